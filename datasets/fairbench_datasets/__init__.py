@@ -1,0 +1,1 @@
+"""The built-in datasets of fairbench, one module or folder each."""

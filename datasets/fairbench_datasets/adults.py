@@ -1,0 +1,193 @@
+"""Adults (UCI Adult, Becker and Kohavi 1996): a person's job and family; sex, or sex and race, as S.
+
+48,842 people of the 1994 US census. X are the nine columns that the SoFaiR paper's authors used, in
+their order; categories are integer-coded, or one-hot under the ``-onehot`` names. The official test
+file is the test role. Rows with ``?`` stay: it is a category.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from fairbench.api import Architecture, DataFile, Dataset, Table
+from fairbench.errors import DataError
+from fairbench.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = (
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+    "income",
+)
+"""The columns of the official files."""
+
+FEATURES = (
+    "education-num",
+    "hours-per-week",
+    "relationship",
+    "occupation",
+    "capital-gain",
+    "capital-loss",
+    "marital-status",
+    "workclass",
+    "education",
+)
+"""X, in the order of the paper's authors."""
+
+NUMBERS = ("education-num", "hours-per-week", "capital-gain", "capital-loss")
+
+_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
+_MIRROR = "http://mlr.cs.umass.edu/ml/machine-learning-databases/adult/"
+
+
+def _file(name: str, sha256: str, size: int) -> DataFile:
+    return DataFile(name, (_UCI + name, _MIRROR + name), sha256, size)
+
+
+class AdultsGender(Dataset):
+    """S is sex."""
+
+    name = "adults-gender"
+    aliases: ClassVar[tuple[str, ...]] = ("adults",)
+    summary = "UCI Adult, S = sex (2 groups)"
+    citation = (
+        "B. Becker and R. Kohavi. Adult. UCI Machine Learning Repository, 1996. "
+        "doi:10.24432/C5XW20"
+    )
+    licence = "CC BY 4.0"
+    url = "https://archive.ics.uci.edu/dataset/2/adult"
+    folder = "adults"
+    files = (
+        _file(
+            "adult.data",
+            "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+            3_974_305,
+        ),
+        _file(
+            "adult.test",
+            "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+            2_003_153,
+        ),
+    )
+    iterations = 27_000  # the paper's Table 3
+    architecture = Architecture(hidden=(128, 128), latent=8)  # the paper's Table 2
+
+    sensitive: ClassVar[tuple[str, ...]] = ("sex",)
+    onehot: ClassVar[bool] = False
+
+    def load(self, folder: Path) -> Table:
+        import pandas as pd
+
+        parts = [read_adult(folder / file.name) for file in self.files]
+        is_test = np.repeat([False, True], [len(part) for part in parts])
+        return self._table(pd.concat(parts, ignore_index=True), is_test)
+
+    def simulate(self) -> Table:
+        from fairbench_datasets.adults_twin import simulate
+
+        frame = simulate()
+        is_test = np.arange(len(frame)) >= 32_561  # as many as in the official files
+        return self._table(frame, is_test)
+
+    def _table(self, frame: pd.DataFrame, is_test: np.ndarray) -> Table:
+        sensitive = frame[list(self.sensitive)].agg(" ".join, axis=1).to_numpy(str)
+        groups, s = np.unique(sensitive, return_inverse=True)
+        # ``Married-civ-spouse`` and ``Married-AF-spouse``; the paper's RQ3 reasons about a task that
+        # predicts marital status.
+        married = frame["marital-status"].isin(["Married-civ-spouse", "Married-AF-spouse"])
+        return Table(
+            x=frame[list(FEATURES)],
+            s=s.astype(np.int64),
+            groups=tuple(str(group) for group in groups),
+            y={
+                "income": (frame["income"] == ">50K").to_numpy(np.int64),
+                "married": married.to_numpy(np.int64),
+            },
+            is_test=is_test,
+            onehot=self.onehot,
+        )
+
+
+class AdultsGenderRace(AdultsGender):
+    """S is sex x race."""
+
+    name = "adults-gender-race"
+    aliases = ()
+    summary = "UCI Adult, S = sex x race (10 groups)"
+    sensitive = ("sex", "race")
+
+
+class AdultsGenderOnehot(AdultsGender):
+    """S is sex; categories of X are one-hot."""
+
+    name = "adults-gender-onehot"
+    aliases = ()
+    summary = "UCI Adult, S = sex (2 groups), one-hot categories"
+    onehot = True
+
+
+class AdultsGenderRaceOnehot(AdultsGenderRace):
+    """S is sex x race; categories of X are one-hot."""
+
+    name = "adults-gender-race-onehot"
+    summary = "UCI Adult, S = sex x race (10 groups), one-hot categories"
+    onehot = True
+
+
+def read_adult(path: Path) -> pd.DataFrame:
+    """Read one official file: 15 comma-separated fields a row, ``|`` starts a comment line.
+
+    Raises
+    ------
+    DataError
+        A row has another number of fields, or a number cannot be read; the line is named.
+    """
+    import pandas as pd
+
+    rows: list[list[str]] = []
+    for line, text in enumerate(path.read_text(encoding="ascii").splitlines(), start=1):
+        if not text.strip() or text.startswith("|"):
+            continue
+        fields = [field.strip() for field in text.split(",")]
+        if len(fields) != len(COLUMNS):
+            raise DataError(
+                f"{path}, line {line}: {len(fields)} fields instead of {len(COLUMNS)}.",
+                f"Get the original file again: {_UCI}{path.name}",
+            )
+        rows.append(fields)
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    frame["income"] = frame["income"].str.rstrip(".")  # the test file ends its labels with a dot
+    for column in NUMBERS:
+        numbers = pd.to_numeric(frame[column], errors="coerce")
+        if numbers.isna().any():
+            bad = int(np.flatnonzero(numbers.isna())[0])
+            raise DataError(
+                f"{path}, row {bad + 1}: {column} is {frame[column][bad]!r}, not a number.",
+                f"Get the original file again: {_UCI}{path.name}",
+            )
+        frame[column] = numbers.astype(np.int64)
+    return frame
+
+
+@hookimpl
+def register_datasets() -> Sequence[type[Dataset]]:
+    """Adults, by sex and by sex x race, integer-coded and one-hot."""
+    return [AdultsGender, AdultsGenderRace, AdultsGenderOnehot, AdultsGenderRaceOnehot]

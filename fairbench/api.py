@@ -1,0 +1,611 @@
+"""What a plugin author imports: the three interfaces and the few types they speak in.
+
+A *method* learns an encoder, a *dataset* brings a table, a *metric* turns an evaluated
+representation, or a whole curve of them, into numbers. Nothing in this module imports torch or
+pandas, so that declaring a plugin costs nothing until it is used.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = npt.NDArray[np.float32]
+"""A float32 array."""
+Ints = npt.NDArray[np.int64]
+"""An int64 array."""
+
+
+class Role(enum.StrEnum):
+    """What a row is used for; the four roles are disjoint."""
+
+    ENCODER_TRAIN = "encoder-train"
+    """Fits encoders and decoders, and every statistic for scaling."""
+    AUDITOR_TRAIN = "auditor-train"
+    """Fits auditors, downstream classifiers and refitted decoders."""
+    SELECTION = "selection"
+    """Chooses among auditors, decoders, points of a curve and hyperparameters."""
+    TEST = "test"
+    """Reports, and nothing else."""
+
+
+class Track(enum.StrEnum):
+    """What an encoder may look at; each track is ranked apart."""
+
+    BLIND = "blind"
+    """The encoder sees x alone: the paper's setting."""
+    AWARE = "aware"
+    """The encoder may also see s."""
+    SUPERVISED = "supervised"
+    """Reserved for methods that see task labels."""
+
+
+class Coding(enum.StrEnum):
+    """How an encoder maps a row to its representation."""
+
+    DETERMINISTIC = "deterministic"
+    """The same row always gives the same real-valued z."""
+    STOCHASTIC = "stochastic"
+    """z is a sample; audits look at several draws."""
+    QUANTISED = "quantised"
+    """Deterministic, and each dimension takes few values (a code of bits)."""
+
+
+class Shots(enum.StrEnum):
+    """How many models a curve costs."""
+
+    SINGLE = "single-shot"
+    """One model gives every point of the curve."""
+    MULTI = "multi-shot"
+    """Each point of the curve is a model of its own."""
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A method's fairness parameter.
+
+    Parameters
+    ----------
+    name : str
+        ``beta``, ``gamma``, ...
+    low, high : float
+        The range in which a single-shot curve can be read.
+    summary : str
+        One line: what turning it up does.
+    """
+
+    name: str
+    low: float
+    high: float
+    summary: str = ""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting of the knobs, e.g. ``Point.of(beta=0.5)``; knob names are kept sorted."""
+
+    values: tuple[tuple[str, float], ...] = ()
+
+    @classmethod
+    def of(cls, **knobs: float) -> Point:
+        """Make a point from keyword arguments; a trailing underscore (``lambda_``) is dropped."""
+        return cls(tuple(sorted((name.rstrip("_"), float(v)) for name, v in knobs.items())))
+
+    def __getitem__(self, knob: str) -> float:
+        return dict(self.values)[knob]
+
+    @property
+    def label(self) -> str:
+        """``beta=0.5``, or ``-`` for a method without knobs."""
+        return ",".join(f"{name}={value:.6g}" for name, value in self.values) or "-"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one model is trained for: a seed and, for multi-shot methods, a point.
+
+    ``point`` is None for a single-shot method: its one model gives every point.
+    """
+
+    seed: int
+    point: Point | None
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column of the prepared X.
+
+    Parameters
+    ----------
+    name : str
+        Its name; one-hot columns are called ``column=category``.
+    source : str
+        The column of the raw table it comes from.
+    categories : tuple of str
+        The categories behind the integer codes; empty for a number.
+    """
+
+    name: str
+    source: str
+    categories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Sizes of encoder and decoder that suit a dataset (the paper's Table 2).
+
+    Parameters
+    ----------
+    hidden : tuple of int
+        Units of each hidden layer; the decoder mirrors the encoder.
+    latent : int
+        Dimensions of the representation.
+    """
+
+    hidden: tuple[int, ...] = (128, 128)
+    latent: int = 8
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """What a method may know of a dataset before it sees rows.
+
+    Parameters
+    ----------
+    name : str
+        The dataset's name.
+    features : tuple of Feature
+        One a column of x.
+    groups : tuple of str
+        Names of the values of s, in the order of its codes.
+    architecture : Architecture
+        The sizes to use unless the method's parameters say otherwise.
+    """
+
+    name: str
+    features: tuple[Feature, ...]
+    groups: tuple[str, ...]
+    architecture: Architecture
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The encoder-train role, all that a method ever fits on.
+
+    A method that wants a validation part carves it from here, so that no method sees the rows its
+    auditors use. There are no task labels: the setting is unsupervised.
+
+    Parameters
+    ----------
+    x : ndarray of float32, shape (n, d)
+        Standardised features; read-only.
+    s : ndarray of int64, shape (n,)
+        Sensitive attribute, ``0 .. len(info.groups) - 1``; read-only.
+    info : DatasetInfo
+        Names and sizes.
+    """
+
+    x: Floats
+    s: Ints
+    info: DatasetInfo
+
+
+@dataclass(frozen=True)
+class FitContext:
+    """What the suite tells a method that fits.
+
+    Parameters
+    ----------
+    iterations : int
+        The budget: training steps of a neural method. Others may ignore it.
+    device : str
+        ``cpu`` or ``cuda``.
+    progress : callable
+        ``progress(fraction, note)``, 0 to 1; call it now and then.
+    report : callable
+        ``report(name, value)`` for costs that only the method knows: ``steps`` of training and
+        ``flops`` of one model's step.
+    """
+
+    iterations: int
+    device: str = "cpu"
+    progress: Callable[[float, str], None] = field(default=lambda fraction, note: None)
+    report: Callable[[str, float], None] = field(default=lambda name, value: None)
+
+
+class Representation(ABC):
+    """An encoder at one point, and what else the method knows about its codes.
+
+    ``encode`` is all a method owes. A method without a decoder is judged by one that the suite fits
+    after the fact, the same for all methods.
+    """
+
+    @abstractmethod
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        """Map rows to representations.
+
+        Parameters
+        ----------
+        x : ndarray of float32, shape (n, d)
+            Prepared features.
+        s : ndarray of int64, shape (n,), optional
+            Given to methods of the ``aware`` track alone.
+        generator : numpy.random.Generator, optional
+            Given to stochastic encoders: a draw a generator.
+
+        Returns
+        -------
+        ndarray of float32, shape (n, k)
+            What is released.
+        """
+
+    def decode(self, z: Floats, s: Ints) -> Floats | None:
+        """Reconstruct x, ``(n, d)``, from z ``(n, k)`` and s ``(n,)``; None: no decoder."""
+        return None
+
+    def rate(self, x: Floats) -> float | None:
+        """Mean code length H(Z) by the method's own model, in nats; None: it has no such model."""
+        return None
+
+    def bits(self, x: Floats) -> npt.NDArray[np.int8] | None:
+        """Released bits ``(n, k, bits)``: 0, 1, or -1 where masked; None: not a code of bits."""
+        return None
+
+    def parameters(self) -> int | None:
+        """How many trained numbers this one model has; None: it does not count them."""
+        return None
+
+
+class Curve(ABC):
+    """What a single-shot fit returns: one model that can be read at any point.
+
+    Which points are read is decided after the fit: ``points`` where the curve has a natural list of
+    its own, otherwise spread evenly over the distortion between the ends of ``knob``.
+    """
+
+    knob: Knob
+    points: tuple[Point, ...] | None = None
+
+    @abstractmethod
+    def at(self, point: Point) -> Representation:
+        """Return the representation at one setting of the knob."""
+
+
+@dataclass(frozen=True)
+class Diverged:
+    """In place of a representation: this unit's training blew up; its stack-mates went on.
+
+    Parameters
+    ----------
+    reason : str
+        What was seen and at which step.
+    """
+
+    reason: str
+
+
+Fitted = Representation | Curve | Diverged
+"""What ``Method.fit`` returns for a unit."""
+
+
+class Params(BaseModel):
+    """Hyperparameters of a method: a frozen pydantic model whose defaults are the paper's."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Method(ABC):
+    """A way of learning representations. Required: ``name``, ``summary``, ``points``, ``fit``.
+
+    Attributes
+    ----------
+    name : str
+        Lower case words joined by hyphens; unique in the registry.
+    aliases : tuple of str
+        Other names it answers to.
+    summary : str
+        One line for ``fairbench list methods``.
+    reference : str
+        The paper.
+    track, coding, shots : Track, Coding, Shots
+        What the encoder sees, what it releases, what a curve costs.
+    has_decoder : bool
+        Whether its representations decode.
+    baseline : bool
+        Baselines are added to every run, so that no leaderboard is without them.
+    knobs : tuple of Knob
+        Its fairness parameters.
+    Params : type
+        Its hyperparameters.
+    """
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    summary: ClassVar[str]
+    reference: ClassVar[str] = ""
+    track: ClassVar[Track] = Track.BLIND
+    coding: ClassVar[Coding] = Coding.DETERMINISTIC
+    shots: ClassVar[Shots] = Shots.MULTI
+    has_decoder: ClassVar[bool] = False
+    baseline: ClassVar[bool] = False
+    knobs: ClassVar[tuple[Knob, ...]] = ()
+    Params: ClassVar[type[Params]] = Params
+
+    def __init__(self, params: Params | None = None) -> None:
+        self.params: Any = params if params is not None else self.Params()
+
+    def points(self) -> tuple[Point, ...]:
+        """The paper's grid of points of a multi-shot method; one empty point without knobs."""
+        return (Point(),)
+
+    def search_space(self) -> Mapping[str, Any]:
+        """Optuna distributions by parameter name; empty: nothing to search."""
+        return {}
+
+    def supports(self, info: DatasetInfo) -> str | None:
+        """Say why this method cannot run on a dataset; None: it can."""
+        return None
+
+    @abstractmethod
+    def fit(
+        self, train: TrainingRows, units: Sequence[Unit], context: FitContext
+    ) -> Sequence[Fitted]:
+        """Fit one model a unit; all randomness comes from the unit's seed.
+
+        Parameters
+        ----------
+        train : TrainingRows
+            The encoder-train role and nothing else.
+        units : sequence of Unit
+            What to fit. The suite may ask for many at once, so that they can share work.
+        context : FitContext
+            Budget, device, progress.
+
+        Returns
+        -------
+        sequence of Representation, Curve or Diverged
+            One a unit, in order: a Curve for single-shot methods.
+        """
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Coding, shots, and whether it has a decoder, as shown in lists and records."""
+        decoder = ("decoder",) if self.has_decoder else ()
+        return (self.coding.value, self.shots.value, *decoder)
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of a dataset.
+
+    Parameters
+    ----------
+    name : str
+        File name on disk.
+    urls : tuple of str
+        Where it can be downloaded, best first; the rest are mirrors.
+    sha256 : str
+        Of the whole file, hexadecimal.
+    size : int
+        Bytes.
+    """
+
+    name: str
+    urls: tuple[str, ...]
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """A dataset as loaded: raw columns, not yet split, coded or scaled.
+
+    Parameters
+    ----------
+    x : DataFrame, shape (n, columns)
+        Features; numbers as numbers, categories as strings.
+    s : ndarray of int64, shape (n,)
+        Sensitive attribute, codes into ``groups``.
+    groups : tuple of str
+        What each code of s means.
+    y : mapping of str to ndarray of int64, shape (n,)
+        Task labels by task name, the main task first; classes are 0, 1, ...
+    is_test : ndarray of bool, shape (n,), optional
+        The official test rows, where there are any.
+    onehot : bool
+        Categories become one-hot columns instead of integer codes.
+    """
+
+    x: pd.DataFrame
+    s: Ints
+    groups: tuple[str, ...]
+    y: Mapping[str, Ints]
+    is_test: npt.NDArray[np.bool_] | None = None
+    onehot: bool = False
+
+
+class Dataset(ABC):
+    """A table with a sensitive attribute. Required: ``name``, ``summary``, ``load``.
+
+    Attributes
+    ----------
+    name, aliases, summary : as for methods
+    citation, licence, url : str
+        Whom to cite, what is allowed, the dataset's page.
+    folder : str
+        Folder below the data root and the cache in which its files are looked for.
+    files : tuple of DataFile
+        All of them are needed, and checked, before ``load`` is called.
+    iterations : int or None
+        Training steps of the full budget; None: 100 epochs at batch 128, clipped to 5K .. 27K.
+    architecture : Architecture
+        Encoder and decoder sizes for neural methods.
+    """
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    summary: ClassVar[str]
+    citation: ClassVar[str] = ""
+    licence: ClassVar[str] = ""
+    url: ClassVar[str] = ""
+    folder: ClassVar[str] = ""
+    files: ClassVar[tuple[DataFile, ...]] = ()
+    iterations: ClassVar[int | None] = None
+    architecture: ClassVar[Architecture] = Architecture()
+
+    @abstractmethod
+    def load(self, folder: Path) -> Table:
+        """Read the table from the folder that holds ``files``; raise DataError if malformed."""
+
+    def simulate(self) -> Table | None:
+        """The embedded simulated twin, for when there are no files; None: there is none."""
+        return None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What one classifier, trained on representations, says of the test role.
+
+    Parameters
+    ----------
+    probabilities : ndarray, shape (n, classes)
+        Of each class.
+    labels : ndarray of int64, shape (n,)
+        The truth.
+    """
+
+    probabilities: Floats
+    labels: Ints
+
+
+@dataclass(frozen=True)
+class AuditorResult:
+    """What one auditor found in one view of the representation.
+
+    Parameters
+    ----------
+    auditor, view : str
+        ``mlp``, ``boosted-trees``, ...; ``raw``, ``standardised``, ``bit-planes``.
+    selection_information, test_information : float
+        H(S) minus mean log loss, nats, on the selection and the test role; may be negative.
+    """
+
+    auditor: str
+    view: str
+    selection_information: float
+    test_information: float
+
+
+@dataclass(frozen=True)
+class PointEvaluation:
+    """All that was measured of one representation, for point-level metrics.
+
+    Parameters
+    ----------
+    z, s, y, x : arrays of the test role
+        Representation ``(n, k)``, groups ``(n,)``, labels by task, features ``(n, d)``.
+    audits : tuple of AuditorResult
+        Every auditor of the strict family.
+    audit : Prediction
+        Of the strict auditor chosen on the selection role.
+    paper_audits : tuple of Prediction
+        Of the paper's five MLPs.
+    downstream : mapping of str to Prediction
+        By task, of the downstream classifier chosen on the selection role.
+    distortion : mapping of str to ndarray, shape (n,)
+        Squared error summed over features, a test row, by decoder: ``own``, ``refitted``, and the
+        better of them on the selection role, ``strict``.
+    selection : mapping of str to float
+        ``information`` (nats) and ``distortion`` of the strict choices on the selection role.
+    permuted_distortion : float or None
+        Distortion of the own decoder with z permuted across rows; None without a decoder.
+    rate : float or None
+        The method's own code length, nats.
+    """
+
+    z: Floats
+    s: Ints
+    y: Mapping[str, Ints]
+    x: Floats
+    audits: tuple[AuditorResult, ...]
+    audit: Prediction
+    paper_audits: tuple[Prediction, ...]
+    downstream: Mapping[str, Prediction]
+    distortion: Mapping[str, Floats]
+    selection: Mapping[str, float]
+    permuted_distortion: float | None
+    rate: float | None
+
+
+@dataclass(frozen=True)
+class CurveEvaluation:
+    """All points of one method, dataset and seed, for curve-level metrics.
+
+    Parameters
+    ----------
+    points : sequence of mapping of str to float
+        The point-level metrics' columns, one mapping a point, in the order of the points.
+    reference : mapping of str to float
+        Of the dataset, same seed: ``i_max``, ``i_max_selection``, ``i_max_paper`` (nats),
+        ``d_max``, ``d_max_selection``.
+    costs : sequence of mapping of str to float
+        One a fitted unit; see :mod:`fairbench.cost` for the names.
+    single_shot : bool
+        Whether one unit gave all points.
+    """
+
+    points: Sequence[Mapping[str, float]]
+    reference: Mapping[str, float]
+    costs: Sequence[Mapping[str, float]] = ()
+    single_shot: bool = False
+
+
+class Metric(ABC):
+    """Numbers from an evaluated point, or from a whole curve.
+
+    Attributes
+    ----------
+    name, summary : str
+        As for methods.
+    columns : mapping of str to str
+        Each column it writes and one line on what it means, with its unit.
+    level : str
+        ``point`` (gets a :class:`PointEvaluation`) or ``curve`` (a :class:`CurveEvaluation`).
+    direction : str
+        ``lower``, ``higher`` or ``none``: which values are better.
+    unit : str
+        ``nats``, ``seconds``, ``1`` for a plain ratio.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    columns: ClassVar[Mapping[str, str]]
+    level: ClassVar[str]
+    direction: ClassVar[str] = "none"
+    unit: ClassVar[str] = "1"
+
+    @abstractmethod
+    def compute(self, evaluation: Any) -> Mapping[str, float | None]:
+        """Return a value for each of ``columns``; None where it cannot be said."""
+
+
+def iterate_points(points: Sequence[Point], count: int | None) -> Iterator[Point]:
+    """Yield ``count`` points spread evenly over a grid, ends included; None: all of them."""
+    if count is None or count >= len(points):
+        yield from points
+        return
+    for i in np.unique(np.linspace(0, len(points) - 1, count).round().astype(int)):
+        yield points[i]

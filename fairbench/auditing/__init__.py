@@ -1,0 +1,1 @@
+"""Auditors, downstream classifiers and refitted decoders: what a representation really tells."""

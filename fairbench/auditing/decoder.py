@@ -1,0 +1,83 @@
+"""The refitted decoder: x from (z, s), fitted after the fact on auditor-train, alike for all methods.
+
+Two families, boosted trees and an MLP; for each column of x the one with the smaller squared error
+on selection is used, and reported on test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from fairbench.api import Floats, Ints, Role
+from fairbench.auditing.config import AuditConfig
+from fairbench.auditing.family import mlp_settings
+from fairbench.auditing.mlp import fit_regressors
+from fairbench.auditing.views import standardised
+from fairbench.training.streams import derive_seed
+
+_MOST_COLUMNS_FOR_TREES = 32
+"""Trees need a model a column; wider tables are left to the MLP."""
+
+
+def refit_decoder(
+    z: Mapping[Role, Floats],
+    s: Mapping[Role, Ints],
+    x: Mapping[Role, Floats],
+    *,
+    groups: int,
+    config: AuditConfig,
+    seed: int,
+) -> dict[Role, Floats]:
+    """Squared errors summed over columns, a row, ``(n,)``, on selection and test."""
+    view = standardised(z[Role.AUDITOR_TRAIN])
+    inputs = {
+        role: np.hstack([view.apply(z[role]), np.eye(groups, dtype=np.float32)[s[role]]])
+        for role in z
+    }
+    candidates = [_mlp(inputs, x, config, seed)]
+    if config.decoder_trees and x[Role.TEST].shape[1] <= _MOST_COLUMNS_FOR_TREES:
+        candidates.append(_trees(inputs, x, config, seed))
+    squares = [
+        {role: (guess[role] - x[role]) ** 2 for role in (Role.SELECTION, Role.TEST)}
+        for guess in candidates
+    ]
+    on_selection = np.stack([square[Role.SELECTION].mean(axis=0) for square in squares])
+    choice = on_selection.argmin(axis=0)
+    columns = np.arange(len(choice))
+    return {
+        role: np.stack([square[role] for square in squares])[choice, :, columns].sum(axis=0)
+        for role in (Role.SELECTION, Role.TEST)
+    }
+
+
+def _mlp(
+    inputs: Mapping[Role, Floats], x: Mapping[Role, Floats], config: AuditConfig, seed: int
+) -> dict[Role, Floats]:
+    predict = fit_regressors(
+        inputs[Role.AUDITOR_TRAIN],
+        x[Role.AUDITOR_TRAIN],
+        settings=mlp_settings(config, weight_decay=0.0),
+        seeds=[derive_seed(seed, "decoder")],
+    )
+    return {role: predict(inputs[role])[0] for role in (Role.SELECTION, Role.TEST)}
+
+
+def _trees(
+    inputs: Mapping[Role, Floats], x: Mapping[Role, Floats], config: AuditConfig, seed: int
+) -> dict[Role, Floats]:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    guesses: dict[Role, list[Floats]] = {Role.SELECTION: [], Role.TEST: []}
+    for column in range(x[Role.AUDITOR_TRAIN].shape[1]):
+        model = HistGradientBoostingRegressor(
+            max_iter=config.trees,
+            early_stopping=True,
+            validation_fraction=0.1,
+            n_iter_no_change=config.patience * 2,
+            random_state=derive_seed(seed, "decoder", column) % 2**32,
+        ).fit(inputs[Role.AUDITOR_TRAIN], x[Role.AUDITOR_TRAIN][:, column])
+        for role, found in guesses.items():
+            found.append(model.predict(inputs[role]).astype(np.float32))
+    return {role: np.stack(found, axis=1) for role, found in guesses.items()}

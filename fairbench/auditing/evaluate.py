@@ -1,0 +1,135 @@
+"""Measure one encoded representation: audits, downstream classifiers, distortions, one evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairbench.api import Floats, PointEvaluation, Prediction, Role
+from fairbench.auditing.config import AuditConfig
+from fairbench.auditing.decoder import refit_decoder
+from fairbench.auditing.family import Audited, audit, paper_audit
+from fairbench.auditing.information import information
+from fairbench.auditing.views import standardised
+from fairbench.data.prepare import Prepared
+from fairbench.training.streams import derive_seed
+
+AUDIT_ROLES = (Role.AUDITOR_TRAIN, Role.SELECTION, Role.TEST)
+"""The roles that are encoded and kept; encoder-train is never audited."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One representation of the audit roles: all that measuring needs of a trained model.
+
+    Parameters
+    ----------
+    z : mapping of Role to ndarray, shape (n, k)
+        Of auditor-train, selection and test.
+    own_squares : mapping of Role to ndarray, shape (n,), or None
+        Squared error of the method's own decoder, summed over columns, on selection and test.
+    permuted_distortion : float or None
+        Mean of the same on test with z permuted across rows.
+    rate : float or None
+        The method's own code length on test, nats.
+    """
+
+    z: Mapping[Role, Floats]
+    own_squares: Mapping[Role, Floats] | None
+    permuted_distortion: float | None
+    rate: float | None
+
+
+def evaluate(
+    encoded: Encoded, data: Prepared, *, config: AuditConfig, seed: int
+) -> tuple[PointEvaluation, Audited]:
+    """Run every audit and measure of a point; the randomness of all of them comes from ``seed``."""
+    roles = {role: data.roles[role] for role in AUDIT_ROLES}
+    s = {role: rows.s for role, rows in roles.items()}
+    x = {role: rows.x for role, rows in roles.items()}
+    groups = len(data.info.groups)
+    strict = audit(
+        encoded.z, s, classes=groups, config=config, seed=derive_seed(seed, "auditors")
+    )
+    paper = paper_audit(
+        encoded.z, s, classes=groups, config=config, seed=derive_seed(seed, "paper-auditors")
+    )
+    refitted = refit_decoder(
+        encoded.z, s, x, groups=groups, config=config, seed=derive_seed(seed, "decoder")
+    )
+    on_selection = {"refitted": float(refitted[Role.SELECTION].mean())}
+    distortion = {"refitted": refitted[Role.TEST]}
+    if encoded.own_squares is not None:
+        on_selection["own"] = float(encoded.own_squares[Role.SELECTION].mean())
+        distortion["own"] = encoded.own_squares[Role.TEST]
+    better = min(on_selection, key=lambda name: on_selection[name])
+    distortion["strict"] = distortion[better]
+    evaluation = PointEvaluation(
+        z=encoded.z[Role.TEST],
+        s=s[Role.TEST],
+        y=roles[Role.TEST].y,
+        x=x[Role.TEST],
+        audits=strict.results,
+        audit=strict.prediction,
+        paper_audits=paper,
+        downstream=_downstream(encoded, data, config, derive_seed(seed, "downstream")),
+        distortion=distortion,
+        selection={
+            "information": strict.chosen.selection_information,
+            "distortion": on_selection[better],
+        },
+        permuted_distortion=encoded.permuted_distortion,
+        rate=encoded.rate,
+    )
+    return evaluation, strict
+
+
+def _downstream(
+    encoded: Encoded, data: Prepared, config: AuditConfig, seed: int
+) -> dict[str, Prediction]:
+    """For each task, the better of the family's classifiers on selection, one MLP among them."""
+    found: dict[str, Prediction] = {}
+    for task in data.roles[Role.TEST].y:
+        labels = {role: data.roles[role].y[task] for role in AUDIT_ROLES}
+        classes = 1 + max(int(label.max()) for label in labels.values())
+        found[task] = audit(
+            encoded.z,
+            labels,
+            classes=classes,
+            config=config,
+            seed=derive_seed(seed, task),
+            mlps=1,
+            views=lambda z: [standardised(z)],
+        ).prediction
+    return found
+
+
+def measure_reference(data: Prepared, *, config: AuditConfig, seed: int) -> dict[str, float]:
+    """What curves of this dataset are normalised by, for one seed of the auditors.
+
+    ``i_max``: I of raw x by the strict family, chosen on selection, on test; ``i_max_selection``:
+    the same on selection; ``i_max_paper``: by the paper's MLPs. ``d_max``: E||x - E[x|s]||^2 with
+    means of auditor-train, on test; ``d_max_selection``: on selection. All in nats or squared
+    units of standardised x.
+    """
+    z = {role: data.roles[role].x for role in AUDIT_ROLES}
+    s = {role: data.roles[role].s for role in AUDIT_ROLES}
+    groups = len(data.info.groups)
+    strict = audit(z, s, classes=groups, config=config, seed=derive_seed(seed, "auditors"))
+    paper = paper_audit(z, s, classes=groups, config=config, seed=derive_seed(seed, "paper"))
+    train = data.roles[Role.AUDITOR_TRAIN]
+    means = np.stack([train.x[train.s == group].mean(axis=0) for group in range(groups)])
+
+    def d_max(role: Role) -> float:
+        rows = data.roles[role]
+        return float(((rows.x - means[rows.s]) ** 2).sum(axis=1).mean())
+
+    return {
+        "i_max": strict.chosen.test_information,
+        "i_max_selection": strict.chosen.selection_information,
+        "i_max_paper": float(np.mean([information(p.probabilities, p.labels) for p in paper])),
+        "d_max": d_max(Role.TEST),
+        "d_max_selection": d_max(Role.SELECTION),
+    }

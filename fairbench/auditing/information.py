@@ -1,0 +1,70 @@
+"""I(Z;S) from classifiers: H(S) minus cross-entropy, a lower bound (the paper's equation 6)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api import Floats, Ints
+
+_SMOOTHING = 1e-4
+"""Share of the prior mixed into every prediction: one confident mistake cannot cost infinity."""
+
+
+def entropy(labels: Ints) -> float:
+    """H(S) in nats of the labels at hand (plug-in)."""
+    share = np.bincount(labels) / len(labels)
+    share = share[share > 0]
+    return float(-(share * np.log(share)).sum())
+
+
+def smoothed(probabilities: npt.ArrayLike, prior: Floats) -> Floats:
+    """Mix a little of the prior ``(classes,)`` into predictions ``(n, classes)``."""
+    p = np.asarray(probabilities, dtype=np.float64)
+    return ((1 - _SMOOTHING) * p + _SMOOTHING * prior).astype(np.float32)
+
+
+def log_loss(probabilities: Floats, labels: Ints) -> npt.NDArray[np.float64]:
+    """-log p(label) of each row, nats, ``(n,)``."""
+    chosen = probabilities[np.arange(len(labels)), labels].astype(np.float64)
+    return -np.log(np.maximum(chosen, 1e-12))
+
+
+def information(probabilities: Floats, labels: Ints) -> float:
+    """H(S) - E[-log c(s|z)] in nats on these rows; may be negative for a poor classifier."""
+    return entropy(labels) - float(log_loss(probabilities, labels).mean())
+
+
+def bootstrap_information(
+    losses: npt.NDArray[np.float64], labels: Ints, *, resamples: int, seed: int = 0
+) -> npt.NDArray[np.float64]:
+    """Bootstrap of the bound over rows: H(S) and the mean loss are both taken on each resample.
+
+    The same seed and number of rows give the same resamples, so that two representations of the
+    same rows can be compared in pairs.
+
+    Parameters
+    ----------
+    losses : ndarray, shape (n,)
+        -log c(s|z) a row, nats.
+    labels : ndarray of int64, shape (n,)
+        s.
+    resamples : int
+    seed : int
+
+    Returns
+    -------
+    ndarray, shape (resamples,)
+        The bound, H(S) - E[loss], of each resample.
+    """
+    n = len(labels)
+    groups = int(labels.max()) + 1
+    columns = np.column_stack([losses, np.eye(groups)[labels]])
+    rng = np.random.default_rng(seed)
+    out = np.empty(resamples)
+    for i in range(resamples):
+        weights = np.bincount(rng.integers(0, n, n), minlength=n)
+        total = weights @ columns / n
+        share = total[1:][total[1:] > 0]
+        out[i] = -(share * np.log(share)).sum() - total[0]
+    return out

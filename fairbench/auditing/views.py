@@ -1,0 +1,88 @@
+"""What auditors look at: z as it is, z on a common scale, and, where z is a code, its bits.
+
+A view is fitted on auditor-train alone. Whether z is a code is read off z itself, never off what the
+method says of itself: an auditor that can be told not to look is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairbench.api import Floats
+
+_MOST_BITS = 10
+"""Finest grid, 2^-10, and widest range, 2^10 steps, at which a column counts as a code."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A way of looking at representations.
+
+    Parameters
+    ----------
+    name : str
+        ``raw``, ``standardised`` or ``bit-planes``.
+    apply : callable
+        Maps ``(n, k)`` to ``(n, features of the view)``.
+    """
+
+    name: str
+    apply: Callable[[Floats], Floats]
+
+
+def views_of(z: Floats) -> list[View]:
+    """The strict family's views of representations like z, ``(n, k)``, of auditor-train."""
+    found = [standardised(z)]
+    bits = bit_planes(z)
+    return found if bits is None else [*found, bits]
+
+
+def raw() -> View:
+    """z as released: what the paper's auditors see."""
+    return View("raw", lambda z: z)
+
+
+def standardised(z: Floats) -> View:
+    """Each column to mean 0 and variance 1, so that a small scale hides nothing."""
+    wide = z.astype(np.float64)
+    mean, scale = wide.mean(axis=0), wide.std(axis=0)
+    # Rounding alone spreads a constant column by about eps * |mean|: leave such a column at 0.
+    alive = scale > 1e-12 * np.maximum(np.abs(mean), 1e-30)
+    factor = np.divide(1.0, scale, out=np.zeros_like(scale), where=alive)
+    return View(
+        "standardised",
+        lambda rows: ((rows.astype(np.float64) - mean) * factor).astype(np.float32),
+    )
+
+
+def bit_planes(z: Floats) -> View | None:
+    """The binary digits of each column as columns of their own; None unless z is a code.
+
+    z is a code where all its values lie on a grid 2^-g, g <= 10, within 2^10 steps.
+    """
+    grid = next((g for g in range(_MOST_BITS + 1) if _on_grid(z, g)), None)
+    if grid is None:
+        return None
+    steps = np.round(z.astype(np.float64) * 2**grid).astype(np.int64)
+    low, high = steps.min(axis=0), steps.max(axis=0)
+    if (high - low).max() >= 2**_MOST_BITS or (high == low).all():
+        return None
+    # Count from 0 where the code does, so that planes are the digits the encoder wrote.
+    low = np.minimum(low, 0)
+    width = int((high - low).max()).bit_length()
+    powers = np.arange(width - 1, -1, -1)
+
+    def apply(rows: Floats) -> Floats:
+        code = np.round(rows.astype(np.float64) * 2**grid).astype(np.int64) - low
+        code = np.clip(code, 0, 2**width - 1)
+        return ((code[:, :, None] >> powers) & 1).reshape(len(rows), -1).astype(np.float32)
+
+    return View("bit-planes", apply)
+
+
+def _on_grid(z: Floats, grid: int) -> bool:
+    scaled = z.astype(np.float64) * 2**grid
+    return bool(np.all(scaled == np.round(scaled)))

@@ -1,0 +1,1 @@
+"""What each command does, once its words are parsed."""

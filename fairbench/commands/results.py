@@ -1,0 +1,84 @@
+"""``fairbench leaderboard``, ``results export|import`` and ``clean``."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from fairbench import artefacts
+from fairbench import leaderboard as tables_of
+from fairbench.config import DEFAULT_RESULTS
+from fairbench.console import err, out, show_leaderboard
+from fairbench.errors import ConfigError, StoreError
+from fairbench.registry import Registry
+from fairbench.store import Store
+
+
+def existing_store(results: Path | None, url: str | None) -> Store:
+    """The store that is there already; StoreError where there is none."""
+    return Store(url) if url else Store.in_folder(results or DEFAULT_RESULTS, create=False)
+
+
+def leaderboard_command(registry: Registry, results: Path | None, url: str | None) -> None:
+    """Build, write and print all leaderboards of a store."""
+    store = existing_store(results, url)
+    tables = tables_of.build(store, registry)
+    for table in tables:
+        show_leaderboard(table.dataset, table.leaderboard)
+    for path in tables_of.write(tables, results or DEFAULT_RESULTS):
+        err.print(str(path), markup=False)
+
+
+def export_command(file: Path, results: Path | None, url: str | None) -> None:
+    """Write the export aside and rename it, so that an old one is never half overwritten."""
+    store = existing_store(results, url)
+    count = 0
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=file.parent, suffix=".part", delete=False, encoding="utf-8"
+        ) as stream:
+            for line in store.export():
+                stream.write(line + "\n")
+                count += 1
+        os.chmod(stream.name, 0o644)
+        os.replace(stream.name, file)
+    except OSError as error:
+        raise StoreError(f"{file} cannot be written: {error.strerror}.") from None
+    out.print(f"{count - 1} records written to {file}", markup=False)
+
+
+def import_command(file: Path, results: Path | None, url: str | None) -> None:
+    """Merge an export into a store, making the store if there is none."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}.") from None
+    store = Store(url) if url else Store.in_folder(results or DEFAULT_RESULTS)
+    taken = store.import_lines(lines)
+    found = ", ".join(f"{count} {name}" for name, count in taken.items())
+    out.print(f"Imported {found}; what was there already is kept.", markup=False)
+
+
+def clean_command(results: Path | None, *, yes: bool, dry_run: bool) -> None:
+    """Delete representation files; records and leaderboards stay."""
+    folder = results or DEFAULT_RESULTS
+    Store.in_folder(folder, create=False)
+    files = artefacts.files(folder)
+    size = sum(path.stat().st_size for path in files)
+    out.print(
+        f"Representations: {len(files)} files, {size / 1e6:.1f} MB in "
+        f"{folder / artefacts.FOLDER}.\n"
+        "They go; records and leaderboards stay. Without them, points not yet audited need their "
+        "models trained again.",
+        markup=False,
+    )
+    if dry_run or not files:
+        return
+    if not yes:
+        import typer
+
+        typer.confirm("Delete them?", abort=True)
+    for path in files:
+        path.unlink(missing_ok=True)
+    out.print(f"{size / 1e6:.1f} MB freed.")

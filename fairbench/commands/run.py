@@ -1,0 +1,182 @@
+"""``fairbench run``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fairbench import leaderboard
+from fairbench.config import RunConfig, make_config, read_yaml, split_names
+from fairbench.console import Display, err, out, show_leaderboard, spell, warn_simulated
+from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.device import resolve_device
+from fairbench.errors import ConfigError
+from fairbench.estimate import audit_seconds
+from fairbench.executors import make_executor
+from fairbench.jobs import FitJob, Job
+from fairbench.plan import make_plan
+from fairbench.registry import Registry, load_registry
+from fairbench.runner import Run
+from fairbench.store import Store
+
+
+def run_command(
+    given: Mapping[str, Any],
+    *,
+    seeds: int | None,
+    seed_list: str | None,
+    params: Path | None,
+    config: Path | None,
+    dry_run: bool,
+) -> int:
+    """Run, or tell what would be run; returns the exit code."""
+    registry = load_registry()
+    for broken in registry.broken:
+        err.print(f"Warning: plugin {broken.source} was left out: {broken.error}", markup=False)
+    values = {**given, **_seeds(seeds, seed_list)}
+    configured = make_config(config, values)
+    if params is not None:
+        merged = {**configured.params, **_params(params, configured, registry)}
+        configured = configured.model_copy(update={"params": merged})
+    device = resolve_device(configured.device)
+    names = dict.fromkeys(registry.datasets.resolve(name) for name in configured.datasets)
+    # Names and parameters are checked before any data is read.
+    make_plan(configured, registry, [])
+    datasets = [
+        load_dataset(
+            registry.datasets[name],
+            root=configured.data_root,
+            require_real=configured.require_real_data,
+        )
+        for name in names
+    ]
+    store = open_store(configured.results, configured.store)
+    run = Run(configured, registry, make_plan(configured, registry, datasets), store, device)
+    simulated = [data.info.name for data in datasets if data.source == "simulated"]
+    if simulated:
+        warn_simulated(simulated)
+    _describe(datasets, device)
+    workers = configured.workers or _cores()
+    if dry_run:
+        _show_jobs(run.jobs(), run, workers)
+        return 0
+    return _execute(run, configured, registry, workers)
+
+
+def open_store(results: Path, url: str | None) -> Store:
+    """The store by URL, else the SQLite file of the results folder (both must be writable)."""
+    in_folder = Store.in_folder(results)
+    return Store(url) if url else in_folder
+
+
+def _seeds(seeds: int | None, seed_list: str | None) -> dict[str, tuple[int, ...]]:
+    if seeds is not None and seed_list is not None:
+        raise ConfigError("--seeds and --seed-list were both given.", "Give one of them.")
+    if seeds is not None:
+        if seeds < 1:
+            raise ConfigError(f"--seeds {seeds}: at least one seed is needed.", "Try --seeds 1.")
+        return {"seeds": tuple(range(seeds))}
+    if seed_list is not None:
+        parts = split_names(seed_list)
+        if not parts or not all(part.isdigit() for part in parts):
+            raise ConfigError(
+                f"--seed-list {seed_list!r} is not a list of whole numbers from 0.",
+                "Try --seed-list 0,1,2",
+            )
+        return {"seeds": tuple(int(part) for part in parts)}
+    return {}
+
+
+def _params(file: Path, config: RunConfig, registry: Registry) -> Mapping[str, Any]:
+    """Parameters by method; a file without method names belongs to the only method asked for."""
+    content = read_yaml(file, "--params")
+    if content and not any(isinstance(value, Mapping) for value in content.values()):
+        if len(config.methods) != 1 or config.methods[0] == "all":
+            raise ConfigError(
+                f"--params {file} names no method, and the run has several.",
+                "Put the parameters below the method's name: 'sofair:' and two spaces before each.",
+            )
+        return {registry.methods.resolve(config.methods[0]): content}
+    return content
+
+
+def _describe(datasets: list[Prepared], device: str) -> None:
+    for data in datasets:
+        rows = ", ".join(f"{role.value} {len(part.s):,}" for role, part in data.roles.items())
+        err.print(f"{data.info.name}: {data.source} ({data.origin}); rows: {rows}", markup=False)
+    err.print(f"device: {device}", markup=False)
+
+
+def _show_jobs(jobs: list[Job], run: Run, workers: int) -> None:
+    for job in jobs:
+        out.print(f"{job.title}: about {spell(job.estimate)}", markup=False)
+    later, seconds = _audits_to_come(jobs, run)
+    if later:
+        out.print(f"then audits of {later} points: about {spell(seconds)}", markup=False)
+    total = sum(job.estimate for job in jobs) + seconds
+    if not jobs:
+        out.print("Nothing to do: everything is in the store.")
+    else:
+        out.print(
+            f"Estimated: {spell(total / workers)} on {workers} workers ({spell(total)} of work). "
+            f"{run.summary.reused} of {len(run.plan.units)} units are in the store.",
+            markup=False,
+        )
+
+
+def _audits_to_come(jobs: list[Job], run: Run) -> tuple[int, float]:
+    """Points that follow from fits, and the seconds their audits take."""
+    points, seconds = 0, 0.0
+    for job in jobs:
+        if isinstance(job, FitJob):
+            count = len(job.keys) * (job.curve_points or 1)
+            points += count
+            seconds += count * audit_seconds(run.by_key[job.keys[0]].budget.audit)
+    return points, seconds
+
+
+def _execute(run: Run, config: RunConfig, registry: Registry, workers: int) -> int:
+    command = shlex.join(["fairbench", *sys.argv[1:]])
+    jobs = run.jobs()
+    estimate = (sum(job.estimate for job in jobs) + _audits_to_come(jobs, run)[1]) / 1.0
+    executor = make_executor(config.executor, workers=workers, timeout=config.timeout)
+    run.summary.broken.clear()
+    try:
+        with Display(estimate, workers) as display:
+            run.execute(executor, display, command)
+    except KeyboardInterrupt:
+        err.print(f"\nInterrupted; what is finished is kept. Resume with:\n  {command}", markup=False)
+        return 130
+    finally:
+        executor.stop()
+    _report(run, config, registry)
+    return 1 if run.summary.broken else 0
+
+
+def _report(run: Run, config: RunConfig, registry: Registry) -> None:
+    tables = leaderboard.build(run.store, registry)
+    written = leaderboard.write(tables, config.results)
+    wanted = {f"{u.data.info.name}{_suffix(u.data)}" for u in run.plan.units}
+    for table in tables:
+        if table.dataset in wanted:
+            show_leaderboard(table.dataset, table.leaderboard)
+    fitted, total = run.summary.done, len(run.plan.units)
+    err.print(f"{total} units: {fitted} fitted now, {run.summary.reused} from the store.")
+    for title, status, error in run.summary.broken:
+        err.print(f"{status.value}: {title}: {error}", markup=False)
+    if run.summary.broken:
+        err.print("Try these again with --rerun failed.")
+    for path in written:
+        err.print(str(path), markup=False)
+
+
+def _suffix(data: Prepared) -> str:
+    return "-simulated" if data.source == "simulated" else ""
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

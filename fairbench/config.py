@@ -1,0 +1,181 @@
+"""The run's configuration: YAML and command line in one validated model."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from fairbench.errors import ConfigError, UnknownNameError
+
+DEFAULT_RESULTS = Path("fairbench-results")
+
+
+class Device(enum.StrEnum):
+    """Where methods train."""
+
+    AUTO = "auto"
+    """CUDA where there is one, else the CPU."""
+    CPU = "cpu"
+    """The CPU."""
+    CUDA = "cuda"
+    """A CUDA device; an error where there is none."""
+
+
+class ExecutorName(enum.StrEnum):
+    """How jobs are run."""
+
+    INLINE = "inline"
+    """A child process a job on this machine."""
+    RAY = "ray"
+    """Ray tasks, on a local or a remote cluster."""
+
+
+class Rerun(enum.StrEnum):
+    """What is done again though it is in the store."""
+
+    FAILED = "failed"
+    """Units and points that did not end DONE."""
+    ALL = "all"
+    """Everything."""
+
+
+class RunConfig(BaseModel):
+    """Everything a run depends on; unknown keys are errors.
+
+    Parameters
+    ----------
+    methods, datasets : tuple of str
+        Names as registered; ``all`` stands for every method.
+    seeds : tuple of int
+        Each trains its own models.
+    budget : str or int
+        ``full``, ``quick``, or a number of training iterations.
+    points : int, optional
+        Points a curve; default: the paper's grid, 16 for single-shot methods.
+    params : mapping
+        Hyperparameters by method name.
+    results : Path
+        Results folder.
+    store : str, optional
+        Database URL instead of the SQLite file in the results folder.
+    device, executor : Device, ExecutorName
+    workers : int, optional
+        Jobs at a time; default: one a core.
+    data_root : Path, optional
+    require_real_data : bool
+        Refuse simulated twins.
+    rerun : Rerun, optional
+    timeout : float, optional
+        Seconds a job may take.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    methods: tuple[str, ...] = Field(min_length=1)
+    datasets: tuple[str, ...] = Field(min_length=1)
+    seeds: tuple[int, ...] = Field((0,), min_length=1)
+    budget: str | int = "full"
+    points: int | None = Field(None, ge=2)
+    params: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
+    results: Path = DEFAULT_RESULTS
+    store: str | None = None
+    device: Device = Device.AUTO
+    executor: ExecutorName = ExecutorName.INLINE
+    workers: int | None = Field(None, ge=1)
+    data_root: Path | None = None
+    require_real_data: bool = False
+    rerun: Rerun | None = None
+    timeout: float | None = Field(None, gt=0)
+
+    @field_validator("methods", "datasets", "seeds")
+    @classmethod
+    def _no_repeats(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(dict.fromkeys(value))
+
+    @field_validator("seeds")
+    @classmethod
+    def _seeds_not_negative(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if any(seed < 0 for seed in value):
+            raise ValueError("seeds are whole numbers from 0")
+        return value
+
+    @field_validator("budget", mode="before")
+    @classmethod
+    def _known_budget(cls, value: object) -> str | int:
+        text = str(value).replace("_", "").replace(",", "")
+        if text in ("full", "quick"):
+            return text
+        if text.isdigit() and int(text) >= 1:
+            return int(text)
+        raise ValueError(f"{value!r} is not full, quick or a number of iterations from 1")
+
+    @field_validator("timeout", mode="before")
+    @classmethod
+    def _parse_timeout(cls, value: object) -> object:
+        return parse_duration(value) if isinstance(value, str) else value
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of ``90``, ``90s``, ``30m`` or ``2h``; ValueError if none of these."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
+    if not match:
+        raise ValueError(f"{text!r} is not a duration like 90s, 30m or 2h")
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def make_config(file: Path | None, given: Mapping[str, Any]) -> RunConfig:
+    """Merge a YAML file with what the command line gives; the command line wins.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read or a value cannot be used; UnknownNameError for an unknown key.
+    """
+    values: dict[str, Any] = dict(read_yaml(file, "--config")) if file else {}
+    known = set(RunConfig.model_fields)
+    for key in values:
+        if key not in known:
+            raise UnknownNameError("configuration key", str(key), known)
+    for name in ("methods", "datasets"):
+        if isinstance(values.get(name), str):
+            values[name] = split_names(values[name])
+    values.update({key: value for key, value in given.items() if value is not None})
+    for name, option in (("methods", "--methods a,b"), ("datasets", "--dataset d")):
+        if not values.get(name):
+            raise ConfigError(f"No {name} given.", f"Add {option}; fairbench list {name}")
+    try:
+        return RunConfig(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][:1])
+        text = str(first["msg"]).removeprefix("Value error, ")
+        raise ConfigError(f"{where}: {text} (got {first['input']!r}).") from None
+
+
+def read_yaml(file: Path, option: str) -> Mapping[str, Any]:
+    """Read a YAML mapping; ConfigError names the option it came from."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{option} {file}: {error.strerror}.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", None)
+        where = f" (line {line + 1})" if line is not None else ""
+        raise ConfigError(f"{option} {file} is not YAML{where}.") from None
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise ConfigError(f"{option} {file} must hold 'key: value' lines.")
+    return content
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """``a, b`` to ``("a", "b")``."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())

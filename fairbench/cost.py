@@ -1,0 +1,126 @@
+"""What a job costs: time, memory and, where the device tells it, energy."""
+
+from __future__ import annotations
+
+import platform
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+COSTS = {
+    "train_seconds": "wall time of training, this model's share of its stack",
+    "stack_seconds": "wall time of training of the whole stack",
+    "stack_models": "models that trained together",
+    "steps": "training steps; absent where a method has none",
+    "ms_step": "milliseconds a step of the whole stack",
+    "ms_model_step": "milliseconds a step, a model: ms_step / stack_models",
+    "encode_seconds": "wall time of encoding the audit roles, all points",
+    "audit_seconds": "wall time of auditing and measuring, all points",
+    "parameters": "trained numbers of one model",
+    "flops": "floating-point operations of training one model (6 a weight, row and step)",
+    "peak_memory_mb": "largest resident memory of the process that trained, MB",
+    "peak_device_memory_mb": "largest memory on the accelerator, MB",
+    "energy_j": "energy of the accelerator while training the stack, joules",
+}
+"""Names and meanings of a unit's costs."""
+
+
+@dataclass
+class Meter:
+    """Measures one job on one device.
+
+    Parameters
+    ----------
+    device : str
+        ``cpu`` or ``cuda``; CUDA work is waited for before a clock is read.
+    """
+
+    device: str
+    seconds: dict[str, float] = field(default_factory=dict)
+    energy_j: float | None = None
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the wall time of a block to ``seconds[name]``."""
+        self._synchronise()
+        energy = self._energy()
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._synchronise()
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+            if energy is not None and name == "train":
+                self.energy_j = (self._energy() or energy) - energy
+
+    def peaks(self) -> dict[str, float]:
+        """Peak memory so far, MB (10^6 bytes): of the process, and of the device if any."""
+        scale = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in KiB but on macOS
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+        found = {"peak_memory_mb": peak / 1e6}
+        if self.device == "cuda":
+            import torch
+
+            found["peak_device_memory_mb"] = torch.cuda.max_memory_allocated() / 1e6
+        return found
+
+    def _synchronise(self) -> None:
+        if self.device == "cuda":
+            import torch
+
+            torch.cuda.synchronize()
+
+    def _energy(self) -> float | None:
+        """Joules since the driver was loaded; None where the device does not tell."""
+        if self.device != "cuda":
+            return None
+        try:
+            import pynvml  # type: ignore[import-untyped]
+
+            pynvml.nvmlInit()
+            handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+            return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)) / 1e3
+        # The library may be absent, and older cards have no counter.
+        except Exception:
+            return None
+
+
+def hardware(device: str) -> dict[str, str | int]:
+    """Processor, cores, memory and accelerator, for records."""
+    import os
+
+    found: dict[str, str | int] = {
+        "machine": platform.machine(),
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0,
+        "device": device,
+    }
+    if device == "cuda":
+        import torch
+
+        found["accelerator"] = torch.cuda.get_device_name()
+    return found
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as lines:
+            return next(line.split(":")[1].strip() for line in lines if "model name" in line)
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that figures depend on."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for package in ("fairbench-frl", "torch", "numpy", "scikit-learn", "pandas"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

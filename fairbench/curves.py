@@ -1,0 +1,57 @@
+"""Where a single-shot curve is read: evenly over distortion, decided after the fit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairbench.api import Curve, Floats, Ints, Point, iterate_points
+
+DEFAULT_POINTS = 16
+"""Points at which a single-shot curve is read; both AUFDCs use them."""
+
+_GRID = 65
+"""Settings of the knob tried to find them."""
+
+
+def points_to_read(curve: Curve, x: Floats, s: Ints, count: int | None) -> tuple[Point, ...]:
+    """Choose the points of a single-shot curve on the selection role.
+
+    Parameters
+    ----------
+    curve : Curve
+        Fitted.
+    x, s : arrays of the selection role
+        Distortion is measured on them with the curve's own decoder; without one the points are
+        spread evenly over the knob.
+    count : int, optional
+        How many; default: the curve's own list, else 16.
+
+    Returns
+    -------
+    tuple of Point
+        From the informative to the fair end, both included; fewer than ``count`` where neighbours
+        coincide.
+    """
+    if curve.points is not None:
+        return tuple(iterate_points(curve.points, count))
+    wanted = count or DEFAULT_POINTS
+    knob = curve.knob
+    grid = np.linspace(knob.low, knob.high, _GRID)
+    distortion = np.array([_distortion(curve, Point.of(**{knob.name: v}), x, s) for v in grid])
+    if np.isnan(distortion).any():
+        chosen = np.linspace(knob.low, knob.high, wanted)
+    else:
+        # Noise makes the measured curve dip; a running maximum is monotone and can be inverted.
+        rising = np.maximum.accumulate(distortion)
+        targets = np.linspace(rising[0], rising[-1], wanted)
+        steps = np.concatenate([[True], np.diff(rising) > 1e-9])
+        chosen = np.interp(targets, rising[steps], grid[steps])
+        chosen[0], chosen[-1] = knob.low, knob.high
+    values = np.unique([float(f"{value:.6g}") for value in chosen])
+    return tuple(Point.of(**{knob.name: float(value)}) for value in values)
+
+
+def _distortion(curve: Curve, point: Point, x: Floats, s: Ints) -> float:
+    representation = curve.at(point)
+    x_hat = representation.decode(representation.encode(x), s)
+    return float("nan") if x_hat is None else float(((x_hat - x) ** 2).sum(axis=1).mean())

@@ -1,0 +1,1 @@
+"""Finding, checking, caching, splitting and preparing datasets."""

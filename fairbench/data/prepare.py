@@ -1,0 +1,176 @@
+"""From a raw table to what methods and auditors see: coded, scaled, split, fingerprinted."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairbench.api import Architecture, Dataset, DatasetInfo, Feature, Floats, Ints, Role, Table
+from fairbench.data.files import data_root, find_files
+from fairbench.data.roles import assign_roles
+from fairbench.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAPER_BATCH = 128
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of one role.
+
+    Parameters
+    ----------
+    x : ndarray of float32, shape (n, d)
+    s : ndarray of int64, shape (n,)
+    y : mapping of str to ndarray of int64, shape (n,)
+    """
+
+    x: Floats
+    s: Ints
+    y: Mapping[str, Ints]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A dataset ready for use.
+
+    Parameters
+    ----------
+    info : DatasetInfo
+        Names and sizes.
+    roles : mapping of Role to Rows
+        Arrays are read-only: a plugin that writes into its input fails instead of harming others.
+    source : str
+        ``real`` or ``simulated``.
+    origin : str
+        Where the files came from.
+    iterations : int
+        Training steps of the full budget.
+    fingerprint : str
+        sha256 over every array and the split: equal fingerprints, equal bytes.
+    """
+
+    info: DatasetInfo
+    roles: Mapping[Role, Rows]
+    source: str
+    origin: str
+    iterations: int
+    fingerprint: str
+
+
+def load_dataset(
+    dataset: type[Dataset], *, root: Path | None = None, require_real: bool = False
+) -> Prepared:
+    """Find, load, split and prepare a dataset; fall back to its simulated twin.
+
+    Raises
+    ------
+    DataError
+        Files are bad; or there are none and no twin, or the twin is refused.
+    """
+    table, source, origin = _obtain(dataset, root, require_real)
+    return prepare(table, dataset, source=source, origin=origin)
+
+
+def _obtain(
+    dataset: type[Dataset], root: Path | None, require_real: bool
+) -> tuple[Table, str, str]:
+    instance = dataset()
+    found = find_files(dataset, data_root(root))
+    if found is not None:
+        return instance.load(found.folder), "real", f"{found.origin}: {found.folder}"
+    where = f"Put {', '.join(f.name for f in dataset.files)} into a folder and name it with"
+    hint = f"{where} --data-root or FAIRBENCH_DATA. They come from {dataset.url}"
+    if require_real:
+        raise DataError(f"The real files of {dataset.name!r} are not to be had here.", hint)
+    twin = instance.simulate()
+    if twin is None:
+        raise DataError(f"There are no files for {dataset.name!r} and no network.", hint)
+    return twin, "simulated", "embedded simulated twin"
+
+
+def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -> Prepared:
+    """Code, split and scale a table; statistics come from encoder-train alone."""
+    codes, features = _code(table)
+    roles = assign_roles(table)
+    train = codes[roles[Role.ENCODER_TRAIN]]
+    mean, scale = train.mean(axis=0), train.std(axis=0)
+    constant = np.flatnonzero(scale == 0)
+    if len(constant) and not table.onehot:
+        raise DataError(
+            f"Column {features[constant[0]].name!r} is constant in encoder-train.",
+            "A constant column tells nothing: drop it.",
+        )
+    scale[constant] = 1.0
+    x = ((codes - mean) / scale).astype(np.float32)
+    rows = {
+        role: Rows(
+            _readonly(x[where]),
+            _readonly(table.s[where].astype(np.int64)),
+            {task: _readonly(label[where].astype(np.int64)) for task, label in table.y.items()},
+        )
+        for role, where in roles.items()
+    }
+    n = len(rows[Role.ENCODER_TRAIN].s)
+    default = int(np.clip(100 * n // PAPER_BATCH, 5_000, 27_000))
+    architecture: Architecture = dataset.architecture
+    return Prepared(
+        info=DatasetInfo(dataset.name, features, table.groups, architecture),
+        roles=rows,
+        source=source,
+        origin=origin,
+        iterations=dataset.iterations or default,
+        fingerprint=_fingerprint(rows, roles, features),
+    )
+
+
+def _code(table: Table) -> tuple[np.ndarray, tuple[Feature, ...]]:
+    """Numbers as they are; categories as sorted integer codes or as one-hot columns."""
+    columns: list[np.ndarray] = []
+    features: list[Feature] = []
+    for name in table.x.columns:
+        column: pd.Series = table.x[name]
+        text = str(name)
+        if column.isna().any():
+            row = int(np.flatnonzero(column.isna())[0])
+            raise DataError(
+                f"Column {text!r} has no value in row {row + 1} (and maybe others).",
+                "Fill in missing values, or make them a category of their own.",
+            )
+        if column.dtype.kind in "biuf":
+            columns.append(column.to_numpy(np.float64))
+            features.append(Feature(text, text))
+            continue
+        values, codes = np.unique(column.astype(str).to_numpy(), return_inverse=True)
+        names = tuple(str(v) for v in values)
+        if table.onehot:
+            columns.extend((codes == i).astype(np.float64) for i in range(len(values)))
+            features.extend(Feature(f"{text}={v}", text, names) for v in names)
+        else:
+            columns.append(codes.astype(np.float64))
+            features.append(Feature(text, text, names))
+    return np.stack(columns, axis=1), tuple(features)
+
+
+def _readonly(array: np.ndarray) -> np.ndarray:
+    array = np.ascontiguousarray(array)
+    array.flags.writeable = False
+    return array
+
+
+def _fingerprint(
+    rows: Mapping[Role, Rows], roles: Mapping[Role, Ints], features: tuple[Feature, ...]
+) -> str:
+    digest = hashlib.sha256()
+    digest.update(repr([f.name for f in features]).encode())
+    for role in Role:
+        for array in (roles[role], rows[role].x, rows[role].s, *rows[role].y.values()):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,77 @@
+"""Four disjoint roles: every method sees the same rows, and nobody reports on what it fitted."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api import Ints, Role, Table
+from fairbench.errors import DataError
+
+TEST_SHARE = 1 / 3
+"""Share of the rows that are the test role where there is no official test file (as in Adults)."""
+
+SHARES = {Role.ENCODER_TRAIN: 0.5, Role.AUDITOR_TRAIN: 0.3, Role.SELECTION: 0.2}
+"""Shares of the rows that are not test."""
+
+SPLIT_SEED = 20_211
+"""One split for everybody: seeds change training, never the rows."""
+
+
+def assign_roles(table: Table) -> dict[Role, Ints]:
+    """Split rows into the four roles, stratified by (s, main task label).
+
+    Returns
+    -------
+    dict of Role to ndarray of int64
+        Sorted row numbers; disjoint, and together all rows.
+
+    Raises
+    ------
+    DataError
+        A group of s is missing from a role.
+    """
+    n = len(table.s)
+    label = next(iter(table.y.values())) if table.y else np.zeros(n, np.int64)
+    stratum = table.s * (int(label.max()) + 1) + label
+    rng = np.random.default_rng(SPLIT_SEED)
+    if table.is_test is not None:
+        test = np.flatnonzero(table.is_test)
+    else:
+        parts = _deal(np.arange(n), stratum, [TEST_SHARE, 1 - TEST_SHARE], rng)
+        test = parts[0]
+    rest = np.setdiff1d(np.arange(n), test)
+    dealt = _deal(rest, stratum[rest], list(SHARES.values()), rng)
+    roles = {role: np.sort(rows) for role, rows in zip(SHARES, dealt, strict=True)}
+    roles[Role.TEST] = np.sort(test)
+    for role, rows in roles.items():
+        counts = np.bincount(table.s[rows], minlength=len(table.groups))
+        if (counts == 0).any():
+            group = table.groups[int(np.argmin(counts))]
+            total = int((table.s == table.groups.index(group)).sum())
+            raise DataError(
+                f"The group {group!r} of the sensitive attribute has no row in role {role} "
+                f"({total} rows in all).",
+                "Every group needs rows in all four roles: merge it with another or drop it.",
+            )
+    return roles
+
+
+def _deal(
+    rows: Ints, stratum: Ints, shares: list[float], rng: np.random.Generator
+) -> list[npt.NDArray[np.int64]]:
+    """Deal rows to parts so that sizes are exact and each stratum is shared as evenly as can be.
+
+    Rows are ordered by stratum, at random inside; each in turn goes to the part that is furthest
+    behind its share.
+    """
+    order = rng.permutation(len(rows))
+    order = order[np.argsort(stratum[order], kind="stable")]
+    part = np.empty(len(rows), np.int64)
+    share = np.array(shares)
+    given = np.zeros(len(shares))
+    for place, row in enumerate(order):
+        choice = int(np.argmax(share * (place + 1) - given))
+        part[row] = choice
+        given[choice] += 1
+    return [rows[part == i] for i in range(len(shares))]

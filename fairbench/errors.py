@@ -1,0 +1,65 @@
+"""Every error a user can cause, in one tree; each carries what to do next.
+
+The command line prints ``message`` and ``hint`` of a :class:`FairbenchError` in one or two lines
+and exits with 2. Anything else is a bug and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class FairbenchError(Exception):
+    """A user's mistake or a broken input: what was wrong, and what to do about it.
+
+    Parameters
+    ----------
+    message : str
+        What was wrong, with the offending value.
+    hint : str, optional
+        The next thing to do: a command to type, a value that would work.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+class ConfigError(FairbenchError):
+    """A value of the command line or of a configuration file cannot be used."""
+
+
+class UnknownNameError(FairbenchError):
+    """A method, dataset, metric or parameter nobody registered under that name."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, command: str = "") -> None:
+        names = sorted(set(known))
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+        if near:
+            hint = "Did you mean " + " or ".join(repr(other) for other in near) + "?"
+        else:
+            hint = f"Known: {', '.join(names) or 'none'}."
+        if command:
+            hint += f" See them all: {command}"
+        super().__init__(f"Unknown {kind} {name!r}.", hint)
+
+
+class PluginError(FairbenchError):
+    """A plugin breaks the rules of the registry (a bad name, a name taken twice)."""
+
+
+class DataError(FairbenchError):
+    """A data file is missing, altered or malformed."""
+
+
+class StoreError(FairbenchError):
+    """The results database cannot be opened, read or written."""
+
+
+class DeviceError(FairbenchError):
+    """The device that was asked for is not there."""

@@ -1,0 +1,47 @@
+"""How long jobs will take: from past records where there are any, else from rules of thumb."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from fairbench.api import Method
+from fairbench.auditing.config import Audit, AuditConfig
+from fairbench.neural import NeuralMethod
+from fairbench.status import Status
+from fairbench.store import Row
+
+if TYPE_CHECKING:
+    from fairbench.plan import Budget
+
+_STEP_MS = 0.6
+"""Milliseconds of a step whatever the stack: launches, optimizer, random numbers."""
+_MODEL_STEP_MS = 0.8
+"""Milliseconds a model a step on top of that, on one core."""
+_PLAIN_FIT = 25.0
+"""Seconds to fit a method that is not neural."""
+_AUDIT = {Audit.STRICT: 14.0, Audit.QUICK: 2.5}
+"""Seconds to audit a point of some ten thousand rows on one core."""
+
+
+def fit_seconds(
+    method: type[Method], models: int, budget: Budget, past: Iterable[Row]
+) -> float:
+    """Estimated seconds of a fit job on one core."""
+    if not issubclass(method, NeuralMethod):
+        return 0.5 if method.baseline and not method.knobs else _PLAIN_FIT
+    known = [
+        row["costs"]["ms_model_step"]
+        for row in past
+        if row["method"] == method.name
+        and row["status"] == Status.DONE
+        and "ms_model_step" in (row["costs"] or {})
+    ]
+    if known:
+        return budget.iterations * models * sum(known) / len(known) / 1e3
+    return budget.iterations * (_STEP_MS + models * _MODEL_STEP_MS) / 1e3
+
+
+def audit_seconds(config: AuditConfig) -> float:
+    """Estimated seconds to audit one point on one core."""
+    return _AUDIT[config.preset]

@@ -1,0 +1,176 @@
+"""Jobs on this machine: a child process each, so that any of them can be killed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import queue
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+from fairbench.executors.base import (
+    Broke,
+    Event,
+    Executor,
+    Finished,
+    Progressed,
+    Started,
+    run_guarded,
+)
+from fairbench.jobs import Job
+from fairbench.status import Status
+
+_PROGRESS_EVERY = 0.2
+"""Seconds between progress messages of a job."""
+
+
+@dataclass
+class _Child:
+    job: Job
+    process: Any
+    connection: Connection
+    started: float
+
+
+class InlineExecutor(Executor):
+    """Up to ``workers`` child processes at a time, forked from a server that has torch loaded.
+
+    Parameters
+    ----------
+    workers : int
+        Jobs at a time.
+    timeout : float or None
+        Seconds a job may take; it is killed, whatever it is doing.
+    """
+
+    def __init__(self, *, workers: int, timeout: float | None) -> None:
+        self.workers, self.timeout = workers, timeout
+        self._waiting: deque[Job] = deque()
+        self._running: list[_Child] = []
+        self._context = _context()
+
+    def submit(self, job: Job) -> None:
+        self._waiting.append(job)
+
+    def events(self) -> Iterator[Event]:
+        while self._waiting or self._running:
+            while self._waiting and len(self._running) < self.workers:
+                child = self._start(self._waiting.popleft())
+                self._running.append(child)
+                yield Started(child.job)
+            yield from self._wait()
+
+    def stop(self) -> None:
+        self._waiting.clear()
+        for child in self._running:
+            child.process.kill()
+        for child in self._running:
+            child.process.join()
+        self._running.clear()
+
+    def _start(self, job: Job) -> _Child:
+        ours, theirs = self._context.Pipe(duplex=True)
+        process = self._context.Process(target=_main, args=(theirs,), daemon=True)
+        process.start()
+        theirs.close()
+        child = _Child(job, process, ours, time.monotonic())
+        try:
+            ours.send(job)
+        except OSError:
+            pass  # the child died at once; _wait reports it
+        return child
+
+    def _wait(self) -> Iterator[Event]:
+        connections = [child.connection for child in self._running]
+        ready = multiprocessing.connection.wait(connections, timeout=self._patience())
+        for child in [c for c in self._running if c.connection in ready]:
+            event = self._receive(child)
+            if not isinstance(event, Progressed):
+                self._remove(child)
+            yield event
+        if self.timeout is None:
+            return
+        for child in list(self._running):
+            seconds = time.monotonic() - child.started
+            if seconds >= self.timeout:
+                self._remove(child)
+                text = f"killed after {self.timeout:g} s (--timeout)"
+                yield Broke(child.job, Status.TIMEOUT, text, None, seconds)
+
+    def _patience(self) -> float | None:
+        if self.timeout is None:
+            return None
+        ends = [child.started + self.timeout for child in self._running]
+        return max(0.0, min(ends) - time.monotonic())
+
+    def _receive(self, child: _Child) -> Event:
+        seconds = time.monotonic() - child.started
+        try:
+            kind, content = child.connection.recv()
+        except (EOFError, OSError):
+            child.process.join()
+            return Broke(child.job, Status.CRASHED, _how_it_died(child.process), None, seconds)
+        if kind == "progress":
+            return Progressed(child.job, *content)
+        ok, result, status, error, trace = content
+        if ok:
+            return Finished(child.job, result, seconds)
+        return Broke(child.job, status, error, trace, seconds)
+
+    def _remove(self, child: _Child) -> None:
+        self._running.remove(child)
+        # A job has said its last word; threads or children it left behind must not outlive it.
+        child.process.kill()
+        child.process.join()
+        child.connection.close()
+
+
+def _context() -> Any:
+    """A fork server that has loaded what every job needs: a fresh process in milliseconds."""
+    # Children inherit this: thread pools are sized when libraries load.
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    if sys.platform == "win32":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["fairbench.executors.preload"])
+    return context
+
+
+def _how_it_died(process: Any) -> str:
+    code = process.exitcode
+    if code is not None and code < 0:
+        name = signal.Signals(-code).name
+        more = "; was the machine out of memory?" if name == "SIGKILL" else ""
+        return f"the process was ended by {name}{more}"
+    return f"the process ended without a result (exit code {code})"
+
+
+def _main(connection: Connection) -> None:
+    # Ctrl-C reaches the whole process group; the driver alone decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    job: Job = connection.recv()
+    last = 0.0
+
+    def progress(fraction: float, note: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _PROGRESS_EVERY:
+            last = now
+            connection.send(("progress", (fraction, note)))
+
+    outcome = run_guarded(job, progress)
+    try:
+        connection.send(("end", outcome))
+    except (BrokenPipeError, queue.Full):
+        pass  # the driver is gone
+    connection.close()
+    # Skip atexit handlers: a plugin's cannot keep a finished job alive.
+    os._exit(0)

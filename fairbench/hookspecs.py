@@ -1,0 +1,35 @@
+"""The three doors through which methods, datasets and metrics come in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    from fairbench.api import Dataset, Method, Metric
+
+ENTRY_POINT_GROUP = "fairbench"
+"""Packages name their plugin modules under ``[project.entry-points.fairbench]``."""
+
+hookspec = pluggy.HookspecMarker("fairbench")
+hookimpl = pluggy.HookimplMarker("fairbench")
+
+
+@hookspec
+def register_methods() -> Sequence[type[Method]]:
+    """Return method classes; called once, when the registry loads."""
+    return []
+
+
+@hookspec
+def register_datasets() -> Sequence[type[Dataset]]:
+    """Return dataset classes; called once, when the registry loads."""
+    return []
+
+
+@hookspec
+def register_metrics() -> Sequence[type[Metric]]:
+    """Return metric classes; called once, when the registry loads."""
+    return []

@@ -1,0 +1,343 @@
+"""What runs in a process of its own: fit a stack of units, audit points, measure a reference.
+
+A job is plain data that can be sent to another process or machine, and ``run`` gives plain data
+back. Nothing here writes: the driver does.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fairbench.api import (
+    Curve,
+    Diverged,
+    FitContext,
+    Ints,
+    Method,
+    Metric,
+    Params,
+    Point,
+    Representation,
+    Role,
+    Track,
+    TrainingRows,
+    Unit,
+)
+from fairbench.auditing.config import AuditConfig
+from fairbench.cost import Meter, hardware, versions
+from fairbench.data.prepare import Prepared
+from fairbench.status import Status
+
+Progress = Callable[[float, str], None]
+
+ENCODED_ROLES = (Role.AUDITOR_TRAIN, Role.SELECTION, Role.TEST)
+DECODED_ROLES = (Role.SELECTION, Role.TEST)
+
+
+class ContractError(Exception):
+    """A plugin returned something its interface does not allow."""
+
+
+@dataclass(frozen=True)
+class UnitResult:
+    """What became of one unit of a fit.
+
+    Parameters
+    ----------
+    key : str
+    status : Status
+    error : str, optional
+    points : sequence of Point
+        The points that were read or fitted.
+    arrays : mapping of str to ndarray
+        ``{i}/z/{role}``, ``{i}/own/{role}``, ``{i}/permuted``, ``{i}/rate`` for point i.
+    costs : mapping of str to float
+        See fairbench.cost.COSTS.
+    """
+
+    key: str
+    status: Status
+    error: str | None = None
+    points: Sequence[Point] = ()
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    costs: Mapping[str, float] = field(default_factory=dict)
+    hardware: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """Fit one stack of units of a method on a dataset and encode the audit roles."""
+
+    id: str
+    title: str
+    estimate: float
+    method: type[Method]
+    params: Params
+    data: Prepared
+    keys: tuple[str, ...]
+    units: tuple[Unit, ...]
+    iterations: int
+    device: str
+    curve_points: int | None
+
+    def run(self, progress: Progress) -> list[UnitResult]:
+        """Train, read the points, encode; one result a unit."""
+        meter = Meter(self.device)
+        method = self.method(self.params)
+        rows = self.data.roles[Role.ENCODER_TRAIN]
+        reported: dict[str, float] = {}
+        context = FitContext(
+            iterations=self.iterations,
+            device=self.device,
+            progress=lambda fraction, note: progress(0.95 * fraction, note),
+            report=reported.__setitem__,
+        )
+        with meter.phase("train"):
+            fitted = method.fit(TrainingRows(rows.x, rows.s, self.data.info), self.units, context)
+        if len(fitted) != len(self.units):
+            raise ContractError(
+                f"{method.name}.fit returned {len(fitted)} results for {len(self.units)} units."
+            )
+        results = []
+        for number, (key, unit, outcome) in enumerate(
+            zip(self.keys, self.units, fitted, strict=True)
+        ):
+            progress(0.95 + 0.05 * number / len(self.units), "encoding")
+            if isinstance(outcome, Diverged):
+                results.append(UnitResult(key, Status.DIVERGED, outcome.reason))
+                continue
+            results.append(self._encode(key, unit, outcome, method, meter, reported))
+        return results
+
+    def _encode(
+        self,
+        key: str,
+        unit: Unit,
+        outcome: Representation | Curve,
+        method: Method,
+        meter: Meter,
+        reported: Mapping[str, float],
+    ) -> UnitResult:
+        before = meter.seconds.get("encode", 0.0)
+        with meter.phase("encode"):
+            points, representations = self._points(unit, outcome, method)
+            arrays: dict[str, np.ndarray] = {}
+            for i, representation in enumerate(representations):
+                arrays.update(self._arrays(i, representation, method, unit))
+        costs = self._costs(meter, reported)
+        costs["encode_seconds"] = meter.seconds["encode"] - before
+        count = representations[0].parameters()
+        if count is not None:
+            costs["parameters"] = float(count)
+            if "steps" in costs:
+                # Multiply-adds forward, and twice that backward, for each weight and row.
+                batch = getattr(method.params, "batch_size", 1)
+                costs["flops"] = 6.0 * count * batch * costs["steps"]
+        return UnitResult(
+            key=key,
+            status=Status.DONE,
+            points=points,
+            arrays=arrays,
+            costs=costs,
+            hardware=hardware(self.device),
+            versions=versions(),
+        )
+
+    def _points(
+        self, unit: Unit, outcome: Representation | Curve, method: Method
+    ) -> tuple[tuple[Point, ...], list[Representation]]:
+        from fairbench.curves import points_to_read
+
+        if isinstance(outcome, Curve):
+            selection = self.data.roles[Role.SELECTION]
+            points = points_to_read(outcome, selection.x, selection.s, self.curve_points)
+            return points, [outcome.at(point) for point in points]
+        if not isinstance(outcome, Representation):
+            raise ContractError(
+                f"{method.name}.fit returned a {type(outcome).__name__}, "
+                "not a Representation, Curve or Diverged."
+            )
+        if unit.point is None:
+            raise ContractError(f"{method.name} is single-shot: its fit must return a Curve.")
+        return (unit.point,), [outcome]
+
+    def _arrays(
+        self, i: int, representation: Representation, method: Method, unit: Unit
+    ) -> dict[str, np.ndarray]:
+        found: dict[str, np.ndarray] = {}
+        rng = np.random.default_rng([unit.seed, i])
+        for role in ENCODED_ROLES:
+            rows = self.data.roles[role]
+            s = rows.s if method.track is Track.AWARE else None
+            z = representation.encode(rows.x, s=s, generator=rng)
+            found[f"{i}/z/{role}"] = _checked(z, len(rows.x), f"{method.name}.encode")
+        for role in DECODED_ROLES:
+            z, rows = found[f"{i}/z/{role}"], self.data.roles[role]
+            squares = _squares(representation, z, rows.s, rows.x, method)
+            if squares is not None:
+                found[f"{i}/own/{role}"] = squares
+        test = self.data.roles[Role.TEST]
+        shuffled = found[f"{i}/z/{Role.TEST}"][rng.permutation(len(test.x))]
+        permuted = _squares(representation, shuffled, test.s, test.x, method)
+        if permuted is not None:
+            found[f"{i}/permuted"] = np.array(permuted.mean(dtype=np.float64))
+        rate = representation.rate(test.x)
+        if rate is not None:
+            found[f"{i}/rate"] = np.array(rate, dtype=np.float64)
+        return found
+
+    def _costs(self, meter: Meter, reported: Mapping[str, float]) -> dict[str, float]:
+        seconds, models = meter.seconds["train"], len(self.units)
+        costs = {
+            "train_seconds": seconds / models,
+            "stack_seconds": seconds,
+            "stack_models": float(models),
+            **reported,
+            **meter.peaks(),
+        }
+        if reported.get("steps"):
+            costs["ms_step"] = 1e3 * seconds / reported["steps"]
+            costs["ms_model_step"] = costs["ms_step"] / models
+        if meter.energy_j is not None:
+            costs["energy_j"] = meter.energy_j / models
+        return costs
+
+
+def _checked(z: Any, rows: int, what: str) -> np.ndarray:
+    array = np.asarray(z)
+    if array.ndim != 2 or len(array) != rows or array.shape[1] == 0:
+        raise ContractError(f"{what} returned shape {array.shape} for {rows} rows.")
+    if array.dtype.kind not in "fiub":
+        raise ContractError(f"{what} returned dtype {array.dtype}, not numbers.")
+    array = array.astype(np.float32, copy=False)
+    if not np.isfinite(array).all():
+        raise ContractError(f"{what} returned values that are not finite.")
+    return array
+
+
+def _squares(
+    representation: Representation, z: np.ndarray, s: Ints, x: np.ndarray, method: Method
+) -> np.ndarray | None:
+    x_hat = representation.decode(z, s)
+    if x_hat is None:
+        return None
+    if np.shape(x_hat) != x.shape:
+        raise ContractError(
+            f"{method.name}.decode returned shape {np.shape(x_hat)}; x has {x.shape}."
+        )
+    squares: np.ndarray = ((np.asarray(x_hat, np.float32) - x) ** 2).sum(axis=1)
+    if not np.isfinite(squares).all():
+        raise ContractError(f"{method.name}.decode returned values that are not finite.")
+    return squares
+
+
+@dataclass(frozen=True)
+class PointResult:
+    """What was measured of one point."""
+
+    key: str
+    values: Mapping[str, float | None]
+    auditors: Sequence[Mapping[str, Any]]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class AuditJob:
+    """Audit and measure some points of one unit."""
+
+    id: str
+    title: str
+    estimate: float
+    data: Prepared
+    keys: tuple[str, ...]
+    seeds: tuple[int, ...]
+    numbers: tuple[int, ...]
+    arrays: Mapping[str, np.ndarray]
+    config: AuditConfig
+    metrics: tuple[type[Metric], ...]
+
+    def run(self, progress: Progress) -> list[PointResult]:
+        """Audit each point; a result a point."""
+        from fairbench.auditing.evaluate import evaluate
+
+        results = []
+        jobs = zip(self.keys, self.seeds, self.numbers, strict=True)
+        for done, (key, seed, number) in enumerate(jobs):
+            progress(done / len(self.keys), f"point {done + 1} of {len(self.keys)}")
+            start = time.perf_counter()
+            encoded = encoded_from(self.arrays, number)
+            evaluation, audited = evaluate(encoded, self.data, config=self.config, seed=seed)
+            values: dict[str, float | None] = {}
+            for metric in self.metrics:
+                values.update(_measured(metric, evaluation))
+            auditors = [
+                {
+                    "auditor": result.auditor,
+                    "view": result.view,
+                    "i_selection": result.selection_information,
+                    "i": result.test_information,
+                    "chosen": result is audited.chosen,
+                }
+                for result in audited.results
+            ]
+            seconds = time.perf_counter() - start
+            results.append(PointResult(key, values, auditors, seconds))
+        return results
+
+
+def encoded_from(arrays: Mapping[str, np.ndarray], number: int) -> Any:
+    """Point ``number`` of a unit's arrays, as the auditors take it."""
+    from fairbench.auditing.evaluate import Encoded
+
+    def optional(name: str) -> float | None:
+        return float(arrays[name]) if name in arrays else None
+
+    own = {role: arrays.get(f"{number}/own/{role}") for role in DECODED_ROLES}
+    return Encoded(
+        z={role: arrays[f"{number}/z/{role}"] for role in ENCODED_ROLES},
+        own_squares={r: a for r, a in own.items() if a is not None} or None,
+        permuted_distortion=optional(f"{number}/permuted"),
+        rate=optional(f"{number}/rate"),
+    )
+
+
+def _measured(metric: type[Metric], evaluation: Any) -> dict[str, float | None]:
+    values = dict(metric().compute(evaluation))
+    for column, value in values.items():
+        if value is not None and not math.isfinite(value):
+            raise ContractError(
+                f"The metric {metric.name} returned {value} for {column}; "
+                "None says that a value cannot be given."
+            )
+    return {column: None if v is None else float(v) for column, v in values.items()}
+
+
+@dataclass(frozen=True)
+class ReferenceJob:
+    """Measure what the curves of a dataset are normalised by, for one seed."""
+
+    id: str
+    title: str
+    estimate: float
+    data: Prepared
+    key: str
+    seed: int
+    config: AuditConfig
+
+    def run(self, progress: Progress) -> tuple[dict[str, float], float]:
+        """Values and seconds."""
+        from fairbench.auditing.evaluate import measure_reference
+
+        start = time.perf_counter()
+        values = measure_reference(self.data, config=self.config, seed=self.seed)
+        return values, time.perf_counter() - start
+
+
+Job = FitJob | AuditJob | ReferenceJob

@@ -1,0 +1,388 @@
+"""From records to tables: one row a method, one row a point. A pure function of the store."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairbench.api import CurveEvaluation, Metric
+from fairbench.errors import StoreError
+from fairbench.metrics.pareto import on_front
+from fairbench.registry import Registry
+from fairbench.status import Status
+from fairbench.store import Row, Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = {
+    "rank": "place within track, budget and audit by aufdc; empty where the row is not complete",
+    "method": "name of the method",
+    "params": "parameters that differ from the defaults; `default` where none does",
+    "track": "what the encoder sees: blind, aware or supervised; each is ranked apart",
+    "tags": "coding, shots, and whether it has a decoder",
+    "budget": "full, quick or a number of iterations; each is ranked apart",
+    "audit": "strict or quick; each is ranked apart",
+    "dataset": "name of the dataset",
+    "data_source": "real, or simulated: an embedded twin, never to be compared with real rows",
+    "complete": "whether all points of all seeds are there",
+    "seeds": "seeds with a point at least",
+    "points": "points measured, over all seeds",
+    "points_missing": "points failed, diverged or not done yet, over all seeds",
+}
+"""Columns every leaderboard starts with; the metrics' own follow, then PROVENANCE."""
+
+PROVENANCE = {
+    "i_max": "I(X;S) of raw x by the strict family on test, nats; mean over seeds",
+    "d_max": "E||x - E[x|s]||^2 on test",
+    "device": "where it trained; costs of cpu and cuda are never summed",
+    "processor": "processor, or accelerator, of the training machine",
+    "iterations": "training steps",
+    "protocol": "version of the measuring protocol",
+    "plugin": "distribution and version the method comes from",
+    "torch": "version of torch",
+    "fingerprint": "first 12 digits of the sha256 of data and split",
+}
+"""Columns every leaderboard ends with."""
+
+POINT_COLUMNS = {
+    "method": "name of the method",
+    "params": "parameters that differ from the defaults",
+    "track": "what the encoder sees",
+    "budget": "full, quick or a number of iterations",
+    "audit": "strict or quick",
+    "dataset": "name of the dataset",
+    "data_source": "real or simulated",
+    "seed": "seed of the unit",
+    "number": "number of the point on its curve, from 0",
+    "point": "setting of the knobs",
+    "status": "DONE, or why there are no figures",
+    "auditor": "the strict auditor chosen on selection, and the view it looked at",
+    "front": "whether the point is on its curve's Pareto front of a_y against a_s",
+}
+"""Columns every points CSV starts with; the point metrics' own follow."""
+
+Group = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Leaderboard and points of one dataset.
+
+    Parameters
+    ----------
+    dataset : str
+        Name, with ``-simulated`` for a twin: the file's name.
+    leaderboard, points : list of dict
+        Rows, columns in order.
+    """
+
+    dataset: str
+    leaderboard: list[Row]
+    points: list[Row]
+
+
+def build(store: Store, registry: Registry) -> list[Tables]:
+    """All tables of a store, by dataset name."""
+    units = [row for row in store.rows("units") if row["status"] != Status.SKIPPED]
+    points: dict[str, list[Row]] = defaultdict(list)
+    for row in store.rows("points"):
+        points[row["unit"]].append(row)
+    references = {
+        (row["fingerprint"], row["seed"], row["audit"]): row["values"]
+        for row in store.rows("references")
+        if row["status"] == Status.DONE
+    }
+    curves = _curves(_latest(units), points)
+    by_dataset: dict[str, list[Row]] = defaultdict(list)
+    tidy: dict[str, list[Row]] = defaultdict(list)
+    metrics = list(registry.metrics.classes.values())
+    for group in curves.values():
+        first = group[0].units[0]
+        suffix = "-simulated" if first["data_source"] == "simulated" else ""
+        name = first["dataset"] + suffix
+        by_dataset[name].append(_row(group, references, metrics))
+        tidy[name] += [row for curve in group for row in _point_rows(curve)]
+    return [
+        Tables(name, _ranked(rows), sorted(tidy[name], key=_point_order))
+        for name, rows in sorted(by_dataset.items())
+    ]
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """All units and points of one method, dataset and seed."""
+
+    seed: int
+    audit: str
+    units: list[Row]
+    points: list[Row]
+
+    @property
+    def done(self) -> list[Row]:
+        return [row for row in self.points if row["status"] == Status.DONE]
+
+    @property
+    def missing(self) -> int:
+        """Points that should be there: failed ones, and one for a unit that gave none."""
+        empty = sum(1 for unit in self.units if not unit["read_points"])
+        return empty + len(self.points) - len(self.done)
+
+
+def _latest(units: Iterable[Row]) -> list[Row]:
+    """Of rows that differ only in the code or the data that made them, those made last."""
+    newest: dict[Group, tuple[str, str]] = {}
+    for row in units:
+        made = (row["finished"] or "", f"{row['code']} {row['fingerprint']}")
+        newest[_identity(row)] = max(newest.get(_identity(row), ("", "")), made)
+    return [
+        row
+        for row in units
+        if newest[_identity(row)][1] == f"{row['code']} {row['fingerprint']}"
+    ]
+
+
+def _identity(row: Row) -> Group:
+    names = ("dataset", "data_source", "track", "budget", "method", "params_label")
+    return tuple(str(row[name]) for name in names)
+
+
+def _curves(units: Sequence[Row], points: Mapping[str, list[Row]]) -> dict[Group, list[_Curve]]:
+    """Curves of each leaderboard row, by seed."""
+    members: dict[tuple[Group, str, int], tuple[list[Row], list[Row]]] = {}
+    for unit in units:
+        audits = {row["audit"] for row in points[unit["key"]]}
+        for audit in audits or {"quick" if unit["budget"] == "quick" else "strict"}:
+            place = members.setdefault((_identity(unit), audit, unit["seed"]), ([], []))
+            place[0].append(unit)
+            place[1].extend(row for row in points[unit["key"]] if row["audit"] == audit)
+    found: dict[Group, list[_Curve]] = defaultdict(list)
+    for (identity, audit, seed), (own, measured) in sorted(members.items(), key=lambda m: m[0]):
+        found[(*identity, audit)].append(_Curve(seed, audit, own, _in_order(own, measured)))
+    return found
+
+
+def _in_order(units: Sequence[Row], points: Sequence[Row]) -> list[Row]:
+    """Points by their knobs: the order in which a curve is drawn."""
+    return sorted(points, key=lambda row: (sorted(row["knobs"].items()), row["number"]))
+
+
+def _row(
+    curves: Sequence[_Curve],
+    references: Mapping[tuple[str, int, str], Mapping[str, float]],
+    metrics: Sequence[type[Metric]],
+) -> Row:
+    first = curves[0].units[0]
+    per_seed: list[dict[str, float | None]] = []
+    used: list[Mapping[str, float]] = []
+    for curve in curves:
+        reference = references.get((first["fingerprint"], curve.seed, curve.audit))
+        if reference is None or not curve.done:
+            continue
+        used.append(reference)
+        per_seed.append(_curve_values(curve, reference, metrics))
+    missing = sum(curve.missing for curve in curves)
+    complete = missing == 0 and len(per_seed) == len(curves)
+    row: Row = {
+        "rank": None,
+        "method": first["method"],
+        "params": first["params_label"],
+        "track": first["track"],
+        "tags": " ".join(first["tags"]),
+        "budget": first["budget"],
+        "audit": curves[0].audit,
+        "dataset": first["dataset"],
+        "data_source": first["data_source"],
+        "complete": complete,
+        "seeds": sum(1 for curve in curves if curve.done),
+        "points": sum(len(curve.done) for curve in curves),
+        "points_missing": missing,
+    }
+    for metric in metrics:
+        if metric.level == "curve":
+            for column in metric.columns:
+                row[column] = _mean(values.get(column) for values in per_seed)
+    hardware = [unit["hardware"] for curve in curves for unit in curve.units if unit["hardware"]]
+    versions = [unit["versions"] for curve in curves for unit in curve.units if unit["versions"]]
+    row |= {
+        "i_max": _mean(reference["i_max"] for reference in used),
+        "d_max": _mean(reference["d_max"] for reference in used),
+        "device": _one_or_mixed(h["device"] for h in hardware),
+        "processor": _one_or_mixed(h.get("accelerator", h["processor"]) for h in hardware),
+        "iterations": first["iterations"],
+        "protocol": first["protocol"],
+        "plugin": first["plugin"],
+        "torch": _one_or_mixed(v["torch"] for v in versions),
+        "fingerprint": first["fingerprint"][:12],
+    }
+    return row
+
+
+def _curve_values(
+    curve: _Curve, reference: Mapping[str, float], metrics: Sequence[type[Metric]]
+) -> dict[str, float | None]:
+    seconds: dict[str, float] = defaultdict(float)
+    for point in curve.done:
+        seconds[point["unit"]] += point["seconds"]
+    costs = [
+        {**unit["costs"], "audit_seconds": seconds[unit["key"]]}
+        for unit in curve.units
+        if unit["costs"]
+    ]
+    evaluation = CurveEvaluation(
+        points=[row["values"] for row in curve.done],
+        reference=reference,
+        costs=costs,
+        single_shot="single-shot" in curve.units[0]["tags"],
+    )
+    found: dict[str, float | None] = {}
+    for metric in metrics:
+        if metric.level == "curve":
+            found.update(metric().compute(evaluation))
+    return found
+
+
+def _point_rows(curve: _Curve) -> list[Row]:
+    unit_of = {unit["key"]: unit for unit in curve.units}
+    front: dict[str, bool] = {}
+    measured = [row for row in curve.done if "a_y" in row["values"]]
+    if measured:
+        a_s = np.array([row["values"]["a_s"] for row in measured])
+        a_y = np.array([row["values"]["a_y"] for row in measured])
+        keys = [row["key"] for row in measured]
+        front = dict(zip(keys, on_front(a_s, a_y).tolist(), strict=True))
+    rows = []
+    for point in curve.points:
+        unit = unit_of[point["unit"]]
+        chosen = next((a for a in point["auditors"] or () if a["chosen"]), None)
+        label = f"{chosen['auditor']} on {chosen['view']}" if chosen else None
+        rows.append(
+            {
+                **_point_head(unit, curve),
+                "number": point["number"],
+                "point": point["label"],
+                "status": point["status"],
+                "auditor": label,
+                "front": front.get(point["key"]),
+                **(point["values"] or {}),
+            }
+        )
+    for unit in curve.units:
+        if not unit["read_points"]:
+            rows.append(
+                {
+                    **_point_head(unit, curve),
+                    "number": None,
+                    "point": unit["point"],
+                    "status": unit["status"],
+                    "auditor": None,
+                    "front": None,
+                }
+            )
+    return _numbered(rows)
+
+
+def _numbered(rows: list[Row]) -> list[Row]:
+    """Number the points of a curve in the order of their knobs, over all its units."""
+    done = [row for row in rows if row["number"] is not None]
+    return [row | {"number": n} for n, row in enumerate(done)] + rows[len(done) :]
+
+
+def _point_head(unit: Row, curve: _Curve) -> Row:
+    return {
+        "method": unit["method"],
+        "params": unit["params_label"],
+        "track": unit["track"],
+        "budget": unit["budget"],
+        "audit": curve.audit,
+        "dataset": unit["dataset"],
+        "data_source": unit["data_source"],
+        "seed": unit["seed"],
+    }
+
+
+def _point_order(row: Row) -> tuple[Any, ...]:
+    number = row["number"] if row["number"] is not None else 10**6
+    names = ("track", "budget", "audit", "method", "params", "seed")
+    return (*(row[name] for name in names), number)
+
+
+def _ranked(rows: list[Row]) -> list[Row]:
+    """Rank complete rows within track, budget and audit; incomplete ones stand below."""
+    groups: dict[Group, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[(row["track"], row["budget"], row["audit"])].append(row)
+    out = []
+    for key in sorted(groups, key=lambda k: (k[0] != "blind", k[0], k[1] != "full", k[1], k[2])):
+        complete = [r for r in groups[key] if r["complete"] and r.get("aufdc") is not None]
+        rest = [r for r in groups[key] if not any(r is c for c in complete)]
+        complete.sort(key=lambda r: (r["aufdc"], r["method"], r["params"]))
+        for row in complete:
+            row["rank"] = 1 + sum(other["aufdc"] < row["aufdc"] for other in complete)
+        rest.sort(key=lambda r: (r["method"], r["params"]))
+        out += [*complete, *rest]
+    return out
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+def _one_or_mixed(values: Iterable[str]) -> str | None:
+    found = sorted(set(values))
+    return None if not found else found[0] if len(found) == 1 else "mixed"
+
+
+def write(tables: Sequence[Tables], results: Path) -> list[Path]:
+    """Write ``leaderboards/<dataset>.csv`` and ``<dataset>-points.csv`` under the results folder."""
+    folder = results / "leaderboards"
+    written = []
+    for table in tables:
+        for name, rows in (
+            (table.dataset, table.leaderboard),
+            (f"{table.dataset}-points", table.points),
+        ):
+            path = folder / f"{name}.csv"
+            _replace(path, to_frame(rows).to_csv(index=False, lineterminator="\n"))
+            written.append(path)
+    return written
+
+
+def to_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """Rows as a frame; numbers rounded to 6 significant digits, columns in order of appearance."""
+    import pandas as pd
+
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    rounded = [{k: _short(v) for k, v in row.items()} for row in rows]
+    frame = pd.DataFrame(rounded, columns=columns)
+    whole = [c for c in ("rank", "number", "distinct", "front_points", "parameters") if c in frame]
+    return frame.astype(dict.fromkeys(whole, "Int64"))
+
+
+def _short(value: object) -> object:
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    return value
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write aside and rename: a reader never sees half a file."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", dir=path.parent, suffix=".part", delete=False, encoding="utf-8", newline=""
+        ) as stream:
+            stream.write(text)
+        os.chmod(stream.name, 0o644)
+        os.replace(stream.name, path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from error

@@ -1,0 +1,28 @@
+"""The built-in metrics; they enter by the same door as anyone's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairbench.api import Metric
+from fairbench.hookspecs import hookimpl
+from fairbench.metrics.aufdc import Aufdc, AufdcPaper
+from fairbench.metrics.cost import Cost
+from fairbench.metrics.pareto import Pareto
+from fairbench.metrics.points import AuditorAccuracy, Distortion, Downstream, Information, Rate
+
+
+@hookimpl
+def register_metrics() -> Sequence[type[Metric]]:
+    """Point metrics, then curve metrics, in the order of their columns."""
+    return [
+        Distortion,
+        Information,
+        AuditorAccuracy,
+        Downstream,
+        Rate,
+        Aufdc,
+        AufdcPaper,
+        Pareto,
+        Cost,
+    ]

@@ -1,0 +1,53 @@
+"""The Pareto front of downstream accuracy A_y against auditor accuracy A_s (the paper's RQ2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench.api import CurveEvaluation, Metric
+
+
+def on_front(a_s: NDArray[np.float64], a_y: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which points no other beats: no other has a lower or equal A_s and a higher or equal A_y.
+
+    Of several equal points all are on the front.
+    """
+    import moocore
+
+    data = np.column_stack([a_s, a_y])
+    front: NDArray[np.bool_] = moocore.is_nondominated(
+        data, maximise=[False, True], keep_weakly=True
+    )
+    return front
+
+
+class Pareto(Metric):
+    """The front in two numbers."""
+
+    name = "pareto"
+    summary = "Pareto front of A_y against A_s: its points and its hypervolume"
+    level = "curve"
+    direction = "higher"
+    columns: ClassVar[Mapping[str, str]] = {
+        "front_points": "points on the front of A_y (higher) against A_s (lower)",
+        "front_hypervolume": "area that the front dominates, up from A_y = 0 and down from A_s = 1",
+    }
+
+    def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
+        import moocore
+
+        found = [(p["a_s"], p["a_y"]) for p in evaluation.points if "a_y" in p]
+        if not found:
+            return {"front_points": None, "front_hypervolume": None}
+        a_s, a_y = np.array(found, dtype=np.float64).T
+        volume = moocore.hypervolume(
+            np.column_stack([a_s, a_y]), ref=[1.0, 0.0], maximise=[False, True]
+        )
+        return {
+            "front_points": float(on_front(a_s, a_y).sum()),
+            "front_hypervolume": float(volume),
+        }

@@ -1,0 +1,232 @@
+"""The neural face of ``Method``: a plugin gives networks and losses, the suite does the rest.
+
+torch is imported only when something is fitted, so that listing methods stays quick.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api import (
+    Coding,
+    Curve,
+    DatasetInfo,
+    Diverged,
+    FitContext,
+    Fitted,
+    Floats,
+    Ints,
+    Knob,
+    Method,
+    Params,
+    Point,
+    Representation,
+    Shots,
+    TrainingRows,
+    Unit,
+)
+
+if TYPE_CHECKING:
+    import torch
+
+    from fairbench.training.model import StackedModel
+    from fairbench.training.streams import Streams
+
+_ENCODE_ROWS = 8192
+"""Rows encoded at once: bounds memory, whatever the table."""
+
+
+class NeuralParams(Params):
+    """Hyperparameters that all methods on the engine share."""
+
+    learning_rate: float = 1e-3
+    """Of Adam at its peak. The paper's .3e-4 is for its own, longer schedule."""
+    batch_size: int = 128
+    """Rows a step."""
+    hidden: tuple[int, ...] | None = None
+    """Units of each hidden layer; None: as the dataset's architecture says."""
+    latent: int | None = None
+    """Dimensions of the representation; None: as the dataset's architecture says."""
+
+
+class NeuralMethod(Method):
+    """A method on the stacked engine. Required beside a Method's declarations: ``build``."""
+
+    has_decoder: ClassVar[bool] = True
+    Params: ClassVar[type[Params]] = NeuralParams
+
+    @abstractmethod
+    def build(
+        self, units: Sequence[Unit], info: DatasetInfo, sizes: tuple[int, ...], streams: Streams
+    ) -> StackedModel:
+        """Make the stack, one model a unit, on the CPU.
+
+        Parameters
+        ----------
+        units : sequence of Unit
+            Seeds and points; knobs belong into buffers of shape ``(models, 1)``.
+        info : DatasetInfo
+            Features and groups.
+        sizes : tuple of int
+            Of the encoder: features, hidden layers, latent dimensions.
+        streams : Streams
+            ``streams.generators("weights")`` initialise the layers.
+        """
+
+    def fit(
+        self, train: TrainingRows, units: Sequence[Unit], context: FitContext
+    ) -> Sequence[Fitted]:
+        """Train all units as one stack; see :func:`fairbench.training.trainer.train`."""
+        from fairbench.training.streams import Streams, derive_seed
+        from fairbench.training.trainer import Schedule
+        from fairbench.training.trainer import train as train_stack
+
+        seeds = [derive_seed(self.name, u.seed, u.point.label if u.point else "") for u in units]
+        streams = Streams(seeds, context.device)
+        model = self.build(units, train.info, self.sizes(train.info), streams)
+        model = model.to(context.device)
+        schedule = Schedule(
+            context.iterations, self.params.batch_size, self.params.learning_rate
+        )
+        reasons = train_stack(
+            model,
+            train.x,
+            train.s,
+            groups=len(train.info.groups),
+            schedule=schedule,
+            streams=streams,
+            progress=context.progress,
+        )
+        context.report("steps", float(context.iterations))
+        return [
+            Diverged(reason) if reason is not None else self._fitted(model.take(i), train.info)
+            for i, reason in enumerate(reasons)
+        ]
+
+    def sizes(self, info: DatasetInfo) -> tuple[int, ...]:
+        """Features, hidden units and latent dimensions of the encoder."""
+        hidden = self.params.hidden or info.architecture.hidden
+        return (len(info.features), *hidden, self.params.latent or info.architecture.latent)
+
+    def _fitted(self, model: StackedModel, info: DatasetInfo) -> Fitted:
+        groups = len(info.groups)
+        stochastic = self.coding is Coding.STOCHASTIC
+        if self.shots is Shots.SINGLE:
+            return NeuralCurve(self.knobs[0], model, groups, stochastic)
+        return NeuralRepresentation(model, groups, None, stochastic)
+
+
+@dataclass
+class NeuralRepresentation(Representation):
+    """One trained model of a stack, at one setting of its knob.
+
+    Parameters
+    ----------
+    model : StackedModel
+        A stack of one, on the CPU.
+    groups : int
+        Number of values of s.
+    knob : float or None
+        Where a single-shot curve is read.
+    stochastic : bool
+        Whether the encoder takes noise.
+    """
+
+    model: StackedModel
+    groups: int
+    knob: float | None
+    stochastic: bool
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        """Encode in chunks; stochastic encoders draw their noise from ``generator``."""
+        rng = generator if generator is not None else np.random.default_rng(0)
+
+        def one(rows: slice) -> torch.Tensor:
+            import torch
+
+            part = torch.tensor(x[rows], dtype=torch.float32)[None]
+            noise = None
+            if self.stochastic:
+                shape = (1, part.shape[1], self.model.noise_dimensions)
+                noise = torch.from_numpy(rng.standard_normal(shape).astype(np.float32))
+            return self.model.encode(part, self._knob(part.shape[1]), noise)[0]
+
+        return self._in_chunks(len(x), one)
+
+    def decode(self, z: Floats, s: Ints) -> Floats | None:
+        """Decode in chunks; None where the model has no decoder."""
+        from fairbench.training.model import StackedModel
+
+        if type(self.model).decode is StackedModel.decode:
+            return None
+
+        def one(rows: slice) -> torch.Tensor:
+            import torch
+
+            from fairbench.training.model import onehot
+
+            part = torch.tensor(z[rows], dtype=torch.float32)[None]
+            group = onehot(torch.tensor(s[rows]), self.groups)
+            x_hat = self.model.decode(part, group[None], self._knob(part.shape[1]))
+            assert x_hat is not None
+            return x_hat[0]
+
+        return self._in_chunks(len(z), one)
+
+    def rate(self, x: Floats) -> float | None:
+        """Code length by the model's own coder, nats."""
+        import torch
+
+        with torch.no_grad():
+            length = self.model.code_length(torch.tensor(x)[None], self._knob(len(x)))
+        return None if length is None else float(length[0])
+
+    def bits(self, x: Floats) -> npt.NDArray[np.int8] | None:
+        """Released bits ``(n, k, bits)``, -1 where masked."""
+        import torch
+
+        with torch.no_grad():
+            found = self.model.code_bits(torch.tensor(x)[None], self._knob(len(x)))
+        return None if found is None else found[0].numpy()
+
+    def parameters(self) -> int:
+        """Trained numbers of this model, adversaries included."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+    def _knob(self, rows: int) -> torch.Tensor | None:
+        import torch
+
+        return None if self.knob is None else torch.full((1, rows, 1), float(self.knob))
+
+    @staticmethod
+    def _in_chunks(n: int, one: object) -> Floats:
+        import torch
+
+        assert callable(one)
+        with torch.no_grad():
+            starts = range(0, n, _ENCODE_ROWS)
+            parts = [one(slice(i, i + _ENCODE_ROWS)).numpy() for i in starts]
+        return np.concatenate(parts)
+
+
+@dataclass
+class NeuralCurve(Curve):
+    """A single-shot model: one network, read at any setting of its knob."""
+
+    knob: Knob
+    model: StackedModel
+    groups: int
+    stochastic: bool
+
+    def at(self, point: Point) -> NeuralRepresentation:
+        """The representation at ``point[knob]``."""
+        value = point[self.knob.name]
+        return NeuralRepresentation(self.model, self.groups, value, self.stochastic)

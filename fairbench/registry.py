@@ -1,0 +1,194 @@
+"""Who is there: loads plugins one by one, isolates a broken one, resolves names and aliases."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
+
+import pluggy
+
+from fairbench import hookspecs
+from fairbench.api import Dataset, Method, Metric
+from fairbench.errors import PluginError, UnknownNameError
+
+T = TypeVar("T")
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A plugin that could not be loaded; the others go on without it.
+
+    Parameters
+    ----------
+    source : str
+        Entry point and distribution.
+    error : str
+        Type and message of what it raised.
+    """
+
+    source: str
+    error: str
+
+
+@dataclass
+class Catalogue(Generic[T]):
+    """Everything of one kind, by name.
+
+    Parameters
+    ----------
+    kind : str
+        ``method``, ``dataset`` or ``metric``.
+    """
+
+    kind: str
+    classes: dict[str, type[T]] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    _aliases: dict[str, str] = field(default_factory=dict)
+
+    def add(self, cls: type[T], source: str) -> None:
+        """Register a class; PluginError for a bad name or one that is taken."""
+        name: str = getattr(cls, "name", "")
+        aliases: tuple[str, ...] = getattr(cls, "aliases", ())
+        for text in (name, *aliases):
+            if not isinstance(text, str) or not _NAME.fullmatch(text):
+                raise PluginError(
+                    f"{cls.__module__}.{cls.__qualname__} has the {self.kind} name {text!r}.",
+                    "Names are lower-case words joined by single hyphens, like 'my-method'.",
+                )
+            if text in self._aliases:
+                owner = self._aliases[text]
+                raise PluginError(
+                    f"Two plugins register the {self.kind} name {text!r}: "
+                    f"{self.sources[owner]} and {source}.",
+                    "Uninstall one of them or rename one of the two.",
+                )
+        self.classes[name] = cls
+        self.sources[name] = source
+        self._aliases.update(dict.fromkeys((name, *aliases), name))
+
+    def resolve(self, name: str) -> str:
+        """Turn a name or alias into the registered name; UnknownNameError names the nearest."""
+        try:
+            return self._aliases[name]
+        except KeyError:
+            command = f"fairbench list {self.kind}s"
+            raise UnknownNameError(self.kind, name, self._aliases, command=command) from None
+
+    def __getitem__(self, name: str) -> type[T]:
+        return self.classes[self.resolve(name)]
+
+    def __iter__(self) -> Iterable[str]:  # type: ignore[override]  # dict-like iteration
+        return iter(self.classes)
+
+
+@dataclass
+class Registry:
+    """All plugins that could be loaded, and those that could not."""
+
+    methods: Catalogue[Method] = field(default_factory=lambda: Catalogue("method"))
+    datasets: Catalogue[Dataset] = field(default_factory=lambda: Catalogue("dataset"))
+    metrics: Catalogue[Metric] = field(default_factory=lambda: Catalogue("metric"))
+    broken: list[Broken] = field(default_factory=list)
+
+
+def load_registry(points: Iterable[EntryPoint] | None = None) -> Registry:
+    """Load every entry point of the group ``fairbench``.
+
+    A plugin that raises while it is imported, or registers something bad, is kept out whole and
+    listed in ``Registry.broken``.
+
+    Parameters
+    ----------
+    points : iterable of EntryPoint, optional
+        Instead of those of the installed distributions.
+    """
+    found = entry_points(group=hookspecs.ENTRY_POINT_GROUP) if points is None else points
+    registry = Registry()
+    # Built-ins first: where a name is taken twice, the stranger is the one that is reported.
+    for point in sorted(found, key=lambda p: (not p.value.startswith("fairbench"), p.name)):
+        source = f"{point.name} ({point.dist.name if point.dist else point.value})"
+        try:
+            _load_one(registry, point, source)
+        # A plugin may do anything at import, sys.exit included; it must not take the rest along.
+        except (Exception, SystemExit) as error:
+            message = getattr(error, "message", None) or str(error)
+            registry.broken.append(Broken(source, f"{type(error).__name__}: {message}"))
+    return registry
+
+
+def _load_one(registry: Registry, point: EntryPoint, source: str) -> None:
+    manager = pluggy.PluginManager("fairbench")
+    manager.add_hookspecs(hookspecs)
+    manager.register(point.load(), name=point.name)
+    manager.check_pending()
+    # All of a plugin or nothing: build aside, then merge.
+    kinds: tuple[tuple[Catalogue[Any], Any, type], ...] = (
+        (registry.methods, manager.hook.register_methods, Method),
+        (registry.datasets, manager.hook.register_datasets, Dataset),
+        (registry.metrics, manager.hook.register_metrics, Metric),
+    )
+    staged: list[tuple[Catalogue[Any], Catalogue[Any]]] = []
+    for catalogue, hook, base in kinds:
+        copy = Catalogue(
+            catalogue.kind,
+            dict(catalogue.classes),
+            dict(catalogue.sources),
+            dict(catalogue._aliases),
+        )
+        for classes in hook():
+            for cls in classes:
+                _check_class(cls, base, catalogue.kind)
+                copy.add(cls, source)
+        staged.append((catalogue, copy))
+    for catalogue, copy in staged:
+        catalogue.classes, catalogue.sources = copy.classes, copy.sources
+        catalogue._aliases = copy._aliases
+
+
+def _check_class(cls: Any, base: type, kind: str) -> None:
+    if not (isinstance(cls, type) and issubclass(cls, base)):
+        raise PluginError(
+            f"{cls!r} is registered as a {kind} but is not a subclass of fairbench.api."
+            f"{base.__name__}.",
+            f"Return classes, not instances, from register_{kind}s.",
+        )
+    missing = sorted(getattr(cls, "__abstractmethods__", ()))
+    missing += [a for a in ("name", "summary") if not hasattr(cls, a)]
+    if missing:
+        raise PluginError(
+            f"The {kind} {cls.__qualname__} lacks {', '.join(missing)}.",
+            f"Add what is missing; fairbench.api.{base.__name__} says what each is.",
+        )
+
+
+def plugin_version(cls: type) -> str:
+    """``distribution version`` of the package a plugin class comes from, for records."""
+    from importlib.metadata import packages_distributions, version
+
+    package = cls.__module__.split(".")[0]
+    names = packages_distributions().get(package, [])
+    return f"{names[0]} {version(names[0])}" if names else package
+
+
+def plugin_source(cls: type) -> Mapping[str, str]:
+    """Python files behind a plugin class, name to sha256: its module, or its family's folder.
+
+    Records are only reused for the source that made them, so this goes into every key.
+    """
+    import hashlib
+    from pathlib import Path
+
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    if file is None:
+        return {}
+    path = Path(file)
+    # A module of a folder may use any module beside it; a file straight in a top-level package
+    # (one method, one file) stands for itself.
+    in_family = cls.__module__.count(".") >= 2 or path.name == "__init__.py"
+    files = sorted(path.parent.rglob("*.py")) if in_family else [path]
+    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in files}

@@ -1,0 +1,384 @@
+"""Drive a run: plan, execute what the store lacks, write what comes back."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fairbench import artefacts
+from fairbench.api import Metric
+from fairbench.auditing.config import AuditConfig
+from fairbench.config import RunConfig, Rerun
+from fairbench.cost import versions
+from fairbench.estimate import audit_seconds, fit_seconds
+from fairbench.executors.base import Broke, Event, Executor, Finished
+from fairbench.jobs import AuditJob, FitJob, Job, PointResult, ReferenceJob, UnitResult
+from fairbench.plan import Plan, PlannedUnit, point_key, stacks
+from fairbench.registry import Registry
+from fairbench.status import Status
+from fairbench.store import Row, Store, now
+
+POINTS_A_JOB = 3
+"""Points audited by one job: few, so that no core idles at the end; not one, for the start-up."""
+
+
+def seed_of(*parts: object) -> int:
+    """A 32-bit seed from parts; torch is not needed for it."""
+    import hashlib
+
+    text = "\x1f".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+@dataclass
+class Summary:
+    """What a run did."""
+
+    done: int = 0
+    reused: int = 0
+    broken: list[tuple[str, Status, str]] = field(default_factory=list)
+
+
+class Run:
+    """One run against a store.
+
+    Parameters
+    ----------
+    config : RunConfig
+    registry : Registry
+    plan : Plan
+    store : Store
+    device : str
+        ``cpu`` or ``cuda``, resolved.
+    """
+
+    def __init__(
+        self, config: RunConfig, registry: Registry, plan: Plan, store: Store, device: str
+    ) -> None:
+        self.config, self.plan, self.store, self.device = config, plan, store, device
+        self.metrics: tuple[type[Metric], ...] = tuple(
+            m for m in registry.metrics.classes.values() if m.level == "point"
+        )
+        self.id = uuid.uuid4().hex
+        self.by_key = {planned.key: planned for planned in plan.units}
+        self.summary = Summary()
+        self._units = {row["key"]: row for row in store.rows("units")}
+        self._points = store.statuses("points")
+        self._references = store.statuses("references")
+
+    # ---- what is missing -------------------------------------------------------------------
+
+    def jobs(self) -> list[Job]:
+        """Jobs that can start now: references, missing fits, and audits of what is fitted."""
+        to_fit = [planned for planned in self.plan.units if self._must_fit(planned)]
+        fits: list[Job] = [self._fit_job(stack) for stack in self._stacks(to_fit)]
+        fits.sort(key=lambda job: -job.estimate)
+        fitting = {planned.key for planned in to_fit}
+        audits: list[Job] = []
+        for planned in self.plan.units:
+            if planned.key not in fitting and planned.skipped is None:
+                audits += self._audit_jobs(planned, self._units[planned.key])
+        self.summary.reused = len(self.plan.units) - len(fitting)
+        return [*fits, *self._reference_jobs(), *audits]
+
+    def _must_fit(self, planned: PlannedUnit) -> bool:
+        row = self._units.get(planned.key)
+        if planned.skipped is not None:
+            return False
+        if row is None or self.config.rerun is Rerun.ALL:
+            return True
+        status = Status(row["status"])
+        if status is not Status.DONE:
+            return not status.bad or self.config.rerun is Rerun.FAILED
+        # Fitted; its representations are needed again only if a point is still to be audited.
+        missing = self._missing_points(planned, row)
+        return bool(missing) and not artefacts.exists(self.config.results, row["artefact"])
+
+    def _missing_points(self, planned: PlannedUnit, row: Row) -> list[tuple[int, str, str]]:
+        """Number, label and key of points without a result."""
+        missing = []
+        for number, point in enumerate(row["read_points"] or []):
+            key = point_key(planned.key, point["label"], planned.budget.audit)
+            status = self._points.get(key)
+            done = status is Status.DONE or (
+                status is not None and status.bad and self.config.rerun is not Rerun.FAILED
+            )
+            if not done:
+                missing.append((number, point["label"], key))
+        return missing
+
+    def _stacks(self, to_fit: Sequence[PlannedUnit]) -> list[list[PlannedUnit]]:
+        """Stacks as recorded by an interrupted run, so that a resumed one is bitwise the same."""
+        recorded: dict[str, list[PlannedUnit]] = {}
+        fresh = []
+        for planned in to_fit:
+            row = self._units.get(planned.key)
+            packing = row["packing"] if row else None
+            if packing:
+                recorded.setdefault("\x1f".join(packing), []).append(planned)
+            else:
+                fresh.append(planned)
+        return [*recorded.values(), *stacks(fresh)]
+
+    # ---- jobs ------------------------------------------------------------------------------
+
+    def _fit_job(self, stack: Sequence[PlannedUnit]) -> FitJob:
+        first = stack[0]
+        models = f"{len(stack)} models" if len(stack) > 1 else "1 model"
+        return FitJob(
+            id=uuid.uuid4().hex,
+            title=f"fit {first.method.name} on {first.data.info.name} ({models})",
+            estimate=fit_seconds(first.method, len(stack), first.budget, self._units.values()),
+            method=first.method,
+            params=first.params,
+            data=first.data,
+            keys=tuple(planned.key for planned in stack),
+            units=tuple(planned.unit for planned in stack),
+            iterations=first.budget.iterations,
+            device=self.device,
+            curve_points=first.curve_points,
+        )
+
+    def _audit_jobs(self, planned: PlannedUnit, row: Row) -> list[Job]:
+        if Status(row["status"]).bad:
+            # Failed in an earlier run, and not to be tried again: still a failure of this request.
+            self._remember(planned, Status(row["status"]), row["error"] or "")
+            return []
+        missing = self._missing_points(planned, row)
+        if not missing:
+            return []
+        arrays = artefacts.load(self.config.results, row["artefact"])
+        if arrays is None:
+            # Damaged or gone since we looked: told, never trusted, and made again by a rerun.
+            text = "its representations are damaged or gone; run again to make them anew"
+            self._break_unit(planned, Status.FAILED, text, None)
+            return []
+        return self._audit_jobs_of(planned, missing, arrays)
+
+    def _audit_jobs_of(
+        self,
+        planned: PlannedUnit,
+        missing: Sequence[tuple[int, str, str]],
+        arrays: Mapping[str, np.ndarray],
+    ) -> list[Job]:
+        jobs: list[Job] = []
+        for start in range(0, len(missing), POINTS_A_JOB):
+            chunk = missing[start : start + POINTS_A_JOB]
+            wanted = {str(number) for number, _, _ in chunk}
+            label = chunk[0][1] if len(chunk) == 1 else f"{len(chunk)} points from {chunk[0][1]}"
+            name = planned.method.name
+            jobs.append(
+                AuditJob(
+                    id=uuid.uuid4().hex,
+                    title=f"audit {name} on {planned.data.info.name}, "
+                    f"seed {planned.unit.seed} ({label})",
+                    estimate=audit_seconds(planned.budget.audit) * len(chunk),
+                    data=planned.data,
+                    keys=tuple(key for _, _, key in chunk),
+                    seeds=tuple(
+                        seed_of("audit", name, planned.unit.seed, label) for _, label, _ in chunk
+                    ),
+                    numbers=tuple(number for number, _, _ in chunk),
+                    arrays={k: a for k, a in arrays.items() if k.split("/")[0] in wanted},
+                    config=planned.budget.audit,
+                    metrics=self.metrics,
+                )
+            )
+        return jobs
+
+    def _reference_jobs(self) -> list[Job]:
+        jobs: list[Job] = []
+        for key, (data, seed, audit) in self.plan.references.items():
+            status = self._references.get(key)
+            if status is not Status.DONE or self.config.rerun is Rerun.ALL:
+                jobs.append(
+                    ReferenceJob(
+                        id=uuid.uuid4().hex,
+                        title=f"audit x itself on {data.info.name}, seed {seed}",
+                        estimate=audit_seconds(audit),
+                        data=data,
+                        key=key,
+                        seed=seed_of("reference", seed),
+                        config=audit,
+                    )
+                )
+        return jobs
+
+    # ---- execution -------------------------------------------------------------------------
+
+    def execute(self, executor: Executor, observe: Callable[[Event], None], command: str) -> None:
+        """Run all jobs, and the audits that follow from fits, writing results as they come."""
+        jobs = self.jobs()
+        self.store.add_run(
+            {
+                "id": self.id,
+                "started": now(),
+                "command": command,
+                "config": self.config.model_dump(mode="json"),
+                "versions": versions(),
+            }
+        )
+        self._write_planned(jobs)
+        for job in jobs:
+            executor.submit(job)
+        for event in executor.events():
+            if isinstance(event, Finished):
+                for job in self._finish(event.job, event.result):
+                    executor.submit(job)
+            elif isinstance(event, Broke):
+                self._break(event)
+            observe(event)
+
+    def _write_planned(self, jobs: Sequence[Job]) -> None:
+        """Write units as PENDING with their packing before anything starts."""
+        rows = [u.row(self.id) for u in self.plan.units if u.skipped and u.key not in self._units]
+        for job in jobs:
+            if isinstance(job, FitJob):
+                for key in job.keys:
+                    recorded = self._units.get(key, {}).get("packing")
+                    row = self.by_key[key].row(self.id) | {"packing": recorded or list(job.keys)}
+                    self._units[key] = row
+                    rows.append(row)
+        self.store.put("units", rows)
+
+    def _finish(self, job: Job, result: object) -> list[Job]:
+        if isinstance(job, FitJob):
+            assert isinstance(result, list)
+            return [follow for unit in result for follow in self._finish_unit(unit)]
+        if isinstance(job, AuditJob):
+            assert isinstance(result, list)
+            self._finish_points(result)
+            return []
+        assert isinstance(result, tuple)
+        self._put_reference(job, Status.DONE, values=result[0], seconds=result[1])
+        return []
+
+    def _finish_unit(self, result: UnitResult) -> list[Job]:
+        planned = self.by_key[result.key]
+        if result.status is not Status.DONE:
+            self._break_unit(planned, result.status, result.error or "", None)
+            return []
+        row = self._units[result.key] | {
+            "status": Status.DONE.value,
+            "error": None,
+            "traceback": None,
+            "read_points": [{"label": p.label, "knobs": dict(p.values)} for p in result.points],
+            "costs": dict(result.costs),
+            "hardware": dict(result.hardware),
+            "versions": dict(result.versions),
+            "artefact": artefacts.save(self.config.results, result.arrays),
+            "finished": now(),
+        }
+        self._units[result.key] = row
+        if self.config.rerun is Rerun.ALL:
+            # Everything measured of the old model is of the past.
+            for point in row["read_points"]:
+                key = point_key(result.key, point["label"], planned.budget.audit)
+                self._points.pop(key, None)
+        missing = self._missing_points(planned, row)
+        self.store.put("units", [row])
+        self.store.put("points", [self._point_row(planned, row, n, key) for n, _, key in missing])
+        self.summary.done += 1
+        return self._audit_jobs_of(planned, missing, result.arrays)
+
+    def _point_row(self, planned: PlannedUnit, row: Row, number: int, key: str) -> Row:
+        point = row["read_points"][number]
+        audit: AuditConfig = planned.budget.audit
+        return {
+            "key": key,
+            "unit": planned.key,
+            "number": number,
+            "status": Status.PENDING.value,
+            "error": None,
+            "traceback": None,
+            "label": point["label"],
+            "knobs": point["knobs"],
+            "audit": audit.preset.value,
+            "audit_config": audit.as_dict(),
+            "values": None,
+            "auditors": None,
+            "seconds": None,
+            "finished": None,
+        }
+
+    def _finish_points(self, results: Sequence[PointResult]) -> None:
+        found = {row["key"]: row for r in results for row in self.store.rows("points", key=r.key)}
+        rows = [
+            found[result.key]
+            | {
+                "status": Status.DONE.value,
+                "error": None,
+                "traceback": None,
+                "values": dict(result.values),
+                "auditors": [dict(auditor) for auditor in result.auditors],
+                "seconds": result.seconds,
+                "finished": now(),
+            }
+            for result in results
+        ]
+        self.store.put("points", rows)
+
+    # ---- failures --------------------------------------------------------------------------
+
+    def _break(self, event: Broke) -> None:
+        job = event.job
+        if isinstance(job, FitJob):
+            for key in job.keys:
+                self._break_unit(self.by_key[key], event.status, event.error, event.traceback)
+        elif isinstance(job, AuditJob):
+            self.summary.broken.append((job.title, event.status, event.error))
+            found = [row for key in job.keys for row in self.store.rows("points", key=key)]
+            change = {
+                "status": event.status.value,
+                "error": event.error,
+                "traceback": event.traceback,
+                "finished": now(),
+            }
+            self.store.put("points", [row | change for row in found])
+        else:
+            self.summary.broken.append((job.title, event.status, event.error))
+            self._put_reference(job, event.status, error=event.error, traceback=event.traceback)
+
+    def _break_unit(
+        self, planned: PlannedUnit, status: Status, error: str, traceback: str | None
+    ) -> None:
+        self._remember(planned, status, error)
+        row = self._units.get(planned.key) or planned.row(self.id)
+        change = {"status": status.value, "error": error, "traceback": traceback}
+        self._units[planned.key] = row | change | {"finished": now()}
+        self.store.put("units", [self._units[planned.key]])
+
+    def _remember(self, planned: PlannedUnit, status: Status, error: str) -> None:
+        point = f", {planned.unit.point.label}" if planned.unit.point else ""
+        title = f"{planned.method.name} on {planned.data.info.name}, seed {planned.unit.seed}"
+        self.summary.broken.append((title + point, status, error))
+
+    def _put_reference(
+        self,
+        job: ReferenceJob,
+        status: Status,
+        *,
+        values: Mapping[str, float] | None = None,
+        seconds: float | None = None,
+        error: str | None = None,
+        traceback: str | None = None,
+    ) -> None:
+        _, seed, audit = self.plan.references[job.key]
+        row = {
+            "key": job.key,
+            "status": status.value,
+            "error": error,
+            "traceback": traceback,
+            "dataset": job.data.info.name,
+            "fingerprint": job.data.fingerprint,
+            "seed": seed,
+            "audit": audit.preset.value,
+            "values": dict(values) if values is not None else None,
+            "seconds": seconds,
+            "finished": now(),
+        }
+        self.store.put("references", [row])
+

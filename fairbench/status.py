@@ -1,0 +1,36 @@
+"""What became of a unit or of a point."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Status(enum.StrEnum):
+    """Statuses in the store; only DONE ever counts as a result."""
+
+    PENDING = "PENDING"
+    """Planned, not started."""
+    RUNNING = "RUNNING"
+    """Started; a run that was killed leaves it so, and the next run does it again."""
+    DONE = "DONE"
+    """Finished; never done again unless asked."""
+    FAILED = "FAILED"
+    """The plugin or the suite raised; the traceback is kept."""
+    DIVERGED = "DIVERGED"
+    """Training blew up (a loss that is not finite, or exploded)."""
+    TIMEOUT = "TIMEOUT"
+    """Killed at its time limit."""
+    OOM = "OOM"
+    """Ran out of memory."""
+    CRASHED = "CRASHED"
+    """The process died without a word (segmentation fault, kill)."""
+    SKIPPED = "SKIPPED"
+    """The method does not support the dataset; the reason is kept."""
+
+    @property
+    def bad(self) -> bool:
+        """Whether a run with this status in it exits with 1."""
+        return self in _BAD
+
+
+_BAD = {Status.FAILED, Status.DIVERGED, Status.TIMEOUT, Status.OOM, Status.CRASHED}

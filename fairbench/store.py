@@ -1,0 +1,285 @@
+"""The results database: units, points and references, through SQLAlchemy; only the driver writes.
+
+A *unit* is what one model was trained for; a *point* is one audited representation of it; a
+*reference* is what a dataset's curves are normalised by. Rows are keyed by content, so a rerun finds
+what it has, and two stores merge without a clash. Representations are files beside the database.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from fairbench.errors import StoreError
+from fairbench.status import Status
+
+SCHEMA_VERSION = 1
+"""Raised when tables change; a store written by a newer version is refused."""
+
+metadata = sa.MetaData()
+
+_meta = sa.Table(
+    "meta",
+    metadata,
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+
+runs = sa.Table(
+    "runs",
+    metadata,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("started", sa.String(40), nullable=False),
+    sa.Column("command", sa.Text, nullable=False),
+    sa.Column("config", sa.JSON, nullable=False),
+    sa.Column("versions", sa.JSON, nullable=False),
+)
+
+units = sa.Table(
+    "units",
+    metadata,
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("run", sa.String(64)),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("error", sa.Text),
+    sa.Column("traceback", sa.Text),
+    sa.Column("method", sa.String(128), nullable=False, index=True),
+    sa.Column("dataset", sa.String(128), nullable=False, index=True),
+    sa.Column("seed", sa.Integer, nullable=False),
+    sa.Column("point", sa.Text),
+    sa.Column("track", sa.String(32), nullable=False),
+    sa.Column("tags", sa.JSON, nullable=False),
+    sa.Column("params", sa.JSON, nullable=False),
+    sa.Column("params_label", sa.Text, nullable=False),
+    sa.Column("plugin", sa.Text, nullable=False),
+    sa.Column("budget", sa.String(32), nullable=False),
+    sa.Column("iterations", sa.Integer, nullable=False),
+    sa.Column("data_source", sa.String(16), nullable=False),
+    sa.Column("fingerprint", sa.String(64), nullable=False),
+    sa.Column("protocol", sa.Integer, nullable=False),
+    sa.Column("code", sa.String(16), nullable=False),
+    sa.Column("packing", sa.JSON),
+    sa.Column("read_points", sa.JSON),
+    sa.Column("costs", sa.JSON),
+    sa.Column("hardware", sa.JSON),
+    sa.Column("versions", sa.JSON),
+    sa.Column("artefact", sa.String(128)),
+    sa.Column("finished", sa.String(40)),
+)
+
+points = sa.Table(
+    "points",
+    metadata,
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("unit", sa.String(64), nullable=False, index=True),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("error", sa.Text),
+    sa.Column("traceback", sa.Text),
+    sa.Column("label", sa.Text, nullable=False),
+    sa.Column("knobs", sa.JSON, nullable=False),
+    sa.Column("audit", sa.String(16), nullable=False),
+    sa.Column("audit_config", sa.JSON, nullable=False),
+    sa.Column("values", sa.JSON),
+    sa.Column("auditors", sa.JSON),
+    sa.Column("seconds", sa.Float),
+    sa.Column("finished", sa.String(40)),
+)
+
+references = sa.Table(
+    "references",
+    metadata,
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("error", sa.Text),
+    sa.Column("traceback", sa.Text),
+    sa.Column("dataset", sa.String(128), nullable=False),
+    sa.Column("fingerprint", sa.String(64), nullable=False, index=True),
+    sa.Column("seed", sa.Integer, nullable=False),
+    sa.Column("audit", sa.String(16), nullable=False),
+    sa.Column("values", sa.JSON),
+    sa.Column("seconds", sa.Float),
+    sa.Column("finished", sa.String(40)),
+)
+
+RECORDS = {"units": units, "points": points, "references": references}
+"""Tables that are exported and merged."""
+
+Row = dict[str, Any]
+
+
+def now() -> str:
+    """The time in UTC, ISO 8601, to the second."""
+    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+
+
+class Store:
+    """A results database.
+
+    Parameters
+    ----------
+    url : str
+        SQLAlchemy URL.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        try:
+            self.engine = sa.create_engine(url, json_serializer=_dumps)
+            if self.engine.dialect.name == "sqlite":
+                sa.event.listen(self.engine, "connect", _set_pragmas)
+            self._open()
+        except (sa.exc.SQLAlchemyError, ImportError) as error:
+            raise StoreError(
+                f"The store {sa.engine.make_url(url).render_as_string() if '://' in url else url} "
+                f"cannot be opened: {_short(error)}.",
+                "Check the path or URL; a damaged file can be moved away and results imported.",
+            ) from error
+
+    @classmethod
+    def in_folder(cls, folder: Path, *, create: bool = True) -> Store:
+        """The SQLite store of a results folder; StoreError if there is none and not ``create``."""
+        path = folder / "fairbench.sqlite"
+        if not create and not path.exists():
+            raise StoreError(
+                f"There are no results in {folder}.",
+                "Run something first (fairbench run --help) or name the folder with --results.",
+            )
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            probe = folder / ".fairbench-write-test"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise StoreError(
+                f"The results folder {folder} cannot be written: {error.strerror}.",
+                "Name another with --results DIR.",
+            ) from None
+        return cls(f"sqlite:///{path}")
+
+    def _open(self) -> None:
+        metadata.create_all(self.engine)
+        with self.engine.begin() as connection:
+            found = connection.execute(
+                sa.select(_meta.c.value).where(_meta.c.name == "schema")
+            ).scalar()
+            if found is None:
+                connection.execute(_meta.insert().values(name="schema", value=str(SCHEMA_VERSION)))
+            elif int(found) > SCHEMA_VERSION:
+                raise StoreError(
+                    f"The store was written by a newer fairbench (schema {found}; this one reads "
+                    f"up to {SCHEMA_VERSION}).",
+                    "Upgrade fairbench, or name another folder with --results DIR.",
+                )
+
+    def add_run(self, run: Row) -> None:
+        """Remember how a run was started."""
+        with self.engine.begin() as connection:
+            connection.execute(runs.insert().values(**run))
+
+    def put(self, table: str, rows: Iterable[Row]) -> None:
+        """Insert rows, or replace those with the same key, all in one transaction."""
+        target = RECORDS[table]
+        try:
+            with self.engine.begin() as connection:
+                for row in rows:
+                    connection.execute(target.delete().where(target.c.key == row["key"]))
+                    connection.execute(target.insert().values(**row))
+        except sa.exc.SQLAlchemyError as error:
+            raise StoreError(
+                f"The store cannot be written: {_short(error)}.",
+                "Free some disk space or check permissions; the same command resumes.",
+            ) from error
+
+    def rows(self, table: str, **equal: object) -> list[Row]:
+        """All rows of a table whose columns equal what is given, by key."""
+        target = RECORDS[table]
+        query = sa.select(target).order_by(target.c.key)
+        for column, value in equal.items():
+            query = query.where(target.c[column] == value)
+        try:
+            with self.engine.connect() as connection:
+                return [dict(row) for row in connection.execute(query).mappings()]
+        except sa.exc.SQLAlchemyError as error:
+            raise StoreError(
+                f"The store cannot be read: {_short(error)}.",
+                "A damaged file can be moved away and results imported from an export.",
+            ) from error
+
+    def statuses(self, table: str) -> dict[str, Status]:
+        """Status of every row by key."""
+        target = RECORDS[table]
+        with self.engine.connect() as connection:
+            found = connection.execute(sa.select(target.c.key, target.c.status))
+            return {key: Status(status) for key, status in found}
+
+    def export(self) -> Iterator[str]:
+        """Every DONE or failed row as a line of JSON, in a stable order; text that can be committed."""
+        yield _dumps({"fairbench_export": SCHEMA_VERSION})
+        for name in RECORDS:
+            for row in self.rows(name):
+                if Status(row["status"]) not in (Status.PENDING, Status.RUNNING):
+                    yield _dumps({"table": name, **row})
+
+    def import_lines(self, lines: Iterable[str]) -> dict[str, int]:
+        """Merge exported lines by key: DONE rows win over others; the rest is left as it is.
+
+        Returns the number of rows taken by table. StoreError, and nothing is merged, if a line
+        cannot be read.
+        """
+        incoming: dict[str, list[Row]] = {name: [] for name in RECORDS}
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                _sort_line(line, number, incoming)
+        taken = {}
+        for name, rows in incoming.items():
+            have = self.statuses(name)
+            chosen = [
+                row
+                for row in rows
+                if row["key"] not in have
+                or (have[row["key"]] is not Status.DONE and row["status"] == Status.DONE)
+            ]
+            self.put(name, chosen)
+            taken[name] = len(chosen)
+        return taken
+
+
+def _sort_line(line: str, number: int, incoming: dict[str, list[Row]]) -> None:
+    problem = f"Line {number} is not a line of 'fairbench results export'."
+    hint = "Export again; nothing was imported."
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError:
+        raise StoreError(problem, hint) from None
+    if not isinstance(row, dict):
+        raise StoreError(problem, hint)
+    if "fairbench_export" in row:
+        if row["fairbench_export"] > SCHEMA_VERSION:
+            raise StoreError("The export was written by a newer fairbench.", "Upgrade fairbench.")
+        return
+    name = row.pop("table", None)
+    if name not in RECORDS or set(row) != set(RECORDS[name].c.keys()):
+        raise StoreError(problem, hint)
+    incoming[name].append(row)
+
+
+def _dumps(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _short(error: BaseException) -> str:
+    cause = getattr(error, "orig", None) or error
+    return str(cause).splitlines()[0].rstrip(".")
+
+
+def _set_pragmas(connection: Any, _: object) -> None:
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA busy_timeout=30000")
+    cursor.close()

@@ -1,0 +1,1 @@
+"""The stacked engine: all points and seeds of a method train at once, as one stack."""

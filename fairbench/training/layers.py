@@ -1,0 +1,63 @@
+"""Layers with a leading model axis: one batched matrix product serves a whole stack of networks.
+
+Every parameter and buffer has shape ``(models, ...)``. Model ``i`` of a stack reads and writes slice
+``i`` alone, so the gradient of the sum of all losses is, slice by slice, each model's own gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+
+class StackedLinear(nn.Module):
+    """``y[m] = x[m] @ weight[m] + bias[m]`` for all models ``m`` in one product.
+
+    Parameters
+    ----------
+    generators : sequence of torch.Generator
+        One a model, so that a model's initial weights do not depend on what it is stacked with.
+    n_in, n_out : int
+        Features in and out.
+    """
+
+    def __init__(self, generators: Sequence[torch.Generator], n_in: int, n_out: int) -> None:
+        super().__init__()
+        # PyTorch's own default for Linear: uniform in +-1/sqrt(fan in), for weights and biases.
+        bound = 1.0 / math.sqrt(n_in) if n_in else 0.0
+        weight = [torch.rand(n_in, n_out, generator=g) * 2 * bound - bound for g in generators]
+        bias = [torch.rand(1, n_out, generator=g) * 2 * bound - bound for g in generators]
+        self.weight = nn.Parameter(torch.stack(weight))
+        self.bias = nn.Parameter(torch.stack(bias))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map ``(models, batch, n_in)`` to ``(models, batch, n_out)``."""
+        return torch.baddbmm(self.bias, x, self.weight)
+
+
+class StackedMLP(nn.Module):
+    """Stacked fully connected network with ReLU between layers and none after the last.
+
+    Parameters
+    ----------
+    generators : sequence of torch.Generator
+        One a model.
+    sizes : sequence of int
+        Features of each layer, input first: ``(9, 128, 128, 8)``.
+    """
+
+    def __init__(self, generators: Sequence[torch.Generator], sizes: Sequence[int]) -> None:
+        super().__init__()
+        pairs = zip(sizes[:-1], sizes[1:], strict=True)
+        self.layers = nn.ModuleList(StackedLinear(generators, a, b) for a, b in pairs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map ``(models, batch, sizes[0])`` to ``(models, batch, sizes[-1])``."""
+        *hidden, last = self.layers
+        for layer in hidden:
+            x = torch.relu(layer(x))
+        out: Tensor = last(x)
+        return out

@@ -1,0 +1,95 @@
+"""What a neural method writes: its networks and losses, once, over a leading model axis."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from fairbench.training.streams import Streams
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One training batch of every model of a stack.
+
+    Parameters
+    ----------
+    x : Tensor, shape (models, batch, features)
+    s : Tensor of int64, shape (models, batch)
+    s_onehot : Tensor, shape (models, batch, groups)
+    done : float
+        The share of the budget that is behind, 0 to 1, for warm-ups.
+    streams : Streams
+        Random numbers, each model's own.
+    """
+
+    x: Tensor
+    s: Tensor
+    s_onehot: Tensor
+    done: float
+    streams: Streams
+
+
+class StackedModel(nn.Module):
+    """Networks of all models of a stack. Required: ``losses`` and ``encode``.
+
+    Every parameter and buffer has the model axis first, so that a stack can be taken apart.
+    Submodules named in ``players`` are adversaries: each trains on its own loss alone, at its own
+    learning rate; all other parameters belong to the player ``model``.
+    """
+
+    players: Mapping[str, float] = {}
+    """Adversarial submodules by name, and the factor on the learning rate for each."""
+    noise_dimensions: int = 0
+    """k of the noise a stochastic encoder takes."""
+
+    def losses(self, batch: Batch) -> dict[str, Tensor]:
+        """Loss of each player, ``(models,)``; with no adversaries, of ``model`` alone."""
+        raise NotImplementedError
+
+    def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
+        """Representation ``(models, n, k)``; ``knob`` where single-shot, ``noise`` if stochastic.
+
+        ``x`` is ``(models, n, features)``, ``knob`` and ``noise`` ``(models, n, 1)`` and
+        ``(models, n, k)``.
+        """
+        raise NotImplementedError
+
+    def decode(self, z: Tensor, s_onehot: Tensor, knob: Tensor | None) -> Tensor | None:
+        """Reconstruction ``(models, n, features)``; None: there is no decoder."""
+        return None
+
+    def code_length(self, x: Tensor, knob: Tensor | None) -> Tensor | None:
+        """Mean code length in nats, ``(models,)``, by the model's own coder; None: it has none."""
+        return None
+
+    def code_bits(self, x: Tensor, knob: Tensor | None) -> Tensor | None:
+        """Bits ``(models, n, k, bits)``: 0, 1, or -1 where masked; None: not a code of bits."""
+        return None
+
+    def take(self, index: int) -> Self:
+        """A stack of one: model ``index``, on the CPU, with memory of its own."""
+        memo: dict[int, object] = {}
+        for tensor in [*self.parameters(), *self.buffers()]:
+            piece = tensor.detach()[index : index + 1].cpu().clone()
+            memo[id(tensor)] = nn.Parameter(piece) if isinstance(tensor, nn.Parameter) else piece
+        one = copy.deepcopy(self, memo)
+        return one.eval()
+
+
+def onehot(s: Tensor, groups: int) -> Tensor:
+    """Float one-hot coding of s, ``(..., groups)``."""
+    return torch.nn.functional.one_hot(s, groups).to(torch.float32)
+
+
+def summed_squares(x: Tensor, x_hat: Tensor) -> Tensor:
+    """Distortion of each model: squared error summed over features, mean over rows, ``(models,)``.
+
+    It is -log p(x|z, s) of an isotropic Gaussian up to its variance (the paper's section 5.2).
+    """
+    return (x_hat - x).square().sum(dim=-1).mean(dim=-1)

@@ -1,0 +1,75 @@
+"""Random streams, one a unit: what a unit draws never depends on what it is stacked with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+_BLOCK_STEPS = 64
+"""Steps drawn at once: a generator call a unit a step would cost more than the step itself."""
+
+
+def derive_seed(*parts: object) -> int:
+    """Hash ``parts`` into a 63-bit seed, the same in every process and on every machine."""
+    text = "\x1f".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+class Streams:
+    """Per-unit random numbers, drawn in blocks on the CPU and moved to the device.
+
+    Drawing on the CPU keeps CPU and CUDA runs on the same numbers.
+
+    Parameters
+    ----------
+    seeds : sequence of int
+        One a unit; streams of one unit for different uses are derived from it.
+    device : torch.device or str
+        Where the drawn tensors are needed.
+    """
+
+    def __init__(self, seeds: Sequence[int], device: torch.device | str = "cpu") -> None:
+        self.seeds = tuple(seeds)
+        self.device = torch.device(device)
+        self._generators: dict[str, list[torch.Generator]] = {}
+        self._blocks: dict[str, Tensor] = {}
+        self._used: dict[str, int] = {}
+
+    def generators(self, use: str) -> list[torch.Generator]:
+        """One CPU generator a unit for the named use; the same objects at every call."""
+        if use not in self._generators:
+            made = [torch.Generator().manual_seed(derive_seed(s, use)) for s in self.seeds]
+            self._generators[use] = made
+        return self._generators[use]
+
+    def indices(self, use: str, high: int, count: int) -> Tensor:
+        """Row numbers below ``high``, ``(units, count)``, int64, drawn with replacement."""
+        return self._next(f"{use}/{high}/{count}", (count,), high)
+
+    def uniform(self, use: str, *shape: int) -> Tensor:
+        """Numbers from U[0, 1), ``(units, *shape)``, float32."""
+        return self._next(f"{use}/uniform/{shape}", shape, 0)
+
+    def normal(self, use: str, *shape: int) -> Tensor:
+        """Standard normal numbers, ``(units, *shape)``, float32."""
+        return self._next(f"{use}/normal/{shape}", shape, -1)
+
+    def _next(self, key: str, shape: tuple[int, ...], kind: int) -> Tensor:
+        used = self._used.get(key, _BLOCK_STEPS)
+        if used == _BLOCK_STEPS:
+            size = (_BLOCK_STEPS, *shape)
+            blocks = []
+            for g in self.generators(key):
+                if kind > 0:
+                    blocks.append(torch.randint(kind, size, generator=g))
+                elif kind == 0:
+                    blocks.append(torch.rand(size, generator=g))
+                else:
+                    blocks.append(torch.randn(size, generator=g))
+            self._blocks[key] = torch.stack(blocks, dim=1).to(self.device)
+            used = 0
+        self._used[key] = used + 1
+        return self._blocks[key][used]

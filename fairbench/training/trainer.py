@@ -1,0 +1,169 @@
+"""Train a stack: one fused optimizer, each player its own gradients, a bad model masked out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fairbench.training.model import Batch, StackedModel, onehot
+from fairbench.training.streams import Streams
+
+_CHECK_EVERY = 50
+"""Steps between looks at the losses: each look waits for the device."""
+
+_EXPLOSION = 1e8
+"""A loss this far above its starting size will not come back, NaN or not."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How a stack is trained.
+
+    Parameters
+    ----------
+    iterations : int
+        Steps.
+    batch_size : int
+        Rows a model a step, drawn with replacement.
+    learning_rate : float
+        Of Adam at its peak; it decays to zero along a half cosine.
+    """
+
+    iterations: int
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+
+
+def train(
+    model: StackedModel,
+    x: np.ndarray,
+    s: np.ndarray,
+    *,
+    groups: int,
+    schedule: Schedule,
+    streams: Streams,
+    progress: Callable[[float, str], None],
+) -> list[str | None]:
+    """Train all models of a stack together, in place.
+
+    A model whose loss is not finite, or explodes, is masked: its parameters are frozen at zero and
+    the reason is returned; the others are not touched by it.
+
+    Parameters
+    ----------
+    model : StackedModel
+        On the device where it should train.
+    x : ndarray of float32, shape (n, features)
+    s : ndarray of int64, shape (n,)
+    groups : int
+        Number of values of s.
+    schedule : Schedule
+        Steps, batch and rate.
+    streams : Streams
+        Each model's random numbers.
+    progress : callable
+        ``progress(fraction, note)``; may raise to stop.
+
+    Returns
+    -------
+    list of str or None
+        For each model, why it diverged, or None.
+    """
+    device = streams.device
+    data = torch.as_tensor(x, device=device)
+    attribute = torch.as_tensor(s, device=device)
+    attribute_onehot = onehot(attribute, groups)
+    parameters = _players(model)
+    optimizer = torch.optim.Adam(
+        [
+            {"params": own, "scale": 1.0 if name == "model" else model.players[name]}
+            for name, own in parameters.items()
+        ],
+        lr=schedule.learning_rate,
+        fused=True,
+    )
+    watch = _Watch(len(streams.seeds))
+    model.train()
+    for step in range(schedule.iterations):
+        done = step / schedule.iterations
+        for group in optimizer.param_groups:
+            cosine = 0.5 * (1 + math.cos(math.pi * done))
+            group["lr"] = schedule.learning_rate * group["scale"] * cosine
+        rows = streams.indices("rows", len(data), schedule.batch_size)
+        batch = Batch(data[rows], attribute[rows], attribute_onehot[rows], done, streams)
+        losses = model.losses(batch)
+        _set_gradients(losses, parameters)
+        optimizer.step()
+        if step % _CHECK_EVERY == 0 or step == schedule.iterations - 1:
+            watch.look(losses, parameters, step)
+            progress(done, f"step {step:,} of {schedule.iterations:,}")
+    watch.look_at_parameters(parameters)
+    progress(1.0, "trained")
+    model.eval()
+    return watch.reasons
+
+
+def _players(model: StackedModel) -> dict[str, list[nn.Parameter]]:
+    """Parameters of each player; ``model`` has all that belong to no adversary."""
+    found = {name: list(getattr(model, name).parameters()) for name in model.players}
+    taken = {id(p) for own in found.values() for p in own}
+    return {"model": [p for p in model.parameters() if id(p) not in taken], **found}
+
+
+def _set_gradients(losses: dict[str, Tensor], parameters: dict[str, list[nn.Parameter]]) -> None:
+    """Give each player the gradient of its own loss and of nothing else.
+
+    Models do not share parameters, so the sum over a stack has, slice by slice, each model's own
+    gradient: a NaN of one model stays in its slice.
+    """
+    names = list(parameters)
+    for name in names:
+        gradients = torch.autograd.grad(
+            losses[name].sum(), parameters[name], retain_graph=name != names[-1]
+        )
+        for parameter, gradient in zip(parameters[name], gradients, strict=True):
+            parameter.grad = gradient
+
+
+class _Watch:
+    """Looks for models that diverged and masks them."""
+
+    def __init__(self, models: int) -> None:
+        self.reasons: list[str | None] = [None] * models
+        self._start: np.ndarray | None = None
+
+    def look(
+        self, losses: dict[str, Tensor], parameters: dict[str, list[nn.Parameter]], step: int
+    ) -> None:
+        values = torch.stack([loss.detach() for loss in losses.values()]).abs().amax(0)
+        # A NaN in one player must not hide behind a finite one: amax propagates NaN.
+        size = values.double().cpu().numpy()
+        if self._start is None:
+            self._start = np.where(np.isfinite(size), np.maximum(size, 1.0), 1.0)
+        for i in np.flatnonzero(~np.isfinite(size) | (size > _EXPLOSION * self._start)):
+            if self.reasons[i] is None:
+                self.reasons[i] = f"loss {size[i]:.3g} at step {step:,}"
+        self._mask(parameters)
+
+    def look_at_parameters(self, parameters: dict[str, list[nn.Parameter]]) -> None:
+        """Catch what the last step broke, after the last loss was seen."""
+        for own in parameters.values():
+            for parameter in own:
+                finite = parameter.detach().isfinite().flatten(1).all(1).cpu().numpy()
+                for i in np.flatnonzero(~finite):
+                    if self.reasons[i] is None:
+                        self.reasons[i] = "parameters not finite after the last step"
+        self._mask(parameters)
+
+    def _mask(self, parameters: dict[str, list[nn.Parameter]]) -> None:
+        dead = [i for i, reason in enumerate(self.reasons) if reason is not None]
+        if dead:
+            with torch.no_grad():
+                for own in parameters.values():
+                    for parameter in own:
+                        parameter[dead] = 0.0

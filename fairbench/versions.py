@@ -1,0 +1,7 @@
+"""Versions that go into every job key: raise one when figures change."""
+
+ENGINE_VERSION = 1
+"""Of the training engine: layers, streams, optimizer, schedule."""
+
+PROTOCOL_VERSION = 1
+"""Of what is measured: roles, auditors, decoders, metrics. Rows of different versions are not mixed."""

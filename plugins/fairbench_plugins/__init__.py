@@ -1,0 +1,1 @@
+"""The methods that come with fairbench: one module or folder a family."""

@@ -1,0 +1,17 @@
+"""What every leaderboard shows beside the methods: do nothing, release nothing, drop columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairbench.api import Method
+from fairbench.hookspecs import hookimpl
+from fairbench_plugins.baselines.constant import Constant
+from fairbench_plugins.baselines.drop_features import DropFeatures
+from fairbench_plugins.baselines.identity import Identity
+
+
+@hookimpl
+def register_methods() -> Sequence[type[Method]]:
+    """The baselines."""
+    return [Identity, Constant, DropFeatures]

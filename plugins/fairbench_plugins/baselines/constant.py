@@ -1,0 +1,48 @@
+"""Constant: release nothing. I = 0; its decoder gives E[x|s], so D = D_max: the fair end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fairbench.api import (
+    FitContext,
+    Fitted,
+    Floats,
+    Ints,
+    Method,
+    Representation,
+    TrainingRows,
+    Unit,
+)
+
+
+class Constant(Method):
+    """z = 0 for every row; decoded by the mean of each group."""
+
+    name = "constant"
+    summary = "baseline: releases nothing; decoded by group means"
+    has_decoder = True
+    baseline = True
+
+    def fit(
+        self, train: TrainingRows, units: Sequence[Unit], context: FitContext
+    ) -> Sequence[Fitted]:
+        groups = range(len(train.info.groups))
+        means = np.stack([train.x[train.s == group].mean(axis=0) for group in groups])
+        return [_Constant(means) for _ in units]
+
+
+class _Constant(Representation):
+    def __init__(self, means: Floats) -> None:
+        self.means = means
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        return np.zeros((len(x), 1), np.float32)
+
+    def decode(self, z: Floats, s: Ints) -> Floats:
+        decoded: Floats = self.means[s]
+        return decoded

@@ -1,0 +1,113 @@
+"""The entropy model of SoFaiR: an autoregressive mixture of logistics over quantised codes.
+
+The paper (appendix, "Entropy estimation") factorises ``P(z|beta) = prod_j P(z_j | z_<j, beta)`` and
+takes for each factor the mass that a mixture of K = 5 logistics puts on the bin of z_j; means,
+log-scales and mixture weights are functions of beta, linear in z_<j.
+
+Departures from the printed formulas, and why:
+
+* The paper's bins are ``[z - 2^-a, z + 2^-a]``. Codes lie 2^-a apart, so such bins overlap and their
+  masses sum to nearly 2: no code length. Here the half-width is ``h = 2^-(n+1)``, n the number of
+  bits kept, so that the bins of one resolution tile the line.
+* The paper prints ``sigma((z + mu) / gamma + h)``; the half-width belongs inside the scaling and mu
+  is subtracted: ``sigma((z - mu + h) / gamma)``.
+* Even so the sum bounds H(Z|beta) only where n depends on beta and z_<j alone. In SoFaiR it depends
+  on the row, and codes of different lengths can coincide in value. ``rate`` is then a training
+  surrogate. ``rate_of_lengths`` adds the code of n_j, ahead of z_j: the sum of both is a true upper
+  bound on H(Z|beta), for it is the length of a decodable code of (n, z).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from fairbench.training.layers import StackedLinear
+
+_TINY = 1e-9
+"""Least mass of a bin: keeps the logarithm finite where a code is far from every mixture part."""
+
+
+class LogisticMixtureEntropy(nn.Module):
+    """Code length of quantised codes z in [0, 1)^d, with n_j bits kept in dimension j.
+
+    Parameters
+    ----------
+    generators : sequence of torch.Generator
+        One a model.
+    dimensions : int
+        d, the latent dimensions.
+    bits : int
+        A, the most bits a dimension.
+    components : int
+        K, the logistics in each mixture.
+    """
+
+    def __init__(
+        self,
+        generators: Sequence[torch.Generator],
+        dimensions: int,
+        bits: int,
+        components: int = 5,
+    ) -> None:
+        super().__init__()
+        d, k = dimensions, components
+        self.dimensions, self.bits, self.components = d, bits, k
+        # Inputs of every conditional: z, beta * z, beta (and a bias), so that mean, log-scale and
+        # weight are each a function of beta plus a beta-dependent linear function of z_<j.
+        self.mixture = StackedLinear(generators, 2 * d + 1, 3 * d * k)
+        self.lengths = StackedLinear(generators, 2 * d + 1, d * (bits + 1))
+        before = torch.tril(torch.ones(d, d), diagonal=-1)  # before[j, i] = 1 where i < j
+        allowed = torch.cat([before, before, torch.ones(d, 1)], dim=1).T  # (2d + 1, d)
+        models = len(self.mixture.weight)
+        self.register_buffer("allowed", allowed.expand(models, -1, -1).contiguous())
+        with torch.no_grad():
+            # Start with the means spread over [0, 1] and scales of a fifth: every code is likely.
+            bias = self.mixture.bias.view(models, 1, 3, d, k)
+            self.mixture.weight.mul_(0.1)
+            bias.mul_(0.1)
+            bias[:, :, 0] += torch.linspace(0.1, 0.9, k)
+            bias[:, :, 1] += -1.6
+
+    def _conditionals(self, layer: StackedLinear, z: Tensor, beta: Tensor) -> Tensor:
+        """Parameters of every conditional, ``(models, batch, ..., d, ...)`` flattened."""
+        inputs = torch.cat([z, beta * z, beta], dim=-1)
+        models, rows, _ = layer.weight.shape
+        weight = layer.weight.view(models, rows, -1, self.dimensions, self._last(layer))
+        weight = weight * self.allowed[:, :, None, :, None]
+        return torch.baddbmm(layer.bias, inputs, weight.reshape(models, rows, -1))
+
+    def _last(self, layer: StackedLinear) -> int:
+        return self.components if layer is self.mixture else self.bits + 1
+
+    def rate(self, z: Tensor, half_width: Tensor, beta: Tensor) -> Tensor:
+        """Minus log mass of the bins of z, summed over dimensions, nats, ``(models, batch)``.
+
+        Parameters
+        ----------
+        z : Tensor, shape (models, batch, d)
+        half_width : Tensor, shape (models, batch, d)
+            ``2^-(n+1)``.
+        beta : Tensor, shape (models, batch, 1)
+        """
+        out = self._conditionals(self.mixture, z, beta)
+        shape = (*z.shape[:2], 3, self.dimensions, self.components)
+        mean, log_scale, logit = out.view(shape).unbind(2)
+        inverse = torch.exp(-log_scale.clamp(-7.0, 5.0))
+        centred = (z.unsqueeze(-1) - mean) * inverse
+        half = half_width.unsqueeze(-1) * inverse
+        mass = torch.sigmoid(centred + half) - torch.sigmoid(centred - half)
+        mixed = (mass * torch.softmax(logit, dim=-1)).sum(-1)
+        return -(mixed + _TINY).log().sum(-1)
+
+    def rate_of_lengths(self, z: Tensor, lengths: Tensor, beta: Tensor) -> Tensor:
+        """Code length of the numbers of bits n, summed over dimensions, ``(models, batch)``.
+
+        ``lengths`` is ``(models, batch, d, A + 1)``: one-hot of n, differentiable where training
+        needs it.
+        """
+        out = self._conditionals(self.lengths, z, beta)
+        logits = out.view(*z.shape[:2], self.dimensions, self.bits + 1)
+        return -(lengths * torch.log_softmax(logits, dim=-1)).sum((-1, -2))
