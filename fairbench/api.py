@@ -344,7 +344,7 @@ class Method(ABC):
     knobs: ClassVar[tuple[Knob, ...]] = ()
     Params: ClassVar[type[Params]] = Params
 
-    def __init__(self, params: Params | None = None) -> None:
+    def __init__(self, params: BaseModel | None = None) -> None:
         self.params: Any = params if params is not None else self.Params()
 
     def points(self) -> tuple[Point, ...]:

@@ -19,7 +19,7 @@ FOLDER = "representations"
 def save(results: Path, arrays: Mapping[str, np.ndarray]) -> str:
     """Write arrays under the results folder; returns the file's name, the sha256 of its bytes."""
     buffer = io.BytesIO()
-    np.savez(buffer, **{name: arrays[name] for name in sorted(arrays)})
+    np.savez(buffer, allow_pickle=False, **{name: arrays[name] for name in sorted(arrays)})
     content = buffer.getvalue()
     name = f"{hashlib.sha256(content).hexdigest()}.npz"
     folder = results / FOLDER

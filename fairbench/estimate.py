@@ -24,9 +24,7 @@ _AUDIT = {Audit.STRICT: 14.0, Audit.QUICK: 2.5}
 """Seconds to audit a point of some ten thousand rows on one core."""
 
 
-def fit_seconds(
-    method: type[Method], models: int, budget: Budget, past: Iterable[Row]
-) -> float:
+def fit_seconds(method: type[Method], models: int, budget: Budget, past: Iterable[Row]) -> float:
     """Estimated seconds of a fit job on one core."""
     if not issubclass(method, NeuralMethod):
         return 0.5 if method.baseline and not method.knobs else _PLAIN_FIT
@@ -38,7 +36,7 @@ def fit_seconds(
         and "ms_model_step" in (row["costs"] or {})
     ]
     if known:
-        return budget.iterations * models * sum(known) / len(known) / 1e3
+        return float(budget.iterations * models * sum(known) / len(known) / 1e3)
     return budget.iterations * (_STEP_MS + models * _MODEL_STEP_MS) / 1e3
 
 

@@ -144,9 +144,7 @@ def _latest(units: Iterable[Row]) -> list[Row]:
         made = (row["finished"] or "", f"{row['code']} {row['fingerprint']}")
         newest[_identity(row)] = max(newest.get(_identity(row), ("", "")), made)
     return [
-        row
-        for row in units
-        if newest[_identity(row)][1] == f"{row['code']} {row['fingerprint']}"
+        row for row in units if newest[_identity(row)][1] == f"{row['code']} {row['fingerprint']}"
     ]
 
 
@@ -343,7 +341,7 @@ def _one_or_mixed(values: Iterable[str]) -> str | None:
 
 
 def write(tables: Sequence[Tables], results: Path) -> list[Path]:
-    """Write ``leaderboards/<dataset>.csv`` and ``<dataset>-points.csv`` under the results folder."""
+    """Write ``<dataset>.csv`` and ``<dataset>-points.csv`` into the results' ``leaderboards``."""
     folder = results / "leaderboards"
     written = []
     for table in tables:

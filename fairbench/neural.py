@@ -91,9 +91,7 @@ class NeuralMethod(Method):
         streams = Streams(seeds, context.device)
         model = self.build(units, train.info, self.sizes(train.info), streams)
         model = model.to(context.device)
-        schedule = Schedule(
-            context.iterations, self.params.batch_size, self.params.learning_rate
-        )
+        schedule = Schedule(context.iterations, self.params.batch_size, self.params.learning_rate)
         reasons = train_stack(
             model,
             train.x,

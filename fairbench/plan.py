@@ -1,4 +1,4 @@
-"""From a request to jobs: units with content keys, what of them the store lacks, and their stacks."""
+"""From a request to units with content keys, and the stacks they train in."""
 
 from __future__ import annotations
 
@@ -138,7 +138,9 @@ def resolve_methods(names: Sequence[str], registry: Registry) -> list[str]:
     """Registered names of what was asked for, in that order, then the baselines."""
     asked: list[str] = []
     for name in names:
-        asked += list(registry.methods.classes) if name == "all" else [registry.methods.resolve(name)]
+        asked += (
+            list(registry.methods.classes) if name == "all" else [registry.methods.resolve(name)]
+        )
     baselines = [name for name, cls in registry.methods.classes.items() if cls.baseline]
     return list(dict.fromkeys([*asked, *baselines]))
 
@@ -156,9 +158,7 @@ def method_params(
                 "Add it to --methods, or take its parameters out.",
             )
         by_name[resolved] = values
-    return {
-        name: validated(registry.methods[name], by_name.get(name, {})) for name in names
-    }
+    return {name: validated(registry.methods[name], by_name.get(name, {})) for name in names}
 
 
 def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
@@ -212,7 +212,7 @@ def _units(
 
 
 def stacks(units: Sequence[PlannedUnit]) -> list[list[PlannedUnit]]:
-    """Group units that train together: one method, parameters and dataset, points and seeds mixed."""
+    """Group units that train together: one method, parameters, dataset; any points and seeds."""
     groups: dict[tuple[str, str, str], list[PlannedUnit]] = {}
     for unit in units:
         label = params_label(unit.method, unit.params)

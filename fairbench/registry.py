@@ -82,9 +82,6 @@ class Catalogue(Generic[T]):
     def __getitem__(self, name: str) -> type[T]:
         return self.classes[self.resolve(name)]
 
-    def __iter__(self) -> Iterable[str]:  # type: ignore[override]  # dict-like iteration
-        return iter(self.classes)
-
 
 @dataclass
 class Registry:

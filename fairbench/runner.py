@@ -11,7 +11,7 @@ import numpy as np
 from fairbench import artefacts
 from fairbench.api import Metric
 from fairbench.auditing.config import AuditConfig
-from fairbench.config import RunConfig, Rerun
+from fairbench.config import Rerun, RunConfig
 from fairbench.cost import versions
 from fairbench.estimate import audit_seconds, fit_seconds
 from fairbench.executors.base import Broke, Event, Executor, Finished
@@ -381,4 +381,3 @@ class Run:
             "finished": now(),
         }
         self.store.put("references", [row])
-

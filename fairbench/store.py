@@ -1,8 +1,8 @@
 """The results database: units, points and references, through SQLAlchemy; only the driver writes.
 
 A *unit* is what one model was trained for; a *point* is one audited representation of it; a
-*reference* is what a dataset's curves are normalised by. Rows are keyed by content, so a rerun finds
-what it has, and two stores merge without a clash. Representations are files beside the database.
+*reference* is what a dataset's curves are normalised by. Rows are keyed by content, so a rerun
+finds what it has, and two stores merge without a clash. Representations are files beside it.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ class Store:
             return {key: Status(status) for key, status in found}
 
     def export(self) -> Iterator[str]:
-        """Every DONE or failed row as a line of JSON, in a stable order; text that can be committed."""
+        """Every ended row as a line of JSON, in a stable order: text that can be committed."""
         yield _dumps({"fairbench_export": SCHEMA_VERSION})
         for name in RECORDS:
             for row in self.rows(name):

@@ -4,4 +4,4 @@ ENGINE_VERSION = 1
 """Of the training engine: layers, streams, optimizer, schedule."""
 
 PROTOCOL_VERSION = 1
-"""Of what is measured: roles, auditors, decoders, metrics. Rows of different versions are not mixed."""
+"""Of what is measured: roles, auditors, decoders, metrics. Rows of two versions never mix."""

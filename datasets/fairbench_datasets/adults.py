@@ -1,4 +1,4 @@
-"""Adults (UCI Adult, Becker and Kohavi 1996): a person's job and family; sex, or sex and race, as S.
+"""Adults (UCI Adult, Becker and Kohavi 1996): people's jobs and families; S is sex, or with race.
 
 48,842 people of the 1994 US census. X are the nine columns that the SoFaiR paper's authors used, in
 their order; categories are integer-coded, or one-hot under the ``-onehot`` names. The official test
@@ -69,8 +69,7 @@ class AdultsGender(Dataset):
     aliases: ClassVar[tuple[str, ...]] = ("adults",)
     summary = "UCI Adult, S = sex (2 groups)"
     citation = (
-        "B. Becker and R. Kohavi. Adult. UCI Machine Learning Repository, 1996. "
-        "doi:10.24432/C5XW20"
+        "B. Becker and R. Kohavi. Adult. UCI Machine Learning Repository, 1996. doi:10.24432/C5XW20"
     )
     licence = "CC BY 4.0"
     url = "https://archive.ics.uci.edu/dataset/2/adult"
@@ -110,16 +109,15 @@ class AdultsGender(Dataset):
     def _table(self, frame: pd.DataFrame, is_test: np.ndarray) -> Table:
         sensitive = frame[list(self.sensitive)].agg(" ".join, axis=1).to_numpy(str)
         groups, s = np.unique(sensitive, return_inverse=True)
-        # ``Married-civ-spouse`` and ``Married-AF-spouse``; the paper's RQ3 reasons about a task that
-        # predicts marital status.
+        # A second task: the paper's RQ3 reasons about one that predicts marital status.
         married = frame["marital-status"].isin(["Married-civ-spouse", "Married-AF-spouse"])
         return Table(
             x=frame[list(FEATURES)],
             s=s.astype(np.int64),
             groups=tuple(str(group) for group in groups),
             y={
-                "income": (frame["income"] == ">50K").to_numpy(np.int64),
-                "married": married.to_numpy(np.int64),
+                "income": np.asarray(frame["income"] == ">50K", dtype=np.int64),
+                "married": np.asarray(married, dtype=np.int64),
             },
             is_test=is_test,
             onehot=self.onehot,

@@ -1,4 +1,4 @@
-"""The refitted decoder: x from (z, s), fitted after the fact on auditor-train, alike for all methods.
+"""The refitted decoder: x from (z, s), fitted on auditor-train after the fact, alike for all.
 
 Two families, boosted trees and an MLP; for each column of x the one with the smaller squared error
 on selection is used, and reported on test.

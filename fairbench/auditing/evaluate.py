@@ -1,4 +1,4 @@
-"""Measure one encoded representation: audits, downstream classifiers, distortions, one evaluation."""
+"""Measure one encoded representation: audits, downstream classifiers, distortions."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ def evaluate(
     s = {role: rows.s for role, rows in roles.items()}
     x = {role: rows.x for role, rows in roles.items()}
     groups = len(data.info.groups)
-    strict = audit(
-        encoded.z, s, classes=groups, config=config, seed=derive_seed(seed, "auditors")
-    )
+    strict = audit(encoded.z, s, classes=groups, config=config, seed=derive_seed(seed, "auditors"))
     paper = paper_audit(
         encoded.z, s, classes=groups, config=config, seed=derive_seed(seed, "paper-auditors")
     )

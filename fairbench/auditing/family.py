@@ -123,9 +123,7 @@ def paper_audit(
         seeds=seeds,
     )
     prior = np.bincount(labels[Role.AUDITOR_TRAIN], minlength=classes) / len(train)
-    return tuple(
-        Prediction(smoothed(p, prior), labels[Role.TEST]) for p in predict(z[Role.TEST])
-    )
+    return tuple(Prediction(smoothed(p, prior), labels[Role.TEST]) for p in predict(z[Role.TEST]))
 
 
 def _members(
@@ -160,7 +158,7 @@ def _members(
 
         return _aligned(LogisticRegression(max_iter=300).fit(x, labels), classes)
 
-    members = {"mlp": mlp, "boosted-trees": trees}
+    members: dict[str, Callable[[Floats, Ints], Classifier]] = {"mlp": mlp, "boosted-trees": trees}
     # A linear auditor gains nothing from the planes that it has not from the sum they make up,
     # except a free weight for each bit, which is what makes it worth running there too.
     if config.logistic:

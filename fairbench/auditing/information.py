@@ -18,7 +18,7 @@ def entropy(labels: Ints) -> float:
     return float(-(share * np.log(share)).sum())
 
 
-def smoothed(probabilities: npt.ArrayLike, prior: Floats) -> Floats:
+def smoothed(probabilities: npt.ArrayLike, prior: npt.NDArray[np.float64]) -> Floats:
     """Mix a little of the prior ``(classes,)`` into predictions ``(n, classes)``."""
     p = np.asarray(probabilities, dtype=np.float64)
     return ((1 - _SMOOTHING) * p + _SMOOTHING * prior).astype(np.float32)

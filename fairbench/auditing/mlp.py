@@ -96,7 +96,7 @@ def _fit(
     for _ in range(settings.epochs):
         order = torch.from_numpy(np.stack([rng.permutation(rest.shape[1]) for rng in orders]))
         order = rest.gather(1, order)
-        for rows in order.split(settings.batch_size, dim=1):
+        for rows in torch.split(order, settings.batch_size, dim=1):
             optimizer.zero_grad(set_to_none=True)
             value = loss(stack(data[rows]), target[rows]).mean(dim=1).sum()
             value.backward()  # type: ignore[no-untyped-call]
@@ -128,7 +128,7 @@ def _predictor(stack: StackedMLP, models: int) -> Callable[[Floats], Tensor]:
     def predict(rows: Floats) -> Tensor:
         data = torch.tensor(rows, dtype=torch.float32)
         with torch.no_grad():
-            parts = [stack(part.expand(models, -1, -1)) for part in data.split(4096)]
+            parts = [stack(part.expand(models, -1, -1)) for part in torch.split(data, 4096)]
         return torch.cat(parts, dim=1)
 
     return predict

@@ -1,7 +1,7 @@
 """What auditors look at: z as it is, z on a common scale, and, where z is a code, its bits.
 
-A view is fitted on auditor-train alone. Whether z is a code is read off z itself, never off what the
-method says of itself: an auditor that can be told not to look is none.
+A view is fitted on auditor-train alone. Whether z is a code is read off z itself, never off what
+the method says of itself: an auditor that can be told not to look is none.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def bit_planes(z: Floats) -> View | None:
     def apply(rows: Floats) -> Floats:
         code = np.round(rows.astype(np.float64) * 2**grid).astype(np.int64) - low
         code = np.clip(code, 0, 2**width - 1)
-        return ((code[:, :, None] >> powers) & 1).reshape(len(rows), -1).astype(np.float32)
+        planes: Floats = ((code[:, :, None] >> powers) & 1).astype(np.float32)
+        return planes.reshape(len(rows), -1)
 
     return View("bit-planes", apply)
 

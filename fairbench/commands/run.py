@@ -149,7 +149,9 @@ def _execute(run: Run, config: RunConfig, registry: Registry, workers: int) -> i
         with Display(estimate, workers) as display:
             run.execute(executor, display, command)
     except KeyboardInterrupt:
-        err.print(f"\nInterrupted; what is finished is kept. Resume with:\n  {command}", markup=False)
+        err.print(
+            f"\nInterrupted; what is finished is kept. Resume with:\n  {command}", markup=False
+        )
         return 130
     finally:
         executor.stop()

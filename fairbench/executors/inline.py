@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
-import queue
 import signal
 import sys
 import time
@@ -81,10 +81,8 @@ class InlineExecutor(Executor):
         process.start()
         theirs.close()
         child = _Child(job, process, ours, time.monotonic())
-        try:
+        with contextlib.suppress(OSError):  # the child died at once: _wait reports it
             ours.send(job)
-        except OSError:
-            pass  # the child died at once; _wait reports it
         return child
 
     def _wait(self) -> Iterator[Event]:
@@ -167,10 +165,8 @@ def _main(connection: Connection) -> None:
             connection.send(("progress", (fraction, note)))
 
     outcome = run_guarded(job, progress)
-    try:
+    with contextlib.suppress(BrokenPipeError):  # the driver is gone
         connection.send(("end", outcome))
-    except (BrokenPipeError, queue.Full):
-        pass  # the driver is gone
     connection.close()
     # Skip atexit handlers: a plugin's cannot keep a finished job alive.
     os._exit(0)

@@ -72,12 +72,12 @@ def strict_area(
 
 
 def paper_area(points: Sequence[tuple[float, float]], *, i_max: float, d_max: float) -> float:
-    """The paper's AUFDC (appendix, "Additional Details on Area under unfairness-distortion curves").
+    """The paper's AUFDC (its appendix, section "Additional Details on Area under ...").
 
-    Points with both more distortion and more information than another are dropped; trapezoids over
-    the rest; ``I_min (D_max - D_min)`` is added on the right; divided by ``D_max I_max``. Nothing is
-    counted left of the first point, so a curve that stops short scores too well, and a constant
-    encoder scores 0, the best: shown beside the strict area, never ranked by.
+    Points with both more distortion and more information than another are dropped; trapezoids
+    over the rest; ``I_min (D_max - D_min)`` is added on the right; divided by ``D_max I_max``.
+    Nothing is counted left of the first point, so a curve that stops short scores too well, and a
+    constant encoder scores 0, the best: shown beside the strict area, never ranked by.
     """
     kept = [
         (d, max(i, 0.0))

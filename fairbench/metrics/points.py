@@ -82,7 +82,7 @@ class AuditorAccuracy(Metric):
     columns: ClassVar[Mapping[str, str]] = {
         "a_s": "accuracy of the strict auditor on test",
         "a_s_balanced": "its balanced accuracy: mean of the groups' recalls",
-        "a_s_auc": "its AUC; one-versus-rest and averaged over groups where there are more than two",
+        "a_s_auc": "its AUC; one-versus-rest, averaged over groups, beyond two groups",
         "a_s_paper": "mean accuracy of the paper's MLPs on test",
     }
 

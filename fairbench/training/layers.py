@@ -1,13 +1,14 @@
 """Layers with a leading model axis: one batched matrix product serves a whole stack of networks.
 
-Every parameter and buffer has shape ``(models, ...)``. Model ``i`` of a stack reads and writes slice
-``i`` alone, so the gradient of the sum of all losses is, slice by slice, each model's own gradient.
+Every parameter and buffer has shape ``(models, ...)``. Model ``i`` of a stack reads and writes
+slice ``i`` alone, so the gradient of the sum of all losses is, slice by slice, each model's own.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -51,8 +52,7 @@ class StackedMLP(nn.Module):
 
     def __init__(self, generators: Sequence[torch.Generator], sizes: Sequence[int]) -> None:
         super().__init__()
-        pairs = zip(sizes[:-1], sizes[1:], strict=True)
-        self.layers = nn.ModuleList(StackedLinear(generators, a, b) for a, b in pairs)
+        self.layers = nn.ModuleList(StackedLinear(generators, a, b) for a, b in pairwise(sizes))
 
     def forward(self, x: Tensor) -> Tensor:
         """Map ``(models, batch, sizes[0])`` to ``(models, batch, sizes[-1])``."""

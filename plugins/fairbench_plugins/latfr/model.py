@@ -43,6 +43,8 @@ class LatfrModel(StackedModel):
         One a model.
     """
 
+    gamma: Tensor
+
     def __init__(
         self,
         params: LatfrParams,

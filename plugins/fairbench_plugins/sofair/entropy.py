@@ -6,9 +6,9 @@ log-scales and mixture weights are functions of beta, linear in z_<j.
 
 Departures from the printed formulas, and why:
 
-* The paper's bins are ``[z - 2^-a, z + 2^-a]``. Codes lie 2^-a apart, so such bins overlap and their
-  masses sum to nearly 2: no code length. Here the half-width is ``h = 2^-(n+1)``, n the number of
-  bits kept, so that the bins of one resolution tile the line.
+* The paper's bins are ``[z - 2^-a, z + 2^-a]``. Codes lie 2^-a apart, so such bins overlap and
+  their masses sum to nearly 2: no code length. Here the half-width is ``h = 2^-(n+1)``, n the
+  number of bits kept, so that the bins of one resolution tile the line.
 * The paper prints ``sigma((z + mu) / gamma + h)``; the half-width belongs inside the scaling and mu
   is subtracted: ``sigma((z - mu + h) / gamma)``.
 * Even so the sum bounds H(Z|beta) only where n depends on beta and z_<j alone. In SoFaiR it depends
@@ -44,6 +44,8 @@ class LogisticMixtureEntropy(nn.Module):
     components : int
         K, the logistics in each mixture.
     """
+
+    allowed: Tensor
 
     def __init__(
         self,

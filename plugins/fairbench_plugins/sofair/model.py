@@ -12,11 +12,11 @@ bits of z(beta') extend those of z(beta), because a_j falls as beta grows.
 
 Departures, and why:
 
-* ``distortion_weight`` w = 1 / (2 sigma^2): the paper equates distortion with -log p(x|z, s) "up to a
-  constant", but the variance also sets which betas matter. With w = 1 the curve on Adults collapses
-  before beta = .2.
-* ``beta_max`` and ``beta_power``: beta = beta_max * u^power, u ~ U[0, 1] (the paper: 1 and 1), so that
-  training time is spread over the whole curve and not on its fair end.
+* ``distortion_weight`` w = 1 / (2 sigma^2): the paper equates distortion with -log p(x|z, s) "up
+  to a constant", but the variance also sets which betas matter. With w = 1 the curve on Adults
+  collapses before beta = .2.
+* ``beta_max`` and ``beta_power``: beta = beta_max * u^power, u ~ U[0, 1] (the paper: 1 and 1), so
+  that training time is spread over the whole curve and not on its fair end.
 * The rate is warmed up linearly over ``warmup`` of the budget: without it some settings collapse to
   D = D_max at once.
 * The entropy model's bins are corrected; see entropy.py.
@@ -31,7 +31,7 @@ import torch
 from torch import Tensor
 
 from fairbench.training.layers import StackedLinear, StackedMLP
-from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
+from fairbench.training.model import Batch, StackedModel, summed_squares
 from fairbench.training.streams import Streams
 from fairbench_plugins.sofair.entropy import LogisticMixtureEntropy
 
@@ -57,6 +57,8 @@ class SofairModel(StackedModel):
     streams : Streams
         One a model, for the initial weights.
     """
+
+    levels: Tensor
 
     def __init__(
         self, params: SofairParams, sizes: Sequence[int], groups: int, streams: Streams

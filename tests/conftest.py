@@ -1,0 +1,75 @@
+"""Fixtures: the real data where it is given, a small prepared table, the command line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairbench.api import Table
+from fairbench.data.prepare import Prepared, prepare
+from fairbench_datasets.adults import AdultsGender
+
+TOY = Path(__file__).parent / "toy"
+
+
+@pytest.fixture(scope="session")
+def adults_root() -> Path:
+    """Folder with the official Adult files; tests that need it are skipped without."""
+    root = os.environ.get("FAIRBENCH_DATA")
+    if not root or not (Path(root) / "adults" / "adult.data").exists():
+        pytest.skip("needs FAIRBENCH_DATA with the official Adult files")
+    return Path(root).resolve()
+
+
+def make_table(n: int = 2000, *, seed: int = 0, groups: int = 2) -> Table:
+    """Two numbers and a category; the first number tells of s."""
+    rng = np.random.default_rng(seed)
+    s = rng.integers(0, groups, n)
+    frame = pd.DataFrame(
+        {
+            "shifted": rng.normal(size=n) + s,
+            "noise": rng.normal(size=n),
+            "colour": rng.choice(["red", "green", "blue"], size=n),
+        }
+    )
+    y = (frame["shifted"] + frame["noise"] + rng.normal(size=n) > 0.5).to_numpy().astype(np.int64)
+    return Table(frame, s.astype(np.int64), tuple(f"g{i}" for i in range(groups)), {"task": y})
+
+
+@pytest.fixture(scope="session")
+def prepared() -> Prepared:
+    """A small prepared table."""
+    return prepare(make_table(), AdultsGender, source="simulated", origin="test")
+
+
+@pytest.fixture
+def fairbench(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command line in an empty folder, with the toy plugin and without network or data."""
+
+    def call(*words: str, timeout: float = 300, **env: str) -> subprocess.CompletedProcess[str]:
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("FAIRBENCH_")}
+        paths = [str(TOY), clean.get("PYTHONPATH", "")]
+        defaults = {
+            "PYTHONPATH": os.pathsep.join(p for p in paths if p),
+            "FAIRBENCH_OFFLINE": "1",
+            "FAIRBENCH_CACHE": str(tmp_path / "cache"),
+            "COLUMNS": "200",
+        }
+        return subprocess.run(
+            [sys.executable, "-m", "fairbench.cli", *words],
+            cwd=tmp_path,
+            env=clean | defaults | env,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    return call

@@ -1,0 +1,89 @@
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from fairbench.api import Method
+from fairbench.errors import UnknownNameError
+from fairbench.hookspecs import hookimpl
+from fairbench.registry import load_registry
+
+
+def plugin(monkeypatch: pytest.MonkeyPatch, name: str, *classes: Any) -> EntryPoint:
+    """An entry point to a module made on the spot that registers methods."""
+    module = ModuleType(name)
+    module.register_methods = hookimpl(lambda: list(classes))  # type: ignore[attr-defined]
+    module.register_methods.__name__ = "register_methods"
+    monkeypatch.setitem(sys.modules, name, module)
+    return EntryPoint(name, name, "fairbench")
+
+
+def method(name: str, **more: object) -> type[Method]:
+    def fit(self: Method, train: object, units: object, context: object) -> list[object]:
+        return []
+
+    return type("Made", (Method,), {"name": name, "summary": "made", "fit": fit, **more})
+
+
+def test_built_ins_come_through_the_same_door() -> None:
+    registry = load_registry()
+    assert {"sofair", "latfr", "identity", "constant", "drop-features"} <= set(
+        registry.methods.classes
+    )
+    assert registry.methods.resolve("laftr") == "latfr"
+    assert registry.datasets.resolve("adults") == "adults-gender"
+    assert "aufdc" in registry.metrics.classes
+    assert not registry.broken
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="sofair"):
+        load_registry().methods["sofiar"]
+
+
+def test_a_broken_plugin_is_reported_and_the_rest_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = load_registry(
+        [EntryPoint("gone", "no_such_module", "fairbench"), plugin(monkeypatch, "ok", method("m"))]
+    )
+    assert list(registry.methods.classes) == ["m"]
+    assert "no_such_module" in registry.broken[0].error
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        (method("Bad Name"), "Bad Name"),
+        (method("alias", aliases=("No Good",)), "No Good"),
+        (type("NoFit", (Method,), {"name": "no-fit", "summary": "x"}), "fit"),
+        (type("NoSummary", (Method,), {"name": "x", "fit": lambda *a: []}), "summary"),
+        (object(), "not a subclass"),
+    ],
+)
+def test_a_bad_class_keeps_its_whole_plugin_out(
+    monkeypatch: pytest.MonkeyPatch, bad: object, says: str
+) -> None:
+    registry = load_registry([plugin(monkeypatch, "bad", method("good"), bad)])
+    assert not registry.methods.classes
+    assert says in registry.broken[0].error
+
+
+def test_a_name_taken_twice_names_both_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = plugin(monkeypatch, "one", method("m")), plugin(monkeypatch, "two", method("m"))
+    registry = load_registry([first, second])
+    assert "one" in registry.broken[0].error
+    assert "two" in registry.broken[0].error
+
+
+def test_a_hook_nobody_knows_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = plugin(monkeypatch, "typo")
+    sys.modules["typo"].register_method = hookimpl(lambda: [])  # type: ignore[attr-defined]
+    assert "register_method" in load_registry([entry]).broken[0].error
+
+
+def test_listing_names_aliases_and_tags() -> None:
+    words = [sys.executable, "-m", "fairbench.cli", "list", "methods"]
+    found = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "latfr (laftr)\tblind\tdeterministic multi-shot decoder" in found

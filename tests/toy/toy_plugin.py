@@ -1,0 +1,155 @@
+"""A third-party plugin for tests: a small dataset, and methods that misbehave in every way."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+
+import numpy as np
+import pandas as pd
+
+from fairbench.api import Dataset, Diverged, Knob, Method, Metric, Point, Representation, Table
+from fairbench.hookspecs import hookimpl
+
+
+class Toy(Dataset):
+    name = "toy"
+    summary = "1,500 rows, two groups, one task"
+    iterations = 200
+
+    def load(self, folder):
+        raise AssertionError("the toy dataset has no files")
+
+    def simulate(self):
+        rng = np.random.default_rng(0)
+        n = 1500
+        s = rng.integers(0, 2, n)
+        a = rng.normal(size=n) + s
+        b = rng.normal(size=n)
+        c = rng.choice(["x", "y", "z"], size=n)
+        y = (a + b + rng.normal(size=n) > 0.5).astype(np.int64)
+        frame = pd.DataFrame({"a": a, "b": b, "c": c})
+        return Table(frame, s.astype(np.int64), ("left", "right"), {"task": y})
+
+
+class Scale(Representation):
+    def __init__(self, scale):
+        self.scale = scale
+
+    def encode(self, x, *, s=None, generator=None):
+        return self.scale * x[:, :2]
+
+
+class Plain(Method):
+    """A method in a few lines, without a decoder."""
+
+    name = "plain"
+    summary = "keeps two columns"
+    knobs = (Knob("scale", 0.0, 1.0, "does nothing"),)
+
+    def points(self):
+        return (Point.of(scale=0.5), Point.of(scale=1.0))
+
+    def fit(self, train, units, context):
+        return [Scale(unit.point["scale"]) for unit in units]
+
+
+class Raises(Plain):
+    name = "raises"
+
+    def fit(self, train, units, context):
+        raise ValueError("this method always raises")
+
+
+class Crashes(Plain):
+    name = "crashes"
+
+    def fit(self, train, units, context):
+        os._exit(7)
+
+
+class Segfaults(Plain):
+    name = "segfaults"
+
+    def fit(self, train, units, context):
+        ctypes.string_at(0)
+
+
+class Hangs(Plain):
+    name = "hangs"
+
+    def fit(self, train, units, context):
+        time.sleep(600)
+
+
+class OutOfMemory(Plain):
+    name = "out-of-memory"
+
+    def fit(self, train, units, context):
+        raise MemoryError("no more")
+
+
+class HalfDiverges(Plain):
+    name = "half-diverges"
+
+    def fit(self, train, units, context):
+        first, *rest = super().fit(train, units, context)
+        return [Diverged("loss nan at step 3"), *rest]
+
+
+class GivesNan(Plain):
+    name = "gives-nan"
+
+    def fit(self, train, units, context):
+        return [Scale(np.float32("nan")) for _ in units]
+
+
+class Vandal(Plain):
+    """Changes its inputs, the working directory and global random state."""
+
+    name = "vandal"
+
+    def fit(self, train, units, context):
+        os.chdir("/")
+        np.random.seed(0)
+        train.x[:] = 0
+        return super().fit(train, units, context)
+
+
+class Widest(Metric):
+    name = "widest"
+    summary = "dimensions of z"
+    level = "point"
+    columns = {"dimensions": "dimensions of z"}
+
+    def compute(self, evaluation):
+        return {"dimensions": float(evaluation.z.shape[1])}
+
+
+METHODS = [
+    Plain,
+    Raises,
+    Crashes,
+    Segfaults,
+    Hangs,
+    OutOfMemory,
+    HalfDiverges,
+    GivesNan,
+    Vandal,
+]
+
+
+@hookimpl
+def register_methods():
+    return METHODS
+
+
+@hookimpl
+def register_datasets():
+    return [Toy]
+
+
+@hookimpl
+def register_metrics():
+    return [Widest]
