@@ -75,8 +75,8 @@ def train(
         For each model, why it diverged, or None.
     """
     device = streams.device
-    data = torch.as_tensor(x, device=device)
-    attribute = torch.as_tensor(s, device=device)
+    data = torch.tensor(x, device=device)
+    attribute = torch.tensor(s, device=device)
     attribute_onehot = onehot(attribute, groups)
     parameters = _players(model)
     optimizer = torch.optim.Adam(

@@ -1,0 +1,89 @@
+"""One point evaluated: distortions, choices, references, and the encoders that try to cheat."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairbench.api import Floats, Role
+from fairbench.auditing.config import AuditConfig
+from fairbench.auditing.evaluate import AUDIT_ROLES, Encoded, evaluate, measure_reference
+from fairbench.data.prepare import Prepared
+from fairbench.metrics.points import (
+    AuditorAccuracy,
+    Distortion,
+    Downstream,
+    Information,
+    Rate,
+)
+
+CONFIG = AuditConfig(mlps=2, epochs=8)
+
+
+def encoded(data: Prepared, z: dict[Role, Floats] | None = None) -> Encoded:
+    return Encoded(z or {r: data.roles[r].x for r in AUDIT_ROLES}, None, None, None)
+
+
+def values(data: Prepared, what: Encoded) -> dict[str, float | None]:
+    evaluation, _ = evaluate(what, data, config=CONFIG, seed=0)
+    found: dict[str, float | None] = {}
+    for metric in (Distortion, Information, AuditorAccuracy, Downstream, Rate):
+        found.update(metric().compute(evaluation))
+    return found
+
+
+def test_identity_is_decoded_and_leaks_all(prepared: Prepared) -> None:
+    found = values(prepared, encoded(prepared))
+    reference = measure_reference(prepared, config=CONFIG, seed=1)
+    assert found["d"] is not None
+    assert found["d"] < 0.05
+    assert found["i"] == pytest.approx(reference["i_max"], abs=0.03)
+    assert found["i_low"] < found["i"] < found["i_high"]
+    assert found["a_s"] > 0.6
+
+
+def test_a_constant_leaks_nothing_and_loses_all(prepared: Prepared) -> None:
+    nothing = {r: np.zeros((len(prepared.roles[r].s), 1), np.float32) for r in AUDIT_ROLES}
+    found = values(prepared, encoded(prepared, nothing))
+    reference = measure_reference(prepared, config=CONFIG, seed=1)
+    assert abs(found["i"]) < 0.01
+    assert found["d"] == pytest.approx(reference["d_max"], rel=0.03)
+    assert found["a_s_auc"] == pytest.approx(0.5, abs=0.02)
+    assert found["distinct"] == 1
+    assert found["rate_plugin"] == 0
+
+
+def test_d_max_is_the_distance_to_group_means(prepared: Prepared) -> None:
+    reference = measure_reference(prepared, config=CONFIG, seed=0)
+    train, test = prepared.roles[Role.AUDITOR_TRAIN], prepared.roles[Role.TEST]
+    means = np.stack([train.x[train.s == g].mean(0) for g in (0, 1)])
+    assert reference["d_max"] == pytest.approx(((test.x - means[test.s]) ** 2).sum(1).mean())
+
+
+def test_the_better_decoder_is_chosen_on_selection_not_on_test(prepared: Prepared) -> None:
+    n = {r: len(prepared.roles[r].s) for r in AUDIT_ROLES}
+    tempting = {
+        Role.SELECTION: np.full(n[Role.SELECTION], 99.0, np.float32),
+        Role.TEST: np.zeros(n[Role.TEST], np.float32),
+    }
+    found = values(prepared, replace(encoded(prepared), own_squares=tempting))
+    assert found["d_own"] == 0
+    assert found["d"] == found["d_refitted"]
+
+
+def test_hiding_s_in_a_tiny_column_is_found(prepared: Prepared) -> None:
+    rng = np.random.default_rng(0)
+    z = {}
+    for role in AUDIT_ROLES:
+        s = prepared.roles[role].s
+        z[role] = np.stack([rng.normal(size=len(s)), 1e-6 * s], 1).astype(np.float32)
+    assert values(prepared, encoded(prepared, z))["i"] > 0.65
+
+
+def test_the_plugin_rate_counts_codes(prepared: Prepared) -> None:
+    z = {}
+    for role in AUDIT_ROLES:
+        z[role] = (np.arange(len(prepared.roles[role].s)) % 4 / 4).astype(np.float32)[:, None]
+    found = values(prepared, encoded(prepared, z))
+    assert found["distinct"] == 4
+    assert found["rate_plugin"] == pytest.approx(np.log(4), abs=1e-4)

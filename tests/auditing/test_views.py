@@ -1,0 +1,45 @@
+"""Views of representations: scales, and codes that are read off z itself."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairbench.auditing.views import bit_planes, standardised, views_of
+
+
+def test_standardising_leaves_constant_columns_at_zero() -> None:
+    z = np.array([[1e-6, 5.0], [3e-6, 5.0]], np.float32)
+    np.testing.assert_allclose(standardised(z).apply(z), [[-1, 0], [1, 0]], atol=1e-5)
+
+
+def test_a_large_offset_does_not_hide_a_small_signal() -> None:
+    z = np.array([[1000.0], [1000.001], [1000.002]], np.float32)
+    assert standardised(z).apply(z).std() > 0.9
+
+
+@given(st.lists(st.integers(0, 255), min_size=3, max_size=40).filter(lambda v: len(set(v)) > 1))
+def test_planes_are_the_binary_digits(values: list[int]) -> None:
+    z = np.array(values, np.float32)[:, None] / 256
+    view = bit_planes(z)
+    assert view is not None
+    planes = view.apply(z)
+    weights = 2.0 ** np.arange(planes.shape[1] - 1, -1, -1)
+    steps = np.array(values)
+    grid = steps / np.gcd.reduce([*steps, 256])  # the coarsest grid all values lie on
+    np.testing.assert_array_equal(planes @ weights, grid)
+
+
+def test_real_values_are_no_code() -> None:
+    z = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
+    assert bit_planes(z) is None
+    assert [v.name for v in views_of(z)] == ["standardised"]
+
+
+def test_a_constant_is_no_code() -> None:
+    assert bit_planes(np.zeros((10, 1), np.float32)) is None
+
+
+def test_codes_unseen_in_training_are_clipped_into_the_planes() -> None:
+    view = bit_planes(np.array([[0.0], [0.25], [0.75]], np.float32))
+    assert view is not None
+    assert set(np.unique(view.apply(np.array([[-1.0], [9.0]], np.float32)))) <= {0.0, 1.0}

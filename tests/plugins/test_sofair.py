@@ -1,0 +1,179 @@
+"""SoFaiR: its bits nest, its entropy model is a code length, its gradients reach the mask."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from fairbench.api import Curve, FitContext, Point, Role, TrainingRows, Unit
+from fairbench.curves import points_to_read
+from fairbench.data.prepare import Prepared
+from fairbench.training.model import Batch, onehot
+from fairbench.training.streams import Streams
+from fairbench_plugins.sofair import Sofair, SofairParams
+from fairbench_plugins.sofair.entropy import LogisticMixtureEntropy
+from fairbench_plugins.sofair.model import SofairModel
+
+
+@pytest.fixture(scope="module")
+def curve(prepared: Prepared) -> Curve:
+    rows = prepared.roles[Role.ENCODER_TRAIN]
+    method = Sofair(SofairParams(hidden=(32,), latent=3))
+    train = TrainingRows(rows.x, rows.s, prepared.info)
+    (fitted,) = method.fit(train, [Unit(0, None)], FitContext(iterations=400))
+    assert isinstance(fitted, Curve)
+    return fitted
+
+
+def test_bits_of_a_larger_beta_are_kept_by_every_smaller_one(
+    curve: Curve, prepared: Prepared
+) -> None:
+    x = prepared.roles[Role.TEST].x
+    betas = np.linspace(0, curve.knob.high, 9)
+    bits = [curve.at(Point.of(beta=b)).bits(x) for b in betas]
+    for looser, tighter in zip(bits, bits[1:], strict=False):
+        assert looser is not None
+        assert tighter is not None
+        kept = tighter >= 0
+        np.testing.assert_array_equal(looser[kept], tighter[kept])
+        # Kept bits are a prefix of each dimension's.
+        assert (np.diff(kept.astype(int), axis=-1) <= 0).all()
+
+
+def test_beta_zero_keeps_all_bits_and_z_is_their_binary_fraction(
+    curve: Curve, prepared: Prepared
+) -> None:
+    x = prepared.roles[Role.TEST].x
+    representation = curve.at(Point.of(beta=0.0))
+    bits = representation.bits(x)
+    assert bits is not None
+    assert (bits >= 0).all()
+    z = (bits * 0.5 ** np.arange(1, 9)).sum(-1)
+    np.testing.assert_array_equal(representation.encode(x), z.astype(np.float32))
+
+
+def test_the_curve_is_read_from_one_end_to_the_other(curve: Curve, prepared: Prepared) -> None:
+    rows = prepared.roles[Role.SELECTION]
+    points = points_to_read(curve, rows.x, rows.s, 6)
+    betas = [p["beta"] for p in points]
+    assert betas == sorted(betas)
+    assert (betas[0], betas[-1]) == (0.0, curve.knob.high)
+
+    def distortion(p: Point) -> float:
+        representation = curve.at(p)
+        x_hat = representation.decode(representation.encode(rows.x), rows.s)
+        assert x_hat is not None
+        return float(((x_hat - rows.x) ** 2).sum(1).mean())
+
+    found = [distortion(p) for p in points]
+    gaps = np.diff(found)
+    assert gaps.min() > -0.05 * (found[-1] - found[0])
+    assert gaps.max() < 2.5 * (found[-1] - found[0]) / (len(points) - 1)
+
+
+def model_and_batch(**params: object) -> tuple[SofairModel, Batch]:
+    streams = Streams([0])
+    made = SofairParams(warmup=0.0, **params)  # type: ignore[arg-type]
+    model = SofairModel(made, (4, 16, 3), 2, streams)
+    x = torch.randn(1, 64, 4, generator=torch.Generator().manual_seed(1))
+    s = (x[..., 0] > 0).long()
+    return model, Batch(x, s, onehot(s, 2), 1.0, streams)
+
+
+def test_the_gradient_of_distortion_reaches_the_mask() -> None:
+    model, batch = model_and_batch()
+    beta = torch.full((1, 64, 1), 1.0)
+    bits, mask = model.code(batch.x, beta)
+    z = model.released(bits, mask)
+    x_hat = model.decode(z, batch.s_onehot, beta)
+    ((x_hat - batch.x) ** 2).sum().backward()
+    assert model.to_depth.weight.grad is not None
+    assert float(model.to_depth.weight.grad.abs().sum()) > 0
+
+
+def test_rounding_sends_ties_up() -> None:
+    model, batch = model_and_batch()
+    with torch.no_grad():
+        model.to_depth.weight.zero_()
+    _, mask = model.code(batch.x, torch.zeros(1, 64, 1))  # a = 8: sigmoid(8 - 8) = 1/2
+    assert bool((mask == 1).all())
+
+
+def entropy_model(dimensions: int, bits: int) -> LogisticMixtureEntropy:
+    return LogisticMixtureEntropy([torch.Generator().manual_seed(0)], dimensions, bits)
+
+
+@pytest.mark.parametrize("n", [1, 3, 5])
+def test_bins_of_one_resolution_sum_to_at_most_one(n: int) -> None:
+    model = entropy_model(1, 8)
+    z = (torch.arange(2**n) / 2**n).view(1, -1, 1)
+    half = torch.full_like(z, 2.0 ** -(n + 1))
+    mass = torch.exp(-model.rate(z, half, torch.full_like(z, 0.5))).sum()
+    assert 0.5 < float(mass) <= 1.0 + 1e-5
+
+
+def test_a_dimension_is_coded_given_those_before_it_alone() -> None:
+    model = entropy_model(3, 4)
+    z = torch.rand(1, 1, 3)
+    beta = torch.full((1, 1, 1), 0.3)
+    out = model._conditionals(model.mixture, z, beta).view(3, 3, -1)
+    later = z.clone()
+    later[..., 2] += 0.4
+    changed = model._conditionals(model.mixture, later, beta).view(3, 3, -1)
+    torch.testing.assert_close(out, changed)  # nothing comes after the last
+    earlier = z.clone()
+    earlier[..., 0] += 0.4
+    changed = model._conditionals(model.mixture, earlier, beta).view(3, 3, -1)
+    torch.testing.assert_close(out[:, 0], changed[:, 0])
+    assert not torch.allclose(out[:, 1:], changed[:, 1:])
+
+
+def train_coder(z: torch.Tensor, n: torch.Tensor, bits: int) -> tuple[float, float]:
+    """Fit the entropy model to rows of (z, n); code length without and with lengths, nats."""
+    model = entropy_model(z.shape[-1], bits)
+    lengths = torch.nn.functional.one_hot(n, bits + 1).float()
+    half = torch.exp2(-n.float() - 1)
+    beta = torch.zeros(1, z.shape[1], 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+    for _ in range(1500):
+        optimizer.zero_grad()
+        codes = model.rate(z, half, beta).mean()
+        sizes = model.rate_of_lengths(z, lengths, beta).mean()
+        (codes + sizes).backward()
+        optimizer.step()
+    return float(codes), float(codes + sizes)
+
+
+def test_with_fixed_lengths_the_rate_bounds_the_entropy_closely() -> None:
+    rng = np.random.default_rng(0)
+    first = rng.choice(4, size=4000, p=[0.5, 0.25, 0.125, 0.125])
+    second = np.where(rng.random(4000) < 0.9, first, 0)
+    z = torch.tensor(np.stack([first, second], 1) / 4).float()[None]
+    n = torch.full((1, 4000, 2), 2)
+    counts = np.unique(first * 4 + second, return_counts=True)[1] / 4000
+    exact = -(counts * np.log(counts)).sum()
+    codes, honest = train_coder(z, n, 2)
+    assert exact - 1e-3 <= codes
+    assert honest <= exact + 0.35
+
+
+def test_with_row_dependent_lengths_only_the_honest_rate_is_a_bound() -> None:
+    """Half the rows (n = 0, z = 0), half (n = 1, z = 1/2): H = ln 2, yet the codes cost nothing."""
+    n = (torch.arange(2000) % 2).view(1, -1, 1)
+    z = n * 0.5
+    codes, honest = train_coder(z.float(), n, 1)
+    assert codes < 0.3  # "bound" below H = .693: why lengths must be paid for
+    assert math.log(2) - 1e-3 <= honest < math.log(2) + 0.2
+
+
+def test_the_honest_rate_bounds_the_plugin_entropy_of_a_trained_curve(
+    curve: Curve, prepared: Prepared
+) -> None:
+    x = prepared.roles[Role.ENCODER_TRAIN].x
+    for beta in (0.2, 0.6):
+        representation = curve.at(Point.of(beta=beta * curve.knob.high))
+        counts = np.unique(representation.encode(x), axis=0, return_counts=True)[1] / len(x)
+        rate = representation.rate(x)
+        assert rate is not None
+        assert rate >= -(counts * np.log(counts)).sum() - 1e-6
