@@ -221,29 +221,33 @@ def main() -> None:
     sys.exit(_guarded(app))
 
 
-def _guarded(call: Callable[..., Any]) -> int:
-    import click
+_UsageError = typer.BadParameter.__mro__[1]
+"""Base of every mistake on the command line; typer does not export it."""
 
+
+def _guarded(call: Callable[..., Any]) -> int:
     try:
         code = call(standalone_mode=False)
         return code if isinstance(code, int) else 0
     except FairbenchError as error:
         _complain(error.message, error.hint)
         return 2
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        return 2
-    except click.UsageError as error:
-        command = error.ctx.command_path if error.ctx else "fairbench"
-        _complain(error.format_message(), f"See: {command} --help")
-        return 2
-    except click.exceptions.Exit as error:
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except _UsageError as error:
+        return _usage(error)
+    except (typer.Abort, KeyboardInterrupt):
         print("Interrupted.", file=sys.stderr)
         return 130
     except BrokenPipeError:
         return 0  # the reader of our output has seen enough
+
+
+def _usage(error: Any) -> int:
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        return 2
+    command = error.ctx.command_path if error.ctx else "fairbench"
+    _complain(error.format_message(), f"See: {command} --help")
+    return 2
 
 
 def _complain(message: str, hint: str) -> None:

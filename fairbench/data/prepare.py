@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,15 @@ class Rows:
     x: Floats
     s: Ints
     y: Mapping[str, Ints]
+
+    def __post_init__(self) -> None:
+        for array in (self.x, self.s, *self.y.values()):
+            array.flags.writeable = False
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        # Pickling makes arrays writable again; in a job's process they must not be.
+        self.__dict__.update(state)
+        self.__post_init__()
 
 
 @dataclass(frozen=True)
@@ -112,9 +121,9 @@ def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -
     x = ((codes - mean) / scale).astype(np.float32)
     rows = {
         role: Rows(
-            _readonly(x[where]),
-            _readonly(table.s[where].astype(np.int64)),
-            {task: _readonly(label[where].astype(np.int64)) for task, label in table.y.items()},
+            x[where],
+            table.s[where].astype(np.int64),
+            {task: label[where].astype(np.int64) for task, label in table.y.items()},
         )
         for role, where in roles.items()
     }
@@ -157,12 +166,6 @@ def _code(table: Table) -> tuple[np.ndarray, tuple[Feature, ...]]:
             columns.append(codes.astype(np.float64))
             features.append(Feature(text, text, names))
     return np.stack(columns, axis=1), tuple(features)
-
-
-def _readonly(array: np.ndarray) -> np.ndarray:
-    array = np.ascontiguousarray(array)
-    array.flags.writeable = False
-    return array
 
 
 def _fingerprint(

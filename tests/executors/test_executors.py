@@ -1,0 +1,177 @@
+"""One set of promises that every executor keeps."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from fairbench.executors.base import Broke, Executor, Finished
+from fairbench.executors.inline import InlineExecutor
+from fairbench.status import Status
+
+
+@dataclass(frozen=True)
+class Work:
+    """A job that does what its name says."""
+
+    what: str
+    id: str = "job"
+    title: str = "job"
+    estimate: float = 1.0
+
+    def run(self, progress: Any) -> Any:
+        progress(0.5, "half")
+        if self.what == "pid":
+            return os.getpid()
+        if self.what == "raise":
+            raise ValueError("no luck")
+        if self.what == "memory":
+            raise MemoryError("no more")
+        if self.what == "exit":
+            os._exit(3)
+        if self.what == "system-exit":
+            raise SystemExit(0)
+        if self.what == "segfault":
+            ctypes.string_at(0)
+        if self.what == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.what == "sleep":
+            time.sleep(600)
+        if self.what == "hold-the-gil":
+            ctypes.PyDLL(None).sleep(600)
+        if self.what == "vandal":
+            os.chdir("/")
+            os.environ["FAIRBENCH_VANDAL"] = "was here"
+        if self.what == "look":
+            return os.getcwd(), os.environ.get("FAIRBENCH_VANDAL")
+        if self.what == "threads":
+            import torch
+
+            return torch.get_num_threads()
+        if self.what == "big":
+            return bytes(20_000_000)
+        return self.what
+
+
+class ExecutorTestCase:
+    """Subclass it and give ``executor``."""
+
+    timeout: float | None = None
+
+    @pytest.fixture
+    def executor(self) -> Iterator[Executor]:
+        raise AssertionError("give an executor")
+
+    @staticmethod
+    def ends(executor: Executor, *what: str) -> dict[str, Finished | Broke]:
+        for name in what:
+            executor.submit(Work(name, id=name))  # type: ignore[arg-type]
+        ended = (e for e in executor.events() if isinstance(e, Finished | Broke))
+        return {e.job.id: e for e in ended}
+
+    def test_results_come_back_whole(self, executor: Executor) -> None:
+        ends = self.ends(executor, "big", "hello")
+        assert isinstance(ends["big"], Finished)
+        assert len(ends["big"].result) == 20_000_000
+        assert ends["hello"].result == "hello"  # type: ignore[union-attr]
+
+    def test_more_jobs_may_follow_from_what_ended(self, executor: Executor) -> None:
+        executor.submit(Work("first", id="first"))  # type: ignore[arg-type]
+        seen = []
+        for event in executor.events():
+            if isinstance(event, Finished):
+                seen.append(event.result)
+                if event.result == "first":
+                    executor.submit(Work("second", id="second"))  # type: ignore[arg-type]
+        assert seen == ["first", "second"]
+
+    def test_every_job_has_a_fresh_process(self, executor: Executor) -> None:
+        executor.submit(Work("pid", id="a"))  # type: ignore[arg-type]
+        executor.submit(Work("pid", id="b"))  # type: ignore[arg-type]
+        pids = [e.result for e in executor.events() if isinstance(e, Finished)]
+        assert len({*pids, os.getpid()}) == 3
+
+    def test_a_vandal_harms_no_other_job(self, executor: Executor) -> None:
+        before = self.ends(executor, "look")["look"].result  # type: ignore[union-attr]
+        self.ends(executor, "vandal")
+        assert self.ends(executor, "look")["look"].result == before  # type: ignore[union-attr]
+
+    def test_one_thread_a_job(self, executor: Executor) -> None:
+        assert self.ends(executor, "threads")["threads"].result == 1  # type: ignore[union-attr]
+
+    def test_every_way_of_failing_has_its_status_and_the_rest_go_on(
+        self, executor: Executor
+    ) -> None:
+        ends = self.ends(executor, "raise", "memory", "exit", "segfault", "kill", "fine")
+        found = {name: e.status for name, e in ends.items() if isinstance(e, Broke)}
+        assert found == {
+            "raise": Status.FAILED,
+            "memory": Status.OOM,
+            "exit": Status.CRASHED,
+            "segfault": Status.CRASHED,
+            "kill": Status.CRASHED,
+        }
+        raised = ends["raise"]
+        assert isinstance(raised, Broke)
+        assert raised.error == "ValueError: no luck"
+        assert "no luck" in (raised.traceback or "")
+        assert isinstance(ends["fine"], Finished)
+
+
+class TestInline(ExecutorTestCase):
+    @pytest.fixture
+    def executor(self) -> Iterator[Executor]:
+        made = InlineExecutor(workers=2, timeout=None)
+        yield made
+        made.stop()
+
+    def test_a_plugins_sys_exit_is_a_failure(self, executor: Executor) -> None:
+        end = self.ends(executor, "system-exit")["system-exit"]
+        assert isinstance(end, Broke)
+        assert end.status is Status.FAILED
+
+    @pytest.mark.parametrize("what", ["sleep", "hold-the-gil"])
+    def test_a_hanging_job_is_killed_at_its_limit(self, what: str) -> None:
+        executor = InlineExecutor(workers=2, timeout=2.0)
+        ends = self.ends(executor, what, "fine")
+        executor.stop()
+        hung = ends[what]
+        assert isinstance(hung, Broke)
+        assert hung.status is Status.TIMEOUT
+        assert isinstance(ends["fine"], Finished)
+
+    def test_stopping_leaves_no_process_behind(self) -> None:
+        executor = InlineExecutor(workers=1, timeout=None)
+        executor.submit(Work("sleep"))  # type: ignore[arg-type]
+        next(executor.events())
+        (child,) = executor._running
+        executor.stop()
+        assert not child.process.is_alive()
+
+
+@pytest.mark.slow
+class TestRay(ExecutorTestCase):
+    @pytest.fixture
+    def executor(self) -> Iterator[Executor]:
+        from fairbench.executors.ray import RayExecutor
+
+        made = RayExecutor(workers=2, timeout=None)
+        yield made
+        made.stop()
+
+    def test_a_hanging_job_is_killed_at_its_limit(self) -> None:
+        from fairbench.executors.ray import RayExecutor
+
+        executor = RayExecutor(workers=2, timeout=5.0)
+        ends = self.ends(executor, "sleep", "fine")
+        executor.stop()
+        hung = ends["sleep"]
+        assert isinstance(hung, Broke)
+        assert hung.status is Status.TIMEOUT

@@ -1,0 +1,65 @@
+"""Configuration: YAML and options in one place, and clear answers to bad ones."""
+
+from pathlib import Path
+
+import pytest
+
+from fairbench.config import make_config, parse_duration
+from fairbench.errors import ConfigError, UnknownNameError
+
+GOOD = {"methods": ("sofair",), "datasets": ("adults",)}
+
+
+def test_options_win_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text("methods: sofair, latfr\ndatasets: [adults]\nbudget: quick\ntimeout: 30m\n")
+    config = make_config(file, {"budget": "500", "results": None})
+    assert config.methods == ("sofair", "latfr")
+    assert config.budget == 500
+    assert config.timeout == 1800
+
+
+def test_repeated_names_count_once() -> None:
+    assert make_config(None, GOOD | {"seeds": (1, 0, 1)}).seeds == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("30m", 1800), ("1.5h", 5400)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"budget": "huge"}, "full, quick or a number"),
+        ({"budget": "0"}, "full, quick or a number"),
+        ({"seeds": (-1,)}, "whole numbers from 0"),
+        ({"points": 1}, "greater than or equal to 2"),
+        ({"timeout": "soon"}, "not a duration"),
+        ({"workers": 0}, "greater than or equal to 1"),
+        ({"methods": ()}, "No methods given"),
+    ],
+)
+def test_bad_values_are_told(given: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        make_config(None, GOOD | given)
+
+
+def test_an_unknown_key_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text("methods: [sofair]\ndatasets: [adults]\nbuget: quick\n")
+    with pytest.raises(UnknownNameError, match="'budget'"):
+        make_config(file, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [("a: [1", "not YAML .line"), ("- a", "'key: value'"), (None, "No such")]
+)
+def test_bad_files_are_told(tmp_path: Path, text: str | None, says: str) -> None:
+    file = tmp_path / "run.yaml"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        make_config(file, {})

@@ -1,0 +1,114 @@
+"""The store: merging by key, refusing what it cannot read, losing nothing."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairbench import artefacts
+from fairbench.errors import StoreError
+from fairbench.status import Status
+from fairbench.store import Row, Store
+
+
+def reference(key: str, status: Status = Status.DONE, value: float = 1.0) -> Row:
+    return {
+        "key": key,
+        "status": status.value,
+        "error": None,
+        "traceback": None,
+        "dataset": "toy",
+        "fingerprint": "f" * 64,
+        "seed": 0,
+        "audit": "strict",
+        "values": {"i_max": value},
+        "seconds": 1.5,
+        "finished": "2026-01-01T00:00:00+00:00",
+    }
+
+
+def store(folder: Path) -> Store:
+    return Store.in_folder(folder)
+
+
+def test_rows_come_back_as_they_were_put(tmp_path: Path) -> None:
+    first = store(tmp_path)
+    first.put("references", [reference("a"), reference("b", value=0.1 + 0.2)])
+    again = store(tmp_path)
+    assert again.rows("references")[1]["values"]["i_max"] == 0.1 + 0.2
+    assert again.statuses("references") == {"a": Status.DONE, "b": Status.DONE}
+
+
+def test_putting_again_replaces(tmp_path: Path) -> None:
+    where = store(tmp_path)
+    where.put("references", [reference("a", Status.PENDING)])
+    where.put("references", [reference("a")])
+    assert where.statuses("references") == {"a": Status.DONE}
+
+
+def test_export_and_import_move_results_between_machines(tmp_path: Path) -> None:
+    here, there = store(tmp_path / "here"), store(tmp_path / "there")
+    here.put("references", [reference("a"), reference("b", Status.RUNNING)])
+    there.put("references", [reference("c", value=3.0)])
+    lines = list(here.export())
+    assert there.import_lines(lines) == {"units": 0, "points": 0, "references": 1}
+    assert set(there.statuses("references")) == {"a", "c"}  # what only runs is not a result
+    assert there.import_lines(lines)["references"] == 0
+    assert list(store(tmp_path / "here").export()) == lines
+
+
+def test_a_result_replaces_a_failure_and_never_the_other_way(tmp_path: Path) -> None:
+    here, there = store(tmp_path / "here"), store(tmp_path / "there")
+    here.put("references", [reference("a", Status.FAILED), reference("b")])
+    there.put("references", [reference("a"), reference("b", Status.FAILED)])
+    there.import_lines(here.export())
+    assert there.statuses("references") == {"a": Status.DONE, "b": Status.DONE}
+
+
+@pytest.mark.parametrize("bad", ["{", "[]", '{"table": "units"}', '{"table": "x"}'])
+def test_a_bad_line_imports_nothing(tmp_path: Path, bad: str) -> None:
+    here, there = store(tmp_path / "here"), store(tmp_path / "there")
+    here.put("references", [reference("a")])
+    with pytest.raises(StoreError, match="Line 3"):
+        there.import_lines([*here.export(), bad])
+    assert not there.statuses("references")
+
+
+def test_a_newer_store_is_refused(tmp_path: Path) -> None:
+    store(tmp_path)
+    with sqlite3.connect(tmp_path / "fairbench.sqlite") as connection:
+        connection.execute("UPDATE meta SET value = '99' WHERE name = 'schema'")
+    with pytest.raises(StoreError, match="newer fairbench"):
+        store(tmp_path)
+    with pytest.raises(StoreError, match="newer"):
+        Store.in_folder(tmp_path / "b").import_lines([json.dumps({"fairbench_export": 99})])
+
+
+def test_a_garbled_database_is_told(tmp_path: Path) -> None:
+    (tmp_path / "fairbench.sqlite").write_bytes(b"this is not a database, it is a text" * 50)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        store(tmp_path)
+
+
+def test_looking_for_results_makes_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no results"):
+        Store.in_folder(tmp_path / "nowhere", create=False)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_representations_are_named_by_content_and_never_trusted_when_damaged(
+    tmp_path: Path,
+) -> None:
+    arrays = {"0/z/test": np.arange(6, dtype=np.float32).reshape(3, 2)}
+    name = artefacts.save(tmp_path, arrays)
+    assert artefacts.save(tmp_path, arrays) == name
+    back = artefacts.load(tmp_path, name)
+    assert back is not None
+    np.testing.assert_array_equal(back["0/z/test"], arrays["0/z/test"])
+    path = tmp_path / artefacts.FOLDER / name
+    path.write_bytes(path.read_bytes()[:-5])
+    assert artefacts.load(tmp_path, name) is None
+    path.unlink()
+    assert artefacts.load(tmp_path, name) is None
