@@ -20,13 +20,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from fairbench_datasets.adults_twin import simulate
 from numpy.typing import NDArray
 from sklearn.ensemble import (  # type: ignore[import-untyped, unused-ignore]
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
 from sklearn.metrics import log_loss  # type: ignore[import-untyped, unused-ignore]
+
+from fairbench_datasets.adults_twin import simulate
 
 OFFICIAL_COLUMNS = [
     "age",

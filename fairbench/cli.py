@@ -221,7 +221,7 @@ def main() -> None:
     sys.exit(_guarded(app))
 
 
-_UsageError = typer.BadParameter.__mro__[1]
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """Base of every mistake on the command line; typer does not export it."""
 
 

@@ -79,7 +79,7 @@ def test_a_name_taken_twice_names_both_sources(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_hook_nobody_knows_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = plugin(monkeypatch, "typo")
-    sys.modules["typo"].register_method = hookimpl(lambda: [])  # type: ignore[attr-defined]
+    sys.modules["typo"].register_method = hookimpl(list)  # type: ignore[attr-defined]
     assert "register_method" in load_registry([entry]).broken[0].error
 
 

@@ -19,6 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
 from fairbench_datasets import adults_twin
 from fairbench_datasets.adults_twin.sampling import (
     CHAIN,
@@ -29,8 +32,6 @@ from fairbench_datasets.adults_twin.sampling import (
     quantise,
     restore,
 )
-from numpy.typing import NDArray
-from torch import Tensor, nn
 
 OFFICIAL_COLUMNS = [
     "age",

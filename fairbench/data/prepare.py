@@ -37,8 +37,9 @@ class Rows:
     y: Mapping[str, Ints]
 
     def __post_init__(self) -> None:
-        for array in (self.x, self.s, *self.y.values()):
-            array.flags.writeable = False
+        self.x.flags.writeable = False
+        for labels in (self.s, *self.y.values()):
+            labels.flags.writeable = False
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         # Pickling makes arrays writable again; in a job's process they must not be.

@@ -10,6 +10,7 @@ from importlib.resources import files
 import numpy as np
 import pandas as pd
 import pytest
+
 from fairbench_datasets.adults_twin import simulate
 
 COLUMNS = [

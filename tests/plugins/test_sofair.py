@@ -1,6 +1,7 @@
 """SoFaiR: its bits nest, its entropy model is a code length, its gradients reach the mask."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def test_bits_of_a_larger_beta_are_kept_by_every_smaller_one(
     x = prepared.roles[Role.TEST].x
     betas = np.linspace(0, curve.knob.high, 9)
     bits = [curve.at(Point.of(beta=b)).bits(x) for b in betas]
-    for looser, tighter in zip(bits, bits[1:], strict=False):
+    for looser, tighter in pairwise(bits):
         assert looser is not None
         assert tighter is not None
         kept = tighter >= 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import time
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -94,7 +95,7 @@ class HalfDiverges(Plain):
     name = "half-diverges"
 
     def fit(self, train, units, context):
-        first, *rest = super().fit(train, units, context)
+        rest = super().fit(train, units, context)[1:]
         return [Diverged("loss nan at step 3"), *rest]
 
 
@@ -112,7 +113,7 @@ class Vandal(Plain):
 
     def fit(self, train, units, context):
         os.chdir("/")
-        np.random.seed(0)
+        np.random.seed(0)  # noqa: NPY002 - harming global state is what it is for
         train.x[:] = 0
         return super().fit(train, units, context)
 
@@ -121,7 +122,7 @@ class Widest(Metric):
     name = "widest"
     summary = "dimensions of z"
     level = "point"
-    columns = {"dimensions": "dimensions of z"}
+    columns: ClassVar = {"dimensions": "dimensions of z"}
 
     def compute(self, evaluation):
         return {"dimensions": float(evaluation.z.shape[1])}

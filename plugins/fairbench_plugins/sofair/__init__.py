@@ -1,4 +1,4 @@
-"""SoFaiR (Gitiaux and Rangwala 2021, "SoFaiR: Single Shot Fair Representation Learning").
+"""SoFaiR (Gitiaux and Rangwala 2022, "SoFaiR: Single Shot Fair Representation Learning").
 
 The objective, its equations and the departures from the paper are in model.py and entropy.py.
 """
@@ -43,7 +43,7 @@ class Sofair(NeuralMethod):
 
     name = "sofair"
     summary = "single-shot: masks the tail of a learned bit stream by beta"
-    reference = "Gitiaux and Rangwala 2021, SoFaiR: Single Shot Fair Representation Learning"
+    reference = "Gitiaux and Rangwala 2022, SoFaiR: Single Shot Fair Representation Learning"
     coding = Coding.QUANTISED
     shots = Shots.SINGLE
     Params = SofairParams

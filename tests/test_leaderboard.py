@@ -1,0 +1,82 @@
+"""Leaderboards: documented columns, honest ranks."""
+
+import re
+from pathlib import Path
+
+from fairbench.leaderboard import (
+    COLUMNS,
+    POINT_COLUMNS,
+    PROVENANCE,
+    _latest,
+    _ranked,
+    to_frame,
+)
+from fairbench.registry import load_registry
+from fairbench.store import Row
+
+DOCS = Path(__file__).parent.parent / "docs" / "leaderboard.md"
+
+
+def test_the_page_documents_every_column_and_no_other() -> None:
+    registry = load_registry()
+    known = {**COLUMNS, **PROVENANCE, **POINT_COLUMNS}
+    for metric in registry.metrics.classes.values():
+        known.update(metric.columns)
+    rows = re.findall(r"^\| `([^`]+)` \| (.+) \|$", DOCS.read_text(), flags=re.MULTILINE)
+    assert {name for name, _ in rows} == set(known)
+    meanings = {**COLUMNS, **PROVENANCE}
+    for name, text in rows:
+        if name in meanings and name not in POINT_COLUMNS:
+            assert text == meanings[name]
+
+
+def row(method: str, aufdc: float | None, **more: object) -> Row:
+    base = {"track": "blind", "budget": "full", "audit": "strict", "params": "default"}
+    return base | {"method": method, "aufdc": aufdc, "complete": True, "rank": None} | more
+
+
+def test_ranks_are_within_track_budget_and_audit() -> None:
+    ranked = _ranked(
+        [
+            row("b", 0.3),
+            row("a", 0.2),
+            row("c", 0.3),
+            row("quick", 0.1, budget="quick", audit="quick"),
+            row("aware", 0.01, track="aware"),
+        ]
+    )
+    assert [(r["method"], r["rank"]) for r in ranked] == [
+        ("a", 1),
+        ("b", 2),
+        ("c", 2),
+        ("quick", 1),
+        ("aware", 1),
+    ]
+
+
+def test_an_incomplete_row_has_no_rank_and_stands_below() -> None:
+    ranked = _ranked([row("partial", 0.1, complete=False), row("whole", 0.4), row("none", None)])
+    assert [(r["method"], r["rank"]) for r in ranked] == [
+        ("whole", 1),
+        ("none", None),
+        ("partial", None),
+    ]
+
+
+def test_rows_of_older_code_or_data_make_way_for_newer_ones() -> None:
+    def unit(key: str, code: str, finished: str) -> Row:
+        names = ("dataset", "data_source", "track", "budget", "method", "params_label")
+        return dict.fromkeys(names, "x") | {
+            "key": key,
+            "code": code,
+            "fingerprint": "f",
+            "finished": finished,
+        }
+
+    units = [unit("1", "old", "2026-01-01"), unit("2", "new", "2026-01-02")]
+    assert [u["key"] for u in _latest(units)] == ["2"]
+
+
+def test_numbers_are_written_with_six_digits_and_whole_ones_whole() -> None:
+    text = to_frame([{"rank": 1, "aufdc": 0.123456789}, {"rank": None, "aufdc": None}])
+    assert text.to_csv(index=False) == "rank,aufdc\n1,0.123457\n,\n"
