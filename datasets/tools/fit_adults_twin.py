@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fairbench_datasets import adults_twin
+from fairbench_datasets.adults import AdultsGender, read_adult
 from fairbench_datasets.adults_twin.sampling import (
     CHAIN,
     EDUCATION,
@@ -32,24 +33,6 @@ from fairbench_datasets.adults_twin.sampling import (
     quantise,
     restore,
 )
-
-OFFICIAL_COLUMNS = [
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
-    "income",
-]
 
 #: Hidden units, by column: the first have few inputs, and the numbers' rare values would be learnt
 #: by heart with more.
@@ -88,20 +71,9 @@ class Fit(NamedTuple):
 
 
 def read_table(folder: Path) -> pd.DataFrame:
-    """The 48,842 official rows, training file first, with income spelled alike in both files."""
-    parts = [
-        pd.read_csv(
-            folder / name,
-            names=OFFICIAL_COLUMNS,
-            skiprows=skipped,
-            skipinitialspace=True,
-            keep_default_na=False,
-        )
-        for name, skipped in (("adult.data", 0), ("adult.test", 1))
-    ]
-    table = pd.concat(parts, ignore_index=True)
-    table["income"] = table["income"].str.rstrip(".")
-    return table
+    """All rows of the two official files."""
+    parts = [read_adult(folder / file.name) for file in AdultsGender.files]
+    return pd.concat(parts, ignore_index=True)
 
 
 def distinct_values(table: pd.DataFrame, column: str) -> NDArray[Any]:
