@@ -107,8 +107,9 @@ class AdultsGender(Dataset):
         return self._table(frame, is_test)
 
     def _table(self, frame: pd.DataFrame, is_test: np.ndarray) -> Table:
-        sensitive = frame[list(self.sensitive)].agg(" ".join, axis=1).to_numpy(str)
-        groups, s = np.unique(sensitive, return_inverse=True)
+        columns = (frame[column] for column in self.sensitive)
+        sensitive = [" ".join(values) for values in zip(*columns, strict=True)]
+        groups, s = np.unique(np.array(sensitive), return_inverse=True)
         # A second task: the paper's RQ3 reasons about one that predicts marital status.
         married = frame["marital-status"].isin(["Married-civ-spouse", "Married-AF-spouse"])
         return Table(
