@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -128,13 +129,14 @@ def warn_simulated(names: Sequence[str]) -> None:
 
     text = (
         f"SIMULATED DATA: {', '.join(names)}\n"
-        "No data files were found and none could be downloaded. This run uses an embedded\n"
-        "simulated twin, a model of the real table. Its figures are NOT results on the real data.\n"
-        "Every record says data_source=simulated, and its leaderboards are kept apart.\n"
-        "Give the real files with --data-root DIR or FAIRBENCH_DATA; --require-real-data refuses "
-        "twins."
+        "No data files were found and none could be downloaded.\n"
+        "This run uses an embedded simulated twin, a model of the real table.\n"
+        "Its figures are NOT results on the real data: every record says\n"
+        "data_source=simulated, and its leaderboards are kept apart.\n"
+        "Give the real files with --data-root DIR or FAIRBENCH_DATA;\n"
+        "--require-real-data refuses twins."
     )
-    err.print(Panel(text, title="WARNING", style="bold red", expand=False))
+    err.print(Panel(text, title="WARNING", style="bold red", expand=False), soft_wrap=False)
 
 
 LEADERBOARD_VIEW = {
@@ -145,14 +147,13 @@ LEADERBOARD_VIEW = {
     "aufdc_paper": "aufdc_paper",
     "d_min": "D_min",
     "i_min": "I_min",
-    "front_hypervolume": "front_hv",
+    "front_hypervolume": "front",
     "points": "points",
     "points_missing": "missing",
     "seeds": "seeds",
-    "ms_model_step": "ms/model-step",
     "train_seconds": "train s",
 }
-"""Columns of the table on the terminal; the CSV has all."""
+"""Columns of the table on the terminal, few enough for 80 characters; the CSV has all."""
 
 
 def show_leaderboard(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -162,7 +163,7 @@ def show_leaderboard(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
         groups.setdefault((row["track"], row["budget"], row["audit"]), []).append(row)
     for (track, budget, audit), members in groups.items():
         heading = f"{title} · {track} track · budget {budget} · {audit} audit"
-        table = Table(title=heading, title_justify="left")
+        table = Table(title=heading, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
         shown = {c: t for c, t in LEADERBOARD_VIEW.items() if any(c in row for row in members)}
         if all(row["params"] == "default" for row in members):
             shown.pop("params", None)
@@ -170,7 +171,7 @@ def show_leaderboard(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
             shown.pop("points_missing", None)
         for column, text in shown.items():
             words = column in ("method", "params")
-            table.add_column(text, justify="left" if words else "right", no_wrap=words)
+            table.add_column(text, justify="left" if words else "right", no_wrap=True)
         for row in members:
             table.add_row(*(_cell(row.get(column)) for column in shown))
         out.print(table)

@@ -110,7 +110,7 @@ def build(store: Store, registry: Registry) -> list[Tables]:
         suffix = "-simulated" if first["data_source"] == "simulated" else ""
         name = first["dataset"] + suffix
         by_dataset[name].append(_row(group, references, metrics))
-        tidy[name] += [row for curve in group for row in _point_rows(curve)]
+        tidy[name] += [_in_columns(row, metrics) for c in group for row in _point_rows(c)]
     return [
         Tables(name, _ranked(rows), sorted(tidy[name], key=_point_order))
         for name, rows in sorted(by_dataset.items())
@@ -286,6 +286,18 @@ def _point_rows(curve: _Curve) -> list[Row]:
                 }
             )
     return _numbered(rows)
+
+
+def _in_columns(row: Row, metrics: Sequence[type[Metric]]) -> Row:
+    """The row with its columns in the order in which the metrics declare them."""
+    ordered = {name: row[name] for name in POINT_COLUMNS}
+    for metric in metrics:
+        for declared in metric.columns if metric.level == "point" else ():
+            head, brace, _ = declared.partition("{")
+            for name, value in row.items():
+                if name == declared or (brace and name.startswith(head)):
+                    ordered.setdefault(name, value)
+    return ordered | row
 
 
 def _numbered(rows: list[Row]) -> list[Row]:
