@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -17,7 +16,10 @@ from fairbench.executors.base import Broke, Event, Finished, Progressed, Started
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-out = Console(highlight=False, soft_wrap=True)
+_WIDTH = None if sys.stdout.isatty() else 120
+"""Of what is printed into files and pipes; a terminal has a width of its own."""
+
+out = Console(highlight=False, soft_wrap=True, width=_WIDTH)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -144,7 +146,7 @@ LEADERBOARD_VIEW = {
     "method": "method",
     "params": "params",
     "aufdc": "aufdc",
-    "aufdc_paper": "aufdc_paper",
+    "aufdc_paper": "paper's",
     "d_min": "D_min",
     "i_min": "I_min",
     "front_hypervolume": "front",
@@ -163,7 +165,7 @@ def show_leaderboard(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
         groups.setdefault((row["track"], row["budget"], row["audit"]), []).append(row)
     for (track, budget, audit), members in groups.items():
         heading = f"{title} · {track} track · budget {budget} · {audit} audit"
-        table = Table(title=heading, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+        table = Table(title=heading, title_justify="left", box=None, padding=(0, 2, 0, 0))
         shown = {c: t for c, t in LEADERBOARD_VIEW.items() if any(c in row for row in members)}
         if all(row["params"] == "default" for row in members):
             shown.pop("params", None)

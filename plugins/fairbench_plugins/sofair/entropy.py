@@ -67,22 +67,23 @@ class LogisticMixtureEntropy(nn.Module):
         self.register_buffer("allowed", allowed.expand(models, -1, -1).contiguous())
         with torch.no_grad():
             # Start with the means spread over [0, 1] and scales of a fifth: every code is likely.
-            bias = self.mixture.bias.view(models, 1, 3, d, k)
+            bias = self.mixture.bias.view(models, 1, 3, k, d)
             self.mixture.weight.mul_(0.1)
             bias.mul_(0.1)
-            bias[:, :, 0] += torch.linspace(0.1, 0.9, k)
+            bias[:, :, 0] += torch.linspace(0.1, 0.9, k)[:, None]
             bias[:, :, 1] += -1.6
 
     def _conditionals(self, layer: StackedLinear, z: Tensor, beta: Tensor) -> Tensor:
-        """Parameters of every conditional, ``(models, batch, ..., d, ...)`` flattened."""
-        inputs = torch.cat([z, beta * z, beta], dim=-1)
-        models, rows, _ = layer.weight.shape
-        weight = layer.weight.view(models, rows, -1, self.dimensions, self._last(layer))
-        weight = weight * self.allowed[:, :, None, :, None]
-        return torch.baddbmm(layer.bias, inputs, weight.reshape(models, rows, -1))
+        """Parameters of every conditional, ``(models, batch, parameters, d)``.
 
-    def _last(self, layer: StackedLinear) -> int:
-        return self.components if layer is self.mixture else self.bits + 1
+        The dimension comes last: reductions over the few components run along contiguous rows.
+        """
+        inputs = torch.cat([z, beta * z, beta], dim=-1)
+        models, rows, outputs = layer.weight.shape
+        weight = layer.weight.view(models, rows, -1, self.dimensions)
+        weight = (weight * self.allowed[:, :, None, :]).view(models, rows, outputs)
+        out = torch.baddbmm(layer.bias, inputs, weight)
+        return out.view(models, z.shape[1], -1, self.dimensions)
 
     def rate(self, z: Tensor, half_width: Tensor, beta: Tensor) -> Tensor:
         """Minus log mass of the bins of z, summed over dimensions, nats, ``(models, batch)``.
@@ -94,22 +95,19 @@ class LogisticMixtureEntropy(nn.Module):
             ``2^-(n+1)``.
         beta : Tensor, shape (models, batch, 1)
         """
-        out = self._conditionals(self.mixture, z, beta)
-        shape = (*z.shape[:2], 3, self.dimensions, self.components)
-        mean, log_scale, logit = out.view(shape).unbind(2)
+        mean, log_scale, logit = self._conditionals(self.mixture, z, beta).chunk(3, dim=2)
         inverse = torch.exp(-log_scale.clamp(-7.0, 5.0))
-        centred = (z.unsqueeze(-1) - mean) * inverse
-        half = half_width.unsqueeze(-1) * inverse
+        centred = (z.unsqueeze(2) - mean) * inverse
+        half = half_width.unsqueeze(2) * inverse
         mass = torch.sigmoid(centred + half) - torch.sigmoid(centred - half)
-        mixed = (mass * torch.softmax(logit, dim=-1)).sum(-1)
+        mixed = (mass * torch.softmax(logit, dim=2)).sum(2)
         return -(mixed + _TINY).log().sum(-1)
 
     def rate_of_lengths(self, z: Tensor, lengths: Tensor, beta: Tensor) -> Tensor:
         """Code length of the numbers of bits n, summed over dimensions, ``(models, batch)``.
 
-        ``lengths`` is ``(models, batch, d, A + 1)``: one-hot of n, differentiable where training
+        ``lengths`` is ``(models, batch, A + 1, d)``: one-hot of n, differentiable where training
         needs it.
         """
-        out = self._conditionals(self.lengths, z, beta)
-        logits = out.view(*z.shape[:2], self.dimensions, self.bits + 1)
-        return -(lengths * torch.log_softmax(logits, dim=-1)).sum((-1, -2))
+        logits = self._conditionals(self.lengths, z, beta)
+        return -(lengths * torch.log_softmax(logits, dim=2)).sum((-1, -2))
