@@ -56,21 +56,9 @@ def test_beta_zero_keeps_all_bits_and_z_is_their_binary_fraction(
 
 def test_the_curve_is_read_from_one_end_to_the_other(curve: Curve, prepared: Prepared) -> None:
     rows = prepared.roles[Role.SELECTION]
-    points = points_to_read(curve, rows.x, rows.s, 6)
-    betas = [p["beta"] for p in points]
+    betas = [p["beta"] for p in points_to_read(curve, rows.x, rows.s, 6)]
     assert betas == sorted(betas)
     assert (betas[0], betas[-1]) == (0.0, curve.knob.high)
-
-    def distortion(p: Point) -> float:
-        representation = curve.at(p)
-        x_hat = representation.decode(representation.encode(rows.x), rows.s)
-        assert x_hat is not None
-        return float(((x_hat - rows.x) ** 2).sum(1).mean())
-
-    found = [distortion(p) for p in points]
-    gaps = np.diff(found)
-    assert gaps.min() > -0.05 * (found[-1] - found[0])
-    assert gaps.max() < 2.5 * (found[-1] - found[0]) / (len(points) - 1)
 
 
 def model_and_batch(**params: object) -> tuple[SofairModel, Batch]:
