@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import resource
 import sys
@@ -88,14 +89,13 @@ class Meter:
             return None
 
 
-def hardware(device: str) -> dict[str, str | int]:
+def hardware(device: str) -> dict[str, str | float]:
     """Processor, cores, memory and accelerator, for records."""
-    import os
-
-    found: dict[str, str | int] = {
+    found: dict[str, str | float] = {
         "machine": platform.machine(),
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0,
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
         "device": device,
     }
     if device == "cuda":

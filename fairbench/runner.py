@@ -14,7 +14,7 @@ from fairbench.auditing.config import AuditConfig
 from fairbench.config import Rerun, RunConfig
 from fairbench.cost import versions
 from fairbench.estimate import audit_seconds, fit_seconds
-from fairbench.executors.base import Broke, Event, Executor, Finished
+from fairbench.executors.base import Broke, Event, Executor, Finished, Started
 from fairbench.jobs import AuditJob, FitJob, Job, PointResult, ReferenceJob, UnitResult
 from fairbench.plan import Plan, PlannedUnit, point_key, stacks
 from fairbench.registry import Registry
@@ -225,7 +225,10 @@ class Run:
         for job in jobs:
             executor.submit(job)
         for event in executor.events():
-            if isinstance(event, Finished):
+            if isinstance(event, Started) and isinstance(event.job, FitJob):
+                running = {"status": Status.RUNNING.value}
+                self.store.put("units", [self._units[key] | running for key in event.job.keys])
+            elif isinstance(event, Finished):
                 for job in self._finish(event.job, event.result):
                     executor.submit(job)
             elif isinstance(event, Broke):

@@ -150,16 +150,7 @@ class Store:
                 f"There are no results in {folder}.",
                 "Run something first (fairbench run --help) or name the folder with --results.",
             )
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            probe = folder / ".fairbench-write-test"
-            probe.touch()
-            probe.unlink()
-        except OSError as error:
-            raise StoreError(
-                f"The results folder {folder} cannot be written: {error.strerror}.",
-                "Name another with --results DIR.",
-            ) from None
+        make_folder(folder)
         return cls(f"sqlite:///{path}")
 
     def _open(self) -> None:
@@ -248,6 +239,27 @@ class Store:
             self.put(name, chosen)
             taken[name] = len(chosen)
         return taken
+
+
+def make_folder(folder: Path, *, keep: bool = True) -> None:
+    """Make sure a results folder can be written; StoreError if not.
+
+    With ``keep`` false, what had to be made to find out is taken away again.
+    """
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".fairbench-write-test"
+        probe.touch()
+        probe.unlink()
+        if not keep:
+            for path in missing:
+                path.rmdir()
+    except OSError as error:
+        raise StoreError(
+            f"The results folder {folder} cannot be written: {error.strerror}.",
+            "Name another with --results DIR.",
+        ) from None
 
 
 def _sort_line(line: str, number: int, incoming: dict[str, list[Row]]) -> None:

@@ -21,7 +21,7 @@ from fairbench.jobs import FitJob, Job
 from fairbench.plan import make_plan
 from fairbench.registry import Registry, load_registry
 from fairbench.runner import Run
-from fairbench.store import Store
+from fairbench.store import Store, make_folder
 
 
 def run_command(
@@ -54,7 +54,7 @@ def run_command(
         )
         for name in names
     ]
-    store = open_store(configured.results, configured.store)
+    store = open_store(configured.results, configured.store, dry_run=dry_run)
     run = Run(configured, registry, make_plan(configured, registry, datasets), store, device)
     simulated = [data.info.name for data in datasets if data.source == "simulated"]
     if simulated:
@@ -67,10 +67,14 @@ def run_command(
     return _execute(run, configured, registry, workers)
 
 
-def open_store(results: Path, url: str | None) -> Store:
-    """The store by URL, else the SQLite file of the results folder (both must be writable)."""
-    in_folder = Store.in_folder(results)
-    return Store(url) if url else in_folder
+def open_store(results: Path, url: str | None, *, dry_run: bool) -> Store:
+    """The store by URL, else the SQLite file of the results folder; a dry run leaves no trace."""
+    make_folder(results, keep=not dry_run)
+    if url:
+        return Store(url)
+    if dry_run and not (results / "fairbench.sqlite").exists():
+        return Store("sqlite://")
+    return Store.in_folder(results)
 
 
 def _seeds(seeds: int | None, seed_list: str | None) -> dict[str, tuple[int, ...]]:
