@@ -27,9 +27,9 @@ from sklearn.ensemble import (  # type: ignore[import-untyped, unused-ignore]
 )
 from sklearn.metrics import log_loss  # type: ignore[import-untyped, unused-ignore]
 
-from fairbench.api import FitContext, Role, TrainingRows, Unit
+from fairbench.api import AUDIT_ROLES, FitContext, Role, TrainingRows, Unit
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.auditing.evaluate import AUDIT_ROLES, Encoded, evaluate, measure_reference
+from fairbench.auditing.evaluate import Encoded, evaluate, measure_reference
 from fairbench.data.prepare import prepare
 from fairbench.metrics.aufdc import strict_area
 from fairbench_datasets.adults import FEATURES, AdultsGender, read_adult

@@ -40,6 +40,10 @@ class Role(enum.StrEnum):
     """Reports, and nothing else."""
 
 
+AUDIT_ROLES = (Role.AUDITOR_TRAIN, Role.SELECTION, Role.TEST)
+"""The roles that are encoded and kept; encoder-train is never audited."""
+
+
 class Track(enum.StrEnum):
     """What an encoder may look at; each track is ranked apart."""
 
@@ -91,6 +95,10 @@ class Knob:
     summary: str = ""
 
 
+NO_KNOBS = "-"
+"""Label of the one point of a method without knobs."""
+
+
 @dataclass(frozen=True)
 class Point:
     """One setting of the knobs, e.g. ``Point.of(beta=0.5)``; knob names are kept sorted."""
@@ -108,7 +116,7 @@ class Point:
     @property
     def label(self) -> str:
         """``beta=0.5``, or ``-`` for a method without knobs."""
-        return ",".join(f"{name}={value:.6g}" for name, value in self.values) or "-"
+        return ",".join(f"{name}={value:.6g}" for name, value in self.values) or NO_KNOBS
 
 
 @dataclass(frozen=True)
@@ -214,14 +222,18 @@ class FitContext:
     progress : callable
         ``progress(fraction, note)``, 0 to 1; call it now and then.
     report : callable
-        ``report(name, value)`` for costs that only the method knows: ``steps`` of training and
-        ``flops`` of one model's step.
+        ``report(name, value)`` for costs that only the method knows, by the names of
+        ``fairbench.cost.COSTS``; neural methods report their ``steps``.
+    deadline : float or None
+        Value of ``time.monotonic()`` after which the job is killed; a method that sees it coming
+        may raise TimeoutError itself.
     """
 
     iterations: int
     device: str = "cpu"
     progress: Callable[[float, str], None] = field(default=lambda fraction, note: None)
     report: Callable[[str, float], None] = field(default=lambda name, value: None)
+    deadline: float | None = None
 
 
 class Representation(ABC):
@@ -564,7 +576,7 @@ class CurveEvaluation:
     costs : sequence of mapping of str to float
         One a fitted unit; see :mod:`fairbench.cost` for the names.
     single_shot : bool
-        Whether one unit gave all points.
+        Whether one unit gave all points: single-shot methods, and those without knobs.
     """
 
     points: Sequence[Mapping[str, float]]

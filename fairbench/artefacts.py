@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
+from fairbench.atomic import write_atomically
 from fairbench.errors import StoreError
 
 FOLDER = "representations"
@@ -27,12 +26,7 @@ def save(results: Path, arrays: Mapping[str, np.ndarray]) -> str:
     if target.exists():
         return name
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, suffix=".part", delete=False) as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(stream.name, target)
+        write_atomically(target, content)
     except OSError as error:
         raise StoreError(
             f"A representation cannot be written to {folder}: {error.strerror}.",

@@ -157,7 +157,7 @@ def leaderboard(
     """Write the leaderboard CSVs anew from the store, and print them."""
     from fairbench.commands.results import leaderboard_command
 
-    leaderboard_command(_registry(), results, store)
+    raise typer.Exit(leaderboard_command(_registry(), results, store))
 
 
 @app.command()

@@ -90,7 +90,7 @@ class RunConfig(BaseModel):
     data_root: Path | None = None
     require_real_data: bool = False
     rerun: Rerun | None = None
-    timeout: float | None = Field(None, gt=0)
+    timeout: float | None = Field(None, gt=0, allow_inf_nan=False)
 
     @field_validator("methods", "datasets", "seeds")
     @classmethod
@@ -100,8 +100,8 @@ class RunConfig(BaseModel):
     @field_validator("seeds")
     @classmethod
     def _seeds_not_negative(cls, value: tuple[int, ...]) -> tuple[int, ...]:
-        if any(seed < 0 for seed in value):
-            raise ValueError("seeds are whole numbers from 0")
+        if any(not 0 <= seed < 2**31 for seed in value):
+            raise ValueError("seeds are whole numbers from 0 to 2147483647")
         return value
 
     @field_validator("budget", mode="before")
@@ -110,9 +110,9 @@ class RunConfig(BaseModel):
         text = str(value).replace("_", "").replace(",", "")
         if text in ("full", "quick"):
             return text
-        if text.isdigit() and int(text) >= 1:
+        if re.fullmatch("[0-9]{1,9}", text) and int(text) >= 1:
             return int(text)
-        raise ValueError(f"{value!r} is not full, quick or a number of iterations from 1")
+        raise ValueError(f"{value!r} is not full, quick or a number of iterations (1 to 10^9)")
 
     @field_validator("timeout", mode="before")
     @classmethod
@@ -165,7 +165,8 @@ def read_yaml(file: Path, option: str) -> Mapping[str, Any]:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{option} {file}: {error.strerror}.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    # A date like 2001-99-99 is a ValueError, nesting without end a RecursionError.
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         where = f" (line {line + 1})" if line is not None else ""
         raise ConfigError(f"{option} {file} is not YAML{where}.") from None
@@ -173,6 +174,9 @@ def read_yaml(file: Path, option: str) -> Mapping[str, Any]:
         return {}
     if not isinstance(content, dict):
         raise ConfigError(f"{option} {file} must hold 'key: value' lines.")
+    for key in content:
+        if not isinstance(key, str):
+            raise ConfigError(f"{option} {file}: the key {key!r} is not a name.")
     return content
 
 

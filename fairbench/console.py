@@ -30,14 +30,11 @@ class Display:
     ----------
     estimate : float
         Seconds of work that are planned, on one core.
-    workers : int
-        Jobs at a time.
     """
 
-    def __init__(self, estimate: float, workers: int) -> None:
-        self.estimate, self.workers = max(estimate, 1.0), workers
+    def __init__(self, estimate: float) -> None:
+        self.estimate = max(estimate, 1.0)
         self._started = time.monotonic()
-        self._known: set[str] = set()
         self._done: dict[str, float] = {}
         self._bars: Progress | None = None
         self._overall: TaskID | None = None

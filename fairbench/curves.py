@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairbench.api import Curve, Floats, Ints, Point, iterate_points
+from fairbench.api import Curve, Floats, Ints, Point, Representation, iterate_points
 
 DEFAULT_POINTS = 16
 """Points at which a single-shot curve is read; both AUFDCs use them."""
@@ -13,7 +13,9 @@ _GRID = 65
 """Settings of the knob tried to find them."""
 
 
-def points_to_read(curve: Curve, x: Floats, s: Ints, count: int | None) -> tuple[Point, ...]:
+def points_to_read(
+    curve: Curve, x: Floats, s: Ints, count: int | None, *, aware: bool = False
+) -> tuple[Point, ...]:
     """Choose the points of a single-shot curve on the selection role.
 
     Parameters
@@ -25,6 +27,8 @@ def points_to_read(curve: Curve, x: Floats, s: Ints, count: int | None) -> tuple
         spread evenly over the knob.
     count : int, optional
         How many; default: the curve's own list, else 16.
+    aware : bool
+        Whether the encoder is given s.
 
     Returns
     -------
@@ -37,21 +41,22 @@ def points_to_read(curve: Curve, x: Floats, s: Ints, count: int | None) -> tuple
     wanted = count or DEFAULT_POINTS
     knob = curve.knob
     grid = np.linspace(knob.low, knob.high, _GRID)
-    distortion = np.array([_distortion(curve, Point.of(**{knob.name: v}), x, s) for v in grid])
+    settings = (curve.at(Point.of(**{knob.name: value})) for value in grid)
+    distortion = np.array([_distortion(found, x, s, aware) for found in settings])
     if np.isnan(distortion).any():
         chosen = np.linspace(knob.low, knob.high, wanted)
     else:
         # Noise makes the measured curve dip; a running maximum is monotone and can be inverted.
         rising = np.maximum.accumulate(distortion)
         targets = np.linspace(rising[0], rising[-1], wanted)
-        steps = np.concatenate([[True], np.diff(rising) > 1e-9])
+        # Of a plateau only its far end counts: nothing is gained by reading along it.
+        steps = np.concatenate([np.diff(rising) > 1e-9, [True]])
         chosen = np.interp(targets, rising[steps], grid[steps])
         chosen[0], chosen[-1] = knob.low, knob.high
     values = np.unique([float(f"{value:.6g}") for value in chosen])
     return tuple(Point.of(**{knob.name: float(value)}) for value in values)
 
 
-def _distortion(curve: Curve, point: Point, x: Floats, s: Ints) -> float:
-    representation = curve.at(point)
-    x_hat = representation.decode(representation.encode(x), s)
+def _distortion(representation: Representation, x: Floats, s: Ints, aware: bool) -> float:
+    x_hat = representation.decode(representation.encode(x, s=s if aware else None), s)
     return float("nan") if x_hat is None else float(((x_hat - x) ** 2).sum(axis=1).mean())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.api import (
+    AUDIT_ROLES,
     Curve,
     Diverged,
     FitContext,
@@ -36,7 +38,6 @@ from fairbench.status import Status
 
 Progress = Callable[[float, str], None]
 
-ENCODED_ROLES = (Role.AUDITOR_TRAIN, Role.SELECTION, Role.TEST)
 DECODED_ROLES = (Role.SELECTION, Role.TEST)
 
 
@@ -52,7 +53,7 @@ class UnitResult:
     ----------
     key : str
     status : Status
-    error : str, optional
+    error, traceback : str, optional
     points : sequence of Point
         The points that were read or fitted.
     arrays : mapping of str to ndarray
@@ -64,6 +65,7 @@ class UnitResult:
     key: str
     status: Status
     error: str | None = None
+    traceback: str | None = None
     points: Sequence[Point] = ()
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
     costs: Mapping[str, float] = field(default_factory=dict)
@@ -86,6 +88,7 @@ class FitJob:
     iterations: int
     device: str
     curve_points: int | None
+    timeout: float | None = None
 
     def run(self, progress: Progress) -> list[UnitResult]:
         """Train, read the points, encode; one result a unit."""
@@ -98,6 +101,7 @@ class FitJob:
             device=self.device,
             progress=lambda fraction, note: progress(0.95 * fraction, note),
             report=reported.__setitem__,
+            deadline=None if self.timeout is None else time.monotonic() + self.timeout,
         )
         with meter.phase("train"):
             fitted = method.fit(TrainingRows(rows.x, rows.s, self.data.info), self.units, context)
@@ -113,7 +117,13 @@ class FitJob:
             if isinstance(outcome, Diverged):
                 results.append(UnitResult(key, Status.DIVERGED, outcome.reason))
                 continue
-            results.append(self._encode(key, unit, outcome, method, meter, reported))
+            try:
+                results.append(self._encode(key, unit, outcome, method, meter, reported))
+            # What one unit's plugin code raises must not cost its stack-mates their training.
+            except Exception as error:
+                text = f"{type(error).__name__}: {error}".splitlines()[0]
+                trace = traceback.format_exc()
+                results.append(UnitResult(key, Status.FAILED, text, trace))
         return results
 
     def _encode(
@@ -126,11 +136,10 @@ class FitJob:
         reported: Mapping[str, float],
     ) -> UnitResult:
         before = meter.seconds.get("encode", 0.0)
-        with meter.phase("encode"):
-            points, representations = self._points(unit, outcome, method)
-            arrays: dict[str, np.ndarray] = {}
-            for i, representation in enumerate(representations):
-                arrays.update(self._arrays(i, representation, method, unit))
+        points, representations = self._points(unit, outcome, method)
+        arrays: dict[str, np.ndarray] = {}
+        for i, representation in enumerate(representations):
+            arrays.update(self._arrays(i, representation, method, unit, meter))
         costs = self._costs(meter, reported)
         costs["encode_seconds"] = meter.seconds["encode"] - before
         count = representations[0].parameters()
@@ -157,7 +166,13 @@ class FitJob:
 
         if isinstance(outcome, Curve):
             selection = self.data.roles[Role.SELECTION]
-            points = points_to_read(outcome, selection.x, selection.s, self.curve_points)
+            points = points_to_read(
+                outcome,
+                selection.x,
+                selection.s,
+                self.curve_points,
+                aware=method.track is Track.AWARE,
+            )
             return points, [outcome.at(point) for point in points]
         if not isinstance(outcome, Representation):
             raise ContractError(
@@ -169,14 +184,15 @@ class FitJob:
         return (unit.point,), [outcome]
 
     def _arrays(
-        self, i: int, representation: Representation, method: Method, unit: Unit
+        self, i: int, representation: Representation, method: Method, unit: Unit, meter: Meter
     ) -> dict[str, np.ndarray]:
         found: dict[str, np.ndarray] = {}
         rng = np.random.default_rng([unit.seed, i])
-        for role in ENCODED_ROLES:
+        for role in AUDIT_ROLES:
             rows = self.data.roles[role]
             s = rows.s if method.track is Track.AWARE else None
-            z = representation.encode(rows.x, s=s, generator=rng)
+            with meter.phase("encode"):
+                z = representation.encode(rows.x, s=s, generator=rng)
             found[f"{i}/z/{role}"] = _checked(z, len(rows.x), f"{method.name}.encode")
         for role in DECODED_ROLES:
             z, rows = found[f"{i}/z/{role}"], self.data.roles[role]
@@ -301,7 +317,7 @@ def encoded_from(arrays: Mapping[str, np.ndarray], number: int) -> Any:
 
     own = {role: arrays.get(f"{number}/own/{role}") for role in DECODED_ROLES}
     return Encoded(
-        z={role: arrays[f"{number}/z/{role}"] for role in ENCODED_ROLES},
+        z={role: arrays[f"{number}/z/{role}"] for role in AUDIT_ROLES},
         own_squares={r: a for r, a in own.items() if a is not None} or None,
         permuted_distortion=optional(f"{number}/permuted"),
         rate=optional(f"{number}/rate"),
@@ -309,7 +325,10 @@ def encoded_from(arrays: Mapping[str, np.ndarray], number: int) -> Any:
 
 
 def _measured(metric: type[Metric], evaluation: Any) -> dict[str, float | None]:
-    values = dict(metric().compute(evaluation))
+    try:
+        values = dict(metric().compute(evaluation))
+    except Exception as error:
+        raise ContractError(f"The metric {metric.name} raised {error!r}.") from error
     for column, value in values.items():
         if value is not None and not math.isfinite(value):
             raise ContractError(

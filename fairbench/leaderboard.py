@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import json
 import statistics
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,64 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairbench.api import CurveEvaluation, Metric
+from fairbench.api import NO_KNOBS, CurveEvaluation, Metric
+from fairbench.atomic import write_atomically
+from fairbench.columns import POINT_COLUMNS
 from fairbench.errors import StoreError
 from fairbench.metrics.pareto import on_front
 from fairbench.registry import Registry
 from fairbench.status import Status
-from fairbench.store import Row, Store
+from fairbench.store import Row, Store, belongs
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = {
-    "rank": "place within track, budget and audit by aufdc; empty where the row is not complete",
-    "method": "name of the method",
-    "params": "parameters that differ from the defaults; `default` where none does",
-    "track": "what the encoder sees: blind, aware or supervised; each is ranked apart",
-    "tags": "coding, shots, and whether it has a decoder",
-    "budget": "full, quick or a number of iterations; each is ranked apart",
-    "audit": "strict or quick; each is ranked apart",
-    "dataset": "name of the dataset",
-    "data_source": "real, or simulated: an embedded twin, never to be compared with real rows",
-    "complete": "whether all points of all seeds are there",
-    "seeds": "seeds with a point at least",
-    "points": "points measured, over all seeds",
-    "points_missing": "points failed, diverged or not done yet, over all seeds",
-}
-"""Columns every leaderboard starts with; the metrics' own follow, then PROVENANCE."""
-
-PROVENANCE = {
-    "i_max": "I(X;S) of raw x by the strict family on test, nats; mean over seeds",
-    "d_max": "E||x - E[x|s]||^2 on test",
-    "device": "where it trained; costs of cpu and cuda are never summed",
-    "processor": "processor, or accelerator, of the training machine",
-    "iterations": "training steps",
-    "protocol": "version of the measuring protocol",
-    "plugin": "distribution and version the method comes from",
-    "torch": "version of torch",
-    "fingerprint": "first 12 digits of the sha256 of data and split",
-}
-"""Columns every leaderboard ends with."""
-
-POINT_COLUMNS = {
-    "method": "name of the method",
-    "params": "parameters that differ from the defaults",
-    "track": "what the encoder sees",
-    "budget": "full, quick or a number of iterations",
-    "audit": "strict or quick",
-    "dataset": "name of the dataset",
-    "data_source": "real or simulated",
-    "seed": "seed of the unit",
-    "number": "number of the point on its curve, from 0",
-    "point": "setting of the knobs",
-    "status": "DONE, or why there are no figures",
-    "auditor": "the strict auditor chosen on selection, and the view it looked at",
-    "front": "whether the point is on its curve's Pareto front of a_y against a_s",
-}
-"""Columns every points CSV starts with; the point metrics' own follow."""
-
 Group = tuple[str, ...]
+
+COST = "cost"
+"""The built-in metric whose figures depend on the device."""
 
 
 @dataclass(frozen=True)
@@ -83,38 +40,49 @@ class Tables:
         Name, with ``-simulated`` for a twin: the file's name.
     leaderboard, points : list of dict
         Rows, columns in order.
+    problems : list of str
+        Metrics that raised, each with what it said; their columns are empty.
     """
 
     dataset: str
     leaderboard: list[Row]
     points: list[Row]
+    problems: list[str]
 
 
 def build(store: Store, registry: Registry) -> list[Tables]:
     """All tables of a store, by dataset name."""
-    units = [row for row in store.rows("units") if row["status"] != Status.SKIPPED]
+    units = _latest([row for row in store.rows("units") if row["status"] != Status.SKIPPED])
+    by_key = {row["key"]: row for row in units}
     points: dict[str, list[Row]] = defaultdict(list)
     for row in store.rows("points"):
-        points[row["unit"]].append(row)
+        # A model that was trained again may be read elsewhere: points of the old one do not count.
+        if belongs(row, by_key.get(row["unit"])):
+            points[row["unit"]].append(row)
     references = {
-        (row["fingerprint"], row["seed"], row["audit"]): row["values"]
+        (row["fingerprint"], row["protocol"], row["seed"], row["audit"]): row["values"]
         for row in store.rows("references")
         if row["status"] == Status.DONE
     }
-    curves = _curves(_latest(units), points)
+    curves = _curves(units, points)
     by_dataset: dict[str, list[Row]] = defaultdict(list)
     tidy: dict[str, list[Row]] = defaultdict(list)
+    problems: dict[str, list[str]] = defaultdict(list)
     metrics = list(registry.metrics.classes.values())
     for group in curves.values():
         first = group[0].units[0]
-        suffix = "-simulated" if first["data_source"] == "simulated" else ""
-        name = first["dataset"] + suffix
-        by_dataset[name].append(_row(group, references, metrics))
+        name = table_name(first["dataset"], first["data_source"])
+        by_dataset[name].append(_row(group, references, metrics, problems[name]))
         tidy[name] += [_in_columns(row, metrics) for c in group for row in _point_rows(c)]
     return [
-        Tables(name, _ranked(rows), sorted(tidy[name], key=_point_order))
+        Tables(name, _ranked(rows), sorted(tidy[name], key=_point_order), problems[name])
         for name, rows in sorted(by_dataset.items())
     ]
+
+
+def table_name(dataset: str, data_source: str) -> str:
+    """Name of a dataset's files: a simulated twin has files of its own."""
+    return f"{dataset}-simulated" if data_source == "simulated" else dataset
 
 
 @dataclass(frozen=True)
@@ -132,25 +100,46 @@ class _Curve:
 
     @property
     def missing(self) -> int:
-        """Points that should be there: failed ones, and one for a unit that gave none."""
-        empty = sum(1 for unit in self.units if not unit["read_points"])
-        return empty + len(self.points) - len(self.done)
+        """Points without figures: failed ones, and all of a unit that gave none."""
+        empty = [unit for unit in self.units if not unit["read_points"]]
+        known = sum(len(unit["read_points"] or ()) for unit in self.units)
+        return sum(unit["curve_points"] or 1 for unit in empty) + known - len(self.done)
 
 
-def _latest(units: Iterable[Row]) -> list[Row]:
-    """Of rows that differ only in the code or the data that made them, those made last."""
-    newest: dict[Group, tuple[str, str]] = {}
+def _latest(units: Sequence[Row]) -> list[Row]:
+    """The rows that a leaderboard speaks of.
+
+    Of a dataset those of the data and protocol used last; of a method those of the code used last;
+    of a single-shot unit that was read at different numbers of points, the one with most.
+    """
+    units = _newest(units, ("dataset", "data_source"), ("fingerprint", "protocol"))
+    units = _newest(units, IDENTITY, ("code",))
+    chosen: dict[Group, Row] = {}
+    for row in sorted(units, key=lambda r: (r["curve_points"] or 0, r["finished"] or "")):
+        chosen[(*_identity(row), str(row["seed"]), str(row["point"]))] = row
+    return sorted(chosen.values(), key=lambda r: str(r["key"]))
+
+
+def _newest(units: Sequence[Row], same: Sequence[str], differ: Sequence[str]) -> list[Row]:
+    """Of rows alike in ``same``, those whose ``differ`` are as in the one finished last."""
+    newest: dict[Group, tuple[str, Group]] = {}
     for row in units:
-        made = (row["finished"] or "", f"{row['code']} {row['fingerprint']}")
-        newest[_identity(row)] = max(newest.get(_identity(row), ("", "")), made)
-    return [
-        row for row in units if newest[_identity(row)][1] == f"{row['code']} {row['fingerprint']}"
-    ]
+        made = (row["finished"] or "", _values(row, differ))
+        key = _values(row, same)
+        newest[key] = max(newest.get(key, made), made)
+    return [row for row in units if newest[_values(row, same)][1] == _values(row, differ)]
+
+
+IDENTITY = ("dataset", "data_source", "track", "budget", "method", "params")
+"""What makes a row of the leaderboard, with the audit."""
 
 
 def _identity(row: Row) -> Group:
-    names = ("dataset", "data_source", "track", "budget", "method", "params_label")
-    return tuple(str(row[name]) for name in names)
+    return _values(row, IDENTITY)
+
+
+def _values(row: Row, names: Sequence[str]) -> Group:
+    return tuple(json.dumps(row[name], sort_keys=True) for name in names)
 
 
 def _curves(units: Sequence[Row], points: Mapping[str, list[Row]]) -> dict[Group, list[_Curve]]:
@@ -175,18 +164,21 @@ def _in_order(units: Sequence[Row], points: Sequence[Row]) -> list[Row]:
 
 def _row(
     curves: Sequence[_Curve],
-    references: Mapping[tuple[str, int, str], Mapping[str, float]],
+    references: Mapping[tuple[str, int, int, str], Mapping[str, float]],
     metrics: Sequence[type[Metric]],
+    problems: list[str],
 ) -> Row:
     first = curves[0].units[0]
     per_seed: list[dict[str, float | None]] = []
     used: list[Mapping[str, float]] = []
     for curve in curves:
-        reference = references.get((first["fingerprint"], curve.seed, curve.audit))
+        reference = references.get(
+            (first["fingerprint"], first["protocol"], curve.seed, curve.audit)
+        )
         if reference is None or not curve.done:
             continue
         used.append(reference)
-        per_seed.append(_curve_values(curve, reference, metrics))
+        per_seed.append(_curve_values(curve, reference, metrics, problems))
     missing = sum(curve.missing for curve in curves)
     complete = missing == 0 and len(per_seed) == len(curves)
     row: Row = {
@@ -210,6 +202,9 @@ def _row(
                 row[column] = _mean(values.get(column) for values in per_seed)
     hardware = [unit["hardware"] for curve in curves for unit in curve.units if unit["hardware"]]
     versions = [unit["versions"] for curve in curves for unit in curve.units if unit["versions"]]
+    if len({h["device"] for h in hardware}) > 1:
+        cost = next((m.columns for m in metrics if m.name == COST), ())
+        row |= dict.fromkeys(cost)  # cpu and cuda are never averaged either
     row |= {
         "i_max": _mean(reference["i_max"] for reference in used),
         "d_max": _mean(reference["d_max"] for reference in used),
@@ -225,7 +220,10 @@ def _row(
 
 
 def _curve_values(
-    curve: _Curve, reference: Mapping[str, float], metrics: Sequence[type[Metric]]
+    curve: _Curve,
+    reference: Mapping[str, float],
+    metrics: Sequence[type[Metric]],
+    problems: list[str],
 ) -> dict[str, float | None]:
     seconds: dict[str, float] = defaultdict(float)
     for point in curve.done:
@@ -235,16 +233,22 @@ def _curve_values(
         for unit in curve.units
         if unit["costs"]
     ]
+    devices = {unit["hardware"]["device"] for unit in curve.units if unit["hardware"]}
     evaluation = CurveEvaluation(
         points=[row["values"] for row in curve.done],
         reference=reference,
-        costs=costs,
-        single_shot="single-shot" in curve.units[0]["tags"],
+        costs=costs if len(devices) == 1 else (),  # cpu and cuda are never summed
+        single_shot=curve.units[0]["point"] in (None, NO_KNOBS),
     )
     found: dict[str, float | None] = {}
     for metric in metrics:
         if metric.level == "curve":
-            found.update(metric().compute(evaluation))
+            try:
+                found.update(metric().compute(evaluation))
+            # A stranger's metric must not take the leaderboard along.
+            except Exception as error:
+                method = curve.units[0]["method"]
+                problems.append(f"The metric {metric.name} raised {error!r} on {method}.")
     return found
 
 
@@ -362,7 +366,11 @@ def write(tables: Sequence[Tables], results: Path) -> list[Path]:
             (f"{table.dataset}-points", table.points),
         ):
             path = folder / f"{name}.csv"
-            _replace(path, to_frame(rows).to_csv(index=False, lineterminator="\n"))
+            text = to_frame(rows).to_csv(index=False, lineterminator="\n")
+            try:
+                write_atomically(path, text.encode())
+            except OSError as error:
+                raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
             written.append(path)
     return written
 
@@ -374,7 +382,7 @@ def to_frame(rows: Sequence[Row]) -> pd.DataFrame:
     columns = list(dict.fromkeys(column for row in rows for column in row))
     rounded = [{k: _short(v) for k, v in row.items()} for row in rows]
     frame = pd.DataFrame(rounded, columns=columns)
-    whole = [c for c in ("rank", "number", "distinct", "front_points", "parameters") if c in frame]
+    whole = [c for c in ("rank", "number", "distinct") if c in frame]
     return frame.astype(dict.fromkeys(whole, "Int64"))
 
 
@@ -382,17 +390,3 @@ def _short(value: object) -> object:
     if isinstance(value, float):
         return float(f"{value:.6g}")
     return value
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write aside and rename: a reader never sees half a file."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, suffix=".part", delete=False, encoding="utf-8", newline=""
-        ) as stream:
-            stream.write(text)
-        os.chmod(stream.name, 0o644)
-        os.replace(stream.name, path)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}.") from error

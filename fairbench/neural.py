@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field, PositiveInt
 
 from fairbench.api import (
     Coding,
@@ -45,13 +46,13 @@ _ENCODE_ROWS = 8192
 class NeuralParams(Params):
     """Hyperparameters that all methods on the engine share."""
 
-    learning_rate: float = 1e-3
+    learning_rate: float = Field(1e-3, gt=0, allow_inf_nan=False)
     """Of Adam at its peak. The paper's .3e-4 is for its own, longer schedule."""
-    batch_size: int = 128
+    batch_size: int = Field(128, ge=1)
     """Rows a step."""
-    hidden: tuple[int, ...] | None = None
+    hidden: tuple[PositiveInt, ...] | None = None
     """Units of each hidden layer; None: as the dataset's architecture says."""
-    latent: int | None = None
+    latent: PositiveInt | None = None
     """Dimensions of the representation; None: as the dataset's architecture says."""
 
 
@@ -83,7 +84,8 @@ class NeuralMethod(Method):
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext
     ) -> Sequence[Fitted]:
         """Train all units as one stack; see :func:`fairbench.training.trainer.train`."""
-        from fairbench.training.streams import Streams, derive_seed
+        from fairbench.seeds import derive_seed
+        from fairbench.training.streams import Streams
         from fairbench.training.trainer import Schedule
         from fairbench.training.trainer import train as train_stack
 
@@ -100,6 +102,7 @@ class NeuralMethod(Method):
             schedule=schedule,
             streams=streams,
             progress=context.progress,
+            deadline=context.deadline,
         )
         context.report("steps", float(context.iterations))
         return [
@@ -109,8 +112,10 @@ class NeuralMethod(Method):
 
     def sizes(self, info: DatasetInfo) -> tuple[int, ...]:
         """Features, hidden units and latent dimensions of the encoder."""
-        hidden = self.params.hidden or info.architecture.hidden
-        return (len(info.features), *hidden, self.params.latent or info.architecture.latent)
+        p, suited = self.params, info.architecture
+        hidden = suited.hidden if p.hidden is None else p.hidden
+        latent = suited.latent if p.latent is None else p.latent
+        return (len(info.features), *hidden, latent)
 
     def _fitted(self, model: StackedModel, info: DatasetInfo) -> Fitted:
         groups = len(info.groups)

@@ -22,7 +22,7 @@ from fairbench.store import Row
 from fairbench.versions import ENGINE_VERSION, PROTOCOL_VERSION
 
 LARGEST_STACK = 64
-"""Units trained together at most; the networks of wide tables are bounded by memory long before."""
+"""Units trained together at most: bounds memory, and what a single failure can cost."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,7 @@ class PlannedUnit:
             "plugin": plugin_version(self.method),
             "budget": self.budget.label,
             "iterations": self.budget.iterations,
+            "curve_points": self.curve_points,
             "data_source": self.data.source,
             "fingerprint": self.data.fingerprint,
             "protocol": PROTOCOL_VERSION,
@@ -213,10 +214,10 @@ def _units(
 
 def stacks(units: Sequence[PlannedUnit]) -> list[list[PlannedUnit]]:
     """Group units that train together: one method, parameters, dataset; any points and seeds."""
-    groups: dict[tuple[str, str, str], list[PlannedUnit]] = {}
+    groups: dict[tuple[object, ...], list[PlannedUnit]] = {}
     for unit in units:
-        label = params_label(unit.method, unit.params)
-        groups.setdefault((unit.data.fingerprint, unit.method.name, label), []).append(unit)
+        alike = (unit.data.fingerprint, unit.budget, unit.method.name, unit.params)
+        groups.setdefault(alike, []).append(unit)
     found = []
     for members in groups.values():
         for start in range(0, len(members), LARGEST_STACK):
@@ -233,7 +234,7 @@ def params_label(method: type[Method], params: Params) -> str:
 
 
 def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else json.dumps(value)
+    return json.dumps(value).replace(" ", "")
 
 
 def code_of(method: type[Method]) -> str:

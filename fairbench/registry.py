@@ -13,6 +13,7 @@ import pluggy
 
 from fairbench import hookspecs
 from fairbench.api import Dataset, Method, Metric
+from fairbench.columns import RESERVED
 from fairbench.errors import PluginError, UnknownNameError
 
 T = TypeVar("T")
@@ -140,6 +141,8 @@ def _load_one(registry: Registry, point: EntryPoint, source: str) -> None:
         for classes in hook():
             for cls in classes:
                 _check_class(cls, base, catalogue.kind)
+                if issubclass(cls, Metric):
+                    _check_columns(cls, copy)
                 copy.add(cls, source)
         staged.append((catalogue, copy))
     for catalogue, copy in staged:
@@ -163,6 +166,19 @@ def _check_class(cls: Any, base: type, kind: str) -> None:
         )
 
 
+def _check_columns(metric: type[Metric], others: Catalogue[Any]) -> None:
+    """Two metrics must not write one column, nor a metric one of the core's own."""
+    owners = {c: f"metric {m.name}" for m in others.classes.values() for c in m.columns}
+    owners.update(dict.fromkeys(RESERVED, "leaderboard"))
+    for column in metric.columns:
+        if column in owners:
+            raise PluginError(
+                f"The metric {metric.name!r} declares the column {column!r}, which belongs to the "
+                f"{owners[column]}.",
+                "Choose another name for the column.",
+            )
+
+
 def plugin_version(cls: type) -> str:
     """``distribution version`` of the package a plugin class comes from, for records."""
     from importlib.metadata import packages_distributions, version
@@ -173,19 +189,30 @@ def plugin_version(cls: type) -> str:
 
 
 def plugin_source(cls: type) -> Mapping[str, str]:
-    """Python files behind a plugin class, name to sha256: its module, or its family's folder.
+    """Python files behind a plugin class, relative name to sha256.
 
-    Records are only reused for the source that made them, so this goes into every key.
+    Records are only reused for the source that made them, so this goes into every key. It is the
+    whole top-level package, since any of its modules may be used; a package whose subpackages do
+    not share code can say so with ``__fairbench_families__ = True`` and is then read folder by
+    folder.
     """
     import hashlib
     from pathlib import Path
 
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    top, *below = cls.__module__.split(".")
+    package = sys.modules.get(top)
+    file = getattr(package, "__file__", None)
     if file is None:
         return {}
     path = Path(file)
-    # A module of a folder may use any module beside it; a file straight in a top-level package
-    # (one method, one file) stands for itself.
-    in_family = cls.__module__.count(".") >= 2 or path.name == "__init__.py"
-    files = sorted(path.parent.rglob("*.py")) if in_family else [path]
-    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
+    if path.name != "__init__.py":
+        files = [path]  # one module is the whole plugin
+    elif below and getattr(package, "__fairbench_families__", False):
+        family = path.parent / below[0]
+        files = sorted(family.rglob("*.py")) or [family.with_suffix(".py")]
+    else:
+        files = sorted(path.parent.rglob("*.py"))
+    return {
+        f.relative_to(path.parent).as_posix(): hashlib.sha256(f.read_bytes()).hexdigest()
+        for f in files
+    }

@@ -18,19 +18,13 @@ from fairbench.executors.base import Broke, Event, Executor, Finished, Started
 from fairbench.jobs import AuditJob, FitJob, Job, PointResult, ReferenceJob, UnitResult
 from fairbench.plan import Plan, PlannedUnit, point_key, stacks
 from fairbench.registry import Registry
+from fairbench.seeds import derive_seed
 from fairbench.status import Status
 from fairbench.store import Row, Store, now
+from fairbench.versions import PROTOCOL_VERSION
 
 POINTS_A_JOB = 3
 """Points audited by one job: few, so that no core idles at the end; not one, for the start-up."""
-
-
-def seed_of(*parts: object) -> int:
-    """A 32-bit seed from parts; torch is not needed for it."""
-    import hashlib
-
-    text = "\x1f".join(str(part) for part in parts)
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
 @dataclass
@@ -65,6 +59,8 @@ class Run:
         self.id = uuid.uuid4().hex
         self.by_key = {planned.key: planned for planned in plan.units}
         self.summary = Summary()
+        self._kept: set[str] = set()
+        self._rows: dict[str, Row] = {}
         self._units = {row["key"]: row for row in store.rows("units")}
         self._points = store.statuses("points")
         self._references = store.statuses("references")
@@ -81,7 +77,8 @@ class Run:
         for planned in self.plan.units:
             if planned.key not in fitting and planned.skipped is None:
                 audits += self._audit_jobs(planned, self._units[planned.key])
-        self.summary.reused = len(self.plan.units) - len(fitting)
+        skipped = sum(1 for planned in self.plan.units if planned.skipped)
+        self.summary.reused = len(self.plan.units) - len(fitting) - skipped
         return [*fits, *self._reference_jobs(), *audits]
 
     def _must_fit(self, planned: PlannedUnit) -> bool:
@@ -94,8 +91,9 @@ class Run:
         if status is not Status.DONE:
             return not status.bad or self.config.rerun is Rerun.FAILED
         # Fitted; its representations are needed again only if a point is still to be audited.
+        # A damaged file is as good as none.
         missing = self._missing_points(planned, row)
-        return bool(missing) and not artefacts.exists(self.config.results, row["artefact"])
+        return bool(missing) and artefacts.load(self.config.results, row["artefact"]) is None
 
     def _missing_points(self, planned: PlannedUnit, row: Row) -> list[tuple[int, str, str]]:
         """Number, label and key of points without a result."""
@@ -103,12 +101,33 @@ class Run:
         for number, point in enumerate(row["read_points"] or []):
             key = point_key(planned.key, point["label"], planned.budget.audit)
             status = self._points.get(key)
-            done = status is Status.DONE or (
-                status is not None and status.bad and self.config.rerun is not Rerun.FAILED
-            )
-            if not done:
+            retried = self.config.rerun is Rerun.FAILED
+            if status is not Status.DONE and (status is None or not status.bad or retried):
                 missing.append((number, point["label"], key))
         return missing
+
+    def earlier_failures(self) -> list[tuple[str, Status, str]]:
+        """Failures that this request would meet again and does not retry: title, status, error."""
+        found: list[tuple[str, Status, str]] = []
+        if self.config.rerun is not None:
+            return found
+        for planned in self.plan.units:
+            row = self._units.get(planned.key)
+            if row is None:
+                continue
+            if Status(row["status"]).bad:
+                found.append((_title(planned), Status(row["status"]), row["error"] or ""))
+            for point in row["read_points"] or ():
+                key = point_key(planned.key, point["label"], planned.budget.audit)
+                status = self._points.get(key)
+                if status is not None and status.bad:
+                    found.append((f"audit of {_title(planned)}", status, point["label"]))
+        return found
+
+    def skipped(self) -> list[tuple[str, str]]:
+        """What a method does not support: title and reason, one a method and dataset."""
+        found = {(u.method.name, u.data.info.name): u.skipped for u in self.plan.units if u.skipped}
+        return [(f"{method} on {data}", reason) for (method, data), reason in found.items()]
 
     def _stacks(self, to_fit: Sequence[PlannedUnit]) -> list[list[PlannedUnit]]:
         """Stacks as recorded by an interrupted run, so that a resumed one is bitwise the same."""
@@ -140,23 +159,13 @@ class Run:
             iterations=first.budget.iterations,
             device=self.device,
             curve_points=first.curve_points,
+            timeout=self.config.timeout,
         )
 
     def _audit_jobs(self, planned: PlannedUnit, row: Row) -> list[Job]:
-        if Status(row["status"]).bad:
-            # Failed in an earlier run, and not to be tried again: still a failure of this request.
-            self._remember(planned, Status(row["status"]), row["error"] or "")
-            return []
         missing = self._missing_points(planned, row)
-        if not missing:
-            return []
-        arrays = artefacts.load(self.config.results, row["artefact"])
-        if arrays is None:
-            # Damaged or gone since we looked: told, never trusted, and made again by a rerun.
-            text = "its representations are damaged or gone; run again to make them anew"
-            self._break_unit(planned, Status.FAILED, text, None)
-            return []
-        return self._audit_jobs_of(planned, missing, arrays)
+        arrays = artefacts.load(self.config.results, row["artefact"]) if missing else None
+        return [] if arrays is None else self._audit_jobs_of(planned, missing, arrays)
 
     def _audit_jobs_of(
         self,
@@ -170,16 +179,19 @@ class Run:
             wanted = {str(number) for number, _, _ in chunk}
             label = chunk[0][1] if len(chunk) == 1 else f"{len(chunk)} points from {chunk[0][1]}"
             name = planned.method.name
+            row, seed = self._units[planned.key], planned.unit.seed
+            for number, _, key in chunk:
+                self._rows[key] = self._point_row(planned, row, number, key)
             jobs.append(
                 AuditJob(
                     id=uuid.uuid4().hex,
-                    title=f"audit {name} on {planned.data.info.name}, "
-                    f"seed {planned.unit.seed} ({label})",
+                    title=f"audit {name} on {planned.data.info.name}, seed {seed} ({label})",
                     estimate=audit_seconds(planned.budget.audit) * len(chunk),
                     data=planned.data,
                     keys=tuple(key for _, _, key in chunk),
                     seeds=tuple(
-                        seed_of("audit", name, planned.unit.seed, label) for _, label, _ in chunk
+                        derive_seed("audit", name, planned.unit.seed, label)
+                        for _, label, _ in chunk
                     ),
                     numbers=tuple(number for number, _, _ in chunk),
                     arrays={k: a for k, a in arrays.items() if k.split("/")[0] in wanted},
@@ -201,7 +213,7 @@ class Run:
                         estimate=audit_seconds(audit),
                         data=data,
                         key=key,
-                        seed=seed_of("reference", seed),
+                        seed=derive_seed("reference", seed),
                         config=audit,
                     )
                 )
@@ -209,9 +221,15 @@ class Run:
 
     # ---- execution -------------------------------------------------------------------------
 
-    def execute(self, executor: Executor, observe: Callable[[Event], None], command: str) -> None:
-        """Run all jobs, and the audits that follow from fits, writing results as they come."""
-        jobs = self.jobs()
+    def execute(
+        self,
+        jobs: Sequence[Job],
+        executor: Executor,
+        observe: Callable[[Event], None],
+        command: str,
+    ) -> None:
+        """Run jobs, and the audits that follow from fits, writing results as they come."""
+        self.summary.broken += self.earlier_failures()
         self.store.add_run(
             {
                 "id": self.id,
@@ -226,8 +244,7 @@ class Run:
             executor.submit(job)
         for event in executor.events():
             if isinstance(event, Started) and isinstance(event.job, FitJob):
-                running = {"status": Status.RUNNING.value}
-                self.store.put("units", [self._units[key] | running for key in event.job.keys])
+                self._mark_running(event.job)
             elif isinstance(event, Finished):
                 for job in self._finish(event.job, event.result):
                     executor.submit(job)
@@ -236,16 +253,27 @@ class Run:
             observe(event)
 
     def _write_planned(self, jobs: Sequence[Job]) -> None:
-        """Write units as PENDING with their packing before anything starts."""
+        """Write units as PENDING with their packing before anything starts.
+
+        What is DONE and trained again keeps its old result until there is a new one.
+        """
         rows = [u.row(self.id) for u in self.plan.units if u.skipped and u.key not in self._units]
         for job in jobs:
             if isinstance(job, FitJob):
                 for key in job.keys:
-                    recorded = self._units.get(key, {}).get("packing")
-                    row = self.by_key[key].row(self.id) | {"packing": recorded or list(job.keys)}
+                    row = self.by_key[key].row(self.id) | {"packing": list(job.keys)}
+                    old = self._units.get(key)
                     self._units[key] = row
-                    rows.append(row)
+                    if old is None or old["status"] != Status.DONE:
+                        rows.append(row)
+                    else:
+                        self._kept.add(key)
         self.store.put("units", rows)
+
+    def _mark_running(self, job: FitJob) -> None:
+        running = {"status": Status.RUNNING.value}
+        keys = [key for key in job.keys if key not in self._kept]
+        self.store.put("units", [self._units[key] | running for key in keys])
 
     def _finish(self, job: Job, result: object) -> list[Job]:
         if isinstance(job, FitJob):
@@ -262,7 +290,7 @@ class Run:
     def _finish_unit(self, result: UnitResult) -> list[Job]:
         planned = self.by_key[result.key]
         if result.status is not Status.DONE:
-            self._break_unit(planned, result.status, result.error or "", None)
+            self._break_unit(planned, result.status, result.error or "", result.traceback)
             return []
         row = self._units[result.key] | {
             "status": Status.DONE.value,
@@ -282,8 +310,8 @@ class Run:
                 key = point_key(result.key, point["label"], planned.budget.audit)
                 self._points.pop(key, None)
         missing = self._missing_points(planned, row)
-        self.store.put("units", [row])
-        self.store.put("points", [self._point_row(planned, row, n, key) for n, _, key in missing])
+        points = [self._point_row(planned, row, n, key) for n, _, key in missing]
+        self.store.put_all({"units": [row], "points": points})
         self.summary.done += 1
         return self._audit_jobs_of(planned, missing, result.arrays)
 
@@ -308,9 +336,8 @@ class Run:
         }
 
     def _finish_points(self, results: Sequence[PointResult]) -> None:
-        found = {row["key"]: row for r in results for row in self.store.rows("points", key=r.key)}
         rows = [
-            found[result.key]
+            self._rows[result.key]
             | {
                 "status": Status.DONE.value,
                 "error": None,
@@ -333,14 +360,13 @@ class Run:
                 self._break_unit(self.by_key[key], event.status, event.error, event.traceback)
         elif isinstance(job, AuditJob):
             self.summary.broken.append((job.title, event.status, event.error))
-            found = [row for key in job.keys for row in self.store.rows("points", key=key)]
             change = {
                 "status": event.status.value,
                 "error": event.error,
                 "traceback": event.traceback,
                 "finished": now(),
             }
-            self.store.put("points", [row | change for row in found])
+            self.store.put("points", [self._rows[key] | change for key in job.keys])
         else:
             self.summary.broken.append((job.title, event.status, event.error))
             self._put_reference(job, event.status, error=event.error, traceback=event.traceback)
@@ -348,16 +374,11 @@ class Run:
     def _break_unit(
         self, planned: PlannedUnit, status: Status, error: str, traceback: str | None
     ) -> None:
-        self._remember(planned, status, error)
-        row = self._units.get(planned.key) or planned.row(self.id)
+        self.summary.broken.append((_title(planned), status, error))
+        row = self._units[planned.key]
         change = {"status": status.value, "error": error, "traceback": traceback}
         self._units[planned.key] = row | change | {"finished": now()}
         self.store.put("units", [self._units[planned.key]])
-
-    def _remember(self, planned: PlannedUnit, status: Status, error: str) -> None:
-        point = f", {planned.unit.point.label}" if planned.unit.point else ""
-        title = f"{planned.method.name} on {planned.data.info.name}, seed {planned.unit.seed}"
-        self.summary.broken.append((title + point, status, error))
 
     def _put_reference(
         self,
@@ -377,6 +398,7 @@ class Run:
             "traceback": traceback,
             "dataset": job.data.info.name,
             "fingerprint": job.data.fingerprint,
+            "protocol": PROTOCOL_VERSION,
             "seed": seed,
             "audit": audit.preset.value,
             "values": dict(values) if values is not None else None,
@@ -384,3 +406,8 @@ class Run:
             "finished": now(),
         }
         self.store.put("references", [row])
+
+
+def _title(planned: PlannedUnit) -> str:
+    point = f", {planned.unit.point.label}" if planned.unit.point else ""
+    return f"{planned.method.name} on {planned.data.info.name}, seed {planned.unit.seed}{point}"

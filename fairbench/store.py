@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
 from fairbench.errors import StoreError
+from fairbench.export import read_export
 from fairbench.status import Status
 
 SCHEMA_VERSION = 1
@@ -59,6 +62,7 @@ units = sa.Table(
     sa.Column("plugin", sa.Text, nullable=False),
     sa.Column("budget", sa.String(32), nullable=False),
     sa.Column("iterations", sa.Integer, nullable=False),
+    sa.Column("curve_points", sa.Integer),
     sa.Column("data_source", sa.String(16), nullable=False),
     sa.Column("fingerprint", sa.String(64), nullable=False),
     sa.Column("protocol", sa.Integer, nullable=False),
@@ -100,6 +104,7 @@ references = sa.Table(
     sa.Column("traceback", sa.Text),
     sa.Column("dataset", sa.String(128), nullable=False),
     sa.Column("fingerprint", sa.String(64), nullable=False, index=True),
+    sa.Column("protocol", sa.Integer, nullable=False),
     sa.Column("seed", sa.Integer, nullable=False),
     sa.Column("audit", sa.String(16), nullable=False),
     sa.Column("values", sa.JSON),
@@ -109,6 +114,9 @@ references = sa.Table(
 
 RECORDS = {"units": units, "points": points, "references": references}
 """Tables that are exported and merged."""
+
+_CANNOT_WRITE = "The store cannot be written"
+_CANNOT_READ = "The store cannot be read"
 
 Row = dict[str, Any]
 
@@ -123,23 +131,24 @@ class Store:
 
     Parameters
     ----------
-    url : str
-        SQLAlchemy URL.
+    url : str or sqlalchemy.URL
+        Where it is.
     """
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str | sa.URL) -> None:
         try:
             self.engine = sa.create_engine(url, json_serializer=_dumps)
-            if self.engine.dialect.name == "sqlite":
-                sa.event.listen(self.engine, "connect", _set_pragmas)
-            self._open()
-        except (sa.exc.SQLAlchemyError, ImportError) as error:
+        # An unknown dialect, a missing driver, a port that is no number.
+        except (sa.exc.SQLAlchemyError, ImportError, ValueError) as error:
             raise StoreError(
-                f"The store {sa.engine.make_url(url).render_as_string() if '://' in url else url} "
-                f"cannot be opened: {_short(error)}.",
-                "Check the path or URL; a damaged file can be moved away and results imported.",
+                f"The store {_shown(url)} cannot be opened: {_short(error)}.",
+                "Give a database URL that SQLAlchemy knows, like postgresql+psycopg://host/name "
+                "(and install its driver).",
             ) from error
+        if self.engine.dialect.name == "sqlite":
+            sa.event.listen(self.engine, "connect", _set_pragmas)
+        with _told(f"The store {_shown(url)} cannot be opened"):
+            self._open()
 
     @classmethod
     def in_folder(cls, folder: Path, *, create: bool = True) -> Store:
@@ -151,41 +160,56 @@ class Store:
                 "Run something first (fairbench run --help) or name the folder with --results.",
             )
         make_folder(folder)
-        return cls(f"sqlite:///{path}")
+        return cls(sa.URL.create("sqlite", database=str(path)))
 
     def _open(self) -> None:
-        metadata.create_all(self.engine)
+        found = self._schema()
+        if found is None:
+            try:
+                self._create()
+            except sa.exc.OperationalError:
+                # Another run was quicker to create the same tables.
+                if self._schema() is None:
+                    raise
+            found = self._schema()
+        if found is None or not found.isdigit() or int(found) > SCHEMA_VERSION:
+            raise StoreError(
+                f"The store was written by a newer fairbench (schema {found}; this one reads up "
+                f"to {SCHEMA_VERSION}).",
+                "Upgrade fairbench, or name another folder with --results DIR.",
+            )
+
+    def _schema(self) -> str | None:
+        """The schema version in the store; None for one that is empty."""
+        if not sa.inspect(self.engine).has_table("meta"):
+            return None
+        with self.engine.connect() as connection:
+            query = sa.select(_meta.c.value).where(_meta.c.name == "schema")
+            version: str | None = connection.execute(query).scalar()
+            return version
+
+    def _create(self) -> None:
         with self.engine.begin() as connection:
-            found = connection.execute(
-                sa.select(_meta.c.value).where(_meta.c.name == "schema")
-            ).scalar()
-            if found is None:
-                connection.execute(_meta.insert().values(name="schema", value=str(SCHEMA_VERSION)))
-            elif int(found) > SCHEMA_VERSION:
-                raise StoreError(
-                    f"The store was written by a newer fairbench (schema {found}; this one reads "
-                    f"up to {SCHEMA_VERSION}).",
-                    "Upgrade fairbench, or name another folder with --results DIR.",
-                )
+            metadata.create_all(connection)
+            connection.execute(_meta.insert().values(name="schema", value=str(SCHEMA_VERSION)))
 
     def add_run(self, run: Row) -> None:
         """Remember how a run was started."""
-        with self.engine.begin() as connection:
+        with _told(_CANNOT_WRITE), self.engine.begin() as connection:
             connection.execute(runs.insert().values(**run))
 
     def put(self, table: str, rows: Iterable[Row]) -> None:
         """Insert rows, or replace those with the same key, all in one transaction."""
-        target = RECORDS[table]
-        try:
-            with self.engine.begin() as connection:
+        self.put_all({table: list(rows)})
+
+    def put_all(self, tables: Mapping[str, Sequence[Row]]) -> None:
+        """The same for several tables, still in one transaction."""
+        with _told(_CANNOT_WRITE), self.engine.begin() as connection:
+            for name, rows in tables.items():
+                target = RECORDS[name]
                 for row in rows:
                     connection.execute(target.delete().where(target.c.key == row["key"]))
                     connection.execute(target.insert().values(**row))
-        except sa.exc.SQLAlchemyError as error:
-            raise StoreError(
-                f"The store cannot be written: {_short(error)}.",
-                "Free some disk space or check permissions; the same command resumes.",
-            ) from error
 
     def rows(self, table: str, **equal: object) -> list[Row]:
         """All rows of a table whose columns equal what is given, by key."""
@@ -193,19 +217,13 @@ class Store:
         query = sa.select(target).order_by(target.c.key)
         for column, value in equal.items():
             query = query.where(target.c[column] == value)
-        try:
-            with self.engine.connect() as connection:
-                return [dict(row) for row in connection.execute(query).mappings()]
-        except sa.exc.SQLAlchemyError as error:
-            raise StoreError(
-                f"The store cannot be read: {_short(error)}.",
-                "A damaged file can be moved away and results imported from an export.",
-            ) from error
+        with _told(_CANNOT_READ), self.engine.connect() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
 
     def statuses(self, table: str) -> dict[str, Status]:
         """Status of every row by key."""
         target = RECORDS[table]
-        with self.engine.connect() as connection:
+        with _told(_CANNOT_READ), self.engine.connect() as connection:
             found = connection.execute(sa.select(target.c.key, target.c.status))
             return {key: Status(status) for key, status in found}
 
@@ -220,25 +238,30 @@ class Store:
     def import_lines(self, lines: Iterable[str]) -> dict[str, int]:
         """Merge exported lines by key: DONE rows win over others; the rest is left as it is.
 
-        Returns the number of rows taken by table. StoreError, and nothing is merged, if a line
-        cannot be read.
+        Points come with their unit: those of a model that was trained here and read elsewhere
+        otherwise are left out. Returns the number of rows taken by table. StoreError, and nothing
+        is merged, if a line cannot be read.
         """
-        incoming: dict[str, list[Row]] = {name: [] for name in RECORDS}
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                _sort_line(line, number, incoming)
-        taken = {}
-        for name, rows in incoming.items():
-            have = self.statuses(name)
-            chosen = [
-                row
-                for row in rows
-                if row["key"] not in have
-                or (have[row["key"]] is not Status.DONE and row["status"] == Status.DONE)
-            ]
-            self.put(name, chosen)
-            taken[name] = len(chosen)
-        return taken
+        incoming = read_export(lines, RECORDS, SCHEMA_VERSION)
+        chosen = {
+            name: [row for row in rows if _wins(row, self.statuses(name))]
+            for name, rows in incoming.items()
+        }
+        ours = {row["key"]: row for row in self.rows("units")}
+        ours |= {row["key"]: row for row in chosen["units"]}
+        chosen["points"] = [row for row in chosen["points"] if belongs(row, ours.get(row["unit"]))]
+        self.put_all(chosen)
+        return {name: len(rows) for name, rows in chosen.items()}
+
+
+def belongs(point: Row, unit: Row | None) -> bool:
+    """Whether a point is one of those that a unit's model was read at."""
+    return unit is not None and any(p["label"] == point["label"] for p in unit["read_points"] or ())
+
+
+def _wins(row: Row, have: Mapping[str, Status]) -> bool:
+    known = have.get(row["key"])
+    return known is None or (known is not Status.DONE and row["status"] == Status.DONE)
 
 
 def make_folder(folder: Path, *, keep: bool = True) -> None:
@@ -249,9 +272,8 @@ def make_folder(folder: Path, *, keep: bool = True) -> None:
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".fairbench-write-test"
-        probe.touch()
-        probe.unlink()
+        with tempfile.TemporaryFile(dir=folder):
+            pass
         if not keep:
             for path in missing:
                 path.rmdir()
@@ -262,27 +284,29 @@ def make_folder(folder: Path, *, keep: bool = True) -> None:
         ) from None
 
 
-def _sort_line(line: str, number: int, incoming: dict[str, list[Row]]) -> None:
-    problem = f"Line {number} is not a line of 'fairbench results export'."
-    hint = "Export again; nothing was imported."
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError:
-        raise StoreError(problem, hint) from None
-    if not isinstance(row, dict):
-        raise StoreError(problem, hint)
-    if "fairbench_export" in row:
-        if row["fairbench_export"] > SCHEMA_VERSION:
-            raise StoreError("The export was written by a newer fairbench.", "Upgrade fairbench.")
-        return
-    name = row.pop("table", None)
-    if name not in RECORDS or set(row) != set(RECORDS[name].c.keys()):
-        raise StoreError(problem, hint)
-    incoming[name].append(row)
-
-
 def _dumps(value: Mapping[str, Any]) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+@contextmanager
+def _told(problem: str) -> Iterator[None]:
+    """Turn what a database raises into one clear error."""
+    try:
+        yield
+    except sa.exc.SQLAlchemyError as error:
+        raise StoreError(
+            f"{problem}: {_short(error)}.",
+            "Check disk space and permissions; the same command resumes. A damaged file can be "
+            "moved away and results imported from an export.",
+        ) from error
+
+
+def _shown(url: str | sa.URL) -> str:
+    """The URL without its password."""
+    try:
+        return sa.engine.make_url(url).render_as_string()
+    except (sa.exc.SQLAlchemyError, ValueError):
+        return repr(url)
 
 
 def _short(error: BaseException) -> str:
@@ -292,6 +316,6 @@ def _short(error: BaseException) -> str:
 
 def _set_pragmas(connection: Any, _: object) -> None:
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA busy_timeout=30000")
+    cursor.execute("PRAGMA journal_mode=WAL")
     cursor.close()

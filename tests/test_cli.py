@@ -164,6 +164,10 @@ def test_dry_run_lists_jobs_and_trains_nothing(fairbench: Call, tmp_path: Path) 
         (["--methods", "plain", "--dataset", "adulst"], "Did you mean 'adults'"),
         (["--methods", "plain", "--seeds", "0"], "at least one seed"),
         (["--methods", "plain", "--seed-list", "0,x"], "whole numbers"),
+        (["--methods", "plain", "--seed-list", "\u00b2"], "whole numbers"),
+        (["--methods", "plain", "--seed-list", "99999999999"], "2147483647"),
+        (["--methods", "plain", "--seeds", "1000000"], "at most 1,000"),
+        (["--methods", "plain", "--budget", "9" * 20], "full, quick or a number"),
         (["--methods", "plain", "--seeds", "1", "--seed-list", "0"], "one of them"),
         (["--methods", "plain", "--budget", "lots"], "full, quick or a number"),
         (["--methods", "plain", "--timeout", "soon"], "not a duration"),
@@ -196,6 +200,14 @@ def test_unknown_parameters_are_told(fairbench: Call, tmp_path: Path) -> None:
     told = fairbench(*RUN, "--methods", "sofair", "--params", "p.yaml")
     assert told.returncode == 2
     assert "distortion_weight" in told.stderr
+    for text in ("1: {a: 3}\n", "[[[[\n", "a: 2001-99-99\n", "sofair: 3\n", "nobody: {a: 1}\n"):
+        (tmp_path / "p.yaml").write_text(text)
+        told = fairbench(*RUN, "--methods", "sofair", "--params", "p.yaml")
+        assert told.returncode == 2, text
+        assert "Traceback" not in told.stderr
+    for text in ("latent: 0\n", "learning_rate: .inf\n", "hidden: [0]\n", "batch_size: 0\n"):
+        (tmp_path / "p.yaml").write_text(text)
+        assert fairbench(*RUN, "--methods", "sofair", "--params", "p.yaml").returncode == 2, text
     (tmp_path / "p.yaml").write_text("bits: 99\n")
     told = fairbench(*RUN, "--methods", "sofair", "--params", "p.yaml")
     assert told.returncode == 2
@@ -234,8 +246,9 @@ def test_a_damaged_representation_is_made_anew(fairbench: Call, tmp_path: Path) 
         file.write_bytes(b"garbled")
     with sqlite3.connect(tmp_path / "out" / "fairbench.sqlite") as connection:
         connection.execute("UPDATE points SET status = 'PENDING'")
-    assert fairbench(*words).returncode == 1
-    assert fairbench(*words, "--rerun", "failed").returncode == 0
+    again = fairbench(*words)
+    assert again.returncode == 0
+    assert "5 fitted now" in again.stderr
 
 
 def test_a_truncated_data_file_is_told(fairbench: Call, tmp_path: Path) -> None:

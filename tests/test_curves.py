@@ -46,6 +46,11 @@ def test_points_are_spread_evenly_over_distortion() -> None:
     np.testing.assert_allclose(np.diff(found), 1 / 8, atol=0.01)
 
 
+def test_no_point_is_wasted_on_a_plateau() -> None:
+    points = points_to_read(Steep(), X, S, 6)
+    assert sum(p["t"] < 1.0 for p in points) == 1
+
+
 def test_without_a_decoder_they_are_spread_over_the_knob() -> None:
     points = points_to_read(Steep(decodes=False), X, S, 5)
     assert [p["t"] for p in points] == [0.0, 0.5, 1.0, 1.5, 2.0]

@@ -3,14 +3,8 @@
 import re
 from pathlib import Path
 
-from fairbench.leaderboard import (
-    COLUMNS,
-    POINT_COLUMNS,
-    PROVENANCE,
-    _latest,
-    _ranked,
-    to_frame,
-)
+from fairbench.columns import COLUMNS, POINT_COLUMNS, PROVENANCE
+from fairbench.leaderboard import _latest, _ranked, to_frame
 from fairbench.registry import load_registry
 from fairbench.store import Row
 
@@ -64,19 +58,28 @@ def test_an_incomplete_row_has_no_rank_and_stands_below() -> None:
 
 
 def test_rows_of_older_code_or_data_make_way_for_newer_ones() -> None:
-    def unit(key: str, code: str, finished: str) -> Row:
-        names = ("dataset", "data_source", "track", "budget", "method", "params_label")
-        return dict.fromkeys(names, "x") | {
-            "key": key,
-            "code": code,
-            "fingerprint": "f",
-            "finished": finished,
-        }
+    def unit(key: str, finished: str, **more: object) -> Row:
+        names = ("dataset", "data_source", "track", "budget", "method", "params")
+        base = {"key": key, "finished": finished, "code": "c", "fingerprint": "f", "protocol": 1}
+        base |= {"seed": 0, "point": None, "curve_points": 16}
+        return dict.fromkeys(names, "x") | base | more
 
-    units = [unit("1", "old", "2026-01-01"), unit("2", "new", "2026-01-02")]
-    assert [u["key"] for u in _latest(units)] == ["2"]
+    def left(*units: Row) -> list[str]:
+        return [u["key"] for u in _latest(units)]
+
+    assert left(unit("1", "01", code="old"), unit("2", "02")) == ["2"]
+    # Another method's old data is of the past too: rows of one leaderboard share their data.
+    assert left(unit("1", "01", fingerprint="old", method="y"), unit("2", "02")) == ["2"]
+    assert left(unit("1", "01", protocol=0, method="y"), unit("2", "02")) == ["2"]
+    # A curve read at fewer points makes no row worse.
+    assert left(unit("1", "01"), unit("2", "02", curve_points=2)) == ["1"]
+    assert left(unit("1", "01"), unit("2", "02", seed=1)) == ["1", "2"]
 
 
 def test_numbers_are_written_with_six_digits_and_whole_ones_whole() -> None:
     text = to_frame([{"rank": 1, "aufdc": 0.123456789}, {"rank": None, "aufdc": None}])
     assert text.to_csv(index=False) == "rank,aufdc\n1,0.123457\n,\n"
+
+
+def test_a_mean_over_seeds_need_not_be_whole() -> None:
+    assert "5.5" in to_frame([{"rank": 1, "front_points": 5.5}]).to_csv(index=False)

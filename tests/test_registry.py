@@ -1,15 +1,17 @@
+import importlib
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from fairbench.api import Method
+from fairbench.api import Method, Metric
 from fairbench.errors import UnknownNameError
 from fairbench.hookspecs import hookimpl
-from fairbench.registry import load_registry
+from fairbench.registry import load_registry, plugin_source
 
 
 def plugin(monkeypatch: pytest.MonkeyPatch, name: str, *classes: Any) -> EntryPoint:
@@ -77,9 +79,45 @@ def test_a_name_taken_twice_names_both_sources(monkeypatch: pytest.MonkeyPatch) 
     assert "two" in registry.broken[0].error
 
 
+def test_two_metrics_cannot_write_one_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    def metric(name: str, column: str) -> type[Metric]:
+        members = {"name": name, "summary": "x", "level": "point", "columns": {column: "x"}}
+        return type("Made", (Metric,), {**members, "compute": lambda self, evaluation: {}})
+
+    for column, owner in (("taken", "metric first"), ("rank", "leaderboard")):
+        module = ModuleType("metrics_plugin")
+        made = [metric("first", "taken"), metric("second", column)]
+        module.register_metrics = hookimpl(lambda made=made: made)  # type: ignore[attr-defined]
+        module.register_metrics.__name__ = "register_metrics"
+        monkeypatch.setitem(sys.modules, "metrics_plugin", module)
+        registry = load_registry([EntryPoint("m", "metrics_plugin", "fairbench")])
+        assert owner in registry.broken[0].error
+
+
+def test_the_source_of_a_plugin_is_its_whole_package(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    package = tmp_path / "somebodys_plugin"
+    (package / "deep").mkdir(parents=True)
+    for name in ("__init__.py", "main.py", "helper.py", "deep/__init__.py"):
+        (package / name).write_text("")
+    (package / "main.py").write_text("from somebodys_plugin import helper\nclass M: pass\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    cls = importlib.import_module("somebodys_plugin.main").M
+    before = plugin_source(cls)
+    assert len(before) == 4
+    (package / "helper.py").write_text("SCALE = 2\n")
+    assert plugin_source(cls) != before
+    families = plugin_source(load_registry().methods["latfr"])
+    assert set(families) == {"latfr/__init__.py", "latfr/model.py"}
+
+
 def test_a_hook_nobody_knows_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def register_method() -> list[object]:
+        return []
+
     entry = plugin(monkeypatch, "typo")
-    sys.modules["typo"].register_method = hookimpl(list)  # type: ignore[attr-defined]
+    sys.modules["typo"].register_method = hookimpl(register_method)  # type: ignore[attr-defined]
     assert "register_method" in load_registry([entry]).broken[0].error
 
 

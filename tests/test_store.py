@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from fairbench import artefacts
 from fairbench.errors import StoreError
 from fairbench.status import Status
-from fairbench.store import Row, Store
+from fairbench.store import RECORDS, Row, Store
 
 
 def reference(key: str, status: Status = Status.DONE, value: float = 1.0) -> Row:
@@ -21,6 +22,7 @@ def reference(key: str, status: Status = Status.DONE, value: float = 1.0) -> Row
         "traceback": None,
         "dataset": "toy",
         "fingerprint": "f" * 64,
+        "protocol": 1,
         "seed": 0,
         "audit": "strict",
         "values": {"i_max": value},
@@ -67,7 +69,21 @@ def test_a_result_replaces_a_failure_and_never_the_other_way(tmp_path: Path) -> 
     assert there.statuses("references") == {"a": Status.DONE, "b": Status.DONE}
 
 
-@pytest.mark.parametrize("bad", ["{", "[]", '{"table": "units"}', '{"table": "x"}'])
+BAD = [
+    "{",
+    "[]",
+    '{"table": "units"}',
+    '{"table": "x"}',
+    json.dumps({"table": "references", **reference("b"), "status": "BANANA"}),
+    json.dumps({"table": "references", **reference("b"), "values": "hello"}),
+    json.dumps({"table": "references", **reference("b"), "values": {"i_max": "x"}}),
+    json.dumps({"table": "references", **reference("b"), "dataset": None}),
+    json.dumps({"table": "references", **reference("b"), "seed": "0"}),
+    json.dumps({"table": "references", **reference("b"), "key": ["b"]}),
+]
+
+
+@pytest.mark.parametrize("bad", BAD)
 def test_a_bad_line_imports_nothing(tmp_path: Path, bad: str) -> None:
     here, there = store(tmp_path / "here"), store(tmp_path / "there")
     here.put("references", [reference("a")])
@@ -84,6 +100,50 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
         store(tmp_path)
     with pytest.raises(StoreError, match="newer"):
         Store.in_folder(tmp_path / "b").import_lines([json.dumps({"fairbench_export": 99})])
+
+
+@pytest.mark.parametrize("text", ["", '{"table": "units"}', '{"fairbench_export": "x"}'])
+def test_what_is_no_export_is_told(tmp_path: Path, text: str) -> None:
+    with pytest.raises(StoreError):
+        store(tmp_path).import_lines([text])
+
+
+def test_points_of_another_model_are_not_imported(tmp_path: Path) -> None:
+    def unit(label: str) -> Row:
+        row: Row = dict.fromkeys(RECORDS["units"].c.keys())
+        text = ("run", "method", "dataset", "track", "params_label", "plugin", "budget", "code")
+        row |= dict.fromkeys((*text, "data_source", "fingerprint"), "x") | {"key": "u"}
+        row |= {"status": "DONE", "seed": 0, "tags": [], "params": {}, "iterations": 1}
+        return row | {"protocol": 1, "read_points": [{"label": label, "knobs": {}}], "costs": {}}
+
+    def point(label: str) -> Row:
+        row: Row = dict.fromkeys(RECORDS["points"].c.keys())
+        row |= {"key": f"p {label}", "unit": "u", "number": 0, "status": "DONE", "label": label}
+        return row | {"knobs": {}, "audit": "strict", "audit_config": {}, "values": {}}
+
+    here, there = store(tmp_path / "here"), store(tmp_path / "there")
+    here.put_all({"units": [unit("beta=1")], "points": [point("beta=1")]})
+    there.put_all({"units": [unit("beta=2")], "points": [point("beta=2")]})
+    assert there.import_lines(here.export())["points"] == 0
+    assert set(there.statuses("points")) == {"p beta=2"}
+
+
+def test_many_may_open_a_new_store_at_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: store(tmp_path / "new"), range(16)))
+    made[0].put("references", [reference("a")])
+    assert made[-1].statuses("references") == {"a": Status.DONE}
+
+
+def test_odd_folder_names_are_taken_as_they_are(tmp_path: Path) -> None:
+    store(tmp_path / "q?mode=x")
+    assert (tmp_path / "q?mode=x" / "fairbench.sqlite").exists()
+
+
+@pytest.mark.parametrize("url", ["mysql://x", "postgresql://h:abc/db", "nonsense", ""])
+def test_a_bad_url_is_told(url: str) -> None:
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store(url)
 
 
 def test_a_garbled_database_is_told(tmp_path: Path) -> None:

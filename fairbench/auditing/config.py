@@ -38,8 +38,6 @@ class AuditConfig:
         Whether the linear auditor runs.
     decoder_trees : bool
         Whether the refitted decoder may be boosted trees, or an MLP alone.
-    bootstraps : int
-        Resamples of test rows behind intervals.
     """
 
     preset: Audit = Audit.STRICT
@@ -53,7 +51,6 @@ class AuditConfig:
     trees: int = 200
     logistic: bool = True
     decoder_trees: bool = True
-    bootstraps: int = 500
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for keys and records."""

@@ -15,7 +15,7 @@ from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.family import mlp_settings
 from fairbench.auditing.mlp import fit_regressors
 from fairbench.auditing.views import standardised
-from fairbench.training.streams import derive_seed
+from fairbench.seeds import derive_seed
 
 _MOST_COLUMNS_FOR_TREES = 32
 """Trees need a model a column; wider tables are left to the MLP."""

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbench.api import Floats, PointEvaluation, Prediction, Role
+from fairbench.api import AUDIT_ROLES, Floats, PointEvaluation, Prediction, Role
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.decoder import refit_decoder
 from fairbench.auditing.family import Audited, audit, paper_audit
 from fairbench.auditing.information import information
 from fairbench.auditing.views import standardised
 from fairbench.data.prepare import Prepared
-from fairbench.training.streams import derive_seed
-
-AUDIT_ROLES = (Role.AUDITOR_TRAIN, Role.SELECTION, Role.TEST)
-"""The roles that are encoded and kept; encoder-train is never audited."""
+from fairbench.seeds import derive_seed
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.information import information, log_loss, smoothed
 from fairbench.auditing.mlp import MLPSettings, fit_classifiers
 from fairbench.auditing.views import View, raw, views_of
-from fairbench.training.streams import derive_seed
+from fairbench.seeds import derive_seed
 
 Classifier = Callable[[Floats], Floats]
 """Maps ``(n, features)`` to probabilities ``(n, classes)``."""

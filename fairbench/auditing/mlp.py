@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from fairbench.api import Floats, Ints
+from fairbench.seeds import derive_seed
 from fairbench.training.layers import StackedMLP
-from fairbench.training.streams import derive_seed
 
 _HELD_OUT = 0.1
 """Share of auditor-train that decides when to stop."""

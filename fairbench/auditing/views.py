@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fairbench.api import Floats
 
-_MOST_BITS = 10
-"""Finest grid, 2^-10, and widest range, 2^10 steps, at which a column counts as a code."""
+_MOST_BITS = 16
+"""Finest grid, 2^-16, and widest range, 2^16 steps, at which a column counts as a code."""
 
 
 @dataclass(frozen=True)
@@ -59,31 +60,47 @@ def standardised(z: Floats) -> View:
 
 
 def bit_planes(z: Floats) -> View | None:
-    """The binary digits of each column as columns of their own; None unless z is a code.
+    """The binary digits of the columns that are codes, and the other columns standardised.
 
-    z is a code where all its values lie on a grid 2^-g, g <= 10, within 2^10 steps.
+    A column is a code where all its values lie on a grid 2^-g, g <= 16, within 2^16 steps, and it
+    is not constant. None where no column is.
     """
-    grid = next((g for g in range(_MOST_BITS + 1) if _on_grid(z, g)), None)
-    if grid is None:
+    planes = [_planes(z[:, column]) for column in range(z.shape[1])]
+    if all(plane is None for plane in planes):
         return None
-    steps = np.round(z.astype(np.float64) * 2**grid).astype(np.int64)
-    low, high = steps.min(axis=0), steps.max(axis=0)
-    if (high - low).max() >= 2**_MOST_BITS or (high == low).all():
-        return None
-    # Count from 0 where the code does, so that planes are the digits the encoder wrote.
-    low = np.minimum(low, 0)
-    width = int((high - low).max()).bit_length()
-    powers = np.arange(width - 1, -1, -1)
+    others = [column for column, plane in enumerate(planes) if plane is None]
+    rest = standardised(z[:, others])
 
     def apply(rows: Floats) -> Floats:
-        code = np.round(rows.astype(np.float64) * 2**grid).astype(np.int64) - low
-        code = np.clip(code, 0, 2**width - 1)
-        planes: Floats = ((code[:, :, None] >> powers) & 1).astype(np.float32)
-        return planes.reshape(len(rows), -1)
+        found = [plane(rows[:, c]) for c, plane in enumerate(planes) if plane is not None]
+        return np.hstack([*found, rest.apply(rows[:, others])])
 
     return View("bit-planes", apply)
 
 
-def _on_grid(z: Floats, grid: int) -> bool:
-    scaled = z.astype(np.float64) * 2**grid
+def _planes(column: Floats) -> Callable[[Floats], Floats] | None:
+    """Maps values ``(n,)`` of one column to their digits ``(n, width)``; None: not a code."""
+    wide = column.astype(np.float64)
+    grid = next((g for g in range(_MOST_BITS + 1) if _on_grid(wide, g)), None)
+    if grid is None:
+        return None
+    steps = np.round(wide * 2**grid)
+    # Count from 0 where the code does, so that planes are the digits the encoder wrote.
+    low, high = min(steps.min(), 0.0), steps.max()
+    if high - low >= 2**_MOST_BITS or steps.min() == high:
+        return None
+    width = int(high - low).bit_length()
+    powers = np.arange(width - 1, -1, -1)
+
+    def apply(values: Floats) -> Floats:
+        code = np.round(values.astype(np.float64) * 2**grid) - low
+        code = np.clip(code, 0, 2**width - 1).astype(np.int64)
+        digits: Floats = ((code[:, None] >> powers) & 1).astype(np.float32)
+        return digits
+
+    return apply
+
+
+def _on_grid(column: npt.NDArray[np.float64], grid: int) -> bool:
+    scaled = column * 2**grid
     return bool(np.all(scaled == np.round(scaled)))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from fairbench import artefacts
 from fairbench import leaderboard as tables_of
+from fairbench.atomic import write_atomically
 from fairbench.config import DEFAULT_RESULTS
 from fairbench.console import err, out, show_leaderboard
 from fairbench.errors import ConfigError, StoreError
@@ -20,32 +20,34 @@ def existing_store(results: Path | None, url: str | None) -> Store:
     return Store(url) if url else Store.in_folder(results or DEFAULT_RESULTS, create=False)
 
 
-def leaderboard_command(registry: Registry, results: Path | None, url: str | None) -> None:
-    """Build, write and print all leaderboards of a store."""
+def leaderboard_command(registry: Registry, results: Path | None, url: str | None) -> int:
+    """Build, write and print all leaderboards of a store; returns the exit code."""
     store = existing_store(results, url)
     tables = tables_of.build(store, registry)
     for table in tables:
         show_leaderboard(table.dataset, table.leaderboard)
     for path in tables_of.write(tables, results or DEFAULT_RESULTS):
         err.print(str(path), markup=False)
+    return show_problems(tables)
+
+
+def show_problems(tables: Sequence[tables_of.Tables]) -> int:
+    """Print what metrics raised; the exit code that it calls for."""
+    problems = dict.fromkeys(problem for table in tables for problem in table.problems)
+    for problem in problems:
+        err.print(f"Warning: {problem}", markup=False)
+    return 1 if problems else 0
 
 
 def export_command(file: Path, results: Path | None, url: str | None) -> None:
     """Write the export aside and rename it, so that an old one is never half overwritten."""
     store = existing_store(results, url)
-    count = 0
+    lines = list(store.export())
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=file.parent, suffix=".part", delete=False, encoding="utf-8"
-        ) as stream:
-            for line in store.export():
-                stream.write(line + "\n")
-                count += 1
-        os.chmod(stream.name, 0o644)
-        os.replace(stream.name, file)
+        write_atomically(file, "".join(f"{line}\n" for line in lines).encode())
     except OSError as error:
         raise StoreError(f"{file} cannot be written: {error.strerror}.") from None
-    out.print(f"{count - 1} records written to {file}", markup=False)
+    out.print(f"{len(lines) - 1} records written to {file}", markup=False)
 
 
 def import_command(file: Path, results: Path | None, url: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fairbench import leaderboard
+from fairbench.commands.results import show_problems
 from fairbench.config import RunConfig, make_config, read_yaml, split_names
 from fairbench.console import Display, err, out, show_leaderboard, spell, warn_simulated
 from fairbench.data.prepare import Prepared, load_dataset
@@ -22,6 +24,9 @@ from fairbench.plan import make_plan
 from fairbench.registry import Registry, load_registry
 from fairbench.runner import Run
 from fairbench.store import Store, make_folder
+
+MOST_SEEDS = 1000
+"""Of one run; more is a slip of the finger."""
 
 
 def run_command(
@@ -40,7 +45,9 @@ def run_command(
     values = {**given, **_seeds(seeds, seed_list)}
     configured = make_config(config, values)
     if params is not None:
-        merged = {**configured.params, **_params(params, configured, registry)}
+        merged = {registry.methods.resolve(name): v for name, v in configured.params.items()}
+        for name, values in _params(params, configured, registry).items():
+            merged[registry.methods.resolve(name)] = values
         configured = configured.model_copy(update={"params": merged})
     device = resolve_device(configured.device)
     names = dict.fromkeys(registry.datasets.resolve(name) for name in configured.datasets)
@@ -61,10 +68,13 @@ def run_command(
         warn_simulated(simulated)
     _describe(datasets, device)
     workers = configured.workers or _cores()
+    for title, reason in run.skipped():
+        err.print(f"SKIPPED: {title}: {reason}", markup=False)
+    jobs = run.jobs()
     if dry_run:
-        _show_jobs(run.jobs(), run, workers)
+        _show_jobs(jobs, run, workers)
         return 0
-    return _execute(run, configured, registry, workers)
+    return _execute(jobs, run, configured, registry, workers)
 
 
 def open_store(results: Path, url: str | None, *, dry_run: bool) -> Store:
@@ -83,10 +93,12 @@ def _seeds(seeds: int | None, seed_list: str | None) -> dict[str, tuple[int, ...
     if seeds is not None:
         if seeds < 1:
             raise ConfigError(f"--seeds {seeds}: at least one seed is needed.", "Try --seeds 1.")
+        if seeds > MOST_SEEDS:
+            raise ConfigError(f"--seeds {seeds}: at most {MOST_SEEDS:,} in one run.")
         return {"seeds": tuple(range(seeds))}
     if seed_list is not None:
         parts = split_names(seed_list)
-        if not parts or not all(part.isdigit() for part in parts):
+        if not parts or not all(re.fullmatch("[0-9]+", part) for part in parts):
             raise ConfigError(
                 f"--seed-list {seed_list!r} is not a list of whole numbers from 0.",
                 "Try --seed-list 0,1,2",
@@ -143,15 +155,13 @@ def _audits_to_come(jobs: list[Job], run: Run) -> tuple[int, float]:
     return points, seconds
 
 
-def _execute(run: Run, config: RunConfig, registry: Registry, workers: int) -> int:
+def _execute(jobs: list[Job], run: Run, config: RunConfig, registry: Registry, workers: int) -> int:
     command = shlex.join(["fairbench", *sys.argv[1:]])
-    jobs = run.jobs()
-    estimate = (sum(job.estimate for job in jobs) + _audits_to_come(jobs, run)[1]) / 1.0
+    estimate = sum(job.estimate for job in jobs) + _audits_to_come(jobs, run)[1]
     executor = make_executor(config.executor, workers=workers, timeout=config.timeout)
-    run.summary.broken.clear()
     try:
-        with Display(estimate, workers) as display:
-            run.execute(executor, display, command)
+        with Display(estimate) as display:
+            run.execute(jobs, executor, display, command)
     except KeyboardInterrupt:
         err.print(
             f"\nInterrupted; what is finished is kept. Resume with:\n  {command}", markup=False
@@ -159,14 +169,14 @@ def _execute(run: Run, config: RunConfig, registry: Registry, workers: int) -> i
         return 130
     finally:
         executor.stop()
-    _report(run, config, registry)
-    return 1 if run.summary.broken else 0
+    return _report(run, config, registry)
 
 
-def _report(run: Run, config: RunConfig, registry: Registry) -> None:
+def _report(run: Run, config: RunConfig, registry: Registry) -> int:
+    """Write and show leaderboards and failures; the exit code."""
     tables = leaderboard.build(run.store, registry)
     written = leaderboard.write(tables, config.results)
-    wanted = {f"{u.data.info.name}{_suffix(u.data)}" for u in run.plan.units}
+    wanted = {leaderboard.table_name(u.data.info.name, u.data.source) for u in run.plan.units}
     for table in tables:
         if table.dataset in wanted:
             show_leaderboard(table.dataset, table.leaderboard)
@@ -178,10 +188,7 @@ def _report(run: Run, config: RunConfig, registry: Registry) -> None:
         err.print("Try these again with --rerun failed.")
     for path in written:
         err.print(str(path), markup=False)
-
-
-def _suffix(data: Prepared) -> str:
-    return "-simulated" if data.source == "simulated" else ""
+    return show_problems(tables) or (1 if run.summary.broken else 0)
 
 
 def _cores() -> int:

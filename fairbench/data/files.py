@@ -27,7 +27,7 @@ class Found:
     folder : Path
         Where they are.
     origin : str
-        ``data root``, ``cache`` or ``download``.
+        ``data root``, ``cache``, ``download``, or ``generated`` for a dataset without files.
     """
 
     folder: Path
@@ -75,6 +75,8 @@ def find_files(dataset: type[Dataset], root: Path | None, *, download: bool = Tr
     DataError
         A file is there but truncated, altered or unreadable, or only some are there.
     """
+    if not dataset.files:
+        return Found(cache_folder() / dataset.folder, "generated")
     folders = [(root / dataset.folder, "data root"), (root, "data root")] if root else []
     folders.append((cache_folder() / dataset.folder, "cache"))
     for folder, origin in folders:

@@ -64,7 +64,7 @@ class Prepared:
     iterations : int
         Training steps of the full budget.
     fingerprint : str
-        sha256 over every array and the split: equal fingerprints, equal bytes.
+        sha256 over names, sizes, every array and the split: equal fingerprints, equal bytes.
     """
 
     info: DatasetInfo
@@ -131,13 +131,14 @@ def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -
     n = len(rows[Role.ENCODER_TRAIN].s)
     default = int(np.clip(100 * n // PAPER_BATCH, 5_000, 27_000))
     architecture: Architecture = dataset.architecture
+    info = DatasetInfo(dataset.name, features, table.groups, architecture)
     return Prepared(
-        info=DatasetInfo(dataset.name, features, table.groups, architecture),
+        info=info,
         roles=rows,
         source=source,
         origin=origin,
         iterations=dataset.iterations or default,
-        fingerprint=_fingerprint(rows, roles, features),
+        fingerprint=_fingerprint(rows, roles, info),
     )
 
 
@@ -169,11 +170,9 @@ def _code(table: Table) -> tuple[np.ndarray, tuple[Feature, ...]]:
     return np.stack(columns, axis=1), tuple(features)
 
 
-def _fingerprint(
-    rows: Mapping[Role, Rows], roles: Mapping[Role, Ints], features: tuple[Feature, ...]
-) -> str:
+def _fingerprint(rows: Mapping[Role, Rows], roles: Mapping[Role, Ints], info: DatasetInfo) -> str:
     digest = hashlib.sha256()
-    digest.update(repr([f.name for f in features]).encode())
+    digest.update(repr(info).encode())
     for role in Role:
         for array in (roles[role], rows[role].x, rows[role].s, *rows[role].y.values()):
             digest.update(np.ascontiguousarray(array).tobytes())

@@ -14,6 +14,9 @@ TEST_SHARE = 1 / 3
 SHARES = {Role.ENCODER_TRAIN: 0.5, Role.AUDITOR_TRAIN: 0.3, Role.SELECTION: 0.2}
 """Shares of the rows that are not test."""
 
+LEAST_ROWS = 5
+"""Rows of a group that auditors need to learn from, with some held out."""
+
 SPLIT_SEED = 20_211
 """One split for everybody: seeds change training, never the rows."""
 
@@ -29,7 +32,7 @@ def assign_roles(table: Table) -> dict[Role, Ints]:
     Raises
     ------
     DataError
-        A group of s is missing from a role.
+        A group of s has too few rows in a role.
     """
     n = len(table.s)
     label = next(iter(table.y.values())) if table.y else np.zeros(n, np.int64)
@@ -46,13 +49,14 @@ def assign_roles(table: Table) -> dict[Role, Ints]:
     roles[Role.TEST] = np.sort(test)
     for role, rows in roles.items():
         counts = np.bincount(table.s[rows], minlength=len(table.groups))
-        if (counts == 0).any():
+        least = LEAST_ROWS if role is Role.AUDITOR_TRAIN else 1
+        if (counts < least).any():
             group = table.groups[int(np.argmin(counts))]
             total = int((table.s == table.groups.index(group)).sum())
             raise DataError(
-                f"The group {group!r} of the sensitive attribute has no row in role {role} "
-                f"({total} rows in all).",
-                "Every group needs rows in all four roles: merge it with another or drop it.",
+                f"The group {group!r} of the sensitive attribute has {counts.min()} rows in role "
+                f"{role} ({total} rows in all); {least} are needed.",
+                "Merge it with another group or drop it.",
             )
     return roles
 

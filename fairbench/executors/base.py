@@ -68,6 +68,8 @@ class Executor(ABC):
 
 def classify(error: BaseException) -> Status:
     """Status of a job that raised."""
+    if isinstance(error, TimeoutError):
+        return Status.TIMEOUT
     text = str(error).lower()
     out_of_memory = "out of memory" in text or "can't allocate memory" in text
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and out_of_memory):

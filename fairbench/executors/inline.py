@@ -31,6 +31,10 @@ _PROGRESS_EVERY = 0.2
 """Seconds between progress messages of a job."""
 
 
+_LONGEST_WAIT = 3600.0
+"""Seconds; the system call behind the wait overflows on very long ones."""
+
+
 @dataclass
 class _Child:
     job: Job
@@ -106,7 +110,7 @@ class InlineExecutor(Executor):
         if self.timeout is None:
             return None
         ends = [child.started + self.timeout for child in self._running]
-        return max(0.0, min(ends) - time.monotonic())
+        return min(max(0.0, min(ends) - time.monotonic()), _LONGEST_WAIT)
 
     def _receive(self, child: _Child) -> Event:
         seconds = time.monotonic() - child.started
@@ -138,7 +142,9 @@ def _context() -> Any:
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["fairbench.executors.preload"])
+    context.set_forkserver_preload(
+        ["fairbench.executors.ignore_interrupts", "fairbench.executors.preload"]
+    )
     return context
 
 

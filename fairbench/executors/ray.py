@@ -43,12 +43,11 @@ class RayExecutor(Executor):
         self._ray = ray
         self.workers, self.timeout = workers, timeout
         if not ray.is_initialized():
-            ray.init(
-                num_cpus=workers,
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-            )
+            quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+            if os.environ.get("RAY_ADDRESS"):
+                ray.init(**quiet)
+            else:
+                ray.init(num_cpus=workers, include_dashboard=False, **quiet)
         # A worker serves one job (max_calls): what a plugin does to its process dies with it. Ray
         # does not retry (max_retries): what became of a job is ours to say.
         self._run = ray.remote(num_cpus=1, max_retries=0, max_calls=1)(_run)

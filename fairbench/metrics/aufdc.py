@@ -105,6 +105,9 @@ class Aufdc(Metric):
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
         points = [(p["d"], p["i"]) for p in evaluation.points]
+        coverage = {"d_min": min(d for d, _ in points), "i_min": min(i for _, i in points)}
+        if min(evaluation.reference["i_max"], evaluation.reference["i_max_selection"]) <= 0:
+            return {"aufdc": None, **coverage}  # x itself tells nothing: there is no curve
         selection = [(p["d_selection"], p["i_selection"]) for p in evaluation.points]
         return {
             "aufdc": strict_area(
@@ -115,8 +118,7 @@ class Aufdc(Metric):
                 i_max_selection=evaluation.reference["i_max_selection"],
                 d_max_selection=evaluation.reference["d_max_selection"],
             ),
-            "d_min": min(d for d, _ in points),
-            "i_min": min(i for _, i in points),
+            **coverage,
         }
 
 
@@ -140,7 +142,7 @@ class AufdcPaper(Metric):
         d_max = permuted if permuted is not None else evaluation.reference["d_max"]
         i_max = evaluation.reference["i_max_paper"]
         return {
-            "aufdc_paper": paper_area(points, i_max=i_max, d_max=d_max),
+            "aufdc_paper": paper_area(points, i_max=i_max, d_max=d_max) if i_max > 0 else None,
             "d_max_paper": d_max,
         }
 

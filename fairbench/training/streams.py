@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from fairbench.seeds import derive_seed
+
 _BLOCK_STEPS = 64
 """Steps drawn at once: a generator call a unit a step would cost more than the step itself."""
-
-
-def derive_seed(*parts: object) -> int:
-    """Hash ``parts`` into a 63-bit seed, the same in every process and on every machine."""
-    text = "\x1f".join(str(part) for part in parts)
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
 class Streams:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -48,6 +49,7 @@ def train(
     schedule: Schedule,
     streams: Streams,
     progress: Callable[[float, str], None],
+    deadline: float | None = None,
 ) -> list[str | None]:
     """Train all models of a stack together, in place.
 
@@ -67,7 +69,9 @@ def train(
     streams : Streams
         Each model's random numbers.
     progress : callable
-        ``progress(fraction, note)``; may raise to stop.
+        ``progress(fraction, note)``.
+    deadline : float, optional
+        Value of ``time.monotonic()``; TimeoutError is raised soon after.
 
     Returns
     -------
@@ -102,6 +106,8 @@ def train(
         if step % _CHECK_EVERY == 0 or step == schedule.iterations - 1:
             watch.look(losses, parameters, step)
             progress(done, f"step {step:,} of {schedule.iterations:,}")
+            if deadline is not None and time.monotonic() > deadline:
+                raise TimeoutError(f"deadline passed at step {step:,} of {schedule.iterations:,}")
     watch.look_at_parameters(parameters)
     progress(1.0, "trained")
     model.eval()

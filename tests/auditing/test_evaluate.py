@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairbench.api import Floats, Role
+from fairbench.api import AUDIT_ROLES, Floats, Role
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.evaluate import AUDIT_ROLES, Encoded, evaluate, measure_reference
+from fairbench.auditing.evaluate import Encoded, evaluate, measure_reference
 from fairbench.data.prepare import Prepared
 from fairbench.metrics.points import (
     AuditorAccuracy,

@@ -35,6 +35,17 @@ def test_real_values_are_no_code() -> None:
     assert [v.name for v in views_of(z)] == ["standardised"]
 
 
+def test_noise_beside_a_code_does_not_hide_its_bits() -> None:
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 256, 50) / 256
+    z = np.stack([code, rng.normal(size=50), np.full(50, 3.0)], 1).astype(np.float32)
+    view = bit_planes(z)
+    assert view is not None
+    seen = view.apply(z)
+    assert seen.shape == (50, 8 + 2)
+    np.testing.assert_array_equal(seen[:, 7], (z[:, 0] * 256).astype(int) & 1)
+
+
 def test_a_constant_is_no_code() -> None:
     assert bit_planes(np.zeros((10, 1), np.float32)) is None
 

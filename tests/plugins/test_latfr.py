@@ -28,7 +28,7 @@ def test_the_encoder_raises_and_the_adversary_lowers_its_cross_entropy(groups: i
     batch = Batch(x, s, onehot(s, groups), 0.0, streams)
     players = _players(model)
     _set_gradients(model.losses(batch), players)
-    before = float(model.losses(batch)["adversary"])
+    before = float(model.losses(batch)["adversary"].detach())
     for name, sign in (("model", 1), ("adversary", -1)):
         with torch.no_grad():
             for p in players[name]:

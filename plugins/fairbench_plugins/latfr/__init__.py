@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field, PositiveInt
+
 from fairbench.api import DatasetInfo, Knob, Method, Point, Unit
 from fairbench.hookspecs import hookimpl
 from fairbench.neural import NeuralMethod, NeuralParams
@@ -24,9 +26,9 @@ GAMMAS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0)
 class LatfrParams(NeuralParams):
     """Hyperparameters of LATFR."""
 
-    adversary_hidden: tuple[int, ...] = (64, 64)
+    adversary_hidden: tuple[PositiveInt, ...] = (64, 64)
     """Units of the adversary's hidden layers."""
-    adversary_rate: float = 1.0
+    adversary_rate: float = Field(1.0, gt=0, allow_inf_nan=False)
     """Factor on the learning rate for the adversary."""
 
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 class SofairParams(NeuralParams):
     """Hyperparameters of SoFaiR; where a default is not the paper's, model.py says why."""
 
-    distortion_weight: float = Field(3.0, gt=0)
+    distortion_weight: float = Field(3.0, gt=0, allow_inf_nan=False)
     """w = 1 / (2 sigma^2) of the isotropic Gaussian behind the distortion."""
-    beta_max: float = Field(1.25, gt=0)
+    beta_max: float = Field(1.25, gt=0, allow_inf_nan=False)
     """Largest beta, at training and at reading."""
-    beta_power: float = Field(1.0, gt=0)
+    beta_power: float = Field(1.0, gt=0, allow_inf_nan=False)
     """beta = beta_max * u^power with u ~ U[0, 1]; 1 draws beta uniformly, as the paper does."""
     warmup: float = Field(0.4, ge=0, le=1)
     """Share of the budget over which the rate term grows from zero."""

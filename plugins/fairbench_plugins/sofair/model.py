@@ -19,6 +19,8 @@ Departures, and why:
   (1 and 1). On Adults some seeds stop short of the fair end (I > .02) at beta = 1.
 * ``rate`` = "lengths": the objective pays for the numbers of bits too. With the rate of the codes
   alone, long training learns to tell rows apart by how many bits they keep, which costs nothing.
+* The weights that make bits of e start four times as large as usual, so that the thresholds of a
+  dimension split [0, 1] from the start.
 * The rate is warmed up linearly over ``warmup`` of the budget: without it some settings collapse to
   D = D_max at once.
 * The entropy model's bins are corrected; see entropy.py.
@@ -80,7 +82,6 @@ class SofairModel(StackedModel):
         levels = torch.arange(1, bits + 1, dtype=torch.float32)
         self.register_buffer("levels", levels.expand(models, 1, 1, -1).contiguous())
         with torch.no_grad():
-            # Spread the thresholds of a dimension's bits so that they split [0, 1] from the start.
             self.to_bits.weight.mul_(4.0)
 
     def code(self, x: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
