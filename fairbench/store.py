@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,6 +116,9 @@ references = sa.Table(
 RECORDS = {"units": units, "points": points, "references": references}
 """Tables that are exported and merged."""
 
+_TRIES = 40
+"""Attempts, a twentieth of a second apart, to create tables that others create too."""
+
 _CANNOT_WRITE = "The store cannot be written"
 _CANNOT_READ = "The store cannot be read"
 
@@ -163,16 +167,17 @@ class Store:
         return cls(sa.URL.create("sqlite", database=str(path)))
 
     def _open(self) -> None:
-        found = self._schema()
-        if found is None:
+        tries = 0
+        while (found := self._schema()) is None:
             try:
                 self._create()
-            except sa.exc.OperationalError:
-                # Another run was quicker to create the same tables.
-                if self._schema() is None:
+            except (sa.exc.OperationalError, sa.exc.IntegrityError, sa.exc.ProgrammingError):
+                # Another run is creating the same tables: its version number comes last.
+                tries += 1
+                if tries == _TRIES:
                     raise
-            found = self._schema()
-        if found is None or not found.isdigit() or int(found) > SCHEMA_VERSION:
+                time.sleep(0.05)
+        if not found.isdigit() or int(found) > SCHEMA_VERSION:
             raise StoreError(
                 f"The store was written by a newer fairbench (schema {found}; this one reads up "
                 f"to {SCHEMA_VERSION}).",
