@@ -1,6 +1,6 @@
 """The command line: parse, call, print; no logic.
 
-Everything but typer is imported where it is used: ``fairbench --help`` answers within a second.
+Everything heavy is imported where it is used: ``fairbench --help`` answers within a second.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fairbench.config import Device, ExecutorName, Rerun, split_names
 from fairbench.errors import FairbenchError
 
 if TYPE_CHECKING:
@@ -37,22 +38,6 @@ class Kind(enum.StrEnum):
     METHODS = "methods"
     DATASETS = "datasets"
     METRICS = "metrics"
-
-
-class _Device(enum.StrEnum):
-    AUTO = "auto"
-    CPU = "cpu"
-    CUDA = "cuda"
-
-
-class _Executor(enum.StrEnum):
-    INLINE = "inline"
-    RAY = "ray"
-
-
-class _Rerun(enum.StrEnum):
-    FAILED = "failed"
-    ALL = "all"
 
 
 Results = Annotated[
@@ -83,8 +68,8 @@ def run(
         Path | None, typer.Option(help="YAML file of a whole run; options override it.")
     ] = None,
     results: Results = None,
-    device: Annotated[_Device | None, typer.Option(help="Where to train.")] = None,
-    executor: Annotated[_Executor | None, typer.Option(help="How to run jobs.")] = None,
+    device: Annotated[Device | None, typer.Option(help="Where to train.")] = None,
+    executor: Annotated[ExecutorName | None, typer.Option(help="How to run jobs.")] = None,
     workers: Annotated[int | None, typer.Option(help="Jobs at a time [default: cores].")] = None,
     data_root: DataRoot = None,
     require_real_data: Annotated[
@@ -93,7 +78,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print jobs and an estimate, and exit.")
     ] = False,
-    rerun: Annotated[_Rerun | None, typer.Option(help="Do failed, or all, jobs again.")] = None,
+    rerun: Annotated[Rerun | None, typer.Option(help="Do failed, or all, jobs again.")] = None,
     timeout: Annotated[str | None, typer.Option(help="Limit for a job: 90s, 30m, 2h.")] = None,
     store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
 ) -> None:
@@ -266,8 +251,6 @@ def _registry() -> Registry:
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
-    from fairbench.config import split_names
-
     return split_names(text) if text is not None else None
 
 

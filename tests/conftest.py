@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+
+# As in jobs: networks this small only wait for a second thread. Set before torch is loaded.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import subprocess
 import sys
 from collections.abc import Callable
