@@ -8,6 +8,7 @@ import multiprocessing.connection
 import os
 import signal
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -157,10 +158,18 @@ def _how_it_died(process: Any) -> str:
     return f"the process ended without a result (exit code {code})"
 
 
+def _die_with_the_driver(connection: Connection) -> None:
+    """End this process when the driver is gone, however it went: nobody waits for the result."""
+    with contextlib.suppress(EOFError, OSError):
+        connection.recv()
+    os._exit(1)
+
+
 def _main(connection: Connection) -> None:
     # Ctrl-C reaches the whole process group; the driver alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     job: Job = connection.recv()
+    threading.Thread(target=_die_with_the_driver, args=(connection,), daemon=True).start()
     last = 0.0
 
     def progress(fraction: float, note: str) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -146,6 +149,26 @@ class TestInline(ExecutorTestCase):
         assert isinstance(hung, Broke)
         assert hung.status is Status.TIMEOUT
         assert isinstance(ends["fine"], Finished)
+
+    def test_a_driver_that_is_killed_leaves_no_process_behind(self, tmp_path: Path) -> None:
+        code = (
+            "from fairbench.executors.inline import InlineExecutor;"
+            "from tests.executors.test_executors import Work;"
+            "e = InlineExecutor(workers=1, timeout=None); e.submit(Work('sleep'));"
+            "it = e.events(); next(it); next(it);"
+            "print(e._running[0].process.pid, flush=True); next(it)"
+        )
+        driver = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        assert driver.stdout is not None
+        pid = int(driver.stdout.readline())
+        driver.kill()
+        driver.wait()
+        for _ in range(50):
+            if not Path(f"/proc/{pid}").exists():
+                return
+            time.sleep(0.1)
+        os.kill(pid, signal.SIGKILL)
+        pytest.fail("the job's process outlived its driver")
 
     def test_stopping_leaves_no_process_behind(self) -> None:
         executor = InlineExecutor(workers=1, timeout=None)
