@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fairbench.executors.base import Broke, Event, Finished, Progressed, Started
+from fairbench.jobs import FitJob
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -76,8 +77,16 @@ class Display:
                 self._bars.update(self._tasks[job.id], completed=event.fraction, note=event.note)
         else:
             self._done[job.id] = job.estimate
+            if isinstance(job, FitJob):
+                self._learn(job, event)
             self._end(event)
         self._advance()
+
+    def _learn(self, job: FitJob, event: Finished | Broke) -> None:
+        """How many points a fit really gave to audit is known once it has ended."""
+        results = event.result if isinstance(event, Finished) else []
+        found = sum(len(result.points) for result in results)
+        self.estimate += (found - job.expected_points) * job.point_estimate
 
     def _begin(self, event: Started) -> None:
         if self._bars is not None:

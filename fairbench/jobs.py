@@ -75,11 +75,15 @@ class UnitResult:
 
 @dataclass(frozen=True)
 class FitJob:
-    """Fit one stack of units of a method on a dataset and encode the audit roles."""
+    """Fit one stack of units of a method on a dataset and encode the audit roles.
+
+    ``point_estimate`` is what auditing one of its points will take, in seconds.
+    """
 
     id: str
     title: str
     estimate: float
+    point_estimate: float
     method: type[Method]
     params: Params
     data: Prepared
@@ -89,6 +93,11 @@ class FitJob:
     device: str
     curve_points: int | None
     timeout: float | None = None
+
+    @property
+    def expected_points(self) -> int:
+        """Points that will be there to audit, as far as can be told before the fit."""
+        return len(self.keys) * (self.curve_points or 1)
 
     def run(self, progress: Progress) -> list[UnitResult]:
         """Train, read the points, encode; one result a unit."""

@@ -151,6 +151,7 @@ class Run:
             id=uuid.uuid4().hex,
             title=f"fit {first.method.name} on {first.data.info.name} ({models})",
             estimate=fit_seconds(first.method, len(stack), first.budget, self._units.values()),
+            point_estimate=audit_seconds(first.budget.audit),
             method=first.method,
             params=first.params,
             data=first.data,

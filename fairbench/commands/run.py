@@ -17,7 +17,6 @@ from fairbench.console import Display, err, out, show_leaderboard, spell, warn_s
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.device import resolve_device
 from fairbench.errors import ConfigError
-from fairbench.estimate import audit_seconds
 from fairbench.executors import make_executor
 from fairbench.jobs import FitJob, Job
 from fairbench.plan import make_plan
@@ -130,7 +129,7 @@ def _describe(datasets: list[Prepared], device: str) -> None:
 def _show_jobs(jobs: list[Job], run: Run, workers: int) -> None:
     for job in jobs:
         out.print(f"{job.title}: about {spell(job.estimate)}", markup=False)
-    later, seconds = _audits_to_come(jobs, run)
+    later, seconds = _audits_to_come(jobs)
     if later:
         out.print(f"then audits of {later} points: about {spell(seconds)}", markup=False)
     total = sum(job.estimate for job in jobs) + seconds
@@ -144,20 +143,16 @@ def _show_jobs(jobs: list[Job], run: Run, workers: int) -> None:
         )
 
 
-def _audits_to_come(jobs: list[Job], run: Run) -> tuple[int, float]:
+def _audits_to_come(jobs: list[Job]) -> tuple[int, float]:
     """Points that follow from fits, and the seconds their audits take."""
-    points, seconds = 0, 0.0
-    for job in jobs:
-        if isinstance(job, FitJob):
-            count = len(job.keys) * (job.curve_points or 1)
-            points += count
-            seconds += count * audit_seconds(run.by_key[job.keys[0]].budget.audit)
-    return points, seconds
+    fits = [job for job in jobs if isinstance(job, FitJob)]
+    seconds = sum(job.expected_points * job.point_estimate for job in fits)
+    return sum(job.expected_points for job in fits), seconds
 
 
 def _execute(jobs: list[Job], run: Run, config: RunConfig, registry: Registry, workers: int) -> int:
     command = shlex.join(["fairbench", *sys.argv[1:]])
-    estimate = sum(job.estimate for job in jobs) + _audits_to_come(jobs, run)[1]
+    estimate = sum(job.estimate for job in jobs) + _audits_to_come(jobs)[1]
     executor = make_executor(config.executor, workers=workers, timeout=config.timeout)
     try:
         with Display(estimate) as display:
