@@ -192,7 +192,7 @@ class Method(ABC):
     shots: ClassVar[Shots] = Shots.MULTI
     has_decoder: ClassVar[bool] = False
     baseline: ClassVar[bool] = False
-    knobs: ClassVar[tuple[Knob, ...]] = ()
+    knobs: tuple[Knob, ...] = ()
     Params: ClassVar[type[Params]] = Params
 
     def __init__(self, params: BaseModel | None = None) -> None:

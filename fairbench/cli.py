@@ -49,6 +49,24 @@ DataRoot = Annotated[
 ]
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        from fairbench import __version__
+
+        print(f"fairbench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print and exit."),
+    ] = False,
+) -> None:
+    pass
+
+
 @app.command()
 def run(
     methods: Annotated[

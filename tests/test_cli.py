@@ -272,6 +272,15 @@ def test_lists_and_data_check(fairbench: Call) -> None:
     assert "could not be downloaded" in fetched.stderr
 
 
+def test_version_and_bare_call(fairbench: Call) -> None:
+    told = fairbench("--version")
+    assert told.returncode == 0
+    assert told.stdout.startswith("fairbench 0.")
+    bare = fairbench()
+    assert bare.returncode == 2
+    assert "Usage" in bare.stdout + bare.stderr
+
+
 def test_every_option_of_run_is_in_its_help(fairbench: Call) -> None:
     text = fairbench("run", "--help").stdout
     fixed = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -166,13 +167,13 @@ def _members(
     return members
 
 
-def _aligned(model: object, classes: int) -> Classifier:
+def _aligned(model: Any, classes: int) -> Classifier:
     """Probabilities over all classes, also those that the training rows lack."""
 
     def classify(rows: Floats) -> Floats:
-        found = np.asarray(model.predict_proba(rows))  # type: ignore[attr-defined]
+        found = model.predict_proba(rows)
         out = np.zeros((len(rows), classes), np.float32)
-        out[:, model.classes_] = found  # type: ignore[attr-defined]
+        out[:, model.classes_] = found
         return out
 
     return classify

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -35,7 +36,7 @@ class Batch:
     streams: Streams
 
 
-class StackedModel(nn.Module):
+class StackedModel(nn.Module, ABC):
     """Networks of all models of a stack. Required: ``losses`` and ``encode``.
 
     Every parameter and buffer has the model axis first, so that a stack can be taken apart.
@@ -48,17 +49,17 @@ class StackedModel(nn.Module):
     noise_dimensions: int = 0
     """k of the noise a stochastic encoder takes."""
 
+    @abstractmethod
     def losses(self, batch: Batch) -> dict[str, Tensor]:
         """Loss of each player, ``(models,)``; with no adversaries, of ``model`` alone."""
-        raise NotImplementedError
 
+    @abstractmethod
     def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
         """Representation ``(models, n, k)``; ``knob`` where single-shot, ``noise`` if stochastic.
 
         ``x`` is ``(models, n, features)``, ``knob`` and ``noise`` ``(models, n, 1)`` and
         ``(models, n, k)``.
         """
-        raise NotImplementedError
 
     def decode(self, z: Tensor, s_onehot: Tensor, knob: Tensor | None) -> Tensor | None:
         """Reconstruction ``(models, n, features)``; None: there is no decoder."""

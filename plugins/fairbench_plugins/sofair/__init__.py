@@ -51,7 +51,7 @@ class Sofair(NeuralMethod):
     def __init__(self, params: SofairParams | None = None) -> None:
         super().__init__(params)
         beta = Knob("beta", 0.0, self.params.beta_max, "price of rate; more is fairer")
-        self.knobs = (beta,)  # type: ignore[misc]  # its range follows the parameters
+        self.knobs = (beta,)
 
     def search_space(self) -> Mapping[str, Any]:
         from optuna.distributions import CategoricalDistribution, FloatDistribution
