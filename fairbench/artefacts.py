@@ -26,6 +26,7 @@ def save(results: Path, arrays: Mapping[str, np.ndarray]) -> str:
     if target.exists():
         return name
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         write_atomically(target, content)
     except OSError as error:
         raise StoreError(

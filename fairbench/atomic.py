@@ -9,7 +9,6 @@ from pathlib import Path
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write beside ``path``, then rename; on any failure nothing is left behind. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream:

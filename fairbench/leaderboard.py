@@ -368,6 +368,7 @@ def write(tables: Sequence[Tables], results: Path) -> list[Path]:
             path = folder / f"{name}.csv"
             text = to_frame(rows).to_csv(index=False, lineterminator="\n")
             try:
+                folder.mkdir(parents=True, exist_ok=True)
                 write_atomically(path, text.encode())
             except OSError as error:
                 raise StoreError(f"{path} cannot be written: {error.strerror}.") from error

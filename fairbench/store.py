@@ -240,14 +240,12 @@ class Store:
                 if Status(row["status"]) not in (Status.PENDING, Status.RUNNING):
                     yield _dumps({"table": name, **row})
 
-    def import_lines(self, lines: Iterable[str]) -> dict[str, int]:
-        """Merge exported lines by key: DONE rows win over others; the rest is left as it is.
+    def merge(self, incoming: Mapping[str, Sequence[Row]]) -> dict[str, int]:
+        """Merge rows by key: DONE rows win over others; the rest is left as it is.
 
         Points come with their unit: those of a model that was trained here and read elsewhere
-        otherwise are left out. Returns the number of rows taken by table. StoreError, and nothing
-        is merged, if a line cannot be read.
+        otherwise are left out. Returns the number of rows taken by table.
         """
-        incoming = read_export(lines, RECORDS, SCHEMA_VERSION)
         chosen = {
             name: [row for row in rows if _wins(row, self.statuses(name))]
             for name, rows in incoming.items()
@@ -257,6 +255,11 @@ class Store:
         chosen["points"] = [row for row in chosen["points"] if belongs(row, ours.get(row["unit"]))]
         self.put_all(chosen)
         return {name: len(rows) for name, rows in chosen.items()}
+
+
+def parse_export(lines: Iterable[str]) -> dict[str, list[Row]]:
+    """Exported lines as rows by table; StoreError if a line cannot be read."""
+    return read_export(lines, RECORDS, SCHEMA_VERSION)
 
 
 def belongs(point: Row, unit: Row | None) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from fairbench import artefacts
 from fairbench.errors import StoreError
 from fairbench.status import Status
-from fairbench.store import RECORDS, Row, Store
+from fairbench.store import RECORDS, Row, Store, parse_export
 
 
 def reference(key: str, status: Status = Status.DONE, value: float = 1.0) -> Row:
@@ -55,9 +55,9 @@ def test_export_and_import_move_results_between_machines(tmp_path: Path) -> None
     here.put("references", [reference("a"), reference("b", Status.RUNNING)])
     there.put("references", [reference("c", value=3.0)])
     lines = list(here.export())
-    assert there.import_lines(lines) == {"units": 0, "points": 0, "references": 1}
+    assert there.merge(parse_export(lines)) == {"units": 0, "points": 0, "references": 1}
     assert set(there.statuses("references")) == {"a", "c"}  # what only runs is not a result
-    assert there.import_lines(lines)["references"] == 0
+    assert there.merge(parse_export(lines))["references"] == 0
     assert list(store(tmp_path / "here").export()) == lines
 
 
@@ -65,7 +65,7 @@ def test_a_result_replaces_a_failure_and_never_the_other_way(tmp_path: Path) -> 
     here, there = store(tmp_path / "here"), store(tmp_path / "there")
     here.put("references", [reference("a", Status.FAILED), reference("b")])
     there.put("references", [reference("a"), reference("b", Status.FAILED)])
-    there.import_lines(here.export())
+    there.merge(parse_export(here.export()))
     assert there.statuses("references") == {"a": Status.DONE, "b": Status.DONE}
 
 
@@ -88,7 +88,7 @@ def test_a_bad_line_imports_nothing(tmp_path: Path, bad: str) -> None:
     here, there = store(tmp_path / "here"), store(tmp_path / "there")
     here.put("references", [reference("a")])
     with pytest.raises(StoreError, match="Line 3"):
-        there.import_lines([*here.export(), bad])
+        there.merge(parse_export([*here.export(), bad]))
     assert not there.statuses("references")
 
 
@@ -99,13 +99,13 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="newer fairbench"):
         store(tmp_path)
     with pytest.raises(StoreError, match="newer"):
-        Store.in_folder(tmp_path / "b").import_lines([json.dumps({"fairbench_export": 99})])
+        Store.in_folder(tmp_path / "b").merge(parse_export([json.dumps({"fairbench_export": 99})]))
 
 
 @pytest.mark.parametrize("text", ["", '{"table": "units"}', '{"fairbench_export": "x"}'])
 def test_what_is_no_export_is_told(tmp_path: Path, text: str) -> None:
     with pytest.raises(StoreError):
-        store(tmp_path).import_lines([text])
+        store(tmp_path).merge(parse_export([text]))
 
 
 def test_points_of_another_model_are_not_imported(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_points_of_another_model_are_not_imported(tmp_path: Path) -> None:
     here, there = store(tmp_path / "here"), store(tmp_path / "there")
     here.put_all({"units": [unit("beta=1")], "points": [point("beta=1")]})
     there.put_all({"units": [unit("beta=2")], "points": [point("beta=2")]})
-    assert there.import_lines(here.export())["points"] == 0
+    assert there.merge(parse_export(here.export()))["points"] == 0
     assert set(there.statuses("points")) == {"p beta=2"}
 
 

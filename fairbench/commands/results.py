@@ -12,7 +12,7 @@ from fairbench.config import DEFAULT_RESULTS
 from fairbench.console import err, out, show_leaderboard
 from fairbench.errors import ConfigError, StoreError
 from fairbench.registry import Registry
-from fairbench.store import Store
+from fairbench.store import Store, parse_export
 
 
 def existing_store(results: Path | None, url: str | None) -> Store:
@@ -56,8 +56,9 @@ def import_command(file: Path, results: Path | None, url: str | None) -> None:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}.") from None
+    incoming = parse_export(lines)
     store = Store(url) if url else Store.in_folder(results or DEFAULT_RESULTS)
-    taken = store.import_lines(lines)
+    taken = store.merge(incoming)
     found = ", ".join(f"{count} {name}" for name, count in taken.items())
     out.print(f"Imported {found}; what was there already is kept.", markup=False)
 
