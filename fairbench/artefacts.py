@@ -49,11 +49,6 @@ def load(results: Path, name: str) -> dict[str, np.ndarray] | None:
         return dict(arrays)
 
 
-def exists(results: Path, name: str | None) -> bool:
-    """Whether a file of that name is there (its content is checked when it is loaded)."""
-    return name is not None and (results / FOLDER / name).exists()
-
-
 def files(results: Path) -> list[Path]:
     """All files of the folder, leftovers of interrupted writes included."""
     folder = results / FOLDER

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 Group = tuple[str, ...]
 
-COST = "cost"
-"""The built-in metric whose figures depend on the device."""
-
 
 @dataclass(frozen=True)
 class Tables:
@@ -169,6 +166,9 @@ def _row(
     problems: list[str],
 ) -> Row:
     first = curves[0].units[0]
+    hardware = [unit["hardware"] for curve in curves for unit in curve.units if unit["hardware"]]
+    # Costs on cpu and cuda are never summed or averaged: a mixed row has none.
+    one_device = len({h["device"] for h in hardware}) == 1
     per_seed: list[dict[str, float | None]] = []
     used: list[Mapping[str, float]] = []
     for curve in curves:
@@ -178,7 +178,7 @@ def _row(
         if reference is None or not curve.done:
             continue
         used.append(reference)
-        per_seed.append(_curve_values(curve, reference, metrics, problems))
+        per_seed.append(_curve_values(curve, reference, metrics, problems, one_device))
     missing = sum(curve.missing for curve in curves)
     complete = missing == 0 and len(per_seed) == len(curves)
     row: Row = {
@@ -200,11 +200,7 @@ def _row(
         if metric.level == "curve":
             for column in metric.columns:
                 row[column] = _mean(values.get(column) for values in per_seed)
-    hardware = [unit["hardware"] for curve in curves for unit in curve.units if unit["hardware"]]
     versions = [unit["versions"] for curve in curves for unit in curve.units if unit["versions"]]
-    if len({h["device"] for h in hardware}) > 1:
-        cost = next((m.columns for m in metrics if m.name == COST), ())
-        row |= dict.fromkeys(cost)  # cpu and cuda are never averaged either
     row |= {
         "i_max": _mean(reference["i_max"] for reference in used),
         "d_max": _mean(reference["d_max"] for reference in used),
@@ -224,6 +220,7 @@ def _curve_values(
     reference: Mapping[str, float],
     metrics: Sequence[type[Metric]],
     problems: list[str],
+    one_device: bool,
 ) -> dict[str, float | None]:
     seconds: dict[str, float] = defaultdict(float)
     for point in curve.done:
@@ -233,11 +230,10 @@ def _curve_values(
         for unit in curve.units
         if unit["costs"]
     ]
-    devices = {unit["hardware"]["device"] for unit in curve.units if unit["hardware"]}
     evaluation = CurveEvaluation(
         points=[row["values"] for row in curve.done],
         reference=reference,
-        costs=costs if len(devices) == 1 else (),  # cpu and cuda are never summed
+        costs=costs if one_device else (),
         single_shot=curve.units[0]["point"] in (None, NO_KNOBS),
     )
     found: dict[str, float | None] = {}

@@ -53,3 +53,8 @@ def test_single_shot_costs_the_same_for_any_number_of_points() -> None:
     assert [found[f"train_seconds_{n}"] for n in (4, 8, 16)] == [12.0, 24.0, 48.0]
     assert found["train_seconds"] == 6.0
     assert found["energy_j"] is None
+
+
+def test_without_costs_no_cost_is_claimed() -> None:
+    """A row of mixed devices has none: cpu and cuda are never summed."""
+    assert set(Cost().compute(CurveEvaluation([], {})).values()) == {None}
