@@ -95,7 +95,7 @@ class Representation(ABC):
         s : ndarray of int64, shape (n,), optional
             Given to methods of the ``aware`` track alone.
         generator : numpy.random.Generator, optional
-            Given to stochastic encoders: a draw a generator.
+            Given to stochastic encoders, which draw from it and nothing else; None to others.
 
         Returns
         -------
@@ -176,7 +176,8 @@ class Method(ABC):
     has_decoder : bool
         Whether its representations decode.
     baseline : bool
-        Baselines are added to every run, so that no leaderboard is without them.
+        Baselines of the blind track are added to every run, those of another to every run with a
+        method of that track, so that no leaderboard is without them.
     knobs : tuple of Knob
         Its fairness parameters.
     Params : type
@@ -367,7 +368,8 @@ class PointEvaluation:
     Parameters
     ----------
     z, s, y, x : arrays of the test role
-        Representation ``(n, k)``, groups ``(n,)``, labels by task, features ``(n, d)``.
+        Representation ``(n, k)``, groups ``(n,)``, labels by task, features ``(n, d)``. Of a
+        stochastic encoder n counts ``draws`` draws of all rows, draw after draw.
     audits : tuple of AuditorResult
         Every auditor of the strict family.
     audit : Prediction
@@ -385,6 +387,8 @@ class PointEvaluation:
         Distortion of the own decoder with z permuted across rows; None without a decoder.
     rate : float or None
         The method's own code length, nats.
+    draws : int
+        Draws of each row in z, s, y, x and in the predictions; distortions are means over them.
     """
 
     z: Floats
@@ -399,6 +403,7 @@ class PointEvaluation:
     selection: Mapping[str, float]
     permuted_distortion: float | None
     rate: float | None
+    draws: int = 1
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,13 @@ _GRID = 65
 
 
 def points_to_read(
-    curve: Curve, x: Floats, s: Ints, count: int | None, *, aware: bool = False
+    curve: Curve,
+    x: Floats,
+    s: Ints,
+    count: int | None,
+    *,
+    aware: bool = False,
+    stochastic: bool = False,
 ) -> tuple[Point, ...]:
     """Choose the points of a single-shot curve on the selection role.
 
@@ -29,6 +35,8 @@ def points_to_read(
         How many; default: the curve's own list, else 16.
     aware : bool
         Whether the encoder is given s.
+    stochastic : bool
+        Whether it is given a generator.
 
     Returns
     -------
@@ -42,7 +50,13 @@ def points_to_read(
     knob = curve.knob
     grid = np.linspace(knob.low, knob.high, _GRID)
     settings = (curve.at(Point.of(**{knob.name: value})) for value in grid)
-    distortion = np.array([_distortion(found, x, s, aware) for found in settings])
+    generators = np.random.default_rng(0).spawn(_GRID) if stochastic else [None] * _GRID
+    distortion = np.array(
+        [
+            _distortion(found, x, s, aware, generator)
+            for found, generator in zip(settings, generators, strict=True)
+        ]
+    )
     if np.isnan(distortion).any():
         chosen = np.linspace(knob.low, knob.high, wanted)
     else:
@@ -57,6 +71,13 @@ def points_to_read(
     return tuple(Point.of(**{knob.name: float(value)}) for value in values)
 
 
-def _distortion(representation: Representation, x: Floats, s: Ints, aware: bool) -> float:
-    x_hat = representation.decode(representation.encode(x, s=s if aware else None), s)
+def _distortion(
+    representation: Representation,
+    x: Floats,
+    s: Ints,
+    aware: bool,
+    generator: np.random.Generator | None,
+) -> float:
+    z = representation.encode(x, s=s if aware else None, generator=generator)
+    x_hat = representation.decode(z, s)
     return float("nan") if x_hat is None else float(((x_hat - x) ** 2).sum(axis=1).mean())

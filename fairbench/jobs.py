@@ -17,6 +17,7 @@ import numpy as np
 
 from fairbench.api import (
     AUDIT_ROLES,
+    Coding,
     Curve,
     Diverged,
     FitContext,
@@ -40,6 +41,9 @@ Progress = Callable[[float, str], None]
 
 DECODED_ROLES = (Role.SELECTION, Role.TEST)
 
+DRAWS = 3
+"""Draws of a stochastic encoder that audits see; what is released is one of them."""
+
 
 class ContractError(Exception):
     """A plugin returned something its interface does not allow."""
@@ -57,7 +61,8 @@ class UnitResult:
     points : sequence of Point
         The points that were read or fitted.
     arrays : mapping of str to ndarray
-        ``{i}/z/{role}``, ``{i}/own/{role}``, ``{i}/permuted``, ``{i}/rate`` for point i.
+        ``{i}/z/{role}``, ``{i}/own/{role}``, ``{i}/permuted``, ``{i}/rate`` for point i; z of a
+        stochastic encoder is ``(DRAWS * n, k)``, draw after draw.
     costs : mapping of str to float
         See fairbench.cost.COSTS.
     """
@@ -181,6 +186,7 @@ class FitJob:
                 selection.s,
                 self.curve_points,
                 aware=method.track is Track.AWARE,
+                stochastic=method.coding is Coding.STOCHASTIC,
             )
             return points, [outcome.at(point) for point in points]
         if not isinstance(outcome, Representation):
@@ -197,17 +203,22 @@ class FitJob:
     ) -> dict[str, np.ndarray]:
         found: dict[str, np.ndarray] = {}
         rng = np.random.default_rng([unit.seed, i])
+        stochastic = method.coding is Coding.STOCHASTIC
         for role in AUDIT_ROLES:
             rows = self.data.roles[role]
             s = rows.s if method.track is Track.AWARE else None
-            with meter.phase("encode"):
-                z = representation.encode(rows.x, s=s, generator=rng)
-            found[f"{i}/z/{role}"] = _checked(z, len(rows.x), f"{method.name}.encode")
+            drawn = []
+            for generator in rng.spawn(DRAWS) if stochastic else [None]:
+                with meter.phase("encode"):
+                    z = representation.encode(rows.x, s=s, generator=generator)
+                drawn.append(_checked(z, len(rows.x), f"{method.name}.encode"))
+            found[f"{i}/z/{role}"] = np.concatenate(drawn)
         for role in DECODED_ROLES:
-            z, rows = found[f"{i}/z/{role}"], self.data.roles[role]
-            squares = _squares(representation, z, rows.s, rows.x, method)
-            if squares is not None:
-                found[f"{i}/own/{role}"] = squares
+            rows = self.data.roles[role]
+            drawn = np.split(found[f"{i}/z/{role}"], DRAWS if stochastic else 1)
+            squares = [_squares(representation, z, rows.s, rows.x, method) for z in drawn]
+            if (own := _mean_of_draws(squares)) is not None:
+                found[f"{i}/own/{role}"] = own
         test = self.data.roles[Role.TEST]
         shuffled = found[f"{i}/z/{Role.TEST}"][rng.permutation(len(test.x))]
         permuted = _squares(representation, shuffled, test.s, test.x, method)
@@ -245,6 +256,11 @@ def _checked(z: Any, rows: int, what: str) -> np.ndarray:
     if not np.isfinite(array).all():
         raise ContractError(f"{what} returned values that are not finite.")
     return array
+
+
+def _mean_of_draws(squares: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    known = [array for array in squares if array is not None]
+    return np.mean(known, axis=0) if known else None
 
 
 def _squares(

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import torch
 
     from fairbench.training.model import StackedModel
+    from fairbench.training.networks import Networks
     from fairbench.training.streams import Streams
 
 _ENCODE_ROWS = 8192
@@ -64,7 +65,7 @@ class NeuralMethod(Method):
 
     @abstractmethod
     def build(
-        self, units: Sequence[Unit], info: DatasetInfo, sizes: tuple[int, ...], streams: Streams
+        self, units: Sequence[Unit], info: DatasetInfo, networks: Networks, streams: Streams
     ) -> StackedModel:
         """Make the stack, one model a unit, on the CPU.
 
@@ -74,8 +75,8 @@ class NeuralMethod(Method):
             Seeds and points; knobs belong into buffers of shape ``(models, 1)``.
         info : DatasetInfo
             Features and groups.
-        sizes : tuple of int
-            Of the encoder: features, hidden layers, latent dimensions.
+        networks : Networks
+            Makes encoders and decoders that suit the dataset.
         streams : Streams
             ``streams.generators("weights")`` initialise the layers.
         """
@@ -91,7 +92,7 @@ class NeuralMethod(Method):
 
         seeds = [derive_seed(self.name, u.seed, u.point.label if u.point else "") for u in units]
         streams = Streams(seeds, context.device)
-        model = self.build(units, train.info, self.sizes(train.info), streams)
+        model = self.build(units, train.info, self.networks(train.info), streams)
         model = model.to(context.device)
         schedule = Schedule(context.iterations, self.params.batch_size, self.params.learning_rate)
         reasons = train_stack(
@@ -110,12 +111,18 @@ class NeuralMethod(Method):
             for i, reason in enumerate(reasons)
         ]
 
-    def sizes(self, info: DatasetInfo) -> tuple[int, ...]:
-        """Features, hidden units and latent dimensions of the encoder."""
+    def networks(self, info: DatasetInfo) -> Networks:
+        """The dataset's architecture, with what the parameters change of it."""
+        from fairbench.training.networks import Networks
+
         p, suited = self.params, info.architecture
-        hidden = suited.hidden if p.hidden is None else p.hidden
-        latent = suited.latent if p.latent is None else p.latent
-        return (len(info.features), *hidden, latent)
+        return Networks(
+            features=len(info.features),
+            hidden=suited.hidden if p.hidden is None else p.hidden,
+            latent=suited.latent if p.latent is None else p.latent,
+            image=suited.image,
+            channels=suited.channels,
+        )
 
     def _fitted(self, model: StackedModel, info: DatasetInfo) -> Fitted:
         groups = len(info.groups)
@@ -150,7 +157,7 @@ class NeuralRepresentation(Representation):
         self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
     ) -> Floats:
         """Encode in chunks; stochastic encoders draw their noise from ``generator``."""
-        rng = generator if generator is not None else np.random.default_rng(0)
+        rng = generator if generator is not None else np.random.default_rng()
 
         def one(rows: slice) -> torch.Tensor:
             import torch
@@ -188,9 +195,14 @@ class NeuralRepresentation(Representation):
         """Code length by the model's own coder, nats."""
         import torch
 
+        total = 0.0
         with torch.no_grad():
-            length = self.model.code_length(torch.tensor(x)[None], self._knob(len(x)))
-        return None if length is None else float(length[0])
+            for part in torch.split(torch.tensor(x), _ENCODE_ROWS):
+                length = self.model.code_length(part[None], self._knob(len(part)))
+                if length is None:
+                    return None
+                total += float(length[0]) * len(part)
+        return total / len(x)
 
     def bits(self, x: Floats) -> npt.NDArray[np.int8] | None:
         """Released bits ``(n, k, bits)``, -1 where masked."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fairbench.api import Method, Params, Point, Shots, Unit, iterate_points
+from fairbench.api import Method, Params, Point, Shots, Track, Unit, iterate_points
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.config import RunConfig
 from fairbench.curves import DEFAULT_POINTS
@@ -21,8 +21,13 @@ from fairbench.status import Status
 from fairbench.store import Row
 from fairbench.versions import ENGINE_VERSION, PROTOCOL_VERSION
 
-LARGEST_STACK = 64
-"""Units trained together at most: bounds memory, and what a single failure can cost."""
+LARGEST_STACK = {"cpu": 64, "cuda": 1024}
+"""Units trained together at most, by device: bounds memory, and what a single failure can cost.
+
+A core gains nothing beyond some ten models; a GPU is bound by launches until it is full.
+"""
+LARGEST_IMAGE_STACK = {"cpu": 8, "cuda": 128}
+"""The same for convolutional models, whose activations take some 100 MB each at batch 128."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,14 @@ def resolve_methods(names: Sequence[str], registry: Registry) -> list[str]:
         asked += (
             list(registry.methods.classes) if name == "all" else [registry.methods.resolve(name)]
         )
-    baselines = [name for name, cls in registry.methods.classes.items() if cls.baseline]
+    # A track's baselines join every run with a method of that track, so that no leaderboard is
+    # without them; the blind ones always do.
+    tracks = {registry.methods[name].track for name in asked} | {Track.BLIND}
+    baselines = [
+        name
+        for name, cls in registry.methods.classes.items()
+        if cls.baseline and cls.track in tracks
+    ]
     return list(dict.fromkeys([*asked, *baselines]))
 
 
@@ -212,7 +224,7 @@ def _units(
     return found
 
 
-def stacks(units: Sequence[PlannedUnit]) -> list[list[PlannedUnit]]:
+def stacks(units: Sequence[PlannedUnit], device: str) -> list[list[PlannedUnit]]:
     """Group units that train together: one method, parameters, dataset; any points and seeds."""
     groups: dict[tuple[object, ...], list[PlannedUnit]] = {}
     for unit in units:
@@ -220,8 +232,10 @@ def stacks(units: Sequence[PlannedUnit]) -> list[list[PlannedUnit]]:
         groups.setdefault(alike, []).append(unit)
     found = []
     for members in groups.values():
-        for start in range(0, len(members), LARGEST_STACK):
-            found.append(members[start : start + LARGEST_STACK])
+        image = members[0].data.info.architecture.image is not None
+        most = (LARGEST_IMAGE_STACK if image else LARGEST_STACK)[device]
+        for start in range(0, len(members), most):
+            found.append(members[start : start + most])
     return found
 
 

@@ -140,7 +140,7 @@ class Run:
                 recorded.setdefault("\x1f".join(packing), []).append(planned)
             else:
                 fresh.append(planned)
-        return [*recorded.values(), *stacks(fresh)]
+        return [*recorded.values(), *stacks(fresh, self.device)]
 
     # ---- jobs ------------------------------------------------------------------------------
 

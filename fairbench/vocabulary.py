@@ -147,10 +147,16 @@ class Architecture:
         Units of each hidden layer; the decoder mirrors the encoder.
     latent : int
         Dimensions of the representation.
+    image : tuple of int, optional
+        Channels, height and width where a row of x is an image, flattened in that order.
+    channels : tuple of int
+        Channels of each convolution of an image's encoder; each halves height and width.
     """
 
     hidden: tuple[int, ...] = (128, 128)
     latent: int = 8
+    image: tuple[int, int, int] | None = None
+    channels: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -29,14 +29,15 @@ def refit_decoder(
     groups: int,
     config: AuditConfig,
     seed: int,
+    draws: int = 1,
 ) -> dict[Role, Floats]:
-    """Squared errors summed over columns, a row, ``(n,)``, on selection and test."""
+    """Squared errors summed over columns, a row, ``(n / draws,)``, on selection and test."""
     view = standardised(z[Role.AUDITOR_TRAIN])
     inputs = {
         role: np.hstack([view.apply(z[role]), np.eye(groups, dtype=np.float32)[s[role]]])
         for role in z
     }
-    candidates = [_mlp(inputs, x, config, seed)]
+    candidates = [_mlp(inputs, x, config, seed, draws)]
     if config.decoder_trees and x[Role.TEST].shape[1] <= _MOST_COLUMNS_FOR_TREES:
         candidates.append(_trees(inputs, x, config, seed))
     squares = [
@@ -46,20 +47,26 @@ def refit_decoder(
     on_selection = np.stack([square[Role.SELECTION].mean(axis=0) for square in squares])
     choice = on_selection.argmin(axis=0)
     columns = np.arange(len(choice))
-    return {
+    best = {
         role: np.stack([square[role] for square in squares])[choice, :, columns].sum(axis=0)
         for role in (Role.SELECTION, Role.TEST)
     }
+    return {role: rows.reshape(draws, -1).mean(axis=0) for role, rows in best.items()}
 
 
 def _mlp(
-    inputs: Mapping[Role, Floats], x: Mapping[Role, Floats], config: AuditConfig, seed: int
+    inputs: Mapping[Role, Floats],
+    x: Mapping[Role, Floats],
+    config: AuditConfig,
+    seed: int,
+    draws: int,
 ) -> dict[Role, Floats]:
     predict = fit_regressors(
         inputs[Role.AUDITOR_TRAIN],
         x[Role.AUDITOR_TRAIN],
         settings=mlp_settings(config, weight_decay=0.0),
         seeds=[derive_seed(seed, "decoder")],
+        draws=draws,
     )
     return {role: predict(inputs[role])[0] for role in (Role.SELECTION, Role.TEST)}
 

@@ -13,7 +13,7 @@ from fairbench.auditing.decoder import refit_decoder
 from fairbench.auditing.family import Audited, audit, paper_audit
 from fairbench.auditing.information import information
 from fairbench.auditing.views import standardised
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepare import Prepared, Rows
 from fairbench.seeds import derive_seed
 
 
@@ -24,7 +24,8 @@ class Encoded:
     Parameters
     ----------
     z : mapping of Role to ndarray, shape (n, k)
-        Of auditor-train, selection and test.
+        Of auditor-train, selection and test; n is a multiple of a role's rows where a stochastic
+        encoder was drawn from several times, draw after draw.
     own_squares : mapping of Role to ndarray, shape (n,), or None
         Squared error of the method's own decoder, summed over columns, on selection and test.
     permuted_distortion : float or None
@@ -43,16 +44,35 @@ def evaluate(
     encoded: Encoded, data: Prepared, *, config: AuditConfig, seed: int
 ) -> tuple[PointEvaluation, Audited]:
     """Run every audit and measure of a point; the randomness of all of them comes from ``seed``."""
-    roles = {role: data.roles[role] for role in AUDIT_ROLES}
+    draws = len(encoded.z[Role.TEST]) // len(data.roles[Role.TEST].s)
+    roles = {role: drawn(data.roles[role], draws) for role in AUDIT_ROLES}
     s = {role: rows.s for role, rows in roles.items()}
     x = {role: rows.x for role, rows in roles.items()}
     groups = len(data.info.groups)
-    strict = audit(encoded.z, s, classes=groups, config=config, seed=derive_seed(seed, "auditors"))
+    strict = audit(
+        encoded.z,
+        s,
+        classes=groups,
+        config=config,
+        seed=derive_seed(seed, "auditors"),
+        draws=draws,
+    )
     paper = paper_audit(
-        encoded.z, s, classes=groups, config=config, seed=derive_seed(seed, "paper-auditors")
+        encoded.z,
+        s,
+        classes=groups,
+        config=config,
+        seed=derive_seed(seed, "paper-auditors"),
+        draws=draws,
     )
     refitted = refit_decoder(
-        encoded.z, s, x, groups=groups, config=config, seed=derive_seed(seed, "decoder")
+        encoded.z,
+        s,
+        x,
+        groups=groups,
+        config=config,
+        seed=derive_seed(seed, "decoder"),
+        draws=draws,
     )
     on_selection = {"refitted": float(refitted[Role.SELECTION].mean())}
     distortion = {"refitted": refitted[Role.TEST]}
@@ -69,7 +89,7 @@ def evaluate(
         audits=strict.results,
         audit=strict.prediction,
         paper_audits=paper,
-        downstream=_downstream(encoded, data, config, derive_seed(seed, "downstream")),
+        downstream=_downstream(encoded, roles, config, derive_seed(seed, "downstream"), draws),
         distortion=distortion,
         selection={
             "information": strict.chosen.selection_information,
@@ -77,17 +97,29 @@ def evaluate(
         },
         permuted_distortion=encoded.permuted_distortion,
         rate=encoded.rate,
+        draws=draws,
     )
     return evaluation, strict
 
 
+def drawn(rows: Rows, draws: int) -> Rows:
+    """The rows ``draws`` times over, as labels of a stochastic encoder's draws."""
+    if draws == 1:
+        return rows
+    return Rows(
+        x=np.tile(rows.x, (draws, 1)),
+        s=np.tile(rows.s, draws),
+        y={task: np.tile(labels, draws) for task, labels in rows.y.items()},
+    )
+
+
 def _downstream(
-    encoded: Encoded, data: Prepared, config: AuditConfig, seed: int
+    encoded: Encoded, roles: Mapping[Role, Rows], config: AuditConfig, seed: int, draws: int
 ) -> dict[str, Prediction]:
     """For each task, the better of the family's classifiers on selection, one MLP among them."""
     found: dict[str, Prediction] = {}
-    for task in data.roles[Role.TEST].y:
-        labels = {role: data.roles[role].y[task] for role in AUDIT_ROLES}
+    for task in roles[Role.TEST].y:
+        labels = {role: roles[role].y[task] for role in AUDIT_ROLES}
         classes = 1 + max(int(label.max()) for label in labels.values())
         found[task] = audit(
             encoded.z,
@@ -97,6 +129,7 @@ def _downstream(
             seed=derive_seed(seed, task),
             mlps=1,
             views=lambda z: [standardised(z)],
+            draws=draws,
         ).prediction
     return found
 

@@ -64,6 +64,7 @@ def audit(
     seed: int,
     mlps: int | None = None,
     views: Callable[[Floats], list[View]] = views_of,
+    draws: int = 1,
 ) -> Audited:
     """Run the family on representations of the three audit roles.
 
@@ -80,6 +81,8 @@ def audit(
         MLPs in the ensemble; the configuration's unless given.
     views : callable
         Ways of looking at z, fitted on auditor-train.
+    draws : int
+        Draws of each row that z holds, draw after draw.
     """
     train = z[Role.AUDITOR_TRAIN]
     prior = np.bincount(labels[Role.AUDITOR_TRAIN], minlength=classes) / len(train)
@@ -87,7 +90,8 @@ def audit(
     best: tuple[float, AuditorResult, Prediction] | None = None
     for view in views(train):
         seen = {role: view.apply(rows) for role, rows in z.items()}
-        members = _members(classes, config, derive_seed(seed, view.name), mlps or config.mlps, view)
+        view_seed = derive_seed(seed, view.name)
+        members = _members(classes, config, view_seed, mlps or config.mlps, draws)
         for name, fit in members.items():
             classify = fit(seen[Role.AUDITOR_TRAIN], labels[Role.AUDITOR_TRAIN])
             p = {r: smoothed(classify(seen[r]), prior) for r in (Role.SELECTION, Role.TEST)}
@@ -112,6 +116,7 @@ def paper_audit(
     classes: int,
     config: AuditConfig,
     seed: int,
+    draws: int = 1,
 ) -> tuple[Prediction, ...]:
     """The paper's auditors: MLPs on z as released, each one's predictions on test."""
     seeds = [derive_seed(seed, "paper", i) for i in range(config.mlps)]
@@ -122,13 +127,14 @@ def paper_audit(
         classes=classes,
         settings=mlp_settings(config, weight_decay=0.0),
         seeds=seeds,
+        draws=draws,
     )
     prior = np.bincount(labels[Role.AUDITOR_TRAIN], minlength=classes) / len(train)
     return tuple(Prediction(smoothed(p, prior), labels[Role.TEST]) for p in predict(z[Role.TEST]))
 
 
 def _members(
-    classes: int, config: AuditConfig, seed: int, mlps: int, view: View
+    classes: int, config: AuditConfig, seed: int, mlps: int, draws: int
 ) -> dict[str, Callable[[Floats, Ints], Classifier]]:
     def mlp(x: Floats, labels: Ints) -> Classifier:
         predict = fit_classifiers(
@@ -137,6 +143,7 @@ def _members(
             classes=classes,
             settings=mlp_settings(config, weight_decay=config.weight_decay),
             seeds=[derive_seed(seed, "mlp", i) for i in range(mlps)],
+            draws=draws,
         )
         return lambda rows: predict(rows).mean(axis=0)
 

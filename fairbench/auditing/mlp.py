@@ -36,9 +36,15 @@ class MLPSettings:
 
 
 def fit_classifiers(
-    z: Floats, labels: Ints, *, classes: int, settings: MLPSettings, seeds: Sequence[int]
+    z: Floats,
+    labels: Ints,
+    *,
+    classes: int,
+    settings: MLPSettings,
+    seeds: Sequence[int],
+    draws: int = 1,
 ) -> Callable[[Floats], Floats]:
-    """Train one classifier a seed on rows ``(n, k)``.
+    """Train one classifier a seed on rows ``(n, k)``, ``draws`` draws of n / draws rows.
 
     Returns
     -------
@@ -49,12 +55,18 @@ def fit_classifiers(
     def cross_entropy(out: Tensor, target: Tensor) -> Tensor:
         return torch.nn.functional.cross_entropy(out.transpose(1, 2), target, reduction="none")
 
-    predict = _fit(z, torch.from_numpy(labels.copy()), classes, cross_entropy, settings, seeds)
+    target = torch.from_numpy(labels.copy())
+    predict = _fit(z, target, classes, cross_entropy, settings, seeds, draws)
     return lambda rows: torch.softmax(predict(rows), dim=-1).numpy()
 
 
 def fit_regressors(
-    z: Floats, targets: Floats, *, settings: MLPSettings, seeds: Sequence[int]
+    z: Floats,
+    targets: Floats,
+    *,
+    settings: MLPSettings,
+    seeds: Sequence[int],
+    draws: int = 1,
 ) -> Callable[[Floats], Floats]:
     """Train one regressor a seed on rows ``(n, k)`` and targets ``(n, d)``, squared error.
 
@@ -68,7 +80,7 @@ def fit_regressors(
         return (out - target).square().sum(-1)
 
     goal = torch.from_numpy(targets.copy())
-    predict = _fit(z, goal, targets.shape[1], squares, settings, seeds)
+    predict = _fit(z, goal, targets.shape[1], squares, settings, seeds, draws)
     return lambda rows: predict(rows).numpy()
 
 
@@ -79,12 +91,16 @@ def _fit(
     loss: Loss,
     settings: MLPSettings,
     seeds: Sequence[int],
+    draws: int,
 ) -> Callable[[Floats], Tensor]:
     models = len(seeds)
     weights = [torch.Generator().manual_seed(derive_seed(seed, "weights")) for seed in seeds]
     orders = [np.random.default_rng(derive_seed(seed, "order")) for seed in seeds]
     data = torch.tensor(z, dtype=torch.float32)
-    held_out, rest = _hold_out(len(data), seeds)
+    held_out, rest = _hold_out(len(data), seeds, draws)
+    # With several draws of each row an epoch is still as many steps as rows ask for: of the draws
+    # each epoch sees a random part.
+    epoch = rest.shape[1] // draws
     stack = StackedMLP(weights, (data.shape[1], *settings.hidden, outputs))
     parameters = list(stack.parameters())
     optimizer = torch.optim.Adam(
@@ -94,7 +110,8 @@ def _fit(
     best_loss = torch.full((models,), torch.inf)
     waited = torch.zeros(models, dtype=torch.int64)
     for _ in range(settings.epochs):
-        order = torch.from_numpy(np.stack([rng.permutation(rest.shape[1]) for rng in orders]))
+        drawn = [rng.permutation(rest.shape[1])[:epoch] for rng in orders]
+        order = torch.from_numpy(np.stack(drawn))
         order = rest.gather(1, order)
         for rows in torch.split(order, settings.batch_size, dim=1):
             optimizer.zero_grad(set_to_none=True)
@@ -116,12 +133,18 @@ def _fit(
     return _predictor(stack, models)
 
 
-def _hold_out(n: int, seeds: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Row numbers held out and left to train on, ``(models, ...)`` each; every model its own."""
-    held = max(1, round(n * _HELD_OUT))
-    orders = [np.random.default_rng(derive_seed(seed, "held-out")).permutation(n) for seed in seeds]
-    order = torch.from_numpy(np.stack(orders))
-    return order[:, :held], order[:, held:]
+def _hold_out(n: int, seeds: Sequence[int], draws: int) -> tuple[Tensor, Tensor]:
+    """Row numbers held out and left to train on, ``(models, ...)`` each; every model its own.
+
+    All draws of a row are on one side: a row seen in training must not decide when to stop.
+    """
+    rows = n // draws
+    held = max(1, round(rows * _HELD_OUT))
+    rngs = [np.random.default_rng(derive_seed(seed, "held-out")) for seed in seeds]
+    order = torch.from_numpy(np.stack([rng.permutation(rows) for rng in rngs]))
+    copies = [order + draw * rows for draw in range(draws)]
+    kept = torch.cat([copy[:, :held] for copy in copies], dim=1)
+    return kept, torch.cat([copy[:, held:] for copy in copies], dim=1)
 
 
 def _predictor(stack: StackedMLP, models: int) -> Callable[[Floats], Tensor]:

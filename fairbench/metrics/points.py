@@ -60,7 +60,10 @@ class Information(Metric):
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
         losses = log_loss(evaluation.audit.probabilities, evaluation.s)
-        resampled = bootstrap_information(losses, evaluation.s, resamples=RESAMPLES)
+        # People are resampled, not their draws.
+        losses = losses.reshape(evaluation.draws, -1).mean(axis=0)
+        s = evaluation.s[: len(losses)]
+        resampled = bootstrap_information(losses, s, resamples=RESAMPLES)
         low, high = np.quantile(resampled, [0.025, 0.975])
         paper = [information(p.probabilities, p.labels) for p in evaluation.paper_audits]
         return {
@@ -137,7 +140,8 @@ class Rate(Metric):
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
-        counts = np.unique(evaluation.z, axis=0, return_counts=True)[1]
+        one_draw = evaluation.z[: len(evaluation.z) // evaluation.draws]
+        counts = np.unique(one_draw, axis=0, return_counts=True)[1]
         share = counts / counts.sum()
         return {
             "rate": evaluation.rate,

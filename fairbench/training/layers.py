@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 
 class StackedLinear(nn.Module):
@@ -61,3 +62,46 @@ class StackedMLP(nn.Module):
             x = torch.relu(layer(x))
         out: Tensor = last(x)
         return out
+
+
+class StackedConv(nn.Module):
+    """Stacked convolution with kernel 4, stride 2 and padding 1: halves height and width.
+
+    All models run as one convolution with a group of channels a model.
+
+    Parameters
+    ----------
+    generators : sequence of torch.Generator
+        One a model.
+    n_in, n_out : int
+        Channels in and out.
+    transposed : bool
+        Doubles height and width instead.
+    """
+
+    KERNEL = 4
+
+    def __init__(
+        self,
+        generators: Sequence[torch.Generator],
+        n_in: int,
+        n_out: int,
+        *,
+        transposed: bool = False,
+    ) -> None:
+        super().__init__()
+        self.transposed = transposed
+        # PyTorch's own defaults: fan in counts the second axis of the weight.
+        first, second = (n_in, n_out) if transposed else (n_out, n_in)
+        shape = (first, second, self.KERNEL, self.KERNEL)
+        bound = 1.0 / math.sqrt(second * self.KERNEL**2)
+        weight = [torch.rand(shape, generator=g) * 2 * bound - bound for g in generators]
+        bias = [torch.rand(n_out, generator=g) * 2 * bound - bound for g in generators]
+        self.weight = nn.Parameter(torch.stack(weight))
+        self.bias = nn.Parameter(torch.stack(bias))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map ``(batch, models * n_in, height, width)`` to ``(batch, models * n_out, ...)``."""
+        convolve = functional.conv_transpose2d if self.transposed else functional.conv2d
+        weight, groups = self.weight.flatten(0, 1), len(self.weight)
+        return convolve(x, weight, self.bias.flatten(), stride=2, padding=1, groups=groups)

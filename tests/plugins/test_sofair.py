@@ -11,6 +11,7 @@ from fairbench.api import Curve, FitContext, Point, Role, TrainingRows, Unit
 from fairbench.curves import points_to_read
 from fairbench.data.prepare import Prepared
 from fairbench.training.model import Batch, onehot
+from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams
 from fairbench_plugins.sofair import Sofair, SofairParams
 from fairbench_plugins.sofair.entropy import LogisticMixtureEntropy
@@ -64,7 +65,7 @@ def test_the_curve_is_read_from_one_end_to_the_other(curve: Curve, prepared: Pre
 def model_and_batch(**params: object) -> tuple[SofairModel, Batch]:
     streams = Streams([0])
     made = SofairParams(warmup=0.0, **params)  # type: ignore[arg-type]
-    model = SofairModel(made, (4, 16, 3), 2, streams)
+    model = SofairModel(made, Networks(4, (16,), 3), 2, None, streams)
     x = torch.randn(1, 64, 4, generator=torch.Generator().manual_seed(1))
     s = (x[..., 0] > 0).long()
     return model, Batch(x, s, onehot(s, 2), 1.0, streams)
@@ -72,10 +73,9 @@ def model_and_batch(**params: object) -> tuple[SofairModel, Batch]:
 
 def test_the_gradient_of_distortion_reaches_the_mask() -> None:
     model, batch = model_and_batch()
-    beta = torch.full((1, 64, 1), 1.0)
-    bits, mask = model.code(batch.x, beta)
+    bits, mask = model.code(batch.x, torch.full((1, 1, 64), 1.0))
     z = model.released(bits, mask)
-    x_hat = model.decode(z, batch.s_onehot, beta)
+    x_hat = model.decode(z.transpose(1, 2), batch.s_onehot, torch.full((1, 64, 1), 1.0))
     ((x_hat - batch.x) ** 2).sum().backward()
     assert model.to_depth.weight.grad is not None
     assert float(model.to_depth.weight.grad.abs().sum()) > 0
@@ -85,7 +85,7 @@ def test_rounding_sends_ties_up() -> None:
     model, batch = model_and_batch()
     with torch.no_grad():
         model.to_depth.weight.zero_()
-    _, mask = model.code(batch.x, torch.zeros(1, 64, 1))  # a = 8: sigmoid(8 - 8) = 1/2
+    _, mask = model.code(batch.x, torch.zeros(1, 1, 64))  # a = 8: sigmoid(8 - 8) = 1/2
     assert bool((mask == 1).all())
 
 
@@ -96,7 +96,7 @@ def entropy_model(dimensions: int, bits: int) -> LogisticMixtureEntropy:
 @pytest.mark.parametrize("n", [1, 3, 5])
 def test_bins_of_one_resolution_sum_to_at_most_one(n: int) -> None:
     model = entropy_model(1, 8)
-    z = (torch.arange(2**n) / 2**n).view(1, -1, 1)
+    z = (torch.arange(2**n) / 2**n).view(1, 1, -1)
     half = torch.full_like(z, 2.0 ** -(n + 1))
     mass = torch.exp(-model.rate(z, half, torch.full_like(z, 0.5))).sum().detach()
     assert 0.5 < float(mass) <= 1.0 + 1e-5
@@ -104,31 +104,32 @@ def test_bins_of_one_resolution_sum_to_at_most_one(n: int) -> None:
 
 def test_a_dimension_is_coded_given_those_before_it_alone() -> None:
     model = entropy_model(3, 4)
-    z = torch.rand(1, 1, 3)
+    z = torch.rand(1, 3, 1)
     beta = torch.full((1, 1, 1), 0.3)
     out = model._conditionals(model.mixture, z, beta)
     later = z.clone()
-    later[..., 2] += 0.4
+    later[:, 2] += 0.4
     changed = model._conditionals(model.mixture, later, beta)
     torch.testing.assert_close(out, changed)  # nothing comes after the last
     earlier = z.clone()
-    earlier[..., 0] += 0.4
+    earlier[:, 0] += 0.4
     changed = model._conditionals(model.mixture, earlier, beta)
-    torch.testing.assert_close(out[..., 0], changed[..., 0])
-    assert not torch.allclose(out[..., 1:], changed[..., 1:])
+    torch.testing.assert_close(out[:, :, 0], changed[:, :, 0])
+    assert not torch.allclose(out[:, :, 1:], changed[:, :, 1:])
 
 
 def train_coder(z: torch.Tensor, n: torch.Tensor, bits: int) -> tuple[float, float]:
     """Fit the entropy model to rows of (z, n); code length without and with lengths, nats."""
-    model = entropy_model(z.shape[-1], bits)
-    lengths = torch.nn.functional.one_hot(n, bits + 1).float().transpose(2, 3)
+    z, n = z.transpose(1, 2), n.transpose(1, 2)
+    model = entropy_model(z.shape[1], bits)
+    mask = (n.unsqueeze(1) >= torch.arange(1, bits + 1).view(1, -1, 1, 1)).float()
     half = torch.exp2(-n.float() - 1)
-    beta = torch.zeros(1, z.shape[1], 1)
+    beta = torch.zeros(1, 1, z.shape[2])
     optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
     for _ in range(1500):
         optimizer.zero_grad()
         codes = model.rate(z, half, beta).mean()
-        sizes = model.rate_of_lengths(z, lengths, beta).mean()
+        sizes = model.rate_of_lengths(z, mask, beta).mean()
         (codes + sizes).backward()
         optimizer.step()
     return float(codes), float(codes + sizes)

@@ -1,4 +1,4 @@
-"""What every leaderboard shows beside the methods: do nothing, release nothing, drop columns."""
+"""What every leaderboard shows beside the methods: do nothing, release nothing, release less."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from fairbench.api import Method
 from fairbench.hookspecs import hookimpl
+from fairbench_plugins.baselines.conditional_quantile import ConditionalQuantile
 from fairbench_plugins.baselines.constant import Constant
 from fairbench_plugins.baselines.drop_features import DropFeatures
 from fairbench_plugins.baselines.identity import Identity
+from fairbench_plugins.baselines.projections import PCA, RandomProjection
 
 
 @hookimpl
 def register_methods() -> Sequence[type[Method]]:
     """The baselines."""
-    return [Identity, Constant, DropFeatures]
+    return [Identity, Constant, RandomProjection, PCA, DropFeatures, ConditionalQuantile]

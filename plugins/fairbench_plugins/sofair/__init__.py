@@ -1,4 +1,4 @@
-"""SoFaiR (Gitiaux and Rangwala 2022, "SoFaiR: Single Shot Fair Representation Learning").
+"""SoFaiR, SoFaiR-NOS and MSFaiR (Gitiaux and Rangwala 2022, "SoFaiR: Single Shot Fair ...").
 
 The objective, its equations and the departures from the paper are in model.py and entropy.py.
 """
@@ -6,15 +6,16 @@ The objective, its equations and the departures from the paper are in model.py a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fairbench.api import Coding, DatasetInfo, Knob, Method, Shots, Unit
+from fairbench.api import Coding, DatasetInfo, Knob, Method, Params, Point, Shots, Unit
 from fairbench.hookspecs import hookimpl
 from fairbench.neural import NeuralMethod, NeuralParams
 
 if TYPE_CHECKING:
+    from fairbench.training.networks import Networks
     from fairbench.training.streams import Streams
     from fairbench_plugins.sofair.model import SofairModel
 
@@ -38,15 +39,13 @@ class SofairParams(NeuralParams):
     """Rate in the objective: of the codes alone (the paper), or of their lengths too."""
 
 
-class Sofair(NeuralMethod):
-    """One autoencoder whose bit stream is masked by beta; every beta is a point."""
+class SofairMethod(NeuralMethod):
+    """An autoencoder whose bit stream is masked by beta."""
 
-    name = "sofair"
-    summary = "single-shot: masks the tail of a learned bit stream by beta"
     reference = "Gitiaux and Rangwala 2022, SoFaiR: Single Shot Fair Representation Learning"
     coding = Coding.QUANTISED
-    shots = Shots.SINGLE
-    Params = SofairParams
+    Params: ClassVar[type[Params]] = SofairParams
+    decoder_sees_s: ClassVar[bool] = True
 
     def __init__(self, params: SofairParams | None = None) -> None:
         super().__init__(params)
@@ -66,14 +65,46 @@ class Sofair(NeuralMethod):
         }
 
     def build(
-        self, units: Sequence[Unit], info: DatasetInfo, sizes: tuple[int, ...], streams: Streams
+        self, units: Sequence[Unit], info: DatasetInfo, networks: Networks, streams: Streams
     ) -> SofairModel:
         from fairbench_plugins.sofair.model import SofairModel
 
-        return SofairModel(self.params, sizes, len(info.groups), streams)
+        groups = len(info.groups) if self.decoder_sees_s else 0
+        fixed = [unit.point["beta"] for unit in units if unit.point is not None]
+        return SofairModel(self.params, networks, groups, fixed or None, streams)
+
+
+class Sofair(SofairMethod):
+    """One model; every beta is a point."""
+
+    name = "sofair"
+    summary = "single-shot: masks the tail of a learned bit stream by beta"
+    shots = Shots.SINGLE
+
+
+class SofairNOS(SofairMethod):
+    """SoFaiR with a decoder that does not see s: the paper's ablation of Theorem 2.1."""
+
+    name = "sofair-nos"
+    summary = "SoFaiR whose decoder does not see s: the paper's ablation"
+    shots = Shots.SINGLE
+    decoder_sees_s = False
+
+
+class MSFaiR(SofairMethod):
+    """SoFaiR's multi-shot counterpart: a model for each beta."""
+
+    name = "msfair"
+    summary = "multi-shot SoFaiR: a model for each of 16 (or --points 4, 8) betas"
+
+    def points(self) -> tuple[Point, ...]:
+        """16 betas spread over SoFaiR's range as SoFaiR draws them, ends included."""
+        p = self.params
+        betas = (p.beta_max * (i / 15) ** p.beta_power for i in range(16))
+        return tuple(Point.of(beta=float(f"{beta:.6g}")) for beta in betas)
 
 
 @hookimpl
 def register_methods() -> Sequence[type[Method]]:
-    """SoFaiR."""
-    return [Sofair]
+    """SoFaiR, SoFaiR-NOS, MSFaiR."""
+    return [Sofair, SofairNOS, MSFaiR]

@@ -1,4 +1,4 @@
-"""SoFaiR: single-shot fair representations by masking the tail of a bit stream.
+"""SoFaiR, SoFaiR-NOS and MSFaiR: representations that mask the tail of a bit stream.
 
 Objective (the paper's equation 4), over encoder f, decoder g and entropy model q, with beta drawn
 anew for every row::
@@ -9,6 +9,9 @@ The code (section 3.2): e = sigmoid(encoder(x)) in [0, 1]^d; bits ``b = [h_e(e)]
 rounding with ties up and identity gradient; ``a_j(beta) = A (1 - tanh(h_a(e)_j beta))``, h_a > 0;
 mask ``m_jl = [sigmoid(a_j - l)]``, l = 1 .. A; ``z_j = sum_l m_jl b_jl 2^-l``. For beta' < beta the
 bits of z(beta') extend those of z(beta), because a_j falls as beta grows.
+
+SoFaiR-NOS is the same but for a decoder that does not see s. MSFaiR solves the same problem for one
+fixed beta a model: every row of a model has that beta, so decoder and entropy model do not read it.
 
 Departures, and why:
 
@@ -29,13 +32,14 @@ Departures, and why:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from fairbench.training.layers import StackedLinear, StackedMLP
+from fairbench.training.layers import StackedLinear
 from fairbench.training.model import Batch, StackedModel, summed_squares
+from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams
 from fairbench_plugins.sofair.entropy import LogisticMixtureEntropy
 
@@ -43,9 +47,23 @@ if TYPE_CHECKING:
     from fairbench_plugins.sofair import SofairParams
 
 
-def round_through(p: Tensor) -> Tensor:
-    """Round p in [0, 1], ties up, and let gradients through unchanged (Theis et al. 2017)."""
-    return p + ((p >= 0.5).to(p.dtype) - p).detach()
+class _RoundedSigmoid(torch.autograd.Function):
+    """[sigmoid(x)], rounding with ties up; backwards the rounding is the identity."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return (x >= 0).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        p = torch.sigmoid(ctx.saved_tensors[0])
+        return torch.ops.aten.sigmoid_backward(gradient, p)  # type: ignore[no-any-return]
+
+
+def rounded_sigmoid(x: Tensor) -> Tensor:
+    """[sigmoid(x)] in {0, 1}, ties up, with the gradient of sigmoid (Theis et al. 2017)."""
+    return _RoundedSigmoid.apply(x)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class SofairModel(StackedModel):
@@ -54,106 +72,125 @@ class SofairModel(StackedModel):
     Parameters
     ----------
     params : SofairParams
-    sizes : sequence of int
-        Features of x, hidden layers, d: ``(9, 128, 128, 8)``.
+    networks : Networks
+        Sizes; their latent dimensions are d.
     groups : int
-        Number of values of s.
+        Number of values of s; 0 for a decoder that does not see it.
+    betas : sequence of float, optional
+        One a model, where beta is fixed; otherwise it is drawn for every row.
     streams : Streams
         One a model, for the initial weights.
     """
 
     levels: Tensor
+    fixed_beta: Tensor | None
 
     def __init__(
-        self, params: SofairParams, sizes: Sequence[int], groups: int, streams: Streams
+        self,
+        params: SofairParams,
+        networks: Networks,
+        groups: int,
+        betas: Sequence[float] | None,
+        streams: Streams,
     ) -> None:
         super().__init__()
         self.params = params
         self.groups = groups
-        features, *hidden, d = sizes
-        bits = params.bits
+        d, bits = networks.latent, params.bits
         make = streams.generators("weights")
-        self.encoder = StackedMLP(make, sizes)
+        self.encoder = networks.encoder(make)
         self.to_bits = StackedLinear(make, d, d * bits)
         self.to_depth = StackedLinear(make, d, d)
-        self.decoder = StackedMLP(make, (d + 1 + groups, *reversed(hidden), features))
-        self.entropy = LogisticMixtureEntropy(make, d, bits, params.components)
+        self.decoder = networks.decoder(make, d + (betas is None) + groups)
+        self.entropy = LogisticMixtureEntropy(
+            make, d, bits, params.components, sees_beta=betas is None
+        )
         models = len(streams.seeds)
+        fixed = None if betas is None else torch.tensor(betas, dtype=torch.float32).view(-1, 1, 1)
+        self.register_buffer("fixed_beta", fixed)
         levels = torch.arange(1, bits + 1, dtype=torch.float32)
-        self.register_buffer("levels", levels.expand(models, 1, 1, -1).contiguous())
+        self.register_buffer("levels", levels.view(1, bits, 1, 1).repeat(models, 1, 1, 1))
         with torch.no_grad():
             self.to_bits.weight.mul_(4.0)
 
     def code(self, x: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
-        """Bits and mask, both ``(models, batch, d, A)``, with gradients let through rounding."""
-        e = torch.sigmoid(self.encoder(x))
-        shape = (*e.shape, self.params.bits)
-        bits = round_through(torch.sigmoid(self.to_bits(e)).view(shape))
-        rate = torch.nn.functional.softplus(self.to_depth(e))
+        """Bits and mask, both ``(models, A, d, batch)``, with gradients let through rounding.
+
+        ``beta`` is ``(models, 1, batch)``.
+        """
+        e = torch.sigmoid(self.encoder(x)).transpose(1, 2)
+        models, d, rows = e.shape
+        bits = rounded_sigmoid(_rows_last(self.to_bits, e)).view(models, -1, d, rows)
+        rate = torch.nn.functional.softplus(_rows_last(self.to_depth, e))
         depth = self.params.bits * (1 - torch.tanh(rate * beta))
-        mask = round_through(torch.sigmoid(depth.unsqueeze(-1) - self.levels))
+        mask = rounded_sigmoid(depth.unsqueeze(1) - self.levels)
         return bits, mask
 
     def released(self, bits: Tensor, mask: Tensor) -> Tensor:
-        """z_j = sum_l m_jl b_jl 2^-l, ``(models, batch, d)``."""
-        return (mask * bits * torch.exp2(-self.levels)).sum(-1)
+        """z_j = sum_l m_jl b_jl 2^-l, ``(models, d, batch)``."""
+        return (mask * bits * torch.exp2(-self.levels)).sum(1)
 
     def rate(self, z: Tensor, mask: Tensor, beta: Tensor) -> Tensor:
         """Code length by the entropy model, nats, ``(models, batch)``; see entropy.py."""
-        kept = mask.sum(-1)
-        nats = self.entropy.rate(z, torch.exp2(-kept - 1), beta)
+        nats = self.entropy.rate(z, torch.exp2(-mask.sum(1) - 1), beta)
         if self.params.rate == "lengths":
-            nats = nats + self.entropy.rate_of_lengths(z, _lengths(mask), beta)
+            nats = nats + self.entropy.rate_of_lengths(z, mask, beta)
         return nats
 
     def losses(self, batch: Batch) -> dict[str, Tensor]:
         p = self.params
-        beta = p.beta_max * batch.streams.uniform("beta", batch.x.shape[1], 1) ** p.beta_power
+        beta = self.fixed_beta
+        if beta is None:
+            beta = p.beta_max * batch.streams.uniform("beta", 1, batch.x.shape[1]) ** p.beta_power
         bits, mask = self.code(batch.x, beta)
         z = self.released(bits, mask)
         x_hat = self._reconstruct(z, batch.s_onehot, beta)
         distortion = summed_squares(batch.x, x_hat)
-        rate = (beta.squeeze(-1) * self.rate(z, mask, beta)).mean(-1)
+        rate = (beta.squeeze(1) * self.rate(z, mask, beta)).mean(-1)
         warm = min(1.0, batch.done / p.warmup) if p.warmup else 1.0
         loss = p.distortion_weight * distortion + warm * rate
         if p.rate == "codes":
             # The coder of lengths is not part of the objective, but the honest rate is reported:
             # it learns from codes it cannot change.
-            side = self.entropy.rate_of_lengths(z.detach(), _lengths(mask.detach()), beta)
+            side = self.entropy.rate_of_lengths(z.detach(), mask.detach(), beta)
             loss = loss + side.mean(-1)
         return {"model": loss}
 
     def _reconstruct(self, z: Tensor, s_onehot: Tensor, beta: Tensor) -> Tensor:
-        x_hat: Tensor = self.decoder(torch.cat([z, beta, s_onehot], dim=-1))
+        """x from z ``(models, d, batch)`` and what else this decoder sees."""
+        seen = [z.transpose(1, 2)]
+        if self.fixed_beta is None:
+            seen.append(beta.transpose(1, 2))
+        if self.groups:
+            seen.append(s_onehot)
+        x_hat: Tensor = self.decoder(torch.cat(seen, dim=-1))
         return x_hat
 
+    def _beta(self, knob: Tensor | None) -> Tensor:
+        beta = self.fixed_beta if knob is None else knob.transpose(1, 2)
+        assert beta is not None
+        return beta
+
     def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
-        assert knob is not None
-        return self.released(*self.code(x, knob))
+        return self.released(*self.code(x, self._beta(knob))).transpose(1, 2)
 
     def decode(self, z: Tensor, s_onehot: Tensor, knob: Tensor | None) -> Tensor:
-        assert knob is not None
-        return self._reconstruct(z, s_onehot, knob)
+        return self._reconstruct(z.transpose(1, 2), s_onehot, self._beta(knob))
 
     def code_length(self, x: Tensor, knob: Tensor | None) -> Tensor:
         """The honest length: that of the numbers of bits and of the codes, nats, ``(models,)``."""
-        assert knob is not None
-        bits, mask = self.code(x, knob)
+        beta = self._beta(knob)
+        bits, mask = self.code(x, beta)
         z = self.released(bits, mask)
-        nats = self.entropy.rate(z, torch.exp2(-mask.sum(-1) - 1), knob)
-        return (nats + self.entropy.rate_of_lengths(z, _lengths(mask), knob)).mean(-1)
+        nats = self.entropy.rate(z, torch.exp2(-mask.sum(1) - 1), beta)
+        return (nats + self.entropy.rate_of_lengths(z, mask, beta)).mean(-1)
 
     def code_bits(self, x: Tensor, knob: Tensor | None) -> Tensor:
-        assert knob is not None
-        bits, mask = self.code(x, knob)
-        return torch.where(mask > 0.5, bits, -torch.ones_like(bits)).to(torch.int8)
+        bits, mask = self.code(x, self._beta(knob))
+        masked = torch.where(mask > 0.5, bits, -torch.ones_like(bits)).to(torch.int8)
+        return masked.permute(0, 3, 2, 1)
 
 
-def _lengths(mask: Tensor) -> Tensor:
-    """One-hot of the numbers of bits kept, ``(models, batch, A + 1, d)``, from the mask.
-
-    The indicator of n = k is m_k - m_(k+1), with m_0 = 1 and m_(A+1) = 0: differentiable.
-    """
-    kept = mask.transpose(2, 3)
-    ones, zeros = torch.ones_like(kept[:, :, :1]), torch.zeros_like(kept[:, :, :1])
-    return torch.cat([ones, kept], dim=2) - torch.cat([kept, zeros], dim=2)
+def _rows_last(layer: StackedLinear, x: Tensor) -> Tensor:
+    """The layer on x ``(models, n_in, batch)``, ``(models, n_out, batch)``."""
+    return torch.baddbmm(layer.bias.transpose(1, 2), layer.weight.transpose(1, 2), x)

@@ -1,0 +1,157 @@
+"""Encoders and decoders by a dataset's architecture: fully connected, or convolutional for images.
+
+A method asks its :class:`Networks` for both and never needs to know which kind it got: rows come
+and go flat, ``(models, batch, features)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from fairbench.training.layers import StackedConv, StackedMLP
+
+
+@dataclass(frozen=True)
+class Networks:
+    """The sizes of an autoencoder (the paper's Table 2), and the networks themselves.
+
+    Parameters
+    ----------
+    features : int
+        Columns of x; of an image, channels times height times width.
+    hidden : tuple of int
+        Units of each hidden layer; the decoder mirrors the encoder.
+    latent : int
+        Dimensions of the representation.
+    image : tuple of int, optional
+        Channels, height and width where a row is an image.
+    channels : tuple of int
+        Channels of each convolution, which halves height and width; between x and ``hidden``.
+    """
+
+    features: int
+    hidden: tuple[int, ...]
+    latent: int
+    image: tuple[int, int, int] | None = None
+    channels: tuple[int, ...] = ()
+
+    def encoder(
+        self, generators: Sequence[torch.Generator], outputs: int | None = None
+    ) -> nn.Module:
+        """Network from x to ``outputs`` numbers, ``latent`` unless given."""
+        wanted = outputs or self.latent
+        if self.image is None:
+            return StackedMLP(generators, (self.features, *self.hidden, wanted))
+        return StackedConvEncoder(generators, self.image, self.channels, (*self.hidden, wanted))
+
+    def decoder(self, generators: Sequence[torch.Generator], inputs: int) -> nn.Module:
+        """Network from ``inputs`` numbers (z, and what else the decoder sees) to x."""
+        sizes = (inputs, *reversed(self.hidden))
+        if self.image is None:
+            return StackedMLP(generators, (*sizes, self.features))
+        return StackedConvDecoder(generators, sizes, self.channels, self.image)
+
+
+class StackedConvEncoder(nn.Module):
+    """Convolutions, each halving height and width, then fully connected layers; ReLU between.
+
+    Parameters
+    ----------
+    generators : sequence of torch.Generator
+        One a model.
+    image : tuple of int
+        Channels, height, width of x.
+    channels : sequence of int
+        Of each convolution.
+    sizes : sequence of int
+        Of the fully connected layers after them, outputs last.
+    """
+
+    def __init__(
+        self,
+        generators: Sequence[torch.Generator],
+        image: tuple[int, int, int],
+        channels: Sequence[int],
+        sizes: Sequence[int],
+    ) -> None:
+        super().__init__()
+        self.image = image
+        self.convolutions = nn.ModuleList(
+            StackedConv(generators, a, b) for a, b in pairwise((image[0], *channels))
+        )
+        flat = math.prod(_smallest(image, channels))
+        self.dense = StackedMLP(generators, (flat, *sizes))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map ``(models, batch, features)`` to ``(models, batch, sizes[-1])``."""
+        models = len(x)
+        x = _to_channels(x, self.image)
+        for convolution in self.convolutions:
+            x = torch.relu(convolution(x))
+        out: Tensor = self.dense(_to_rows(x, models))
+        return out
+
+
+class StackedConvDecoder(nn.Module):
+    """Fully connected layers, then transposed convolutions that mirror an encoder's.
+
+    Parameters
+    ----------
+    generators : sequence of torch.Generator
+        One a model.
+    sizes : sequence of int
+        Of the fully connected layers, inputs first.
+    channels : sequence of int
+        Of the encoder's convolutions.
+    image : tuple of int
+        Channels, height, width of x.
+    """
+
+    def __init__(
+        self,
+        generators: Sequence[torch.Generator],
+        sizes: Sequence[int],
+        channels: Sequence[int],
+        image: tuple[int, int, int],
+    ) -> None:
+        super().__init__()
+        self.smallest = _smallest(image, channels)
+        self.dense = StackedMLP(generators, (*sizes, math.prod(self.smallest)))
+        self.convolutions = nn.ModuleList(
+            StackedConv(generators, a, b, transposed=True)
+            for a, b in pairwise((*reversed(channels), image[0]))
+        )
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Map ``(models, batch, sizes[0])`` to ``(models, batch, features)``."""
+        x = _to_channels(self.dense(z), self.smallest)
+        for convolution in self.convolutions:
+            x = convolution(torch.relu(x))
+        return _to_rows(x, len(z))
+
+
+def _smallest(image: tuple[int, int, int], channels: Sequence[int]) -> tuple[int, int, int]:
+    """Channels, height and width after the last convolution."""
+    _, height, width = image
+    shrunk = 2 ** len(channels)
+    if height % shrunk or width % shrunk:
+        raise ValueError(f"{height} x {width} pixels cannot be halved {len(channels)} times")
+    return (channels[-1], height // shrunk, width // shrunk)
+
+
+def _to_channels(x: Tensor, image: tuple[int, int, int]) -> Tensor:
+    """``(models, batch, pixels)`` to ``(batch, models * channels, height, width)``."""
+    models, batch, _ = x.shape
+    channels, height, width = image
+    return x.transpose(0, 1).reshape(batch, models * channels, height, width)
+
+
+def _to_rows(x: Tensor, models: int) -> Tensor:
+    """``(batch, models * channels, height, width)`` to ``(models, batch, pixels)``."""
+    return x.reshape(len(x), models, -1).transpose(0, 1)

@@ -1,0 +1,102 @@
+"""Methods that train against an adversary: LATFR and MaxEnt-ARL.
+
+LATFR: Madras et al. 2018, "Learning Adversarially Fair and Transferable Representations".
+MaxEnt-ARL: Roy and Boddeti 2019, "Mitigating Information Leakage in Image Representations: A
+Maximum Entropy Approach". Both in the SoFaiR paper's unsupervised repurposing: the downstream loss
+is replaced by the distortion. Objectives and departures are in model.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field, PositiveInt
+
+from fairbench.api import DatasetInfo, Knob, Method, Params, Point, Unit
+from fairbench.hookspecs import hookimpl
+from fairbench.neural import NeuralMethod, NeuralParams
+
+if TYPE_CHECKING:
+    from fairbench.training.networks import Networks
+    from fairbench.training.streams import Streams
+    from fairbench_plugins.adversarial.model import AdversarialModel
+
+GAMMAS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0)
+"""LATFR's points in the paper (appendix, "Comparative Methods")."""
+
+ALPHAS = (
+    *(round(0.1 * i, 1) for i in range(10)),
+    *(float(i) for i in range(1, 10)),
+    *(float(10 * i) for i in range(1, 11)),
+)
+"""MaxEnt-ARL's 29 points in the paper: 0 to 1 in steps of .1, to 10 in 1, to 100 in 10."""
+
+
+class AdversarialParams(NeuralParams):
+    """Hyperparameters of both."""
+
+    adversary_hidden: tuple[PositiveInt, ...] = (64, 64)
+    """Units of the adversary's hidden layers."""
+    adversary_rate: float = Field(1.0, gt=0, allow_inf_nan=False)
+    """Factor on the learning rate for the adversary."""
+
+
+class AdversarialMethod(NeuralMethod):
+    """An autoencoder whose encoder is rewarded for what its adversary cannot tell."""
+
+    Params: ClassVar[type[Params]] = AdversarialParams
+    reward: ClassVar[Literal["cross-entropy", "entropy"]]
+
+    def search_space(self) -> Mapping[str, Any]:
+        from optuna.distributions import CategoricalDistribution, FloatDistribution
+
+        return {
+            "learning_rate": FloatDistribution(3e-4, 3e-3, log=True),
+            "adversary_rate": FloatDistribution(0.3, 10.0, log=True),
+            "batch_size": CategoricalDistribution([64, 128, 256]),
+        }
+
+    def build(
+        self, units: Sequence[Unit], info: DatasetInfo, networks: Networks, streams: Streams
+    ) -> AdversarialModel:
+        from fairbench_plugins.adversarial.model import AdversarialModel
+
+        knob = self.knobs[0].name
+        weights = [unit.point[knob] for unit in units if unit.point is not None]
+        return AdversarialModel(
+            self.params, networks, len(info.groups), self.reward, weights, streams
+        )
+
+
+class Latfr(AdversarialMethod):
+    """The encoder lowers distortion and raises the adversary's cross-entropy."""
+
+    name = "latfr"
+    aliases = ("laftr",)
+    summary = "adversarial: distortion minus gamma times the adversary's cross-entropy"
+    reference = "Madras et al. 2018, arXiv:1802.06309; unsupervised as in the SoFaiR paper"
+    knobs = (Knob("gamma", 0.0, 4.0, "weight of the adversary; more is fairer"),)
+    reward = "cross-entropy"
+
+    def points(self) -> tuple[Point, ...]:
+        return tuple(Point.of(gamma=gamma) for gamma in GAMMAS)
+
+
+class MaxEntArl(AdversarialMethod):
+    """The encoder lowers distortion and raises the entropy of the adversary's prediction."""
+
+    name = "maxent-arl"
+    summary = "adversarial: distortion minus alpha times the entropy of the adversary's prediction"
+    reference = "Roy and Boddeti 2019, arXiv:1904.05514; unsupervised as in the SoFaiR paper"
+    knobs = (Knob("alpha", 0.0, 100.0, "weight of the entropy; more is fairer"),)
+    reward = "entropy"
+
+    def points(self) -> tuple[Point, ...]:
+        return tuple(Point.of(alpha=alpha) for alpha in ALPHAS)
+
+
+@hookimpl
+def register_methods() -> Sequence[type[Method]]:
+    """LATFR and MaxEnt-ARL."""
+    return [Latfr, MaxEntArl]

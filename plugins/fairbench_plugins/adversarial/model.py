@@ -1,0 +1,95 @@
+"""Objectives: encoder f and decoder g against an adversary c that predicts s from z = f(x).
+
+The adversary minimises its cross-entropy, and its gradients are of that alone, never scaled by the
+encoder's weight. Encoder and decoder minimise
+
+    LATFR:       E ||x - g(f(x), s)||^2  -  gamma * E[-log c(s | f(x))]
+    MaxEnt-ARL:  E ||x - g(f(x), s)||^2  -  alpha * E[H(c(. | f(x)))]
+
+(Madras et al. 2018, equation 2; Roy and Boddeti 2019, equation 3; the SoFaiR paper's section 5.4
+replaces the downstream loss by the distortion.) H is the entropy of the adversary's predicted
+distribution over all groups, nats: raising it pulls the prediction towards uniform, for two groups
+and for many.
+
+Departures:
+
+* Madras et al. bound the adversary's objective by group-normalised l1 terms for demographic parity;
+  the SoFaiR paper uses the cross-entropy, and so does this.
+* Encoder and adversary step at the same time on the same batch rather than in turns, which costs
+  one forward pass, not two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor
+
+from fairbench.training.layers import StackedMLP
+from fairbench.training.model import Batch, StackedModel, summed_squares
+from fairbench.training.networks import Networks
+from fairbench.training.streams import Streams
+
+if TYPE_CHECKING:
+    from fairbench_plugins.adversarial import AdversarialParams
+
+
+class AdversarialModel(StackedModel):
+    """A stack of autoencoders, each with an adversary on its code.
+
+    Parameters
+    ----------
+    params : AdversarialParams
+    networks : Networks
+    groups : int
+        Number of values of s.
+    reward : str
+        What the encoder raises of the adversary: ``cross-entropy`` or ``entropy``.
+    weights : sequence of float
+        gamma or alpha, one a model.
+    streams : Streams
+        One a model.
+    """
+
+    weight: Tensor
+
+    def __init__(
+        self,
+        params: AdversarialParams,
+        networks: Networks,
+        groups: int,
+        reward: Literal["cross-entropy", "entropy"],
+        weights: Sequence[float],
+        streams: Streams,
+    ) -> None:
+        super().__init__()
+        self.reward = reward
+        make = streams.generators("weights")
+        self.encoder = networks.encoder(make)
+        self.decoder = networks.decoder(make, networks.latent + groups)
+        self.adversary = StackedMLP(make, (networks.latent, *params.adversary_hidden, groups))
+        self.players: Mapping[str, float] = {"adversary": params.adversary_rate}
+        self.register_buffer("weight", torch.tensor(weights, dtype=torch.float32))
+
+    def losses(self, batch: Batch) -> dict[str, Tensor]:
+        z = self.encoder(batch.x)
+        distortion = summed_squares(batch.x, self._reconstruct(z, batch.s_onehot))
+        log_c = torch.log_softmax(self.adversary(z), dim=-1)
+        cross_entropy = -(batch.s_onehot * log_c).sum(-1).mean(-1)
+        reward = cross_entropy
+        if self.reward == "entropy":
+            reward = -(log_c.exp() * log_c).sum(-1).mean(-1)
+        return {"model": distortion - self.weight * reward, "adversary": cross_entropy}
+
+    def _reconstruct(self, z: Tensor, s_onehot: Tensor) -> Tensor:
+        x_hat: Tensor = self.decoder(torch.cat([z, s_onehot], dim=-1))
+        return x_hat
+
+    def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
+        z: Tensor = self.encoder(x)
+        return z
+
+    def decode(self, z: Tensor, s_onehot: Tensor, knob: Tensor | None) -> Tensor:
+        return self._reconstruct(z, s_onehot)

@@ -1,0 +1,218 @@
+"""Conditional-quantile: with s at hand, z can be independent of s and lose nothing of x.
+
+Column after column, z_j is the randomised conditional quantile of x_j given the columns before it
+and s,
+
+    z_j = F(x_j - | x_<j, s) + U_j P(x_j | x_<j, s),     U_j ~ U[0, 1],
+
+uniform on [0, 1] whatever x_<j and s are, hence independent of s; and (z, s) give x back, column
+after column, by the inverse of F. It shows what the aware track is: D near 0 and I near 0 at once
+need no trade-off where the encoder sees s. How near is a matter of how well F is estimated.
+
+F is estimated on encoder-train: values of a column are binned, boosted trees give the chances of
+the bins given x_<j and s, and frequencies by group those of the values within a bin. Columns with
+more than 1,024 values are rounded down to quantiles, which is all the distortion there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from fairbench.api import (
+    Coding,
+    DatasetInfo,
+    FitContext,
+    Fitted,
+    Floats,
+    Ints,
+    Method,
+    Params,
+    Representation,
+    Track,
+    TrainingRows,
+    Unit,
+)
+
+_MOST_COLUMNS = 128
+"""One classifier a column."""
+
+_MOST_VALUES = 1024
+
+_FLOOR = 1e-3
+"""Weight of the marginal in every conditional: no value is impossible."""
+
+
+class ConditionalQuantileParams(Params):
+    """Hyperparameters of conditional-quantile."""
+
+    bins: int = Field(64, ge=2, le=128)
+    """Bins of a column that trees tell apart."""
+    trees: int = Field(200, ge=1)
+    """Most boosting rounds a column."""
+
+
+class ConditionalQuantile(Method):
+    """z_j is the randomised quantile of x_j given x_<j and s."""
+
+    name = "conditional-quantile"
+    summary = "baseline of the aware track: randomised quantiles given s and the columns before"
+    reference = "Rosenblatt 1952, Remarks on a multivariate transformation"
+    track = Track.AWARE
+    coding = Coding.STOCHASTIC
+    has_decoder = True
+    baseline = True
+    Params: ClassVar[type[Params]] = ConditionalQuantileParams
+
+    def supports(self, info: DatasetInfo) -> str | None:
+        count = len(info.features)
+        if count > _MOST_COLUMNS:
+            return f"it takes at most {_MOST_COLUMNS} features; {info.name} has {count}"
+        return None
+
+    def fit(
+        self, train: TrainingRows, units: Sequence[Unit], context: FitContext
+    ) -> Sequence[Fitted]:
+        groups = len(train.info.groups)
+        fitted = []
+        for done, unit in enumerate(units):
+            columns: list[_Column] = []
+            before = np.eye(groups, dtype=np.float32)[train.s]
+            for j in range(train.x.shape[1]):
+                x = train.x[:, j]
+                column = _Column(x, before, train.s, groups, self.params, unit.seed)
+                columns.append(column)
+                before = np.column_stack([before, column.values[column.code(x)]])
+                share = (j + 1) / train.x.shape[1]
+                context.progress((done + share) / len(units), f"column {j + 1}")
+            fitted.append(_Quantiles(columns, groups))
+        return fitted
+
+
+class _Quantiles(Representation):
+    def __init__(self, columns: Sequence[_Column], groups: int) -> None:
+        self.columns, self.groups = columns, groups
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        assert s is not None
+        rng = generator if generator is not None else np.random.default_rng()
+        before = np.eye(self.groups, dtype=np.float32)[s]
+        z = np.empty_like(x)
+        for j, column in enumerate(self.columns):
+            code = column.code(x[:, j])
+            low, width = column.interval(code, before, s)
+            z[:, j] = low + rng.random(len(x)) * width
+            before = np.column_stack([before, column.values[code]])
+        return z
+
+    def decode(self, z: Floats, s: Ints) -> Floats:
+        before = np.eye(self.groups, dtype=np.float32)[s]
+        x_hat = np.empty_like(z)
+        for j, column in enumerate(self.columns):
+            x_hat[:, j] = column.values[column.invert(z[:, j], before, s)]
+            before = np.column_stack([before, x_hat[:, j]])
+        return x_hat
+
+
+class _Column:
+    """The conditional distribution of one column over its values.
+
+    Parameters
+    ----------
+    x : ndarray, shape (n,)
+    before : ndarray, shape (n, groups + j)
+        One-hot s and the columns before.
+    s : ndarray, shape (n,)
+    groups : int
+    params : ConditionalQuantileParams
+    seed : int
+    """
+
+    def __init__(
+        self, x: Floats, before: Floats, s: Ints, groups: int, params: Any, seed: int
+    ) -> None:
+        values = np.unique(x)
+        if len(values) > _MOST_VALUES:
+            grid = np.linspace(0, 1, _MOST_VALUES)
+            values = np.unique(np.quantile(values, grid, method="lower"))
+        self.values: Floats = values
+        code = self.code(x)
+        counts = np.bincount(code, minlength=len(values)).astype(np.float64)
+        # A value belongs to the bin in which its cumulated share begins.
+        start = (counts.cumsum() - counts) / counts.sum()
+        _, self.bin_of = np.unique((start * params.bins).astype(int), return_inverse=True)
+        self.bins = int(self.bin_of.max()) + 1
+        in_bin = np.bincount(self.bin_of, weights=counts)
+        self.marginal = in_bin / in_bin.sum()
+        # Within a bin: frequencies by group, shrunk to those of all groups.
+        own = np.zeros((groups, len(values)))
+        np.add.at(own, (s, code), 1.0)
+        everyone = np.maximum(counts, 1e-9) / np.maximum(in_bin, 1e-9)[self.bin_of]
+        own += 5.0 * everyone
+        totals = np.stack([np.bincount(self.bin_of, weights=row) for row in own])
+        self.within = own / totals[:, self.bin_of]
+        running = self.within.cumsum(axis=1)
+        first = np.concatenate([[0], np.flatnonzero(np.diff(self.bin_of)) + 1])
+        self.first = first
+        offset = np.concatenate([np.zeros((len(own), 1)), running], axis=1)[:, first]
+        self.below = running - self.within - offset[:, self.bin_of]
+        self.model = self._fit(before, self.bin_of[code], params, seed)
+
+    def _fit(self, before: Floats, bins: Ints, params: Any, seed: int) -> Any:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        if self.bins == 1:
+            return None
+        return HistGradientBoostingClassifier(
+            max_iter=params.trees,
+            learning_rate=0.08,
+            max_leaf_nodes=31,
+            early_stopping=True,
+            n_iter_no_change=10,
+            scoring="loss",
+            random_state=seed,
+        ).fit(before, bins)
+
+    def code(self, x: Floats) -> Ints:
+        """Number of the largest known value not above x; the smallest where there is none."""
+        found = np.searchsorted(self.values, x, side="right") - 1
+        return np.maximum(found, 0)
+
+    def interval(self, code: Ints, before: Floats, s: Ints) -> tuple[np.ndarray, np.ndarray]:
+        """Lower end and width of F over each row's value."""
+        p = self._bin_chances(before)
+        rows, bins = np.arange(len(code)), self.bin_of[code]
+        width = p[rows, bins]
+        low = p.cumsum(axis=1)[rows, bins] - width
+        return low + width * self.below[s, code], width * self.within[s, code]
+
+    def invert(self, z: Floats, before: Floats, s: Ints) -> Ints:
+        """The value in whose interval z lies."""
+        p = self._bin_chances(before)
+        top = p.cumsum(axis=1)
+        rows = np.arange(len(z))
+        bins = np.minimum((z[:, None] >= top).sum(axis=1), self.bins - 1)
+        inside = (z - (top[rows, bins] - p[rows, bins])) / p[rows, bins]
+        code: Ints = self.first[bins]
+        last = np.append(self.first[1:], len(self.values))[bins] - 1
+        for group in np.unique(s):
+            for b in np.unique(bins[s == group]):
+                here = np.flatnonzero((s == group) & (bins == b))
+                ends = (self.below + self.within)[group, self.first[b] : last[here[0]] + 1]
+                step = np.searchsorted(ends, inside[here], side="right")
+                code[here] = np.minimum(self.first[b] + step, last[here])
+        return code
+
+    def _bin_chances(self, before: Floats) -> np.ndarray:
+        """Chances of the bins, ``(n, bins)``."""
+        if self.model is None:
+            return np.ones((len(before), 1))
+        p = np.zeros((len(before), self.bins))
+        p[:, self.model.classes_] = self.model.predict_proba(before)
+        mixed: np.ndarray = (1 - _FLOOR) * p + _FLOOR * self.marginal
+        return mixed

@@ -1,0 +1,106 @@
+"""Random-projection and PCA: release fewer dimensions of x and hope.
+
+Neither knows of s. A fit gives the whole curve: a point is a number of dimensions kept, five of
+them, spread geometrically. Each kept set contains the smaller ones. There is no
+decoder of their own: the suite's, which is not bound to be linear, is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fairbench.api import (
+    Curve,
+    FitContext,
+    Fitted,
+    Floats,
+    Ints,
+    Knob,
+    Method,
+    Point,
+    Representation,
+    Shots,
+    TrainingRows,
+    Unit,
+)
+
+_MOST_POINTS = 5
+
+
+class _Projection(Method):
+    shots = Shots.SINGLE
+    baseline = True
+    knobs = (Knob("dimensions", 1.0, np.inf, "dimensions kept; fewer is fairer"),)
+
+
+class RandomProjection(_Projection):
+    """z = x on the first k axes of a random rotation."""
+
+    name = "random-projection"
+    summary = "baseline: keeps x on k random orthogonal axes"
+
+    def fit(
+        self, train: TrainingRows, units: Sequence[Unit], context: FitContext
+    ) -> Sequence[Fitted]:
+        features = train.x.shape[1]
+        kept = min(features, _MOST_DIMENSIONS)
+        found = []
+        for unit in units:
+            normal = np.random.default_rng(unit.seed).normal(size=(features, kept))
+            axes, triangle = np.linalg.qr(normal)
+            # Without the signs the first axis would always point the same way.
+            found.append(_ProjectionCurve(axes * np.sign(np.diag(triangle)), features))
+        return found
+
+
+class PCA(_Projection):
+    """z = x on its first k principal components."""
+
+    name = "pca"
+    summary = "baseline: keeps the first k principal components of x"
+
+    def fit(
+        self, train: TrainingRows, units: Sequence[Unit], context: FitContext
+    ) -> Sequence[Fitted]:
+        from sklearn.decomposition import PCA as Components
+
+        features = train.x.shape[1]
+        kept = min(features, len(train.x), _MOST_DIMENSIONS)
+        solver = "full" if features <= _MOST_DIMENSIONS else "randomized"
+        found = []
+        for unit in units:
+            model = Components(n_components=kept, svd_solver=solver, random_state=unit.seed)
+            found.append(_ProjectionCurve(model.fit(train.x).components_.T, features))
+        return found
+
+
+_MOST_DIMENSIONS = 256
+"""Of images and other wide tables, this many axes at most."""
+
+
+class _ProjectionCurve(Curve):
+    """Axes ``(features, k)`` in the order in which they are kept."""
+
+    knob = _Projection.knobs[0]
+
+    def __init__(self, axes: np.ndarray, features: int) -> None:
+        self.axes = axes.astype(np.float32)
+        # All of the axes of a rotation are x itself, which is the baseline identity.
+        most = axes.shape[1] - (axes.shape[1] == features)
+        kept = np.unique(np.geomspace(max(most, 1), 1, _MOST_POINTS).round().astype(int))[::-1]
+        self.points = tuple(Point.of(dimensions=int(k)) for k in kept)
+
+    def at(self, point: Point) -> Representation:
+        return _Projected(self.axes[:, : int(point["dimensions"])])
+
+
+class _Projected(Representation):
+    def __init__(self, axes: Floats) -> None:
+        self.axes = axes
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        return x @ self.axes

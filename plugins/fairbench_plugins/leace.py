@@ -1,0 +1,79 @@
+"""LEACE (Belrose et al. 2023, "LEACE: Perfect linear concept erasure in closed form").
+
+The least change of x, in expected squares, after which no linear classifier predicts s better than
+a constant does (theorem 4.3):
+
+    z = x - W^+ P W (x - E[x])
+
+with W = (cov(x)^{1/2})^+ the whitening of x and P the orthogonal projection onto the column space
+of W cov(x, onehot(s)). Fitted on moments alone: nothing is trained, and there is no knob. It says
+nothing of what a classifier that is not linear finds; the audits do.
+
+No departures: the method is unsupervised in y as published. It has no decoder; the suite's is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fairbench.api import (
+    FitContext,
+    Fitted,
+    Floats,
+    Ints,
+    Method,
+    Representation,
+    TrainingRows,
+    Unit,
+)
+from fairbench.hookspecs import hookimpl
+
+_RANK = 1e-6
+"""Eigenvalues of cov(x) below this share of the largest count as zero."""
+
+
+class LEACE(Method):
+    """Linear erasure."""
+
+    name = "leace"
+    summary = "closed form: the least change of x that blinds every linear classifier of s"
+    reference = "Belrose et al. 2023, arXiv:2306.03819"
+
+    def fit(
+        self, train: TrainingRows, units: Sequence[Unit], context: FitContext
+    ) -> Sequence[Fitted]:
+        x = train.x.astype(np.float64)
+        mean = x.mean(axis=0)
+        centred = x - mean
+        s = np.eye(len(train.info.groups))[train.s]
+        values, vectors = np.linalg.eigh(centred.T @ centred / len(x))
+        alive = values > _RANK * values.max()
+        root = np.sqrt(values[alive])
+        whiten = vectors[:, alive] / root  # W = whiten @ whiten's basis; kept in eigenbasis
+        cross = whiten.T @ (centred.T @ (s - s.mean(axis=0)) / len(x))
+        left, singular, _ = np.linalg.svd(cross, full_matrices=False)
+        left = left[:, singular > _RANK * max(singular.max(), 1.0)]
+        # P W (x - E[x]) in the eigenbasis, then back by W^+.
+        erase = (whiten @ left) @ (left.T * root) @ vectors[:, alive].T
+        return [_Erased(mean, erase) for _ in units]
+
+
+class _Erased(Representation):
+    """z = x - (x - mean) @ erase."""
+
+    def __init__(self, mean: np.ndarray, erase: np.ndarray) -> None:
+        self.mean, self.erase = mean, erase
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        z: Floats = (x - (x - self.mean) @ self.erase).astype(np.float32)
+        return z
+
+
+@hookimpl
+def register_methods() -> Sequence[type[Method]]:
+    """LEACE."""
+    return [LEACE]

@@ -1,0 +1,152 @@
+"""Variational autoencoders with a price on what z says: beta-VAE, CVIB, VFAE, FCRL.
+
+Objectives, equations and departures are in model.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from fairbench.api import Coding, DatasetInfo, Knob, Method, Params, Point, Unit
+from fairbench.hookspecs import hookimpl
+from fairbench.neural import NeuralMethod, NeuralParams
+
+if TYPE_CHECKING:
+    from fairbench.training.networks import Networks
+    from fairbench.training.streams import Streams
+    from fairbench_plugins.variational.model import VariationalModel
+
+
+class VariationalParams(NeuralParams):
+    """Hyperparameters of all four."""
+
+    distortion_weight: float = Field(1.0, gt=0, allow_inf_nan=False)
+    """w = 1 / (2 sigma^2) of the isotropic Gaussian behind the distortion."""
+
+
+class VariationalMethod(NeuralMethod):
+    """A variational autoencoder whose decoder sees s; z is a draw from q(z|x)."""
+
+    coding = Coding.STOCHASTIC
+    Params: ClassVar[type[Params]] = VariationalParams
+
+    def search_space(self) -> Mapping[str, Any]:
+        from optuna.distributions import CategoricalDistribution, FloatDistribution
+
+        return {
+            "distortion_weight": FloatDistribution(0.3, 10.0, log=True),
+            "learning_rate": FloatDistribution(3e-4, 3e-3, log=True),
+            "batch_size": CategoricalDistribution([64, 128, 256]),
+        }
+
+    def build(
+        self, units: Sequence[Unit], info: DatasetInfo, networks: Networks, streams: Streams
+    ) -> VariationalModel:
+        from fairbench_plugins.variational import model
+
+        made = getattr(model, self.model)
+        points = [unit.point for unit in units if unit.point is not None]
+        stack: VariationalModel = made(self.params, networks, len(info.groups), points, streams)
+        return stack
+
+    model: ClassVar[str]
+    """Name of its stacked model in model.py, which is imported when something is fitted."""
+
+
+class BetaVAE(VariationalMethod):
+    """Distortion plus beta times the rate."""
+
+    name = "beta-vae"
+    summary = "variational: distortion plus beta times KL(q(z|x) || N(0, I))"
+    reference = "Higgins et al. 2017; with s in the decoder: Gitiaux and Rangwala 2021"
+    knobs = (Knob("beta", 0.0, 1.0, "price of rate; more is fairer"),)
+    model = "BetaVAEModel"
+
+    def points(self) -> tuple[Point, ...]:
+        """The paper's 21: 0 to 1 in steps of .05."""
+        return tuple(Point.of(beta=round(0.05 * i, 2)) for i in range(21))
+
+
+class CVIB(VariationalMethod):
+    """Invariance without adversaries: pairwise divergences bound I(Z;S)."""
+
+    name = "cvib"
+    summary = "variational: adds lambda times the pairwise KL between encodings, a bound on I(Z;S)"
+    reference = "Moyer et al. 2018, arXiv:1805.09458; unsupervised as in the SoFaiR paper"
+    knobs = (
+        Knob("beta", 0.001, 0.1, "price of rate; more is fairer"),
+        Knob("lambda", 0.01, 1.0, "price of invariance; more is fairer"),
+    )
+    model = "CVIBModel"
+
+    def points(self) -> tuple[Point, ...]:
+        """The paper's 57: beta in {.001, .01, .1}, lambda to .1 in steps of .01, to 1 in .1."""
+        lambdas = [round(0.01 * i, 2) for i in range(1, 10)]
+        lambdas += [round(0.1 * i, 1) for i in range(1, 11)]
+        betas = (0.001, 0.01, 0.1)
+        return tuple(Point.of(beta=b, lambda_=value) for b in betas for value in lambdas)
+
+
+class VFAEParams(VariationalParams):
+    """Hyperparameters of VFAE."""
+
+    beta: float = Field(0.1, ge=0, allow_inf_nan=False)
+    """Price of rate."""
+
+
+class VFAE(VariationalMethod):
+    """A penalty on how far apart the groups' distributions of z lie."""
+
+    name = "vfae"
+    summary = "variational: adds gamma times the maximum mean discrepancy between groups"
+    reference = "Louizos et al. 2016, arXiv:1511.00830; unsupervised: one latent layer, no y"
+    knobs = (Knob("gamma", 0.0, 1000.0, "weight of the discrepancy; more is fairer"),)
+    model = "VFAEModel"
+    Params: ClassVar[type[Params]] = VFAEParams
+
+    def points(self) -> tuple[Point, ...]:
+        """Ten, spread over the orders of magnitude in which the penalty takes hold."""
+        gammas = (0.0, 1.0, 3.0, 10.0, 30.0, 60.0, 100.0, 200.0, 400.0, 1000.0)
+        return tuple(Point.of(gamma=gamma) for gamma in gammas)
+
+    def search_space(self) -> Mapping[str, Any]:
+        from optuna.distributions import FloatDistribution
+
+        return {**super().search_space(), "beta": FloatDistribution(1e-3, 1.0, log=True)}
+
+
+class FCRLParams(VariationalParams):
+    """Hyperparameters of FCRL."""
+
+    contrast: float = Field(1.0, ge=0, allow_inf_nan=False)
+    """lambda / beta: weight of the contrastive bound on I(Z;X|S), in units of the rate's price."""
+
+
+class FCRL(VariationalMethod):
+    """Rate is dear, except for what z tells of x beyond s."""
+
+    name = "fcrl"
+    summary = "variational: beta times (KL minus a contrastive estimate of I(Z;X|S))"
+    reference = "Gupta et al. 2021, arXiv:2101.04108; unsupervised: x in place of y"
+    knobs = (Knob("beta", 0.005, 2.0, "price of rate; more is fairer"),)
+    model = "FCRLModel"
+    Params: ClassVar[type[Params]] = FCRLParams
+
+    def points(self) -> tuple[Point, ...]:
+        """Ten, spread over the orders of magnitude of beta."""
+        betas = (0.005, 0.01, 0.03, 0.07, 0.1, 0.2, 0.4, 0.7, 1.0, 2.0)
+        return tuple(Point.of(beta=beta) for beta in betas)
+
+    def search_space(self) -> Mapping[str, Any]:
+        from optuna.distributions import FloatDistribution
+
+        return {**super().search_space(), "contrast": FloatDistribution(0.5, 5.0)}
+
+
+@hookimpl
+def register_methods() -> Sequence[type[Method]]:
+    """beta-VAE, CVIB, VFAE and FCRL."""
+    return [BetaVAE, CVIB, VFAE, FCRL]
