@@ -22,6 +22,10 @@ Call = Callable[..., "subprocess.CompletedProcess[str]"]
 RUN = ("run", "--dataset", "toy", "--budget", "quick", "--results", "out")
 
 
+BASELINES = ("identity", "constant", "random-projection", "pca", "drop-features")
+"""Of the blind track; they join every run."""
+
+
 def board(folder: Path, name: str = "toy-simulated") -> pd.DataFrame:
     return pd.read_csv(folder / "out" / "leaderboards" / f"{name}.csv")
 
@@ -32,7 +36,7 @@ def test_one_command_ends_with_a_leaderboard(fairbench: Call, tmp_path: Path) ->
     assert "SIMULATED DATA" in done.stderr
     assert "broken (toy-plugin) was left out" in done.stderr
     found = board(tmp_path)
-    names = {"sofair", "latfr", "plain", "identity", "constant", "drop-features"}
+    names = {"sofair", "latfr", "plain", *BASELINES}
     assert set(found["method"]) == names
     assert found["complete"].all()
     assert (found["data_source"] == "simulated").all()
@@ -248,7 +252,7 @@ def test_a_damaged_representation_is_made_anew(fairbench: Call, tmp_path: Path) 
         connection.execute("UPDATE points SET status = 'PENDING'")
     again = fairbench(*words)
     assert again.returncode == 0
-    assert "5 fitted now" in again.stderr
+    assert f"{2 + len(BASELINES)} fitted now" in again.stderr
 
 
 def test_a_truncated_data_file_is_told(fairbench: Call, tmp_path: Path) -> None:

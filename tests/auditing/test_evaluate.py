@@ -87,3 +87,38 @@ def test_the_plugin_rate_counts_codes(prepared: Prepared) -> None:
     found = values(prepared, encoded(prepared, z))
     assert found["distinct"] == 4
     assert found["rate_plugin"] == pytest.approx(np.log(4), abs=1e-4)
+
+
+def test_several_draws_are_people_seen_more_than_once(prepared: Prepared) -> None:
+    """The same draw three times: the same figures and no narrower interval than one draw's."""
+    once = encoded(prepared)
+    thrice = encoded(prepared, {r: np.tile(prepared.roles[r].x, (3, 1)) for r in AUDIT_ROLES})
+    evaluation, _ = evaluate(thrice, prepared, config=CONFIG, seed=0)
+    assert evaluation.draws == 3
+    assert len(evaluation.s) == len(evaluation.z) == 3 * len(prepared.roles[Role.TEST].s)
+    for rows in evaluation.distortion.values():
+        assert rows.shape == (len(prepared.roles[Role.TEST].s),)
+    one, three = values(prepared, once), values(prepared, thrice)
+    assert three["i"] == pytest.approx(one["i"], abs=0.03)
+    assert three["d"] == pytest.approx(one["d"], abs=0.05)
+    assert three["distinct"] == one["distinct"]
+    width = [found["i_high"] - found["i_low"] for found in (one, three)]
+    assert width[1] > 0.8 * width[0]
+
+
+def test_a_noisy_channel_is_audited_on_fresh_draws(prepared: Prepared) -> None:
+    """z = 2 s + noise has I = .338 nats (by quadrature), however many draws there are."""
+    rng = np.random.default_rng(0)
+    noisy = {
+        r: (
+            2 * np.tile(prepared.roles[r].s, 3) + rng.normal(size=3 * len(prepared.roles[r].s))
+        ).astype(np.float32)[:, None]
+        for r in AUDIT_ROLES
+    }
+    found = values(prepared, encoded(prepared, noisy))
+    grid = np.linspace(-8, 10, 20001)
+    p = [np.exp(-((grid - m) ** 2) / 2) / np.sqrt(2 * np.pi) for m in (0, 2)]
+    mixed = (p[0] + p[1]) / 2
+    truth = sum(0.5 * np.trapezoid(q * np.log(q / mixed), grid) for q in p)
+    assert found["i"] == pytest.approx(truth, abs=0.08)
+    assert found["i_low"] < truth < found["i_high"]

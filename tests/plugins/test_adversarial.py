@@ -1,4 +1,7 @@
-"""LATFR: signs of the game, and what its knob does."""
+"""LATFR and MaxEnt-ARL: signs of the game, and what their knobs do."""
+
+from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -7,45 +10,78 @@ import torch
 from fairbench.api import FitContext, Point, Representation, Role, TrainingRows, Unit
 from fairbench.data.prepare import Prepared
 from fairbench.training.model import Batch, onehot
+from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams
 from fairbench.training.trainer import _players, _set_gradients
-from fairbench_plugins.latfr import GAMMAS, Latfr, LatfrParams
-from fairbench_plugins.latfr.model import LatfrModel
+from fairbench_plugins.adversarial import AdversarialParams, Latfr
+from fairbench_plugins.adversarial.model import AdversarialModel
 
 
-def test_the_papers_ten_points() -> None:
-    assert [p["gamma"] for p in Latfr().points()] == list(GAMMAS)
-    assert len(GAMMAS) == 10
+def model_and_batch(
+    reward: Literal["cross-entropy", "entropy"], groups: int, weights: list[float]
+) -> tuple[AdversarialModel, Batch]:
+    models = len(weights)
+    streams = Streams([0] * models)
+    networks = Networks(4, (16,), 3)
+    model = AdversarialModel(AdversarialParams(), networks, groups, reward, weights, streams)
+    x = torch.randn(1, 256, 4, generator=torch.Generator().manual_seed(1)).expand(models, -1, -1)
+    s = (x[..., 0] * groups).abs().long() % groups
+    with torch.no_grad():  # an adversary with an opinion: at first all predict nearly uniformly
+        for parameter in model.adversary.parameters():
+            parameter.mul_(3.0)
+    return model, Batch(x, s, onehot(s, groups), 0.0, streams)
+
+
+def adversary_entropy(model: AdversarialModel, batch: Batch) -> float:
+    log_c = torch.log_softmax(model.adversary(model.encoder(batch.x)), dim=-1)
+    return float(-(log_c.exp() * log_c).sum(-1).mean().detach())
+
+
+def adversary_cross_entropy(model: AdversarialModel, batch: Batch) -> float:
+    return float(model.losses(batch)["adversary"].sum().detach())
+
+
+def after_a_step(
+    model: AdversarialModel,
+    batch: Batch,
+    player: str,
+    measure: Callable[[AdversarialModel, Batch], float],
+) -> float:
+    """How a small step of one player changes a measure."""
+    players = _players(model)
+    _set_gradients(model.losses(batch), players)
+    before = measure(model, batch)
+    with torch.no_grad():
+        for p in players[player]:
+            assert p.grad is not None
+            p -= 1e-4 * p.grad
+    return measure(model, batch) - before
 
 
 @pytest.mark.parametrize("groups", [2, 5])
-def test_the_encoder_raises_and_the_adversary_lowers_its_cross_entropy(groups: int) -> None:
-    streams = Streams([0])
-    model = LatfrModel(LatfrParams(), (4, 16, 3), groups, [50.0], streams)
-    generator = torch.Generator().manual_seed(1)
-    x = torch.randn(1, 256, 4, generator=generator)
-    s = (x[..., 0] * groups).abs().long() % groups
-    batch = Batch(x, s, onehot(s, groups), 0.0, streams)
+def test_latfrs_encoder_raises_and_the_adversary_lowers_its_cross_entropy(groups: int) -> None:
+    model, batch = model_and_batch("cross-entropy", groups, [50.0])
+    assert after_a_step(model, batch, "model", adversary_cross_entropy) > 0
+    model, batch = model_and_batch("cross-entropy", groups, [50.0])
+    assert after_a_step(model, batch, "adversary", adversary_cross_entropy) < 0
+
+
+@pytest.mark.parametrize("groups", [2, 5, 10])
+def test_maxent_arls_encoder_raises_the_entropy_of_the_prediction(groups: int) -> None:
+    """For binary and for multiclass s: published code lowers it for the latter."""
+    model, batch = model_and_batch("entropy", groups, [50.0])
+    assert after_a_step(model, batch, "model", adversary_entropy) > 0
+    model, batch = model_and_batch("entropy", groups, [50.0])
+    assert after_a_step(model, batch, "adversary", adversary_cross_entropy) < 0
+
+
+@pytest.mark.parametrize("reward", ["cross-entropy", "entropy"])
+def test_the_adversarys_gradient_does_not_depend_on_the_encoders_weight(
+    reward: Literal["cross-entropy", "entropy"],
+) -> None:
+    model, batch = model_and_batch(reward, 2, [0.1, 4.0])
     players = _players(model)
     _set_gradients(model.losses(batch), players)
-    before = float(model.losses(batch)["adversary"].detach())
-    for name, sign in (("model", 1), ("adversary", -1)):
-        with torch.no_grad():
-            for p in players[name]:
-                p -= 1e-4 * p.grad
-            after = float(model.losses(batch)["adversary"])
-            for p in players[name]:
-                p += 1e-4 * p.grad
-        assert sign * (after - before) > 0
-
-
-def test_the_adversarys_gradient_does_not_depend_on_gamma() -> None:
-    x = torch.randn(2, 64, 4, generator=torch.Generator().manual_seed(1))[:1].expand(2, -1, -1)
-    s = (x[..., 0] > 0).long()
-    streams = Streams([3, 3])
-    model = LatfrModel(LatfrParams(), (4, 16, 3), 2, [0.1, 4.0], streams)
-    players = _players(model)
-    _set_gradients(model.losses(Batch(x, s, onehot(s, 2), 0.0, streams)), players)
     for p in players["adversary"]:
         assert p.grad is not None
         torch.testing.assert_close(p.grad[0], p.grad[1])
@@ -53,7 +89,7 @@ def test_the_adversarys_gradient_does_not_depend_on_gamma() -> None:
 
 def test_a_larger_gamma_separates_groups_less(prepared: Prepared) -> None:
     rows = prepared.roles[Role.ENCODER_TRAIN]
-    method = Latfr(LatfrParams(hidden=(32,), latent=2))
+    method = Latfr(AdversarialParams(hidden=(32,), latent=2))
     units = [Unit(0, Point.of(gamma=g)) for g in (0.0, 3.0)]
     train = TrainingRows(rows.x, rows.s, prepared.info)
     fitted = method.fit(train, units, FitContext(iterations=1200))

@@ -7,14 +7,24 @@ from fairbench.api import (
     Curve,
     FitContext,
     Method,
+    Point,
     Representation,
     Role,
     TrainingRows,
     Unit,
 )
-from fairbench.data.prepare import Prepared
-from fairbench_plugins.baselines import Constant, DropFeatures, Identity
+from fairbench.data.prepare import Prepared, prepare
+from fairbench_datasets.adults import AdultsGender
+from fairbench_plugins.baselines import (
+    PCA,
+    ConditionalQuantile,
+    Constant,
+    DropFeatures,
+    Identity,
+    RandomProjection,
+)
 from fairbench_plugins.baselines.drop_features import DropFeaturesParams
+from tests.conftest import make_table
 
 
 def fit(method: Method, data: Prepared, seed: int = 0) -> object:
@@ -67,3 +77,45 @@ def test_kept_columns_are_decoded_exactly(curve: Curve, prepared: Prepared) -> N
     assert x_hat is not None
     np.testing.assert_array_equal(x_hat[:, 1:], rows.x[:, 1:])
     assert 0 < ((x_hat[:, 0] - rows.x[:, 0]) ** 2).mean() < 1.1
+
+
+@pytest.mark.parametrize("method", [PCA, RandomProjection])
+def test_projections_keep_nested_orthogonal_axes(method: type[Method], prepared: Prepared) -> None:
+    found = fit(method(), prepared)
+    assert isinstance(found, Curve)
+    assert found.points is not None
+    x = prepared.roles[Role.TEST].x
+    assert [p["dimensions"] for p in found.points] == [2, 1]  # of three: all would be x itself
+    two, one = (found.at(p).encode(x) for p in found.points)
+    np.testing.assert_allclose(two[:, :1], one, atol=1e-6)
+    axes = np.linalg.lstsq(x.astype(np.float64), two, rcond=None)[0]
+    np.testing.assert_allclose(axes.T @ axes, np.eye(2), atol=1e-5)
+
+
+def test_the_first_principal_component_has_the_largest_variance(prepared: Prepared) -> None:
+    rows = prepared.roles[Role.ENCODER_TRAIN]
+    curve = fit(PCA(), prepared)
+    assert isinstance(curve, Curve)
+    z = curve.at(Point.of(dimensions=1)).encode(rows.x)
+    assert z.var() == pytest.approx(np.linalg.eigvalsh(np.cov(rows.x.T, ddof=0))[-1], rel=1e-4)
+
+
+@pytest.mark.parametrize("groups", [2, 6])
+def test_conditional_quantiles_are_uniform_independent_of_s_and_give_x_back(groups: int) -> None:
+    table = make_table(6000, groups=groups)
+    data = prepare(table, AdultsGender, source="simulated", origin="test")
+    representation = fit(ConditionalQuantile(), data)
+    assert isinstance(representation, Representation)
+    rows = data.roles[Role.TEST]
+    z = representation.encode(rows.x, s=rows.s, generator=np.random.default_rng(0))
+    assert z.min() >= 0
+    assert z.max() <= 1
+    x_hat = representation.decode(z, rows.s)
+    assert x_hat is not None
+    assert ((x_hat - rows.x) ** 2).sum(1).mean() < 0.01  # x's own scale is 1 a column
+    for column in z.T:
+        np.testing.assert_allclose(np.quantile(column, [0.1, 0.5, 0.9]), [0.1, 0.5, 0.9], atol=0.05)
+    gap = [abs(z[rows.s == g].mean(0) - z.mean(0)).max() for g in range(groups)]
+    assert max(gap) < 0.06
+    # x itself is far apart: the first column's mean rises with s.
+    assert abs(rows.x[rows.s == 0].mean(0) - rows.x.mean(0)).max() > 0.2

@@ -168,7 +168,12 @@ class _Column:
 
         if self.bins == 1:
             return None
-        return HistGradientBoostingClassifier(
+        held_out = np.random.default_rng(seed).random(len(bins)) < 0.1
+        # A bin seen only there could not be learned.
+        held_out &= np.bincount(bins[~held_out], minlength=self.bins)[bins] > 0
+        if not held_out.any():
+            held_out[np.argmax(np.bincount(bins)[bins])] = True
+        model = HistGradientBoostingClassifier(
             max_iter=params.trees,
             learning_rate=0.08,
             max_leaf_nodes=31,
@@ -176,7 +181,9 @@ class _Column:
             n_iter_no_change=10,
             scoring="loss",
             random_state=seed,
-        ).fit(before, bins)
+        )
+        known = ~held_out
+        return model.fit(before[known], bins[known], X_val=before[held_out], y_val=bins[held_out])
 
     def code(self, x: Floats) -> Ints:
         """Number of the largest known value not above x; the smallest where there is none."""

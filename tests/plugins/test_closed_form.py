@@ -1,0 +1,118 @@
+"""LEACE and FARE's tree: what their papers promise."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from fairbench.api import FitContext, Point, Representation, Role, TrainingRows, Unit
+from fairbench.data.prepare import Prepared, prepare
+from fairbench_datasets.adults import AdultsGender
+from fairbench_plugins.fare_tree import FareTree, FareTreeParams
+from fairbench_plugins.leace import LEACE
+from tests.conftest import make_table
+
+
+def rows_of(data: Prepared) -> TrainingRows:
+    rows = data.roles[Role.ENCODER_TRAIN]
+    return TrainingRows(rows.x, rows.s, data.info)
+
+
+def one(found: object) -> Representation:
+    (representation,) = found  # type: ignore[misc]
+    assert isinstance(representation, Representation)
+    return representation
+
+
+@pytest.mark.parametrize("groups", [2, 5])
+def test_after_leace_no_linear_classifier_beats_the_prior(groups: int) -> None:
+    data = prepare(make_table(3000, groups=groups), AdultsGender, source="simulated", origin="test")
+    train = rows_of(data)
+    z = one(LEACE().fit(train, [Unit(0, None)], FitContext(1))).encode(train.x)
+    s = np.eye(groups)[train.s]
+    covariance = (z - z.mean(0)).T @ (s - s.mean(0)) / len(z)
+    assert np.abs(covariance).max() < 1e-5
+    # Near-perfect fits of a linear classifier end at the prior: its weights vanish.
+    weights = LogisticRegression(C=1e6).fit(z, train.s).coef_
+    assert np.abs(weights).max() < 0.02
+    before = LogisticRegression(C=1e6).fit(train.x, train.s).coef_
+    assert np.abs(before).max() > 0.5
+
+
+def test_leace_changes_x_least(prepared: Prepared) -> None:
+    """It removes as many directions as s has contrasts: one, of two groups."""
+    train = rows_of(prepared)
+    z = one(LEACE().fit(train, [Unit(0, None)], FitContext(1))).encode(train.x)
+    change = train.x - z
+    values = np.linalg.svd(change - change.mean(0), compute_uv=False)
+    assert (values > 1e-3 * values[0]).sum() == 1
+    # Any other erasure moves x more; dropping along the raw mean difference, for one.
+    gap = train.x[train.s == 1].mean(0) - train.x[train.s == 0].mean(0)
+    covariance = np.cov(train.x.T)
+    naive = np.outer(gap, gap @ np.linalg.inv(covariance)) / (gap @ np.linalg.inv(covariance) @ gap)
+    moved = (train.x - train.x.mean(0)) @ naive.T
+    assert (change**2).sum() <= (moved**2).sum() + 1e-3
+
+
+def test_leace_leaves_a_constant_column_alone() -> None:
+    data = prepare(make_table(1000), AdultsGender, source="simulated", origin="test")
+    train = rows_of(data)
+    x = np.column_stack([train.x, np.zeros(len(train.x), np.float32)])
+    z = one(LEACE().fit(TrainingRows(x, train.s, train.info), [Unit(0, None)], FitContext(1)))
+    assert np.isfinite(z.encode(x)).all()
+
+
+def tree(data: Prepared, gamma: float, **params: int) -> Representation:
+    unit = Unit(0, Point.of(gamma=gamma))
+    method = FareTree(FareTreeParams(**params))
+    return one(method.fit(rows_of(data), [unit], FitContext(1)))
+
+
+def distortion_and_gap(data: Prepared, gamma: float) -> tuple[float, float]:
+    """Squared error on the training rows, and how unevenly cells mix the groups."""
+    train = rows_of(data)
+    found = tree(data, gamma, leaves=40)
+    z = found.encode(train.x)
+    x_hat = found.decode(z, train.s)
+    assert x_hat is not None
+    _, cell = np.unique(z, axis=0, return_inverse=True)
+    count = np.bincount(cell.ravel())
+    share = np.bincount(cell.ravel(), weights=train.s) / count
+    gini = (count * 2 * share * (1 - share)).sum() / count.sum()
+    return float(((x_hat - train.x) ** 2).sum(1).mean()), float(0.5 - gini)
+
+
+def test_gamma_trades_distortion_for_mixed_cells(prepared: Prepared) -> None:
+    found = [distortion_and_gap(prepared, gamma) for gamma in (0.0, 0.5, 0.9)]
+    distortions, gaps = zip(*found, strict=True)
+    assert distortions[0] < distortions[1] < distortions[2]
+    assert gaps[0] > gaps[1] > gaps[2]
+
+
+def test_cells_are_few_large_and_decoded_by_cell_and_group(prepared: Prepared) -> None:
+    train = rows_of(prepared)
+    found = tree(prepared, 0.0, leaves=12, rows_a_leaf=30)
+    z = found.encode(train.x)
+    cells, cell, count = np.unique(z, axis=0, return_inverse=True, return_counts=True)
+    assert 2 < len(cells) <= 12
+    assert count.min() >= 30
+    x_hat = found.decode(z, train.s)
+    assert x_hat is not None
+    here = (cell.ravel() == 0) & (train.s == 1)
+    expected = (train.x[here].sum(0) + cells[0]) / (here.sum() + 1)
+    np.testing.assert_allclose(x_hat[here][0], expected, atol=1e-5)
+
+
+def test_a_first_split_is_the_best_there_is(prepared: Prepared) -> None:
+    """Against every threshold of every column, by brute force."""
+    train = rows_of(prepared)
+    found = tree(prepared, 0.0, leaves=2, rows_a_leaf=1, bins=255)
+    z = found.encode(train.x)
+    error = ((train.x - z) ** 2).sum()
+    best = np.inf
+    for j in range(train.x.shape[1]):
+        for threshold in np.unique(np.quantile(train.x[:, j], np.linspace(0, 1, 200))):
+            left = train.x[:, j] <= threshold
+            if 0 < left.sum() < len(left):
+                parts = [train.x[left], train.x[~left]]
+                best = min(best, sum(((part - part.mean(0)) ** 2).sum() for part in parts))
+    assert error <= best * 1.01

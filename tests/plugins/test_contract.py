@@ -1,0 +1,223 @@
+"""What every method owes: shapes, determinism, blindness, stacks, many classes, images."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from fairbench.api import (
+    AUDIT_ROLES,
+    Architecture,
+    Coding,
+    Curve,
+    DatasetInfo,
+    Diverged,
+    Feature,
+    FitContext,
+    Method,
+    Point,
+    Representation,
+    Role,
+    Shots,
+    Track,
+    TrainingRows,
+    Unit,
+)
+from fairbench.data.prepare import Prepared, prepare
+from fairbench.jobs import FitJob
+from fairbench.neural import NeuralMethod
+from fairbench.plan import params_label
+from fairbench.registry import load_registry
+from fairbench.status import Status
+from fairbench_datasets.adults import AdultsGender
+from tests.conftest import make_table
+
+METHODS = dict(load_registry().methods.classes)
+NEURAL = [name for name, cls in METHODS.items() if issubclass(cls, NeuralMethod)]
+
+each_method = pytest.mark.parametrize("name", METHODS)
+each_neural = pytest.mark.parametrize("name", NEURAL)
+
+
+def small(name: str) -> Method:
+    cls = METHODS[name]
+    if issubclass(cls, NeuralMethod):
+        return cls(cls.Params(hidden=(16,), latent=3))
+    return cls()
+
+
+def units_of(method: Method, seeds: Sequence[int] = (0,)) -> list[Unit]:
+    """A unit a seed, or the ends and the middle of the grid of a multi-shot method."""
+    if method.shots is Shots.SINGLE:
+        return [Unit(seed, None) for seed in seeds]
+    grid = method.points()
+    chosen = [grid[i] for i in sorted({0, len(grid) // 2, len(grid) - 1})]
+    return [Unit(seed, point) for seed in seeds for point in chosen]
+
+
+def rows_of(data: Prepared) -> TrainingRows:
+    rows = data.roles[Role.ENCODER_TRAIN]
+    return TrainingRows(rows.x.copy(), rows.s.copy(), data.info)
+
+
+def fit(method: Method, train: TrainingRows, units: Sequence[Unit]) -> list[Representation]:
+    found = []
+    for outcome in method.fit(train, units, FitContext(iterations=30)):
+        assert not isinstance(outcome, Diverged)
+        if isinstance(outcome, Curve):
+            middle = Point.of(**{outcome.knob.name: min(outcome.knob.high, 1.0) / 2})
+            outcome = outcome.at(outcome.points[0] if outcome.points else middle)
+        found.append(outcome)
+    return found
+
+
+def encode(
+    method: Method, representation: Representation, x: np.ndarray, s: np.ndarray, seed: int = 0
+) -> np.ndarray:
+    generator = np.random.default_rng(seed) if method.coding is Coding.STOCHASTIC else None
+    given = s if method.track is Track.AWARE else None
+    return representation.encode(x, s=given, generator=generator)
+
+
+@each_method
+@pytest.mark.parametrize("groups", [2, 10])
+def test_a_whole_fit_job_gives_every_point(name: str, groups: int) -> None:
+    """Also with ten groups; what comes back was checked for shape, dtype and finiteness."""
+    data = prepare(make_table(1500, groups=groups), AdultsGender, source="simulated", origin="test")
+    method = small(name)
+    units = units_of(method)
+    job = FitJob(
+        id="1",
+        title="",
+        estimate=1.0,
+        point_estimate=1.0,
+        method=type(method),
+        params=method.params,
+        data=data,
+        keys=tuple(str(i) for i in range(len(units))),
+        units=tuple(units),
+        iterations=30,
+        device="cpu",
+        curve_points=4 if method.shots is Shots.SINGLE else None,
+    )
+    for result in job.run(lambda fraction, note: None):
+        assert result.status is Status.DONE, result.error
+        assert result.points
+        draws = 3 if method.coding is Coding.STOCHASTIC else 1
+        for role in AUDIT_ROLES:
+            assert len(result.arrays[f"0/z/{role}"]) == draws * len(data.roles[role].s)
+        assert (f"0/own/{Role.TEST}" in result.arrays) == method.has_decoder
+
+
+@each_method
+def test_a_seed_decides_everything_and_inputs_stay_as_they_are(
+    name: str, prepared: Prepared
+) -> None:
+    method, test = small(name), prepared.roles[Role.TEST]
+    train = rows_of(prepared)
+    before = train.x.copy(), train.s.copy(), test.x.copy()
+    first, again = (fit(method, train, units_of(method, [7])) for _ in range(2))
+    for one, other in zip(first, again, strict=True):
+        z = encode(method, one, test.x, test.s)
+        assert z.dtype == np.float32
+        np.testing.assert_array_equal(z, encode(method, other, test.x, test.s))
+        if method.has_decoder:
+            x_hat = one.decode(z, test.s)
+            assert x_hat is not None
+            assert x_hat.shape == test.x.shape
+    for was, now in zip(before, (train.x, train.s, test.x), strict=True):
+        np.testing.assert_array_equal(was, now)
+
+
+@each_method
+def test_one_row_is_encoded_as_among_others(name: str, prepared: Prepared) -> None:
+    """Rows do not look at each other; a stochastic encoder draws the same first row."""
+    method, test = small(name), prepared.roles[Role.TEST]
+    for representation in fit(method, rows_of(prepared), units_of(method)):
+        z = encode(method, representation, test.x[:50], test.s[:50])
+        one = encode(method, representation, test.x[:1], test.s[:1])
+        if name != "conditional-quantile":  # it draws a column at a time
+            np.testing.assert_allclose(one[0], z[0], atol=1e-5)
+
+
+@each_method
+def test_a_stochastic_encoder_draws_from_its_generator_alone(name: str, prepared: Prepared) -> None:
+    method, test = small(name), prepared.roles[Role.TEST]
+    (representation, *_) = fit(method, rows_of(prepared), units_of(method))
+    first, other = (encode(method, representation, test.x, test.s, seed) for seed in (1, 2))
+    assert np.array_equal(first, other) == (method.coding is not Coding.STOCHASTIC)
+
+
+@each_neural
+def test_a_stack_is_its_models(name: str, prepared: Prepared) -> None:
+    method, test = small(name), prepared.roles[Role.TEST]
+    units = units_of(method, seeds=[1, 2])
+    together = fit(method, rows_of(prepared), units)
+    for unit, stacked in zip(units, together, strict=True):
+        (single,) = fit(method, rows_of(prepared), [unit])
+        z = encode(method, stacked, test.x, test.s)
+        alone = encode(method, single, test.x, test.s)
+        # A code may flip a bit where sums differ in the last digit.
+        close = np.isclose(z, alone, atol=1e-3).all(axis=1)
+        assert close.mean() > (0.98 if method.coding is Coding.QUANTISED else 0.999)
+
+
+@each_neural
+def test_images_train_through_convolutions(name: str) -> None:
+    rng = np.random.default_rng(0)
+    pixels = (rng.random((300, 16 * 16)) < 0.2).astype(np.float32)
+    s = rng.integers(0, 4, 300)
+    info = DatasetInfo(
+        "images",
+        tuple(Feature(f"pixel{i}", f"pixel{i}") for i in range(256)),
+        ("a", "b", "c", "d"),
+        Architecture(hidden=(16,), latent=5, image=(1, 16, 16), channels=(4, 8)),
+    )
+    method = METHODS[name]()
+    train = TrainingRows(pixels, s, info)
+    for representation in fit(method, train, units_of(method)):
+        z = encode(method, representation, pixels, s)
+        assert z.shape == (300, 5)
+        x_hat = representation.decode(z, s)
+        assert x_hat is not None
+        assert x_hat.shape == pixels.shape
+
+
+@each_method
+def test_points_and_search_space_are_of_the_methods_own_parameters(name: str) -> None:
+    from optuna.distributions import BaseDistribution
+
+    method = METHODS[name]()
+    assert method.points()
+    assert len(set(method.points())) == len(method.points())
+    labels = [point.label for point in method.points()]
+    assert len(set(labels)) == len(labels)
+    known = {knob.name for knob in method.knobs}
+    for point in method.points() if method.shots is Shots.MULTI else ():
+        assert {knob for knob, _ in point.values} == known
+    space = method.search_space()
+    assert set(space) <= set(method.Params.model_fields)
+    assert all(isinstance(found, BaseDistribution) for found in space.values())
+    assert bool(space) or not issubclass(METHODS[name], NeuralMethod)
+    assert params_label(METHODS[name], method.params) == "default"
+
+
+def test_the_papers_grids() -> None:
+    counts = {name: len(METHODS[name]().points()) for name in METHODS}
+    assert counts["latfr"] == 10
+    assert counts["maxent-arl"] == 29
+    assert counts["beta-vae"] == 21
+    assert counts["cvib"] == 57
+    assert counts["msfair"] == 16
+    alphas = [p["alpha"] for p in METHODS["maxent-arl"]().points()]
+    assert alphas[:3] == [0.0, 0.1, 0.2]
+    assert alphas[9:12] == [0.9, 1.0, 2.0]
+    assert alphas[-2:] == [90.0, 100.0]
+
+
+def test_tracks_and_tags_are_declared() -> None:
+    aware = {name for name, cls in METHODS.items() if cls.track is Track.AWARE}
+    assert aware == {"conditional-quantile"}
+    assert METHODS["sofair"]().tags == ("quantised", "single-shot", "decoder")
+    assert METHODS["cvib"]().tags == ("stochastic", "multi-shot", "decoder")
+    assert METHODS["leace"]().tags == ("deterministic", "multi-shot")

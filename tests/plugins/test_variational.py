@@ -1,0 +1,112 @@
+"""The prices that variational methods put on z, against their definitions."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
+from fairbench.data.prepare import Prepared
+from fairbench.training.model import onehot
+from fairbench_plugins.variational import CVIB, VFAE, BetaVAE, VariationalParams, VFAEParams
+from fairbench_plugins.variational.model import (
+    conditional_info_nce,
+    group_discrepancy,
+    mean_pairwise_divergence,
+    rate,
+)
+
+
+def test_rate_is_the_divergence_from_the_prior() -> None:
+    mean, log_variance = torch.randn(2, 5, 3), torch.randn(2, 5, 3)
+    q = torch.distributions.Normal(mean, (0.5 * log_variance).exp())
+    prior = torch.distributions.Normal(torch.zeros(3), torch.ones(3))
+    expected = torch.distributions.kl_divergence(q, prior).sum(-1).mean(-1)
+    torch.testing.assert_close(rate(mean, log_variance), expected)
+
+
+def test_pairwise_divergence_is_the_mean_over_all_other_pairs() -> None:
+    mean, log_variance = 3 + torch.randn(2, 7, 3), torch.randn(2, 7, 3)
+    total = torch.zeros(2)
+    for i in range(7):
+        for j in range(7):
+            pair = [
+                torch.distributions.Normal(mean[:, k], (0.5 * log_variance[:, k]).exp())
+                for k in (i, j)
+            ]
+            total += torch.distributions.kl_divergence(*pair).sum(-1)
+    torch.testing.assert_close(mean_pairwise_divergence(mean, log_variance), total / (7 * 6))
+
+
+def test_discrepancy_is_zero_on_average_where_groups_agree_and_positive_where_not() -> None:
+    generator = torch.Generator().manual_seed(0)
+    z = torch.randn(400, 60, 2, generator=generator)
+    s = onehot(torch.randint(0, 4, (400, 60), generator=generator), 4)
+    agree = group_discrepancy(z, s)
+    assert abs(float(agree.mean())) < 4 * float(agree.std()) / math.sqrt(400)
+    apart = group_discrepancy(z + s[..., :2], s)
+    assert float(apart.mean()) > 20 * abs(float(agree.mean()))
+
+
+def test_discrepancy_matches_its_definition_without_pairs_of_a_row_with_itself() -> None:
+    z = torch.randn(1, 9, 2)
+    s = torch.tensor([0, 0, 0, 1, 1, 1, 1, 2, 2])
+    kernel = torch.exp(-torch.cdist(z[0], z[0]).square() / 2)
+    terms = []
+    for i in range(9):
+        others = [j for j in range(9) if j != i]
+        mates = [j for j in others if s[j] == s[i]]
+        terms.append(kernel[i, mates].mean() - kernel[i, others].mean())
+    expected = torch.stack(terms).mean()
+    torch.testing.assert_close(group_discrepancy(z, onehot(s, 3)[None])[0], expected)
+
+
+def test_a_group_of_one_row_does_no_harm() -> None:
+    z, s = torch.randn(1, 5, 2), torch.tensor([[0, 0, 1, 1, 2]])
+    assert bool(group_discrepancy(z, onehot(s, 3)).isfinite().all())
+
+
+def test_info_nce_tells_rows_apart_within_their_group_alone() -> None:
+    s = torch.tensor([[0, 0, 0, 0, 1, 1]])
+    known = conditional_info_nce(100.0 * torch.eye(6)[None], s)
+    torch.testing.assert_close(known[0], torch.tensor((4 * math.log(4) + 2 * math.log(2)) / 6))
+    by_group = 100.0 * (s[0, :, None] == s[0, None, :]).float()[None]
+    torch.testing.assert_close(conditional_info_nce(by_group, s)[0], torch.tensor(0.0))
+
+
+def test_a_draw_is_mean_plus_noise_and_costs_its_rate(prepared: Prepared) -> None:
+    rows = prepared.roles[Role.ENCODER_TRAIN]
+    train = TrainingRows(rows.x, rows.s, prepared.info)
+    method = BetaVAE(VariationalParams(hidden=(16,), latent=2))
+    units = [Unit(0, Point.of(beta=b)) for b in (0.05, 1.0)]
+    loose, tight = method.fit(train, units, FitContext(iterations=1500))
+    rates = [found.rate(rows.x) for found in (loose, tight)]  # type: ignore[union-attr]
+    assert rates[0] > rates[1] > 0
+    draws = [
+        loose.encode(rows.x[:1].repeat(4000, 0), generator=np.random.default_rng(i))  # type: ignore[union-attr]
+        for i in (0, 1)
+    ]
+    np.testing.assert_allclose(draws[0].mean(0), draws[1].mean(0), atol=0.1)
+    assert draws[0].std() > 0
+
+
+@pytest.mark.parametrize(
+    ("method", "free", "dear"),
+    [
+        (CVIB, {"beta": 0.01, "lambda_": 0.0}, {"beta": 0.01, "lambda_": 1.0}),
+        (VFAE, {"gamma": 0.0}, {"gamma": 300.0}),
+    ],
+)
+def test_a_higher_price_separates_groups_less(
+    method: type, free: dict, dear: dict, prepared: Prepared
+) -> None:
+    rows = prepared.roles[Role.ENCODER_TRAIN]
+    train = TrainingRows(rows.x, rows.s, prepared.info)
+    params = (VFAEParams if method is VFAE else VariationalParams)(hidden=(32,), latent=2)
+    units = [Unit(0, Point.of(**free)), Unit(0, Point.of(**dear))]
+    gaps = []
+    for found in method(params).fit(train, units, FitContext(iterations=1200)):
+        z = found.encode(rows.x, generator=np.random.default_rng(0))
+        gaps.append(np.abs((z[rows.s == 1].mean(0) - z[rows.s == 0].mean(0)) / z.std(0)).max())
+    assert gaps[1] < 0.6 * gaps[0]

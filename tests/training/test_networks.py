@@ -1,0 +1,48 @@
+"""Networks of images: a stack of convolutions is the convolutions it is made of."""
+
+import pytest
+import torch
+
+from fairbench.training.layers import StackedConv
+from fairbench.training.networks import Networks
+from fairbench.training.streams import Streams
+
+DSPRITES = Networks(4096, (128,), 24, image=(1, 64, 64), channels=(32, 32, 64, 64))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_grouped_convolution_is_each_models_own(transposed: bool) -> None:
+    stack = StackedConv(Streams([1, 2, 3]).generators("w"), 2, 5, transposed=transposed)
+    x = torch.randn(4, 3, 2, 8, 8)
+    together = stack(x.flatten(1, 2)).view(4, 3, 5, *(2 * [16 if transposed else 4]))
+    single = torch.nn.ConvTranspose2d if transposed else torch.nn.Conv2d
+    for i in range(3):
+        one = single(2, 5, kernel_size=4, stride=2, padding=1)
+        one.weight.data, one.bias.data = stack.weight[i].data, stack.bias[i].data
+        torch.testing.assert_close(together[:, i], one(x[:, i]), atol=1e-5, rtol=1e-4)
+
+
+def test_the_papers_image_architecture() -> None:
+    """Table 2: 1024 numbers after the convolutions; Linear(1024, 128); Linear(24 + 4, 128)."""
+    make = Streams([0, 1]).generators("w")
+    encoder, decoder = DSPRITES.encoder(make), DSPRITES.decoder(make, 24 + 4)
+    assert encoder.dense.layers[0].weight.shape == (2, 1024, 128)
+    assert decoder.dense.layers[0].weight.shape == (2, 28, 128)
+    z = encoder(torch.rand(2, 3, 4096))
+    assert z.shape == (2, 3, 24)
+    assert decoder(torch.rand(2, 3, 28)).shape == (2, 3, 4096)
+    assert decoder.convolutions[-1].weight.shape == (2, 32, 1, 4, 4)
+
+
+def test_models_of_an_image_stack_do_not_mix() -> None:
+    encoder = DSPRITES.encoder(Streams([0, 1]).generators("w"))
+    x = torch.rand(2, 3, 4096)
+    changed = x.clone()
+    changed[1] += 1
+    torch.testing.assert_close(encoder(x)[0], encoder(changed)[0])
+
+
+def test_an_image_that_cannot_be_halved_is_refused() -> None:
+    odd = Networks(36, (8,), 2, image=(1, 6, 6), channels=(4, 4))
+    with pytest.raises(ValueError, match="6 x 6 pixels cannot be halved 2 times"):
+        odd.encoder(Streams([0]).generators("w"))
