@@ -1,0 +1,166 @@
+"""The stacked engine against one model after the other, its overhead, and MSFaiR against SoFaiR.
+
+    python benchmarks/engine.py --data-root DIR [--threads 2]
+
+All in one process, on Adults-Gender, batch 128. Limits on two cores: a stacked model-step of the
+autoencoder .45 of the one-by-one step (plain modules, fused Adam); overhead, which is time outside
+matrix products, optimizer and element-wise kernels, .15; MSFaiR's 16 points 6 times SoFaiR's one
+training run, and 5 minutes for 27,000 iterations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from fairbench.api import FitContext, Method, Role, Shots, TrainingRows, Unit
+from fairbench.data.prepare import load_dataset
+from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
+from fairbench.training.networks import Networks
+from fairbench.training.streams import Streams
+from fairbench.training.trainer import Schedule, train
+from fairbench_datasets.adults import AdultsGender
+from fairbench_plugins.sofair import MSFaiR, Sofair
+
+BATCH, MODELS = 128, 40
+LIMITS = {"ratio": 0.45, "overhead": 0.15, "msfair": 6.0, "minutes": 5.0}
+
+MATRIX = ("aten::bmm", "aten::baddbmm", "aten::mm", "aten::addmm")
+NO_KERNEL = ("autograd::", "Optimizer", "aten::empty", "aten::view", "aten::as_strided")
+"""Events of the profile that move no numbers."""
+
+
+class Autoencoder(StackedModel):
+    """The paper's autoencoder of Adults: 9-128-128-8, s to the decoder."""
+
+    def __init__(self, networks: Networks, groups: int, streams: Streams) -> None:
+        super().__init__()
+        make = streams.generators("weights")
+        self.encoder = networks.encoder(make)
+        self.decoder = networks.decoder(make, networks.latent + groups)
+
+    def losses(self, batch: Batch) -> dict[str, Tensor]:
+        z = torch.cat([self.encoder(batch.x), batch.s_onehot], dim=-1)
+        return {"model": summed_squares(batch.x, self.decoder(z))}
+
+    def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
+        z: Tensor = self.encoder(x)
+        return z
+
+
+def stacked(rows: TrainingRows, models: int, steps: int) -> None:
+    streams = Streams(range(models))
+    model = Autoencoder(Networks(rows.x.shape[1], (128, 128), 8), 2, streams)
+    train(
+        model,
+        rows.x,
+        rows.s,
+        groups=2,
+        schedule=Schedule(steps, BATCH),
+        streams=streams,
+        progress=lambda fraction, note: None,
+    )
+
+
+def one_by_one(rows: TrainingRows, steps: int) -> None:
+    """The same step as most would write it."""
+    d = rows.x.shape[1]
+
+    def mlp(*sizes: int) -> nn.Sequential:
+        layers: list[nn.Module] = []
+        for n_in, n_out in pairwise(sizes):
+            layers += [nn.Linear(n_in, n_out), nn.ReLU()]
+        return nn.Sequential(*layers[:-1])
+
+    encoder, decoder = mlp(d, 128, 128, 8), mlp(10, 128, 128, d)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], fused=True)
+    x, s = torch.tensor(rows.x), onehot(torch.tensor(rows.s), 2)
+    for _ in range(steps):
+        at = torch.randint(len(x), (BATCH,))
+        batch = x[at]
+        x_hat = decoder(torch.cat([encoder(batch), s[at]], dim=1))
+        optimizer.zero_grad(set_to_none=True)
+        (x_hat - batch).square().sum(1).mean().backward()
+        optimizer.step()
+
+
+def seconds(work: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def overhead(work: Callable[[], None]) -> dict[str, float]:
+    """Shares of a profiled run by kind of work; what no kernel accounts for is overhead."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        wall = seconds(work)
+    found = {"matrix products": 0.0, "optimizer": 0.0, "element-wise": 0.0}
+    for event in profile.key_averages():
+        spent = event.self_cpu_time_total / 1e6
+        if event.key in MATRIX:
+            found["matrix products"] += spent
+        elif event.key.startswith("aten::_fused_adam"):
+            found["optimizer"] += spent
+        elif event.key.startswith("aten::") and not event.key.startswith(NO_KERNEL):
+            found["element-wise"] += spent
+    shares = {kind: spent / wall for kind, spent in found.items()}
+    return shares | {"overhead": 1 - sum(shares.values())}
+
+
+def fit(method: Method, rows: TrainingRows, steps: int) -> None:
+    single = method.shots is Shots.SINGLE
+    units = [Unit(0, None)] if single else [Unit(0, point) for point in method.points()]
+    method.fit(rows, units, FitContext(steps))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-root", type=Path, default=None)
+    parser.add_argument("--threads", type=int, default=2)
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    data = load_dataset(AdultsGender, root=given.data_root)
+    train_role = data.roles[Role.ENCODER_TRAIN]
+    rows = TrainingRows(train_role.x, train_role.s, data.info)
+    print(f"{given.threads} thread(s)")
+    failed = False
+
+    def check(what: str, value: float, unit: str, limit: float) -> None:
+        nonlocal failed
+        failed |= value > limit
+        print(f"{what}: {value:.2f}{unit} (limit {limit:g}{unit})")
+
+    stacked(rows, MODELS, 20)
+    one_by_one(rows, 100)
+    single, together = [], []
+    for _ in range(3):  # in turns, so that a busy machine slows both
+        single.append(1e3 * seconds(lambda: one_by_one(rows, 1000)) / 1000)
+        together.append(1e3 * seconds(lambda: stacked(rows, MODELS, 150)) / 150 / MODELS)
+    print(
+        f"one by one {min(single):.3f} ms a step; stack of {MODELS} {min(together):.3f} ms a model"
+    )
+    check("stacked / one by one", min(together) / min(single), "", LIMITS["ratio"])
+    shares = overhead(lambda: stacked(rows, MODELS, 100))
+    print("; ".join(f"{kind} {share:.2f}" for kind, share in shares.items()))
+    check("overhead", shares["overhead"], "", LIMITS["overhead"])
+    for method in (Sofair(), MSFaiR()):
+        fit(method, rows, 30)
+    once, sixteen = [], []
+    for _ in range(3):
+        once.append(seconds(lambda: fit(Sofair(), rows, 600)) / 600)
+        sixteen.append(seconds(lambda: fit(MSFaiR(), rows, 150)) / 150)
+    print(f"SoFaiR {1e3 * min(once):.2f} ms a step; MSFaiR {1e3 * min(sixteen):.2f} ms a step")
+    check("MSFaiR's 16 points / SoFaiR", min(sixteen) / min(once), "", LIMITS["msfair"])
+    check("MSFaiR, 27,000 iterations", 27_000 * min(sixteen) / 60, " min", LIMITS["minutes"])
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
