@@ -6,14 +6,18 @@ from typing import Literal
 import numpy as np
 import pytest
 import torch
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from fairbench.api import FitContext, Point, Representation, Role, TrainingRows, Unit
-from fairbench.data.prepare import Prepared
+from fairbench.auditing.information import information
+from fairbench.data.prepare import Prepared, prepare
+from fairbench.neural import NeuralRepresentation
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams
 from fairbench.training.trainer import _players, _set_gradients
-from fairbench_plugins.adversarial import AdversarialParams, Latfr
+from fairbench_datasets.adults import AdultsGender
+from fairbench_plugins.adversarial import AdversarialParams, Latfr, MaxEntArl
 from fairbench_plugins.adversarial.model import AdversarialModel
 
 
@@ -100,3 +104,27 @@ def test_a_larger_gamma_separates_groups_less(prepared: Prepared) -> None:
         gap = np.abs(z[rows.s == 1].mean(0) - z[rows.s == 0].mean(0)) / z.std(0)
         gaps.append(gap.max())
     assert gaps[1] < 0.6 * gaps[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "point"), [(Latfr, Point.of(gamma=4.0)), (MaxEntArl, Point.of(alpha=50.0))]
+)
+def test_an_audit_finds_more_than_the_methods_own_adversary_believed(
+    method: type[Latfr] | type[MaxEntArl], point: Point
+) -> None:
+    """The adversary is what the encoder learned to fool; a fresh classifier is not."""
+    table = AdultsGender().simulate()
+    data = prepare(table, AdultsGender, source="simulated", origin="test")
+    rows, audit_rows, test = (
+        data.roles[r] for r in (Role.ENCODER_TRAIN, Role.AUDITOR_TRAIN, Role.TEST)
+    )
+    train = TrainingRows(rows.x, rows.s, data.info)
+    (fitted,) = method().fit(train, [Unit(0, point)], FitContext(iterations=1500))
+    assert isinstance(fitted, NeuralRepresentation)
+    z = fitted.encode(test.x)
+    with torch.no_grad():
+        logits = fitted.model.adversary(torch.from_numpy(z)[None])[0]
+    believed = information(torch.softmax(logits, dim=1).numpy(), test.s)
+    auditor = HistGradientBoostingClassifier().fit(fitted.encode(audit_rows.x), audit_rows.s)
+    found = information(auditor.predict_proba(z), test.s)
+    assert found > believed + 0.05
