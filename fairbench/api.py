@@ -56,6 +56,7 @@ __all__ = [
     "FitContext",
     "Fitted",
     "Floats",
+    "Images",
     "Ints",
     "Knob",
     "Method",
@@ -91,7 +92,7 @@ class Representation(ABC):
         Parameters
         ----------
         x : ndarray of float32, shape (n, d)
-            Prepared features.
+            Prepared features; of images uint8, 0 and 1.
         s : ndarray of int64, shape (n,), optional
             Given to methods of the ``aware`` track alone.
         generator : numpy.random.Generator, optional
@@ -289,6 +290,31 @@ class Table:
     onehot: bool = False
 
 
+@dataclass(frozen=True)
+class Images:
+    """Binary images as loaded: packed, and already dealt to the four roles.
+
+    Parameters
+    ----------
+    pixels : mapping of Role to ndarray of uint8, shape (n, ceil(pixels / 8))
+        ``numpy.packbits`` over each flattened image; no image stands in two roles.
+    s : mapping of Role to ndarray of int64, shape (n,)
+        Sensitive attribute, codes into ``groups``.
+    groups : tuple of str
+        What each code of s means.
+    y : mapping of Role to mapping of str to ndarray of int64, shape (n,)
+        Task labels by task name, the main task first.
+    source : str
+        ``real``, or ``rendered`` where the images are drawn here; it goes into every record.
+    """
+
+    pixels: Mapping[Role, npt.NDArray[np.uint8]]
+    s: Mapping[Role, Ints]
+    groups: tuple[str, ...]
+    y: Mapping[Role, Mapping[str, Ints]]
+    source: str
+
+
 class Dataset(ABC):
     """A table with a sensitive attribute. Required: ``name``, ``summary``, ``load``.
 
@@ -319,8 +345,8 @@ class Dataset(ABC):
     architecture: ClassVar[Architecture] = Architecture()
 
     @abstractmethod
-    def load(self, folder: Path) -> Table:
-        """Read the table from the folder that holds ``files``; raise DataError if malformed."""
+    def load(self, folder: Path) -> Table | Images:
+        """Read the data from the folder that holds ``files``; raise DataError if malformed."""
 
     def simulate(self) -> Table | None:
         """The embedded simulated twin, for when there are no files; None: there is none."""
@@ -368,8 +394,8 @@ class PointEvaluation:
     Parameters
     ----------
     z, s, y, x : arrays of the test role
-        Representation ``(n, k)``, groups ``(n,)``, labels by task, features ``(n, d)``. Of a
-        stochastic encoder n counts ``draws`` draws of all rows, draw after draw.
+        Representation ``(n, k)``, groups ``(n,)``, labels by task, features ``(n / draws, d)``. Of
+        a stochastic encoder n counts ``draws`` draws of all rows, draw after draw.
     audits : tuple of AuditorResult
         Every auditor of the strict family.
     audit : Prediction
@@ -388,7 +414,7 @@ class PointEvaluation:
     rate : float or None
         The method's own code length, nats.
     draws : int
-        Draws of each row in z, s, y, x and in the predictions; distortions are means over them.
+        Draws of each row in z, s, y and in the predictions; distortions are means over them.
     """
 
     z: Floats

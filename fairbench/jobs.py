@@ -119,6 +119,7 @@ class FitJob:
         )
         with meter.phase("train"):
             fitted = method.fit(TrainingRows(rows.x, rows.s, self.data.info), self.units, context)
+        features = {role: self.data.roles[role].x for role in AUDIT_ROLES}
         if len(fitted) != len(self.units):
             raise ContractError(
                 f"{method.name}.fit returned {len(fitted)} results for {len(self.units)} units."
@@ -132,7 +133,8 @@ class FitJob:
                 results.append(UnitResult(key, Status.DIVERGED, outcome.reason))
                 continue
             try:
-                results.append(self._encode(key, unit, outcome, method, meter, reported))
+                encoded = self._encode(key, unit, outcome, method, features, meter, reported)
+                results.append(encoded)
             # What one unit's plugin code raises must not cost its stack-mates their training.
             except Exception as error:
                 text = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -146,14 +148,15 @@ class FitJob:
         unit: Unit,
         outcome: Representation | Curve,
         method: Method,
+        features: Mapping[Role, np.ndarray],
         meter: Meter,
         reported: Mapping[str, float],
     ) -> UnitResult:
         before = meter.seconds.get("encode", 0.0)
-        points, representations = self._points(unit, outcome, method)
+        points, representations = self._points(unit, outcome, method, features[Role.SELECTION])
         arrays: dict[str, np.ndarray] = {}
         for i, representation in enumerate(representations):
-            arrays.update(self._arrays(i, representation, method, unit, meter))
+            arrays.update(self._arrays(i, representation, method, features, unit, meter))
         costs = self._costs(meter, reported)
         costs["encode_seconds"] = meter.seconds["encode"] - before
         count = representations[0].parameters()
@@ -174,16 +177,15 @@ class FitJob:
         )
 
     def _points(
-        self, unit: Unit, outcome: Representation | Curve, method: Method
+        self, unit: Unit, outcome: Representation | Curve, method: Method, x: np.ndarray
     ) -> tuple[tuple[Point, ...], list[Representation]]:
         from fairbench.curves import points_to_read
 
         if isinstance(outcome, Curve):
-            selection = self.data.roles[Role.SELECTION]
             points = points_to_read(
                 outcome,
-                selection.x,
-                selection.s,
+                x,
+                self.data.roles[Role.SELECTION].s,
                 self.curve_points,
                 aware=method.track is Track.AWARE,
                 stochastic=method.coding is Coding.STOCHASTIC,
@@ -199,32 +201,38 @@ class FitJob:
         return (unit.point,), [outcome]
 
     def _arrays(
-        self, i: int, representation: Representation, method: Method, unit: Unit, meter: Meter
+        self,
+        i: int,
+        representation: Representation,
+        method: Method,
+        features: Mapping[Role, np.ndarray],
+        unit: Unit,
+        meter: Meter,
     ) -> dict[str, np.ndarray]:
         found: dict[str, np.ndarray] = {}
         rng = np.random.default_rng([unit.seed, i])
         stochastic = method.coding is Coding.STOCHASTIC
         for role in AUDIT_ROLES:
-            rows = self.data.roles[role]
-            s = rows.s if method.track is Track.AWARE else None
+            x = features[role]
+            s = self.data.roles[role].s if method.track is Track.AWARE else None
             drawn = []
             for generator in rng.spawn(DRAWS) if stochastic else [None]:
                 with meter.phase("encode"):
-                    z = representation.encode(rows.x, s=s, generator=generator)
-                drawn.append(_checked(z, len(rows.x), f"{method.name}.encode"))
+                    z = representation.encode(x, s=s, generator=generator)
+                drawn.append(_checked(z, len(x), f"{method.name}.encode"))
             found[f"{i}/z/{role}"] = np.concatenate(drawn)
         for role in DECODED_ROLES:
-            rows = self.data.roles[role]
+            x, labels = features[role], self.data.roles[role].s
             drawn = np.split(found[f"{i}/z/{role}"], DRAWS if stochastic else 1)
-            squares = [_squares(representation, z, rows.s, rows.x, method) for z in drawn]
+            squares = [_squares(representation, z, labels, x, method) for z in drawn]
             if (own := _mean_of_draws(squares)) is not None:
                 found[f"{i}/own/{role}"] = own
-        test = self.data.roles[Role.TEST]
-        shuffled = found[f"{i}/z/{Role.TEST}"][rng.permutation(len(test.x))]
-        permuted = _squares(representation, shuffled, test.s, test.x, method)
+        x, labels = features[Role.TEST], self.data.roles[Role.TEST].s
+        shuffled = found[f"{i}/z/{Role.TEST}"][rng.permutation(len(x))]
+        permuted = _squares(representation, shuffled, labels, x, method)
         if permuted is not None:
             found[f"{i}/permuted"] = np.array(permuted.mean(dtype=np.float64))
-        rate = representation.rate(test.x)
+        rate = representation.rate(x)
         if rate is not None:
             found[f"{i}/rate"] = np.array(rate, dtype=np.float64)
         return found
@@ -252,7 +260,8 @@ def _checked(z: Any, rows: int, what: str) -> np.ndarray:
         raise ContractError(f"{what} returned shape {array.shape} for {rows} rows.")
     if array.dtype.kind not in "fiub":
         raise ContractError(f"{what} returned dtype {array.dtype}, not numbers.")
-    array = array.astype(np.float32, copy=False)
+    if array.dtype != np.uint8:  # pixels as they are: a quarter of the memory
+        array = array.astype(np.float32, copy=False)
     if not np.isfinite(array).all():
         raise ContractError(f"{what} returned values that are not finite.")
     return array

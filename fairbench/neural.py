@@ -197,7 +197,8 @@ class NeuralRepresentation(Representation):
 
         total = 0.0
         with torch.no_grad():
-            for part in torch.split(torch.tensor(x), _ENCODE_ROWS):
+            for start in range(0, len(x), _ENCODE_ROWS):
+                part = torch.tensor(x[start : start + _ENCODE_ROWS], dtype=torch.float32)
                 length = self.model.code_length(part[None], self._knob(len(part)))
                 if length is None:
                     return None
@@ -209,7 +210,9 @@ class NeuralRepresentation(Representation):
         import torch
 
         with torch.no_grad():
-            found = self.model.code_bits(torch.tensor(x)[None], self._knob(len(x)))
+            found = self.model.code_bits(
+                torch.tensor(x, dtype=torch.float32)[None], self._knob(len(x))
+            )
         return None if found is None else found[0].numpy()
 
     def parameters(self) -> int:

@@ -188,7 +188,7 @@ class Run:
                     id=uuid.uuid4().hex,
                     title=f"audit {name} on {planned.data.info.name}, seed {seed} ({label})",
                     estimate=audit_seconds(planned.budget.audit) * len(chunk),
-                    data=planned.data,
+                    data=planned.data.audited(),
                     keys=tuple(key for _, _, key in chunk),
                     seeds=tuple(
                         derive_seed("audit", name, planned.unit.seed, label)
@@ -212,7 +212,7 @@ class Run:
                         id=uuid.uuid4().hex,
                         title=f"audit x itself on {data.info.name}, seed {seed}",
                         estimate=audit_seconds(audit),
-                        data=data,
+                        data=data.audited(),
                         key=key,
                         seed=derive_seed("reference", seed),
                         config=audit,

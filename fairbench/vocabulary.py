@@ -191,7 +191,7 @@ class TrainingRows:
     Parameters
     ----------
     x : ndarray of float32, shape (n, d)
-        Standardised features; read-only.
+        Standardised features; read-only. Of images uint8, 0 and 1.
     s : ndarray of int64, shape (n,)
         Sensitive attribute, ``0 .. len(info.groups) - 1``; read-only.
     info : DatasetInfo

@@ -31,7 +31,10 @@ def refit_decoder(
     seed: int,
     draws: int = 1,
 ) -> dict[Role, Floats]:
-    """Squared errors summed over columns, a row, ``(n / draws,)``, on selection and test."""
+    """Squared errors summed over columns, a row of x, ``(n,)``, on selection and test.
+
+    z and s hold ``draws`` draws of each row of x, draw after draw; errors are means over them.
+    """
     view = standardised(z[Role.AUDITOR_TRAIN])
     inputs = {
         role: np.hstack([view.apply(z[role]), np.eye(groups, dtype=np.float32)[s[role]]])
@@ -39,19 +42,21 @@ def refit_decoder(
     }
     candidates = [_mlp(inputs, x, config, seed, draws)]
     if config.decoder_trees and x[Role.TEST].shape[1] <= _MOST_COLUMNS_FOR_TREES:
-        candidates.append(_trees(inputs, x, config, seed))
+        candidates.append(_trees(inputs, x, config, seed, draws))
     squares = [
-        {role: (guess[role] - x[role]) ** 2 for role in (Role.SELECTION, Role.TEST)}
+        {
+            role: ((guess[role].reshape(draws, *x[role].shape) - x[role]) ** 2).mean(axis=0)
+            for role in (Role.SELECTION, Role.TEST)
+        }
         for guess in candidates
     ]
     on_selection = np.stack([square[Role.SELECTION].mean(axis=0) for square in squares])
     choice = on_selection.argmin(axis=0)
     columns = np.arange(len(choice))
-    best = {
+    return {
         role: np.stack([square[role] for square in squares])[choice, :, columns].sum(axis=0)
         for role in (Role.SELECTION, Role.TEST)
     }
-    return {role: rows.reshape(draws, -1).mean(axis=0) for role, rows in best.items()}
 
 
 def _mlp(
@@ -72,7 +77,11 @@ def _mlp(
 
 
 def _trees(
-    inputs: Mapping[Role, Floats], x: Mapping[Role, Floats], config: AuditConfig, seed: int
+    inputs: Mapping[Role, Floats],
+    x: Mapping[Role, Floats],
+    config: AuditConfig,
+    seed: int,
+    draws: int,
 ) -> dict[Role, Floats]:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -84,7 +93,7 @@ def _trees(
             validation_fraction=0.1,
             n_iter_no_change=config.patience * 2,
             random_state=derive_seed(seed, "decoder", column) % 2**32,
-        ).fit(inputs[Role.AUDITOR_TRAIN], x[Role.AUDITOR_TRAIN][:, column])
+        ).fit(inputs[Role.AUDITOR_TRAIN], np.tile(x[Role.AUDITOR_TRAIN][:, column], draws))
         for role, found in guesses.items():
             found.append(model.predict(inputs[role]).astype(np.float32))
     return {role: np.stack(found, axis=1) for role, found in guesses.items()}

@@ -45,8 +45,8 @@ def evaluate(
 ) -> tuple[PointEvaluation, Audited]:
     """Run every audit and measure of a point; the randomness of all of them comes from ``seed``."""
     draws = len(encoded.z[Role.TEST]) // len(data.roles[Role.TEST].s)
-    roles = {role: drawn(data.roles[role], draws) for role in AUDIT_ROLES}
-    s = {role: rows.s for role, rows in roles.items()}
+    roles = {role: data.roles[role] for role in AUDIT_ROLES}
+    s = {role: np.tile(rows.s, draws) for role, rows in roles.items()}
     x = {role: rows.x for role, rows in roles.items()}
     groups = len(data.info.groups)
     strict = audit(
@@ -84,7 +84,7 @@ def evaluate(
     evaluation = PointEvaluation(
         z=encoded.z[Role.TEST],
         s=s[Role.TEST],
-        y=roles[Role.TEST].y,
+        y={task: np.tile(labels, draws) for task, labels in roles[Role.TEST].y.items()},
         x=x[Role.TEST],
         audits=strict.results,
         audit=strict.prediction,
@@ -102,24 +102,13 @@ def evaluate(
     return evaluation, strict
 
 
-def drawn(rows: Rows, draws: int) -> Rows:
-    """The rows ``draws`` times over, as labels of a stochastic encoder's draws."""
-    if draws == 1:
-        return rows
-    return Rows(
-        x=np.tile(rows.x, (draws, 1)),
-        s=np.tile(rows.s, draws),
-        y={task: np.tile(labels, draws) for task, labels in rows.y.items()},
-    )
-
-
 def _downstream(
     encoded: Encoded, roles: Mapping[Role, Rows], config: AuditConfig, seed: int, draws: int
 ) -> dict[str, Prediction]:
     """For each task, the better of the family's classifiers on selection, one MLP among them."""
     found: dict[str, Prediction] = {}
     for task in roles[Role.TEST].y:
-        labels = {role: roles[role].y[task] for role in AUDIT_ROLES}
+        labels = {role: np.tile(roles[role].y[task], draws) for role in AUDIT_ROLES}
         classes = 1 + max(int(label.max()) for label in labels.values())
         found[task] = audit(
             encoded.z,
@@ -148,11 +137,15 @@ def measure_reference(data: Prepared, *, config: AuditConfig, seed: int) -> dict
     strict = audit(z, s, classes=groups, config=config, seed=derive_seed(seed, "auditors"))
     paper = paper_audit(z, s, classes=groups, config=config, seed=derive_seed(seed, "paper"))
     train = data.roles[Role.AUDITOR_TRAIN]
-    means = np.stack([train.x[train.s == group].mean(axis=0) for group in range(groups)])
+    x = z[Role.AUDITOR_TRAIN]
+    means = np.stack([x[train.s == group].mean(axis=0) for group in range(groups)])
 
     def d_max(role: Role) -> float:
-        rows = data.roles[role]
-        return float(((rows.x - means[rows.s]) ** 2).sum(axis=1).mean())
+        s_role = data.roles[role].s
+        total = sum(
+            float(((z[role][s_role == group] - means[group]) ** 2).sum()) for group in range(groups)
+        )
+        return total / len(s_role)
 
     return {
         "i_max": strict.chosen.test_information,

@@ -20,6 +20,9 @@ from fairbench.auditing.mlp import MLPSettings, fit_classifiers
 from fairbench.auditing.views import View, raw, views_of
 from fairbench.seeds import derive_seed
 
+_MOST_COLUMNS_FOR_TREES = 512
+"""Beyond, raw pixels for one, a tree looks at every column of every row for minutes."""
+
 Classifier = Callable[[Floats], Floats]
 """Maps ``(n, features)`` to probabilities ``(n, classes)``."""
 
@@ -91,7 +94,8 @@ def audit(
     for view in views(train):
         seen = {role: view.apply(rows) for role, rows in z.items()}
         view_seed = derive_seed(seed, view.name)
-        members = _members(classes, config, view_seed, mlps or config.mlps, draws)
+        columns = seen[Role.TEST].shape[1]
+        members = _members(classes, config, view_seed, mlps or config.mlps, draws, columns)
         for name, fit in members.items():
             classify = fit(seen[Role.AUDITOR_TRAIN], labels[Role.AUDITOR_TRAIN])
             p = {r: smoothed(classify(seen[r]), prior) for r in (Role.SELECTION, Role.TEST)}
@@ -134,7 +138,7 @@ def paper_audit(
 
 
 def _members(
-    classes: int, config: AuditConfig, seed: int, mlps: int, draws: int
+    classes: int, config: AuditConfig, seed: int, mlps: int, draws: int, columns: int
 ) -> dict[str, Callable[[Floats, Ints], Classifier]]:
     def mlp(x: Floats, labels: Ints) -> Classifier:
         predict = fit_classifiers(
@@ -166,7 +170,9 @@ def _members(
 
         return _aligned(LogisticRegression(max_iter=300).fit(x, labels), classes)
 
-    members: dict[str, Callable[[Floats, Ints], Classifier]] = {"mlp": mlp, "boosted-trees": trees}
+    members: dict[str, Callable[[Floats, Ints], Classifier]] = {"mlp": mlp}
+    if columns <= _MOST_COLUMNS_FOR_TREES:
+        members["boosted-trees"] = trees
     # A linear auditor gains nothing from the planes that it has not from the sum they make up,
     # except a free weight for each bit, which is what makes it worth running there too.
     if config.logistic:

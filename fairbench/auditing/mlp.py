@@ -68,7 +68,7 @@ def fit_regressors(
     seeds: Sequence[int],
     draws: int = 1,
 ) -> Callable[[Floats], Floats]:
-    """Train one regressor a seed on rows ``(n, k)`` and targets ``(n, d)``, squared error.
+    """Train one regressor a seed on rows ``(n, k)``, targets ``(n / draws, d)``, squared error.
 
     Returns
     -------
@@ -115,11 +115,11 @@ def _fit(
         order = rest.gather(1, order)
         for rows in torch.split(order, settings.batch_size, dim=1):
             optimizer.zero_grad(set_to_none=True)
-            value = loss(stack(data[rows]), target[rows]).mean(dim=1).sum()
+            value = loss(stack(data[rows]), target[rows % len(target)]).mean(dim=1).sum()
             value.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         with torch.no_grad():
-            now = loss(stack(data[held_out]), target[held_out]).mean(dim=1)
+            now = loss(stack(data[held_out]), target[held_out % len(target)]).mean(dim=1)
             better = (now < best_loss) & (waited < settings.patience)
             best_loss = torch.where(better, now, best_loss)
             waited = torch.where(better, torch.zeros_like(waited), waited + 1)

@@ -17,6 +17,9 @@ from fairbench.api import Floats
 _MOST_BITS = 16
 """Finest grid, 2^-16, and widest range, 2^16 steps, at which a column counts as a code."""
 
+_CHUNK = 8192
+"""Rows scaled at once."""
+
 
 @dataclass(frozen=True)
 class View:
@@ -48,25 +51,30 @@ def raw() -> View:
 
 def standardised(z: Floats) -> View:
     """Each column to mean 0 and variance 1, so that a small scale hides nothing."""
-    wide = z.astype(np.float64)
-    mean, scale = wide.mean(axis=0), wide.std(axis=0)
+    mean, scale = z.mean(axis=0, dtype=np.float64), z.std(axis=0, dtype=np.float64)
     # Rounding alone spreads a constant column by about eps * |mean|: leave such a column at 0.
     alive = scale > 1e-12 * np.maximum(np.abs(mean), 1e-30)
     factor = np.divide(1.0, scale, out=np.zeros_like(scale), where=alive)
-    return View(
-        "standardised",
-        lambda rows: ((rows.astype(np.float64) - mean) * factor).astype(np.float32),
-    )
+
+    def apply(rows: Floats) -> Floats:
+        out = np.empty(rows.shape, np.float32)
+        for start in range(0, len(rows), _CHUNK):  # double precision, but not of all rows at once
+            part = slice(start, start + _CHUNK)
+            out[part] = (rows[part].astype(np.float64) - mean) * factor
+        return out
+
+    return View("standardised", apply)
 
 
 def bit_planes(z: Floats) -> View | None:
     """The binary digits of the columns that are codes, and the other columns standardised.
 
     A column is a code where all its values lie on a grid 2^-g, g <= 16, within 2^16 steps, and it
-    is not constant. None where no column is.
+    is not constant. None where no column is, or none of more than one bit: the standardised view
+    shows single bits as well.
     """
     planes = [_planes(z[:, column]) for column in range(z.shape[1])]
-    if all(plane is None for plane in planes):
+    if all(plane is None or plane(z[:1, 0]).shape[1] == 1 for plane in planes):
         return None
     others = [column for column, plane in enumerate(planes) if plane is None]
     rest = standardised(z[:, others])

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairbench.api import Architecture, Dataset, DatasetInfo, Feature, Floats, Ints, Role, Table
+from fairbench.api import (
+    AUDIT_ROLES,
+    Dataset,
+    DatasetInfo,
+    Feature,
+    Images,
+    Ints,
+    Role,
+    Table,
+)
 from fairbench.data.files import data_root, find_files
 from fairbench.data.roles import assign_roles
 from fairbench.errors import DataError
@@ -27,19 +37,32 @@ class Rows:
 
     Parameters
     ----------
-    x : ndarray of float32, shape (n, d)
+    stored : ndarray
+        x as float32, ``(n, d)``; of binary images packed bits, uint8, ``(n, ceil(d / 8))``: the
+        training images of dSprites alone are 10 GB of float32, and 300 MB so.
     s : ndarray of int64, shape (n,)
     y : mapping of str to ndarray of int64, shape (n,)
+    pixels : int, optional
+        d, where ``stored`` is packed.
     """
 
-    x: Floats
+    stored: np.ndarray
     s: Ints
     y: Mapping[str, Ints]
+    pixels: int | None = None
 
     def __post_init__(self) -> None:
-        self.x.flags.writeable = False
-        for labels in (self.s, *self.y.values()):
-            labels.flags.writeable = False
+        for array in (self.stored, self.s, *self.y.values()):
+            array.flags.writeable = False
+
+    @property
+    def x(self) -> np.ndarray:
+        """Features ``(n, d)``: float32, or uint8 of 0 and 1, unpacked at each call, of images."""
+        if self.pixels is None:
+            return self.stored
+        x = np.unpackbits(self.stored, axis=1, count=self.pixels)
+        x.flags.writeable = False
+        return x
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         # Pickling makes arrays writable again; in a job's process they must not be.
@@ -74,6 +97,10 @@ class Prepared:
     iterations: int
     fingerprint: str
 
+    def audited(self) -> Prepared:
+        """The same without the rows that no audit reads: what audit jobs carry."""
+        return replace(self, roles={role: self.roles[role] for role in AUDIT_ROLES})
+
 
 def load_dataset(
     dataset: type[Dataset], *, root: Path | None = None, require_real: bool = False
@@ -86,12 +113,14 @@ def load_dataset(
         Files are bad; or there are none and no twin, or the twin is refused.
     """
     table, source, origin = _obtain(dataset, root, require_real)
+    if isinstance(table, Images):
+        return _prepare_images(table, dataset, origin)
     return prepare(table, dataset, source=source, origin=origin)
 
 
 def _obtain(
     dataset: type[Dataset], root: Path | None, require_real: bool
-) -> tuple[Table, str, str]:
+) -> tuple[Table | Images, str, str]:
     instance = dataset()
     found = find_files(dataset, data_root(root))
     if found is not None:
@@ -128,18 +157,42 @@ def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -
         )
         for role, where in roles.items()
     }
-    n = len(rows[Role.ENCODER_TRAIN].s)
-    default = int(np.clip(100 * n // PAPER_BATCH, 5_000, 27_000))
-    architecture: Architecture = dataset.architecture
-    info = DatasetInfo(dataset.name, features, table.groups, architecture)
+    info = DatasetInfo(dataset.name, features, table.groups, dataset.architecture)
     return Prepared(
         info=info,
         roles=rows,
         source=source,
         origin=origin,
-        iterations=dataset.iterations or default,
+        iterations=dataset.iterations or _default_iterations(rows),
         fingerprint=_fingerprint(rows, roles, info),
     )
+
+
+def _prepare_images(images: Images, dataset: type[Dataset], origin: str) -> Prepared:
+    """Images come packed and dealt to roles; pixels stay 0 and 1."""
+    if dataset.architecture.image is None:
+        raise DataError(f"Dataset {dataset.name!r} gives images but its architecture has none.")
+    pixels = math.prod(dataset.architecture.image)
+    rows = {
+        role: Rows(images.pixels[role], images.s[role], images.y[role], pixels) for role in Role
+    }
+    names = (f"pixel{i}" for i in range(pixels))
+    features = tuple(Feature(name, name) for name in names)
+    info = DatasetInfo(dataset.name, features, images.groups, dataset.architecture)
+    numbers = {role: np.arange(len(found.s)) for role, found in rows.items()}
+    return Prepared(
+        info=info,
+        roles=rows,
+        source=images.source,
+        origin=origin,
+        iterations=dataset.iterations or _default_iterations(rows),
+        fingerprint=_fingerprint(rows, numbers, info),
+    )
+
+
+def _default_iterations(rows: Mapping[Role, Rows]) -> int:
+    n = len(rows[Role.ENCODER_TRAIN].s)
+    return int(np.clip(100 * n // PAPER_BATCH, 5_000, 27_000))
 
 
 def _code(table: Table) -> tuple[np.ndarray, tuple[Feature, ...]]:
@@ -174,6 +227,6 @@ def _fingerprint(rows: Mapping[Role, Rows], roles: Mapping[Role, Ints], info: Da
     digest = hashlib.sha256()
     digest.update(repr(info).encode())
     for role in Role:
-        for array in (roles[role], rows[role].x, rows[role].s, *rows[role].y.values()):
+        for array in (roles[role], rows[role].stored, rows[role].s, *rows[role].y.values()):
             digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

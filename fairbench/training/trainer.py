@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -60,7 +61,7 @@ def train(
     ----------
     model : StackedModel
         On the device where it should train.
-    x : ndarray of float32, shape (n, features)
+    x : ndarray of float32, or uint8 of 0 and 1, shape (n, features)
     s : ndarray of int64, shape (n,)
     groups : int
         Number of values of s.
@@ -79,7 +80,7 @@ def train(
         For each model, why it diverged, or None.
     """
     device = streams.device
-    data = torch.tensor(x, device=device)
+    data = _resident(x, device)
     attribute = torch.tensor(s, device=device)
     attribute_onehot = onehot(attribute, groups)
     parameters = _players(model)
@@ -99,7 +100,7 @@ def train(
             cosine = 0.5 * (1 + math.cos(math.pi * done))
             group["lr"] = schedule.learning_rate * group["scale"] * cosine
         rows = streams.indices("rows", len(data), schedule.batch_size)
-        batch = Batch(data[rows], attribute[rows], attribute_onehot[rows], done, streams)
+        batch = Batch(data[rows].float(), attribute[rows], attribute_onehot[rows], done, streams)
         losses = model.losses(batch)
         _set_gradients(losses, parameters)
         optimizer.step()
@@ -112,6 +113,13 @@ def train(
     progress(1.0, "trained")
     model.eval()
     return watch.reasons
+
+
+def _resident(x: np.ndarray, device: torch.device) -> Tensor:
+    """x on the device; nothing writes into it, so that on the CPU it need not be copied."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writ")
+        return torch.from_numpy(x).to(device)
 
 
 def _players(model: StackedModel) -> dict[str, list[nn.Parameter]]:

@@ -31,6 +31,7 @@ class Constant(Method):
     ) -> Sequence[Fitted]:
         groups = range(len(train.info.groups))
         means = np.stack([train.x[train.s == group].mean(axis=0) for group in groups])
+        means = means.astype(np.float32)
         return [_Constant(means) for _ in units]
 
 

@@ -21,6 +21,7 @@ from pydantic import Field
 
 from fairbench.api import (
     Curve,
+    DatasetInfo,
     FitContext,
     Fitted,
     Floats,
@@ -34,6 +35,9 @@ from fairbench.api import (
     TrainingRows,
     Unit,
 )
+
+_MOST_SOURCES = 128
+"""Columns of the raw table."""
 
 
 class DropFeaturesParams(Params):
@@ -59,6 +63,12 @@ class DropFeatures(Method):
     baseline = True
     knobs = (Knob("dropped", 0.0, np.inf, "columns dropped; more is fairer"),)
     Params = DropFeaturesParams
+
+    def supports(self, info: DatasetInfo) -> str | None:
+        count = len({feature.source for feature in info.features})
+        if count > _MOST_SOURCES:
+            return f"it drops one column after another, at most {_MOST_SOURCES}; here are {count}"
+        return None
 
     def fit(
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext

@@ -67,14 +67,19 @@ class PCA(_Projection):
         from sklearn.decomposition import PCA as Components
 
         features = train.x.shape[1]
-        kept = min(features, len(train.x), _MOST_DIMENSIONS)
+        # The components of images are found on a part of them.
+        x = train.x[:: max(1, train.x.size // _MOST_CELLS)].astype(np.float32)
+        kept = min(features, len(x), _MOST_DIMENSIONS)
         solver = "full" if features <= _MOST_DIMENSIONS else "randomized"
         found = []
         for unit in units:
             model = Components(n_components=kept, svd_solver=solver, random_state=unit.seed)
-            found.append(_ProjectionCurve(model.fit(train.x).components_.T, features))
+            found.append(_ProjectionCurve(model.fit(x).components_.T, features))
         return found
 
+
+_MOST_CELLS = 100_000_000
+"""Rows times features that principal components are computed from."""
 
 _MOST_DIMENSIONS = 256
 """Of images and other wide tables, this many axes at most."""
