@@ -330,6 +330,8 @@ class Dataset(ABC):
         All of them are needed, and checked, before ``load`` is called.
     archive : str or None
         Name of a file that may stand in place of all ``files``; ``load`` reads it itself.
+    optional : bool
+        Without its files the dataset is made by ``load``, which then gets an empty folder.
     iterations : int or None
         Training steps of the full budget; None: 100 epochs at batch 128, clipped to 5K .. 27K.
     architecture : Architecture
@@ -345,6 +347,7 @@ class Dataset(ABC):
     folder: ClassVar[str] = ""
     files: ClassVar[tuple[DataFile, ...]] = ()
     archive: ClassVar[str | None] = None
+    optional: ClassVar[bool] = False
     iterations: ClassVar[int | None] = None
     architecture: ClassVar[Architecture] = Architecture()
 

@@ -6,7 +6,7 @@ torch is imported only when something is fitted, so that listing methods stays q
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from fairbench.training.networks import Networks
     from fairbench.training.streams import Streams
 
-_ENCODE_ROWS = 8192
-"""Rows encoded at once: bounds memory, whatever the table."""
+_ENCODE_CELLS = 2_000_000
+"""Rows times features encoded at once: bounds memory, and keeps convolutions near the cache."""
 
 
 class NeuralParams(Params):
@@ -125,11 +125,11 @@ class NeuralMethod(Method):
         )
 
     def _fitted(self, model: StackedModel, info: DatasetInfo) -> Fitted:
-        groups = len(info.groups)
+        groups, features = len(info.groups), len(info.features)
         stochastic = self.coding is Coding.STOCHASTIC
         if self.shots is Shots.SINGLE:
-            return NeuralCurve(self.knobs[0], model, groups, stochastic)
-        return NeuralRepresentation(model, groups, None, stochastic)
+            return NeuralCurve(self.knobs[0], model, groups, features, stochastic)
+        return NeuralRepresentation(model, groups, features, None, stochastic)
 
 
 @dataclass
@@ -142,6 +142,8 @@ class NeuralRepresentation(Representation):
         A stack of one, on the CPU.
     groups : int
         Number of values of s.
+    features : int
+        Columns of x.
     knob : float or None
         Where a single-shot curve is read.
     stochastic : bool
@@ -150,6 +152,7 @@ class NeuralRepresentation(Representation):
 
     model: StackedModel
     groups: int
+    features: int
     knob: float | None
     stochastic: bool
 
@@ -197,8 +200,8 @@ class NeuralRepresentation(Representation):
 
         total = 0.0
         with torch.no_grad():
-            for start in range(0, len(x), _ENCODE_ROWS):
-                part = torch.tensor(x[start : start + _ENCODE_ROWS], dtype=torch.float32)
+            for rows in self._chunks(len(x)):
+                part = torch.tensor(x[rows], dtype=torch.float32)
                 length = self.model.code_length(part[None], self._knob(len(part)))
                 if length is None:
                     return None
@@ -224,15 +227,15 @@ class NeuralRepresentation(Representation):
 
         return None if self.knob is None else torch.full((1, rows, 1), float(self.knob))
 
-    @staticmethod
-    def _in_chunks(n: int, one: object) -> Floats:
+    def _chunks(self, n: int) -> list[slice]:
+        step = int(np.clip(_ENCODE_CELLS // self.features, 256, 8192))
+        return [slice(start, start + step) for start in range(0, n, step)]
+
+    def _in_chunks(self, n: int, one: Callable[[slice], torch.Tensor]) -> Floats:
         import torch
 
-        assert callable(one)
         with torch.no_grad():
-            starts = range(0, n, _ENCODE_ROWS)
-            parts = [one(slice(i, i + _ENCODE_ROWS)).numpy() for i in starts]
-        return np.concatenate(parts)
+            return np.concatenate([one(rows).numpy() for rows in self._chunks(n)])
 
 
 @dataclass
@@ -242,9 +245,10 @@ class NeuralCurve(Curve):
     knob: Knob
     model: StackedModel
     groups: int
+    features: int
     stochastic: bool
 
     def at(self, point: Point) -> NeuralRepresentation:
         """The representation at ``point[knob]``."""
         value = point[self.knob.name]
-        return NeuralRepresentation(self.model, self.groups, value, self.stochastic)
+        return NeuralRepresentation(self.model, self.groups, self.features, value, self.stochastic)

@@ -86,8 +86,9 @@ def find_files(dataset: type[Dataset], root: Path | None, *, download: bool = Tr
     DataError
         A file is there but truncated, altered or unreadable, or only some are there.
     """
+    generated = Found(cache_folder() / dataset.folder, "generated")
     if not dataset.files:
-        return Found(cache_folder() / dataset.folder, "generated")
+        return generated
     folders = [(root / dataset.folder, "data root"), (root, "data root")] if root else []
     folders.append((cache_folder() / dataset.folder, "cache"))
     for folder, origin in folders:
@@ -102,6 +103,8 @@ def find_files(dataset: type[Dataset], root: Path | None, *, download: bool = Tr
         for file in dataset.files:
             check_file(folder / file.name, file)
         return Found(folder, origin)
+    if dataset.optional:
+        return generated
     if not download or os.environ.get(OFFLINE_ENV) == "1":
         return None
     return _download(dataset)
