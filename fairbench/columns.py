@@ -11,7 +11,10 @@ COLUMNS = {
     "budget": "full, quick or a number of iterations; each is ranked apart",
     "audit": "strict or quick; each is ranked apart",
     "dataset": "name of the dataset",
-    "data_source": "real, or simulated: an embedded twin, never to be compared with real rows",
+    "data_source": (
+        "real; rendered: images drawn here; "
+        "or simulated: an embedded twin, never to be compared with real rows"
+    ),
     "complete": "whether all points of all seeds are there",
     "seeds": "seeds with a point at least",
     "points": "points measured, over all seeds",

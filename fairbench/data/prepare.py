@@ -81,7 +81,7 @@ class Prepared:
     roles : mapping of Role to Rows
         Arrays are read-only: a plugin that writes into its input fails instead of harming others.
     source : str
-        ``real`` or ``simulated``.
+        ``real``, ``rendered`` or ``simulated``.
     origin : str
         Where the files came from.
     iterations : int
