@@ -102,7 +102,9 @@ class CompasRace(Dataset):
         "J. Larson, S. Mattu, L. Kirchner and J. Angwin. How We Analyzed the COMPAS Recidivism "
         "Algorithm. ProPublica, 23 May 2016"
     )
-    licence = "none stated: court records published by ProPublica, which asks to be credited"
+    licence = (
+        "ProPublica's data terms: cite it, do not pass the raw data on; the repository has none"
+    )
     url = "https://github.com/propublica/compas-analysis"
     folder = "compas"
     files = (
