@@ -279,6 +279,8 @@ class Table:
         The official test rows, where there are any.
     onehot : bool
         Categories become one-hot columns instead of integer codes.
+    notes : tuple of str
+        Doubts that a run shows as warnings.
     """
 
     x: pd.DataFrame
@@ -287,6 +289,7 @@ class Table:
     y: Mapping[str, Ints]
     is_test: npt.NDArray[np.bool_] | None = None
     onehot: bool = False
+    notes: tuple[str, ...] = ()
 
 
 class Dataset(ABC):
@@ -301,6 +304,12 @@ class Dataset(ABC):
         Folder below the data root and the cache in which its files are looked for.
     files : tuple of DataFile
         All of them are needed, and checked, before ``load`` is called.
+    home : Path or None
+        The one place of a user's own table: neither data root nor cache is searched.
+    rows : int or None
+        Rows of the table, where that is known beforehand; for ``fairbench data list``.
+    sensitive : tuple of str
+        The columns that S is made of; for ``fairbench data list``.
     iterations : int or None
         Training steps of the full budget; None: 100 epochs at batch 128, clipped to 5K .. 27K.
     architecture : Architecture
@@ -315,6 +324,9 @@ class Dataset(ABC):
     url: ClassVar[str] = ""
     folder: ClassVar[str] = ""
     files: ClassVar[tuple[DataFile, ...]] = ()
+    home: ClassVar[Path | None] = None
+    rows: ClassVar[int | None] = None
+    sensitive: ClassVar[tuple[str, ...]] = ()
     iterations: ClassVar[int | None] = None
     architecture: ClassVar[Architecture] = Architecture()
 

@@ -27,7 +27,8 @@ class Found:
     folder : Path
         Where they are.
     origin : str
-        ``data root``, ``cache``, ``download``, or ``generated`` for a dataset without files.
+        ``data root``, ``cache``, ``download``, ``own table``, or ``generated`` for a dataset
+        without files.
     """
 
     folder: Path
@@ -75,6 +76,8 @@ def find_files(dataset: type[Dataset], root: Path | None, *, download: bool = Tr
     DataError
         A file is there but truncated, altered or unreadable, or only some are there.
     """
+    if dataset.home is not None:
+        return Found(dataset.home, "own table")
     if not dataset.files:
         return Found(cache_folder() / dataset.folder, "generated")
     folders = [(root / dataset.folder, "data root"), (root, "data root")] if root else []

@@ -65,6 +65,8 @@ class Prepared:
         Training steps of the full budget.
     fingerprint : str
         sha256 over names, sizes, every array and the split: equal fingerprints, equal bytes.
+    notes : tuple of str
+        Doubts about the table, shown as warnings.
     """
 
     info: DatasetInfo
@@ -73,6 +75,7 @@ class Prepared:
     origin: str
     iterations: int
     fingerprint: str
+    notes: tuple[str, ...] = ()
 
 
 def load_dataset(
@@ -139,6 +142,7 @@ def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -
         origin=origin,
         iterations=dataset.iterations or default,
         fingerprint=_fingerprint(rows, roles, info),
+        notes=table.notes,
     )
 
 
