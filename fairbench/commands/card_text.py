@@ -66,9 +66,9 @@ class CardText:
 def card_text(card: CardText, frame: pd.DataFrame, path: Path) -> str:
     """Write a card that lies at ``path`` for the table in ``frame``."""
     table = card.table.expanduser().resolve()
-    file = os.path.relpath(table, path.resolve().parent)
+    file, note = os.path.relpath(table, path.resolve().parent), "relative to this card"
     if file.count("..") > 1:
-        file = str(table)
+        file, note = str(table), ""
     lines = [
         f"# What fairbench is to know of {card.table.name}. docs/own-data.md explains every key.",
         f"# After a change: fairbench data check {path.name}",
@@ -76,7 +76,7 @@ def card_text(card: CardText, frame: pd.DataFrame, path: Path) -> str:
     ]
     if card.name:
         lines.append(_line("", "name", quoted(card.name), "in leaderboards"))
-    lines.append(_line("", "file", quoted(file), "relative to this card"))
+    lines.append(_line("", "file", quoted(file), note))
     if card.separator != ",":
         lines.append(_line("", "separator", json.dumps(card.separator)))
     if not card.header:
@@ -85,12 +85,15 @@ def card_text(card: CardText, frame: pd.DataFrame, path: Path) -> str:
     lines += ["# small are merged by:  groups: {VALUE: new name, OTHER VALUE: new name}"]
     lines += ["sensitive:"]
     for column, bins in card.sensitive.items():
-        lines.append(_line("  - ", "column", quoted(column), _values(frame[column])))
+        kind = Kind.NUMBER if bins else Kind.CATEGORY
+        lines.append(_line("  - ", "column", quoted(column), _values(frame[column], kind)))
         if bins:
             lines.append(_line("    ", "bins", f"[{', '.join(bins)}]", "cuts between groups"))
     lines += ["", "# Y, the task labels, the main one first; encoders never see them.", "labels:"]
     for label in card.labels:
-        lines.append(_line("  - ", "column", quoted(label.column), _values(frame[label.column])))
+        kind = Kind.CATEGORY if label.above is None else Kind.NUMBER
+        comment = _values(frame[label.column], kind)
+        lines.append(_line("  - ", "column", quoted(label.column), comment))
         if label.positive is not None:
             lines.append(_line("    ", "positive", quoted(label.positive), "class 1"))
         if label.above is not None:

@@ -149,8 +149,8 @@ def _describe_information(data: Prepared) -> None:
     found = information(smoothed(classify(test.x[:rows]), prior), test.s[:rows])
     share = found / entropy(test.s[:rows])
     out.print(
-        f"\nI(X;S) = {found:.3f} nats, {share:.0%} of H(S): a lower bound, by boosted trees trained "
-        "on\nauditor-train and measured on test."
+        f"\nI(X;S) = {found:.3f} nats, {share:.0%} of H(S): a lower bound, by boosted trees "
+        "trained\non auditor-train and measured on test."
     )
     if len(train.s) > rows or len(test.s) > rows:
         out.print(f"(The first {rows:,} rows of each.)")

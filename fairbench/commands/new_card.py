@@ -19,7 +19,7 @@ from fairbench.data.card import slug
 from fairbench.data.checks import is_id
 from fairbench.data.own_table import many_numbers
 from fairbench.data.tables import Kind, guess_kind, is_number, numbers, read_table, sniff, texts
-from fairbench.errors import ConfigError, nearest
+from fairbench.errors import ConfigError, DataError, FairbenchError, nearest
 from fairbench.registry import Registry
 
 if TYPE_CHECKING:
@@ -97,7 +97,11 @@ def new_command(
             out.print(f"Left out of X: {column} ({why})", markup=False)
     out.print()
     path = str(card) if "." in str(card) else f"./{card}"
-    check_command(registry, path, None)
+    try:
+        check_command(registry, path, None)
+    except FairbenchError as error:
+        again = f"The card is written; edit it, then: fairbench data check {shlex.quote(path)}"
+        raise DataError(error.message, f"{error.hint}\n{again}") from None
     words = ["fairbench", "run", "--methods", _a_method(registry), "--dataset", path]
     out.print(f"\nNext:\n  fairbench data describe {shlex.quote(path)}", markup=False)
     out.print(f"  {shlex.join([*words, '--budget', 'quick'])}", markup=False)

@@ -199,7 +199,10 @@ class Card(_Part):
             return None
         if isinstance(value, dict):
             return {name: kind or None for name, kind in value.items()}
-        return dict.fromkeys([value] if isinstance(value, str) else value)
+        names = [value] if isinstance(value, str) else value
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError("give all, or a list of columns, or lines of `column: kind`")
+        return dict.fromkeys(names)
 
     @field_validator("name")
     @classmethod
@@ -209,6 +212,13 @@ class Card(_Part):
                 "names are lower-case words joined by single hyphens, and do not end in "
                 + " or ".join(_TAKEN_ENDINGS)
             )
+        return value
+
+    @field_validator("separator")
+    @classmethod
+    def _can_separate(cls, value: str) -> str:
+        if value in '"\r\n':
+            raise ValueError("this character cannot separate fields")
         return value
 
     @field_validator("hidden")
@@ -307,9 +317,10 @@ _PARTS: Mapping[str, type[_Part]] = {
 
 
 def _explained(error: ValidationError, path: Path) -> Exception:
-    first = error.errors()[0]
+    # A misspelt key is also a missing one; the former says more.
+    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
     *outer, last = first["loc"]
-    part: type[_Part] = _PARTS[str(outer[0])] if outer else Card
+    part = _PARTS.get(str(outer[0]), Card) if outer else Card
     where = ".".join(str(place) for place in first["loc"])
     if first["type"] == "extra_forbidden":
         return UnknownNameError(f"key of {path}", str(last), part.model_fields)

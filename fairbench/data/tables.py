@@ -228,7 +228,7 @@ def guess_kind(column: pd.Series) -> Kind:
 def texts(column: pd.Series) -> pd.Series:
     """Values as text; whole numbers without a decimal point, missing values stay NaN."""
     held = column.dropna()
-    if column.dtype.kind == "f" and (held == held.round()).all() and np.isfinite(held).all():
+    if column.dtype.kind == "f" and (held == held.round()).all() and (held.abs() < 2**53).all():
         held = held.astype("int64")
     return held.astype(str).astype(object).reindex(column.index)
 
