@@ -281,6 +281,8 @@ class Table:
         The official test rows, where there are any.
     onehot : bool
         Categories become one-hot columns instead of integer codes.
+    notes : tuple of str
+        Doubts that a run shows as warnings.
     """
 
     x: pd.DataFrame
@@ -289,6 +291,7 @@ class Table:
     y: Mapping[str, Ints]
     is_test: npt.NDArray[np.bool_] | None = None
     onehot: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -332,6 +335,12 @@ class Dataset(ABC):
         Name of a file that may stand in place of all ``files``; ``load`` reads it itself.
     optional : bool
         Without its files the dataset is made by ``load``, which then gets an empty folder.
+    home : Path or None
+        The one place of a user's own table: neither data root nor cache is searched.
+    rows : int or None
+        Rows of the table, where that is known beforehand; for ``fairbench data list``.
+    sensitive : tuple of str
+        The columns that S is made of; for ``fairbench data list``.
     iterations : int or None
         Training steps of the full budget; None: 100 epochs at batch 128, clipped to 5K .. 27K.
     architecture : Architecture
@@ -348,6 +357,9 @@ class Dataset(ABC):
     files: ClassVar[tuple[DataFile, ...]] = ()
     archive: ClassVar[str | None] = None
     optional: ClassVar[bool] = False
+    home: ClassVar[Path | None] = None
+    rows: ClassVar[int | None] = None
+    sensitive: ClassVar[tuple[str, ...]] = ()
     iterations: ClassVar[int | None] = None
     architecture: ClassVar[Architecture] = Architecture()
 

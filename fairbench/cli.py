@@ -26,7 +26,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-data_app = typer.Typer(help="Data files: check or fetch them.", no_args_is_help=True)
+data_app = typer.Typer(
+    help="Datasets: which are here, what they hold, and a table of your own.", no_args_is_help=True
+)
 results_app = typer.Typer(help="Move results between machines.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 app.add_typer(results_app, name="results")
@@ -72,7 +74,9 @@ def run(
     methods: Annotated[
         str | None, typer.Option(help="Names, separated by commas; 'all' for every one.")
     ] = None,
-    dataset: Annotated[str | None, typer.Option(help="Names, separated by commas.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Names, or cards (.yaml) of own tables, separated by commas.")
+    ] = None,
     seeds: Annotated[int | None, typer.Option(help="Number of seeds: 0 .. N-1.")] = None,
     seed_list: Annotated[str | None, typer.Option(help="Seeds, separated by commas.")] = None,
     budget: Annotated[
@@ -175,11 +179,28 @@ def clean(
     clean_command(results, yes=yes, dry_run=dry_run)
 
 
+DatasetName = Annotated[str, typer.Argument(help="Dataset, or the card (.yaml) of an own table.")]
+
+
+@data_app.command("list")
+def data_list(data_root: DataRoot = None) -> None:
+    """List datasets: rows, what S is made of, and whether the files are on this machine."""
+    from fairbench.commands.data import list_command
+
+    list_command(_registry(), data_root)
+
+
+@data_app.command("describe")
+def data_describe(name: DatasetName, data_root: DataRoot = None) -> None:
+    """Tell what a dataset holds: groups, H(S), I(X;S), labels, columns, licence, citation."""
+    from fairbench.commands.data import describe_command
+
+    describe_command(_registry(), name, data_root)
+
+
 @data_app.command("check")
-def data_check(
-    name: Annotated[str, typer.Argument(help="Dataset.")], data_root: DataRoot = None
-) -> None:
-    """Check a dataset's files, and print its roles and groups."""
+def data_check(name: DatasetName, data_root: DataRoot = None) -> None:
+    """Check a dataset's files or an own table, and print each group's rows by role."""
     from fairbench.commands.data import check_command
 
     check_command(_registry(), name, data_root)
@@ -193,6 +214,54 @@ def data_fetch(
     from fairbench.commands.data import fetch_command
 
     fetch_command(_registry(), name, data_root)
+
+
+@data_app.command("new")
+def data_new(
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
+    sensitive: Annotated[
+        str | None, typer.Option(help="Columns S is made of: sex,race makes intersections.")
+    ] = None,
+    bins: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN:CUTS", help="Cuts of a number in S, as in age:25,45."),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN[:VALUE]",
+            help="Task label; VALUE, or >NUMBER, is class 1. May be repeated, main task first.",
+        ),
+    ] = None,
+    drop: Annotated[str | None, typer.Option(help="Columns left out, such as ids.")] = None,
+    category: Annotated[
+        str | None, typer.Option(help="Columns of numbers that are codes, such as zip codes.")
+    ] = None,
+    test: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN:VALUE", help="What marks the official test rows."),
+    ] = None,
+    onehot: Annotated[bool, typer.Option("--onehot", help="Encode categories one-hot.")] = False,
+    name: Annotated[str | None, typer.Option(help="Name [default: the card's file name].")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Card to write [default: TABLE.yaml in this folder].")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the card.")] = False,
+) -> None:
+    """Write the card of an own table, by these options or else by asking, and check it."""
+    from fairbench.commands.new_card import Wanted, new_command
+
+    wanted = Wanted(
+        sensitive=_names(sensitive),
+        bins=tuple(bins or ()),
+        labels=tuple(label) if label else None,
+        drop=_names(drop),
+        categories=_names(category) or (),
+        test=test,
+        onehot=onehot,
+        name=name,
+    )
+    new_command(_registry(), table, wanted, output=output, force=force)
 
 
 @results_app.command("export")

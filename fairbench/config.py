@@ -157,12 +157,16 @@ def make_config(file: Path | None, given: Mapping[str, Any]) -> RunConfig:
         raise ConfigError(f"{where}: {text} (got {first['input']!r}).") from None
 
 
-def read_yaml(file: Path, option: str) -> Mapping[str, Any]:
-    """Read a YAML mapping; ConfigError names the option it came from."""
+def read_yaml(file: Path, option: str, *, as_text: bool = False) -> Mapping[str, Any]:
+    """Read a YAML mapping; ConfigError names the option it came from.
+
+    ``as_text`` leaves every value as it is written: ``no`` is not false then, nor ``1.0`` a number.
+    """
     import yaml
 
+    loader = yaml.BaseLoader if as_text else yaml.SafeLoader
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = yaml.load(file.read_text(encoding="utf-8"), Loader=loader)
     except OSError as error:
         raise ConfigError(f"{option} {file}: {error.strerror}.") from None
     # A date like 2001-99-99 is a ValueError, nesting without end a RecursionError.

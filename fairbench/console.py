@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from fairbench.executors.base import Broke, Event, Finished, Progressed, Started
 from fairbench.jobs import FitJob
@@ -147,6 +148,12 @@ def warn_simulated(names: Sequence[str]) -> None:
     err.print(Panel(text, title="WARNING", style="bold red", expand=False), soft_wrap=False)
 
 
+def show_notes(dataset: str, notes: Sequence[str]) -> None:
+    """Warn of what is doubtful about a table."""
+    for note in notes:
+        err.print(f"Warning: {dataset}: {note}", markup=False)
+
+
 LEADERBOARD_VIEW = {
     "rank": "rank",
     "method": "method",
@@ -197,6 +204,19 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*row)
     out.print(table)
+
+
+def show_columns(columns: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> None:
+    """Print a table for people, at most 80 characters wide; long cells are folded.
+
+    The first ``words`` columns are aligned to the left, the others, numbers, to the right.
+    """
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i < words else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    out.print(table, soft_wrap=False, width=min(80, out.width))
 
 
 def _cell(value: object) -> str:

@@ -9,6 +9,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_MOST_NAMES = 60
+"""Names that one message lists."""
+
 
 class FairbenchError(Exception):
     """A user's mistake or a broken input: what was wrong, and what to do about it.
@@ -38,15 +41,20 @@ class UnknownNameError(FairbenchError):
     """A method, dataset, metric or parameter nobody registered under that name."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, command: str = "") -> None:
-        names = sorted(set(known))
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-        if near:
-            hint = "Did you mean " + " or ".join(repr(other) for other in near) + "?"
-        else:
-            hint = f"Known: {', '.join(names) or 'none'}."
+        hint = nearest(name, known)
         if command:
             hint += f" See them all: {command}"
         super().__init__(f"Unknown {kind} {name!r}.", hint)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``Did you mean 'this'?``, or all that is known where nothing is near."""
+    names = sorted(set(known))
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if near:
+        return "Did you mean " + " or ".join(repr(other) for other in near) + "?"
+    more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"Known: {', '.join(names[:_MOST_NAMES]) or 'none'}{more}."
 
 
 class PluginError(FairbenchError):

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import pluggy
@@ -14,7 +15,7 @@ import pluggy
 from fairbench import hookspecs
 from fairbench.api import Dataset, Method, Metric
 from fairbench.columns import RESERVED
-from fairbench.errors import PluginError, UnknownNameError
+from fairbench.errors import ConfigError, PluginError, UnknownNameError
 
 T = TypeVar("T")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -80,6 +81,9 @@ class Catalogue(Generic[T]):
             command = f"fairbench list {self.kind}s"
             raise UnknownNameError(self.kind, name, self._aliases, command=command) from None
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._aliases
+
     def __getitem__(self, name: str) -> type[T]:
         return self.classes[self.resolve(name)]
 
@@ -92,6 +96,20 @@ class Registry:
     datasets: Catalogue[Dataset] = field(default_factory=lambda: Catalogue("dataset"))
     metrics: Catalogue[Metric] = field(default_factory=lambda: Catalogue("metric"))
     broken: list[Broken] = field(default_factory=list)
+
+    def dataset(self, name: str) -> type[Dataset]:
+        """A dataset by name or alias, or of one's own by the path of its card."""
+        from fairbench.data.card import dataset_from_card, is_card
+
+        if not is_card(name):
+            return self.datasets[name]
+        dataset = dataset_from_card(Path(name))
+        if dataset.name in self.datasets:
+            raise ConfigError(
+                f"{name} has the name {dataset.name!r}, which belongs to a registered dataset.",
+                f"Write another into the card: name: my-{dataset.name}",
+            )
+        return dataset
 
 
 def load_registry(points: Iterable[EntryPoint] | None = None) -> Registry:
@@ -197,7 +215,6 @@ def plugin_source(cls: type) -> Mapping[str, str]:
     folder.
     """
     import hashlib
-    from pathlib import Path
 
     top, *below = cls.__module__.split(".")
     package = sys.modules.get(top)

@@ -86,6 +86,7 @@ class AdultsGender(Dataset):
             2_003_153,
         ),
     )
+    rows = 48_842
     iterations = 27_000  # the paper's Table 3
     architecture = Architecture(hidden=(128, 128), latent=8)  # the paper's Table 2
 

@@ -152,18 +152,7 @@ def _members(
         return lambda rows: predict(rows).mean(axis=0)
 
     def trees(x: Floats, labels: Ints) -> Classifier:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
-        return _aligned(
-            HistGradientBoostingClassifier(
-                max_iter=config.trees,
-                early_stopping=True,
-                validation_fraction=0.1,
-                n_iter_no_change=config.patience * 3,
-                random_state=seed % 2**32,
-            ).fit(x, labels),
-            classes,
-        )
+        return boosted_trees(x, labels, classes=classes, config=config, seed=seed)
 
     def logistic(x: Floats, labels: Ints) -> Classifier:
         from sklearn.linear_model import LogisticRegression
@@ -178,6 +167,24 @@ def _members(
     if config.logistic:
         members["logistic"] = logistic
     return members
+
+
+def boosted_trees(
+    x: Floats, labels: Ints, *, classes: int, config: AuditConfig, seed: int
+) -> Classifier:
+    """Fit the family's boosted trees on rows ``(n, d)`` and their labels ``(n,)``."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return _aligned(
+        HistGradientBoostingClassifier(
+            max_iter=config.trees,
+            early_stopping=True,
+            validation_fraction=0.1,
+            n_iter_no_change=config.patience * 3,
+            random_state=seed % 2**32,
+        ).fit(x, labels),
+        classes,
+    )
 
 
 def _aligned(model: Any, classes: int) -> Classifier:

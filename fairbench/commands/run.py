@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from fairbench import leaderboard
+from fairbench.api import Dataset
 from fairbench.commands.results import show_problems
 from fairbench.config import RunConfig, make_config, read_yaml, split_names
-from fairbench.console import Display, err, out, show_leaderboard, spell, warn_simulated
+from fairbench.console import Display, err, out, show_leaderboard, show_notes, spell, warn_simulated
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.device import resolve_device
 from fairbench.errors import ConfigError
@@ -49,16 +50,16 @@ def run_command(
             merged[registry.methods.resolve(name)] = values
         configured = configured.model_copy(update={"params": merged})
     device = resolve_device(configured.device)
-    names = dict.fromkeys(registry.datasets.resolve(name) for name in configured.datasets)
+    chosen = _datasets(configured, registry)
     # Names and parameters are checked before any data is read.
     make_plan(configured, registry, [])
     datasets = [
         load_dataset(
-            registry.datasets[name],
+            dataset,
             root=configured.data_root,
             require_real=configured.require_real_data,
         )
-        for name in names
+        for dataset in chosen
     ]
     store = open_store(configured.results, configured.store, dry_run=dry_run)
     run = Run(configured, registry, make_plan(configured, registry, datasets), store, device)
@@ -106,6 +107,19 @@ def _seeds(seeds: int | None, seed_list: str | None) -> dict[str, tuple[int, ...
     return {}
 
 
+def _datasets(config: RunConfig, registry: Registry) -> list[type[Dataset]]:
+    """The datasets asked for, each once; two cards must not have one name."""
+    found: dict[str, type[Dataset]] = {}
+    for text in config.datasets:
+        dataset = registry.dataset(text)
+        if found.setdefault(dataset.name, dataset) is not dataset:
+            raise ConfigError(
+                f"Two of the cards of this run have the name {dataset.name!r}.",
+                "Their leaderboards would be one; change `name:` in one of them.",
+            )
+    return list(found.values())
+
+
 def _params(file: Path, config: RunConfig, registry: Registry) -> Mapping[str, Any]:
     """Parameters by method; a file without method names belongs to the only method asked for."""
     content = read_yaml(file, "--params")
@@ -123,6 +137,7 @@ def _describe(datasets: list[Prepared], device: str) -> None:
     for data in datasets:
         rows = ", ".join(f"{role.value} {len(part.s):,}" for role, part in data.roles.items())
         err.print(f"{data.info.name}: {data.source} ({data.origin}); rows: {rows}", markup=False)
+        show_notes(data.info.name, data.notes)
     err.print(f"device: {device}", markup=False)
 
 

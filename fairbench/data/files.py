@@ -27,7 +27,8 @@ class Found:
     folder : Path
         Where they are.
     origin : str
-        ``data root``, ``cache``, ``download``, or ``generated`` for a dataset without files.
+        ``data root``, ``cache``, ``download``, ``own table``, or ``generated`` for a dataset
+        without files.
     archive : str, optional
         The file in the folder that stands in place of the dataset's files.
     """
@@ -87,6 +88,8 @@ def find_files(dataset: type[Dataset], root: Path | None, *, download: bool = Tr
         A file is there but truncated, altered or unreadable, or only some are there.
     """
     generated = Found(cache_folder() / dataset.folder, "generated")
+    if dataset.home is not None:
+        return Found(dataset.home, "own table")
     if not dataset.files:
         return generated
     folders = [(root / dataset.folder, "data root"), (root, "data root")] if root else []

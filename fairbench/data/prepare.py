@@ -88,6 +88,8 @@ class Prepared:
         Training steps of the full budget.
     fingerprint : str
         sha256 over names, sizes, every array and the split: equal fingerprints, equal bytes.
+    notes : tuple of str
+        Doubts about the table, shown as warnings.
     """
 
     info: DatasetInfo
@@ -96,6 +98,7 @@ class Prepared:
     origin: str
     iterations: int
     fingerprint: str
+    notes: tuple[str, ...] = ()
 
     def audited(self) -> Prepared:
         """The same without the rows that no audit reads: what audit jobs carry."""
@@ -165,6 +168,7 @@ def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -
         origin=origin,
         iterations=dataset.iterations or _default_iterations(rows),
         fingerprint=_fingerprint(rows, roles, info),
+        notes=table.notes,
     )
 
 

@@ -56,7 +56,7 @@ def assign_roles(table: Table) -> dict[Role, Ints]:
             raise DataError(
                 f"The group {group!r} of the sensitive attribute has {counts.min()} rows in role "
                 f"{role} ({total} rows in all); {least} are needed.",
-                "Merge it with another group or drop it.",
+                "Merge it with another group (in a card: `groups`), or leave its rows out.",
             )
     return roles
 

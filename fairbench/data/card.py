@@ -1,0 +1,362 @@
+"""The card: a YAML file that says of one's own table what are X, S and Y.
+
+``dataset_from_card`` turns it into a dataset like any other; nothing else of the suite knows that
+there are cards. docs/own-data.md explains every key.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from fairbench.api import Architecture, Dataset, Table
+from fairbench.config import read_yaml
+from fairbench.data.tables import Kind, read_table
+from fairbench.errors import ConfigError, DataError, UnknownNameError
+
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_TAKEN_ENDINGS = ("-simulated", "-points")
+"""Of leaderboard files of other datasets."""
+
+
+class Encoding(enum.StrEnum):
+    """How categories become numbers."""
+
+    INTEGER = "integer"
+    """One column of sorted codes."""
+    ONEHOT = "onehot"
+    """One column a category."""
+
+
+class Missing(enum.StrEnum):
+    """What becomes of rows with missing values."""
+
+    ERROR = "error"
+    """They are told, and nothing is done."""
+    DROP = "drop"
+    """They are left out."""
+    CATEGORY = "category"
+    """In categories of X and in S, ``missing`` is a value of its own; elsewhere it is an error."""
+
+
+class _Part(BaseModel):
+    """A mapping in the card; keys that are left empty are as if they were not there."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty_keys(cls, values: Any) -> Any:
+        if isinstance(values, dict):
+            return {key: value for key, value in values.items() if value != ""}
+        return values
+
+
+class SensitiveColumn(_Part):
+    """A column that S is made of.
+
+    Parameters
+    ----------
+    column : str
+    bins : tuple of float
+        Cuts of a number column: ``25, 45`` makes three groups, and 25 is in the second.
+    groups : mapping of str to str
+        Group by value; values not named are groups of their own.
+    """
+
+    column: str
+    bins: tuple[float, ...] = ()
+    groups: Mapping[str, str] = Field(default_factory=dict)
+
+    @field_validator("bins", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _sensible(self) -> SensitiveColumn:
+        if list(self.bins) != sorted(set(self.bins)) or not np.isfinite(self.bins).all():
+            raise ValueError("bins must be numbers that rise")
+        if self.bins and self.groups:
+            raise ValueError("give either bins or groups")
+        return self
+
+
+class LabelColumn(_Part):
+    """A task label.
+
+    Parameters
+    ----------
+    column : str
+    positive : tuple of str
+        Values that are class 1; all others are 0.
+    above : float, optional
+        Numbers above it are class 1.
+    """
+
+    column: str
+    positive: tuple[str, ...] = ()
+    above: float | None = Field(None, allow_inf_nan=False)
+
+    @field_validator("positive", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _sensible(self) -> LabelColumn:
+        if self.positive and self.above is not None:
+            raise ValueError("give either positive or above")
+        return self
+
+
+class OfficialTest(_Part):
+    """The rows that are the test role: those whose ``column`` says ``value``."""
+
+    column: str
+    value: str
+
+
+class Card(_Part):
+    """What a card says; unknown keys are errors.
+
+    Parameters
+    ----------
+    name : str
+        Of the dataset, in leaderboards.
+    file : Path
+        The table; absolute once read.
+    separator, header, columns
+        How a CSV file is to be read; see :func:`fairbench.data.tables.read_table`.
+    features : mapping of str to Kind, optional
+        Columns of X; a kind that is None is guessed. None: all that nothing else uses.
+    drop : tuple of str
+        Columns left out of ``features: all``.
+    sensitive : tuple of SensitiveColumn
+        Several make intersections.
+    labels : tuple of LabelColumn
+        The main task first.
+    encoding : Encoding
+    missing : Missing
+    test : OfficialTest, optional
+    allowed_copies : tuple of str
+        Columns that may be in X though they determine s.
+    iterations : int, optional
+        Training steps of the full budget.
+    hidden, latent
+        Sizes of neural encoders.
+    citation, licence : str
+    """
+
+    name: str
+    file: Path
+    separator: str = Field(",", min_length=1, max_length=1)
+    header: bool = True
+    columns: tuple[str, ...] = ()
+    features: Mapping[str, Kind | None] | None = None
+    drop: tuple[str, ...] = ()
+    sensitive: tuple[SensitiveColumn, ...] = Field(min_length=1)
+    labels: tuple[LabelColumn, ...] = Field(min_length=1)
+    encoding: Encoding = Encoding.INTEGER
+    missing: Missing = Missing.ERROR
+    test: OfficialTest | None = None
+    allowed_copies: tuple[str, ...] = ()
+    iterations: int | None = Field(None, ge=1)
+    hidden: tuple[int, ...] = Architecture().hidden
+    latent: int = Field(Architecture().latent, ge=1)
+    citation: str = ""
+    licence: str = ""
+
+    @field_validator("drop", "allowed_copies", "hidden", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("sensitive", "labels", mode="before")
+    @classmethod
+    def _columns(cls, value: Any) -> Any:
+        several = value if isinstance(value, list) else [value]
+        return [{"column": one} if isinstance(one, str) else one for one in several]
+
+    @field_validator("sensitive", "labels")
+    @classmethod
+    def _no_column_twice(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
+        columns = [part.column for part in value]
+        if len(set(columns)) < len(columns):
+            raise ValueError("a column stands twice")
+        return value
+
+    @field_validator("features", mode="before")
+    @classmethod
+    def _all_some_or_with_kinds(cls, value: Any) -> Any:
+        if value == "all":
+            return None
+        if isinstance(value, dict):
+            return {name: kind or None for name, kind in value.items()}
+        names = [value] if isinstance(value, str) else value
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError("give all, or a list of columns, or lines of `column: kind`")
+        return dict.fromkeys(names)
+
+    @field_validator("name")
+    @classmethod
+    def _good_name(cls, value: str) -> str:
+        if not _NAME.fullmatch(value) or value.endswith(_TAKEN_ENDINGS):
+            raise ValueError(
+                "names are lower-case words joined by single hyphens, and do not end in "
+                + " or ".join(_TAKEN_ENDINGS)
+            )
+        return value
+
+    @field_validator("separator")
+    @classmethod
+    def _can_separate(cls, value: str) -> str:
+        if value in '"\r\n':
+            raise ValueError("this character cannot separate fields")
+        return value
+
+    @field_validator("hidden")
+    @classmethod
+    def _positive_sizes(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if not value or min(value) < 1:
+            raise ValueError("layers have 1 or more units")
+        return value
+
+    def used(self) -> Iterator[tuple[str, str]]:
+        """Every (key, column) that the card names."""
+        yield from (("sensitive", part.column) for part in self.sensitive)
+        yield from (("labels", label.column) for label in self.labels)
+        yield from (("features", name) for name in self.features or ())
+        yield from (("drop", name) for name in self.drop)
+        yield from (("allowed_copies", name) for name in self.allowed_copies)
+        if self.test:
+            yield "test", self.test.column
+
+
+class CardDataset(Dataset):
+    """Base of the datasets that cards make."""
+
+    card: ClassVar[Card]
+
+    def load(self, folder: Path) -> Table:
+        from fairbench.data.own_table import table_of
+
+        card = self.card
+        path = folder / card.file.name
+        frame = read_table(path, separator=card.separator, header=card.header, columns=card.columns)
+        return table_of(card, frame, str(path))
+
+
+def is_card(text: str) -> bool:
+    """Whether a name on the command line is a path; registered names have no dot or slash."""
+    return any(mark in text for mark in "./\\")
+
+
+def dataset_from_card(path: Path) -> type[Dataset]:
+    """Make a dataset of what a card says; the table itself is read when the dataset is loaded.
+
+    Raises
+    ------
+    ConfigError, UnknownNameError, DataError
+        The card cannot be read, has an unknown key, or contradicts itself.
+    """
+    card = read_card(path)
+    members = {
+        "card": card,
+        "name": card.name,
+        "summary": f"own table, by {path}",
+        "citation": card.citation,
+        "licence": card.licence,
+        "home": card.file.parent,
+        "sensitive": tuple(part.column for part in card.sensitive),
+        "iterations": card.iterations,
+        "architecture": Architecture(hidden=card.hidden, latent=card.latent),
+    }
+    return type("CardDataset", (CardDataset,), members)
+
+
+def read_card(path: Path) -> Card:
+    """Read and validate a card; see :func:`dataset_from_card`."""
+    if path.suffix not in (".yaml", ".yml"):
+        raise ConfigError(
+            f"{path} is not a card: cards are .yaml files.",
+            f"Write one for a table with: fairbench data new {path}",
+        )
+    try:
+        values = dict(read_yaml(path, "card", as_text=True))
+    except ConfigError as error:
+        quotes = 'Put values into quotes that begin with > or hold a colon: positive: ">50K"'
+        raise DataError(error.message, quotes if path.exists() else "Check the path.") from None
+    values["name"] = values.get("name") or slug(path.stem)
+    if values.get("file"):
+        values["file"] = (path.resolve().parent / Path(str(values["file"])).expanduser()).resolve()
+    try:
+        card = Card(**values)
+    except ValidationError as error:
+        raise _explained(error, path) from None
+    _check_uses(card, path)
+    return card
+
+
+def slug(text: str) -> str:
+    """A dataset's name out of a file's: lower-case words and hyphens."""
+    return "-".join(re.findall("[a-z0-9]+", text.lower())) or "table"
+
+
+_PARTS: Mapping[str, type[_Part]] = {
+    "sensitive": SensitiveColumn,
+    "labels": LabelColumn,
+    "test": OfficialTest,
+}
+
+
+def _explained(error: ValidationError, path: Path) -> Exception:
+    # A misspelt key is also a missing one; the former says more.
+    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+    *outer, last = first["loc"]
+    part = _PARTS.get(str(outer[0]), Card) if outer else Card
+    where = ".".join(str(place) for place in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return UnknownNameError(f"key of {path}", str(last), part.model_fields)
+    if first["type"] == "missing":
+        return DataError(
+            f"{path} lacks the key `{where}`.",
+            "fairbench data new TABLE writes a whole card; docs/own-data.md explains the keys.",
+        )
+    says = str(first["msg"]).removeprefix("Value error, ")
+    return DataError(f"{path}: {where}: {says} (got {first['input']!r}).", "Edit the card.")
+
+
+def _check_uses(card: Card, path: Path) -> None:
+    """No column may be two of X, S and Y, but S in X where that is allowed."""
+    uses: dict[str, set[str]] = {}
+    for key, column in card.used():
+        uses.setdefault(key, set()).add(column)
+    for key, other in _APART:
+        both = uses.get(key, set()) & uses.get(other, set())
+        hint = f"Take it out of `{key}` or of `{other}`."
+        if (key, other) == ("features", "sensitive"):
+            both -= set(card.allowed_copies)
+            hint += " If s is meant to be in X: allowed_copies: [" + ", ".join(sorted(both)) + "]"
+        if both:
+            raise DataError(
+                f"{path} names the column {min(both)!r} under `{key}` and under `{other}`.", hint
+            )
+
+
+_APART = (
+    ("features", "sensitive"),
+    ("features", "labels"),
+    ("features", "test"),
+    ("features", "drop"),
+    ("sensitive", "labels"),
+    ("sensitive", "test"),
+    ("labels", "test"),
+)
+"""Keys that must not share a column."""

@@ -1,0 +1,168 @@
+"""What is wrong with a table, said before anything trains: errors are raised, doubts are noted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api import Ints
+from fairbench.auditing.information import entropy
+from fairbench.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NEAR_COPY = 0.95
+"""Share of H(S) that a column may tell by itself before it is noted."""
+
+ID_LIKE = 0.5
+"""Share of the rows that may have a category of their own before it is noted."""
+
+WIDE = 500
+"""One-hot columns that pass without a note."""
+
+_CELLS = 255
+"""Numbers of more distinct values are cut into so many cells of about equal size."""
+
+
+def check_columns(frame: pd.DataFrame, used: Iterable[tuple[str, str]], where: str) -> None:
+    """Raise DataError for the first (card key, column) that the table lacks."""
+    known = [str(name) for name in frame.columns]
+    for key, column in used:
+        if column not in known:
+            raise DataError(
+                f"{where} has no column {column!r}, which the card names under `{key}`.",
+                nearest(column, known),
+            )
+
+
+def check_missing(frame: pd.DataFrame, where: str) -> None:
+    """Raise DataError for the first column with missing values."""
+    for name in frame.columns:
+        missing = frame[name].isna()
+        if missing.any():
+            row = frame.index[np.flatnonzero(missing)[0]] + 1
+            raise DataError(
+                f"{where}, row {row}: the column {str(name)!r} has no value "
+                f"(missing in {int(missing.sum()):,} of {len(frame):,} rows).",
+                "Fill it in, or drop the column, or say in the card `missing: drop` (leaves such "
+                "rows out) or `missing: category` (a category of its own, for categories).",
+            )
+
+
+def check_features(x: pd.DataFrame, where: str) -> None:
+    """Raise DataError for a constant column, and for a category that is another in every row."""
+    for name in x.columns:
+        column = x[name]
+        values = column.nunique()
+        drop = f"Leave it out, in the card: drop: [{name}]"
+        if values == 1:
+            raise DataError(
+                f"{where}: the column {str(name)!r} has the same value in every row, "
+                f"{str(column.iloc[0])!r}.",
+                drop,
+            )
+        if values == len(column) and column.dtype.kind not in "biuf":
+            raise DataError(
+                f"{where}: the category {str(name)!r} has another value in every row: it looks "
+                "like a name or an id, which no encoder can learn from.",
+                drop,
+            )
+
+
+def check_copies(x: pd.DataFrame, s: Ints, allowed: Collection[str], where: str) -> None:
+    """Raise DataError for a column that determines s, however it is coded, unless allowed."""
+    for name in x.columns:
+        if name not in allowed and determines(x[name], s):
+            raise DataError(
+                f"{where}: the column {str(name)!r} tells the sensitive attribute exactly: it is "
+                "a copy of it, maybe coded in another way.",
+                f"Leave it out (drop: [{name}]), or, if it is meant to be in X, allow it in the "
+                f"card: allowed_copies: [{name}]",
+            )
+
+
+def notes_on(x: pd.DataFrame, s: Ints, *, onehot: bool) -> tuple[str, ...]:
+    """Doubts about a table that can be used all the same, a sentence each."""
+    notes = []
+    width = 0
+    for name in x.columns:
+        column = x[name]
+        text, values = str(name), column.nunique()
+        category = column.dtype.kind not in "biuf"
+        width += values if category else 1
+        if category and values > ID_LIKE * len(column):
+            notes.append(
+                f"the category {text!r} has {values:,} values in {len(column):,} rows: if it is a "
+                "name or an id, drop it."
+            )
+        elif not category and is_id(column):
+            notes.append(
+                f"the column {text!r} holds another whole number in every row: if it is an id, "
+                "drop it."
+            )
+        share = share_told(column, s)
+        if share > NEAR_COPY:
+            notes.append(
+                f"the column {text!r} alone tells {100 * share:.0f}% of the sensitive attribute "
+                "(of H(S)): it is almost a copy."
+            )
+    if onehot and width > WIDE:
+        notes.append(
+            f"one-hot encoding makes {width:,} columns: merge rare categories, or use "
+            "`encoding: integer`."
+        )
+    return tuple(notes)
+
+
+def determines(column: pd.Series, s: Ints) -> bool:
+    """Whether each value of a column belongs to one group, and that is not by chance.
+
+    Numbers may lie in intervals of one group each. It counts as chance where there are more values
+    (or intervals) than a tenth of those that a column independent of s would need.
+    """
+    values = _codes(column) if column.dtype.kind not in "biuf" else column.to_numpy()
+    order = np.argsort(values, kind="stable")
+    v, t = values[order], s[order]
+    changes = t[1:] != t[:-1]
+    if (changes & (v[1:] == v[:-1])).any():
+        return False
+    cells = int(changes.sum()) + 1 if column.dtype.kind in "biuf" else column.nunique()
+    share = np.bincount(s) / len(s)
+    by_chance = len(s) * (1 - (share**2).sum())
+    return bool(cells <= max(len(share), by_chance / 10))
+
+
+def share_told(column: pd.Series, s: Ints) -> float:
+    """I(column; S) / H(S) on held-out rows, by frequency tables of two halves; about 0 to 1."""
+    cells = _codes(column)
+    groups = int(s.max()) + 1
+    prior = np.bincount(s, minlength=groups) / len(s)
+    half = np.random.default_rng(0).permutation(len(s)) % 2
+    losses = np.empty(len(s))
+    for held in (0, 1):
+        seen, rest = half != held, half == held
+        table = np.bincount(
+            cells[seen] * groups + s[seen], minlength=(int(cells.max()) + 1) * groups
+        ).reshape(-1, groups)
+        p = (table + prior) / (table.sum(axis=1, keepdims=True) + 1)
+        losses[rest] = -np.log(p[cells[rest], s[rest]])
+    return 1 - float(losses.mean()) / entropy(s)
+
+
+def _codes(column: pd.Series) -> npt.NDArray[np.int64]:
+    """Each row's cell: its category, or its number, or the quantile range its number lies in."""
+    import pandas as pd
+
+    if column.dtype.kind in "biuf" and column.nunique() > _CELLS:
+        edges = np.unique(np.quantile(column, np.linspace(0, 1, _CELLS + 1)[1:-1]))
+        return np.searchsorted(edges, column.to_numpy(), side="right").astype(np.int64)
+    return pd.factorize(column)[0].astype(np.int64)
+
+
+def is_id(column: pd.Series) -> bool:
+    """Whether numbers look like an id: whole, and another one in every row."""
+    return bool(column.is_unique and (column == column.round()).all())
