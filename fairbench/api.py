@@ -249,16 +249,17 @@ class DataFile:
         File name on disk.
     urls : tuple of str
         Where it can be downloaded, best first; the rest are mirrors.
-    sha256 : str
-        Of the whole file, hexadecimal.
-    size : int
-        Bytes.
+    sha256 : str, optional
+        Of the whole file, hexadecimal. None: not known; such a file is never downloaded, and
+        ``load`` must check its format.
+    size : int, optional
+        Bytes; None: not known.
     """
 
     name: str
-    urls: tuple[str, ...]
-    sha256: str
-    size: int
+    urls: tuple[str, ...] = ()
+    sha256: str | None = None
+    size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -301,6 +302,8 @@ class Dataset(ABC):
         Folder below the data root and the cache in which its files are looked for.
     files : tuple of DataFile
         All of them are needed, and checked, before ``load`` is called.
+    archive : str or None
+        Name of a file that may stand in place of all ``files``; ``load`` reads it itself.
     iterations : int or None
         Training steps of the full budget; None: 100 epochs at batch 128, clipped to 5K .. 27K.
     architecture : Architecture
@@ -315,12 +318,19 @@ class Dataset(ABC):
     url: ClassVar[str] = ""
     folder: ClassVar[str] = ""
     files: ClassVar[tuple[DataFile, ...]] = ()
+    archive: ClassVar[str | None] = None
     iterations: ClassVar[int | None] = None
     architecture: ClassVar[Architecture] = Architecture()
 
     @abstractmethod
     def load(self, folder: Path) -> Table:
-        """Read the table from the folder that holds ``files``; raise DataError if malformed."""
+        """Read the table from the folder that holds ``files``, or ``archive`` in their place.
+
+        Raises
+        ------
+        DataError
+            What was found is malformed.
+        """
 
     def simulate(self) -> Table | None:
         """The embedded simulated twin, for when there are no files; None: there is none."""

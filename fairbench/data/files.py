@@ -28,10 +28,18 @@ class Found:
         Where they are.
     origin : str
         ``data root``, ``cache``, ``download``, or ``generated`` for a dataset without files.
+    archive : str, optional
+        The file in the folder that stands in place of the dataset's files.
     """
 
     folder: Path
     origin: str
+    archive: str | None = None
+
+    @property
+    def path(self) -> Path:
+        """The folder, or the archive in it."""
+        return self.folder / self.archive if self.archive else self.folder
 
 
 def cache_folder() -> Path:
@@ -54,7 +62,10 @@ def data_root(given: Path | None) -> Path | None:
 
 
 def find_files(dataset: type[Dataset], root: Path | None, *, download: bool = True) -> Found | None:
-    """Find all files of a dataset and check them against their sha256.
+    """Find all files of a dataset, or the archive that stands in their place, and check them.
+
+    Files are checked against their sha256 where one is known; the rest, and archives, are left
+    to the loader.
 
     Parameters
     ----------
@@ -81,9 +92,12 @@ def find_files(dataset: type[Dataset], root: Path | None, *, download: bool = Tr
     folders.append((cache_folder() / dataset.folder, "cache"))
     for folder, origin in folders:
         present = [file for file in dataset.files if (folder / file.name).exists()]
+        complete = len(present) == len(dataset.files)
+        if not complete and dataset.archive and (folder / dataset.archive).exists():
+            return Found(folder, origin, dataset.archive)
         if not present:
             continue
-        if len(present) < len(dataset.files) and origin == "cache":
+        if not complete and origin == "cache" and any(file.urls for file in dataset.files):
             continue  # an interrupted download: fetch the rest
         for file in dataset.files:
             check_file(folder / file.name, file)
@@ -93,13 +107,25 @@ def find_files(dataset: type[Dataset], root: Path | None, *, download: bool = Tr
     return _download(dataset)
 
 
+def wanted(dataset: type[Dataset]) -> str:
+    """The names of a dataset's files, and of the archive, for messages."""
+    names = ", ".join(file.name for file in dataset.files)
+    return f"{names} (or {dataset.archive})" if dataset.archive else names
+
+
 def check_file(path: Path, file: DataFile) -> None:
-    """Raise DataError unless the file at ``path`` is the one described, byte for byte."""
+    """Raise DataError unless the file at ``path`` is the one described.
+
+    That is byte for byte where its sha256 is known; otherwise it only has to be there.
+    """
+    length = "" if file.size is None else f" ({file.size:,} bytes)"
     if not path.exists():
         raise DataError(
             f"{path} is missing, though others of its dataset are beside it.",
-            f"Put the original {file.name} ({file.size:,} bytes) there, or take the folder away.",
+            f"Put the original {file.name}{length} there, or take the folder away.",
         )
+    if file.sha256 is None:
+        return
     digest = hashlib.sha256()
     try:
         size = path.stat().st_size
@@ -109,9 +135,9 @@ def check_file(path: Path, file: DataFile) -> None:
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.", "Check it.") from error
     if digest.hexdigest() != file.sha256:
-        what = "truncated" if size < file.size else "altered"
+        what = "truncated" if size < (file.size or 0) else "altered"
         raise DataError(
-            f"{path} is {what}: expected sha256 {file.sha256} ({file.size:,} bytes), "
+            f"{path} is {what}: expected sha256 {file.sha256}{length}, "
             f"found {digest.hexdigest()} ({size:,} bytes).",
             f"Delete it and download it again: {file.urls[0]}"
             if file.urls
@@ -120,7 +146,9 @@ def check_file(path: Path, file: DataFile) -> None:
 
 
 def _download(dataset: type[Dataset]) -> Found | None:
-    """Fetch all files into the cache; None where there is no network."""
+    """Fetch all files into the cache; None where there is no network, or no sha256 to check by."""
+    if any(file.sha256 is None for file in dataset.files):
+        return None
     import logging
 
     import pooch

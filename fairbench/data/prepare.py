@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairbench.api import Architecture, Dataset, DatasetInfo, Feature, Floats, Ints, Role, Table
-from fairbench.data.files import data_root, find_files
+from fairbench.data.files import data_root, find_files, wanted
 from fairbench.data.roles import assign_roles
 from fairbench.errors import DataError
 
@@ -95,8 +95,8 @@ def _obtain(
     instance = dataset()
     found = find_files(dataset, data_root(root))
     if found is not None:
-        return instance.load(found.folder), "real", f"{found.origin}: {found.folder}"
-    where = f"Put {', '.join(f.name for f in dataset.files)} into a folder and name it with"
+        return instance.load(found.folder), "real", f"{found.origin}: {found.path}"
+    where = f"Put {wanted(dataset)} into a folder and name it with"
     hint = f"{where} --data-root or FAIRBENCH_DATA. They come from {dataset.url}"
     if require_real:
         raise DataError(f"The real files of {dataset.name!r} are not to be had here.", hint)

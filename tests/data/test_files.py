@@ -87,3 +87,68 @@ def test_without_files_network_or_twin_the_error_says_where_to_get_them() -> Non
 def test_a_data_root_that_is_no_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not a folder"):
         load_dataset(Filed, root=tmp_path / "nowhere")
+
+
+class Unpublished(Filed):
+    """Two files without a known sha256, or a zip in their place."""
+
+    name = "unpublished"
+    folder = "unpublished"
+    files = (DataFile("one.csv"), DataFile("two.csv"))
+    archive = "both.zip"
+
+
+def write(folder: Path, *names: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).write_bytes(CONTENT)
+    return folder
+
+
+def test_files_without_a_known_sha256_are_found_and_left_to_the_loader(tmp_path: Path) -> None:
+    found = find_files(Unpublished, write(tmp_path, "one.csv", "two.csv"))
+    assert found is not None
+    assert (found.path, found.archive) == (tmp_path, None)
+
+
+def test_an_archive_stands_in_place_of_the_files(tmp_path: Path) -> None:
+    write(tmp_path / "unpublished", "both.zip")
+    assert load_dataset(Unpublished, root=tmp_path).origin.endswith("both.zip")
+    # Some of the files beside it are no reason to complain about the others ...
+    write(tmp_path / "unpublished", "one.csv")
+    found = find_files(Unpublished, tmp_path)
+    assert found is not None
+    assert found.path == tmp_path / "unpublished" / "both.zip"
+    # ... and all of them come before it.
+    write(tmp_path / "unpublished", "two.csv")
+    found = find_files(Unpublished, tmp_path)
+    assert found is not None
+    assert found.path == tmp_path / "unpublished"
+
+
+@pytest.mark.parametrize("where", ["root", "cache/unpublished"])
+def test_one_file_of_two_is_an_error_wherever_it_is(tmp_path: Path, where: str) -> None:
+    write(tmp_path / where, "one.csv")
+    root = write(tmp_path / "root")
+    with pytest.raises(DataError, match=r"two\.csv is missing"):
+        find_files(Unpublished, root)
+
+
+def test_what_has_no_sha256_is_never_downloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Tempting(Unpublished):
+        files = (DataFile("one.csv", ("https://example.org/one.csv",)),)
+
+    def fetch(*arguments: object, **options: object) -> None:
+        raise AssertionError("tried to download")
+
+    monkeypatch.setenv("FAIRBENCH_OFFLINE", "0")
+    monkeypatch.setattr("pooch.retrieve", fetch)
+    assert find_files(Tempting, tmp_path) is None
+
+
+def test_the_error_names_the_archive_too() -> None:
+    with pytest.raises(DataError) as caught:
+        load_dataset(Unpublished, require_real=True)
+    assert "one.csv, two.csv (or both.zip)" in str(caught.value)
