@@ -40,6 +40,8 @@ class DSpritesUnfair(Dataset):
     folder = "dsprites"
     files = (DataFile(ORIGINAL, (), None, None),)
     optional = True
+    rows = 700_000
+    sensitive = ("orientation",)
     iterations = 546_000  # the paper's Table 3
     # The paper's Table 2; its last "ConvT2d(32, 61)" is a slip for one channel.
     architecture = Architecture(

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Ints, Role
+from fairbench_datasets.dsprites_unfair.render import FACTORS
 
-FACTORS = ("colour", "shape", "scale", "orientation", "x", "y")
-CLASSES = (1, 3, 6, 40, 32, 32)
+CLASSES = tuple(FACTORS.values())
 """Classes of each factor, in the original's order."""
 
 DRAWS = {
@@ -44,7 +44,8 @@ def shape_given_orientation() -> npt.NDArray[np.float64]:
 def image_ids(packed: npt.NDArray[np.uint8]) -> Ints:
     """A number for each distinct image of packed rows ``(n, 512)``, ``(n,)``.
 
-    Orientation classes 0 and 39 are the same angle, and small shapes coincide at other angles too.
+    Orientation classes 0 and 39 are the same angle, and squares and small ellipses coincide at
+    others too: of the 737,280 rendered images 715,772 are distinct.
     Rows are told apart by a 64-bit hash: that two of a million distinct ones collide has a chance
     of one in fifty million, and would only put two images into the same role.
     """
