@@ -1,6 +1,6 @@
 """Versions that go into every job key: raise one when figures change."""
 
-ENGINE_VERSION = 1
+ENGINE_VERSION = 2
 """Of the training engine: layers, streams, optimizer, schedule."""
 
 PROTOCOL_VERSION = 1

@@ -141,7 +141,9 @@ def _set_gradients(losses: dict[str, Tensor], parameters: dict[str, list[nn.Para
             losses[name].sum(), parameters[name], retain_graph=name != names[-1]
         )
         for parameter, gradient in zip(parameters[name], gradients, strict=True):
-            parameter.grad = gradient
+            # The fused optimizer walks memory in the parameter's order, whatever the gradient's
+            # strides say: that of a transposed weight would silently be applied shuffled.
+            parameter.grad = gradient.contiguous()
 
 
 class _Watch:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairbench.training.layers import StackedMLP
+from fairbench.training.layers import StackedLinear, StackedMLP
 from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
 from fairbench.training.streams import Streams
 from fairbench.training.trainer import Schedule, train
@@ -178,3 +178,47 @@ def test_cuda_trains_as_the_cpu_does() -> None:
     )
     for a, b in zip(on_cpu.parameters(), model.parameters(), strict=True):
         torch.testing.assert_close(a, b.cpu(), rtol=1e-2, atol=1e-3)
+
+
+class Transposed(Auto):
+    """The same autoencoder, computed with its weights transposed."""
+
+    def losses(self, batch: Batch) -> dict[str, Tensor]:
+        x = batch.x.transpose(1, 2)
+        for player in (self.encoder, self.decoder):
+            *hidden, last = player.layers
+            for layer in hidden:
+                x = torch.relu(self.rows_last(layer, x))
+            x = self.rows_last(last, x)
+        return {"model": summed_squares(batch.x, x.transpose(1, 2))}
+
+    @staticmethod
+    def rows_last(layer: StackedLinear, x: Tensor) -> Tensor:
+        return torch.baddbmm(layer.bias.transpose(1, 2), layer.weight.transpose(1, 2), x)
+
+
+class Plain(Auto):
+    def losses(self, batch: Batch) -> dict[str, Tensor]:
+        return {"model": summed_squares(batch.x, self.decoder(self.encoder(batch.x)))}
+
+
+def test_gradients_of_transposed_weights_are_applied_where_they_belong() -> None:
+    """The fused optimizer ignores strides: gradients must come in the parameters' own order."""
+    trained = []
+    for kind in (Plain, Transposed):
+        streams = Streams([3, 4])
+        model = kind(streams)
+        model.players = {}
+        del model.adversary
+        train(
+            model,
+            X,
+            S,
+            groups=2,
+            schedule=Schedule(60, batch_size=32),
+            streams=streams,
+            progress=lambda fraction, note: None,
+        )
+        trained.append(model)
+    for one, other in zip(*(model.parameters() for model in trained), strict=True):
+        torch.testing.assert_close(one, other, atol=2e-4, rtol=1e-3)
