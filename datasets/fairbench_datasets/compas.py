@@ -14,9 +14,9 @@ scored (``score_text`` is not N/A)                             0             6,1
 =============================================================  ============  =========
 
 X are age, the counts of earlier offences, the degree of the charge, and the days in jail. The last
-is ProPublica's length of stay, calendar days from ``c_jail_in`` to ``c_jail_out``, which others in
-fair representation learning use too. It is a fact of the record, not one known at screening: of the
-6,172 people 45% were still in jail the day after. Race and sex are in X of no variant, and neither
+is ProPublica's length of stay, calendar days from ``c_jail_in`` to ``c_jail_out``, which others of
+the field use too. It is a fact of the record, not one known at screening: of the 6,172 people 45%
+were still in jail when the day of screening ended. Race and sex are in X of no variant, and neither
 are the tool's scores: they are what is to be judged, and race may act through them.
 
 Y is ``two_year_recid``; the second task, ``score_above_low``, is what ProPublica regressed on the

@@ -7,7 +7,14 @@ import pytest
 from fairbench.api import Dataset
 from fairbench.data.prepare import load_dataset
 from fairbench.errors import DataError
-from fairbench_datasets.compas import FEATURES, CompasRace, CompasSex, CompasSexRace
+from fairbench_datasets.compas import (
+    FEATURES,
+    CompasRace,
+    CompasSex,
+    CompasSexRace,
+    keep_analysed,
+    read_compas,
+)
 from tests.datasets.real import (
     check_prepared,
     fingerprint_elsewhere,
@@ -195,6 +202,20 @@ def test_the_real_file_has_the_published_counts(dataset: type[Dataset]) -> None:
     assert tuple(feature.name for feature in data.info.features) == FEATURES
     assert data.iterations == 5000
     check_prepared(data)
+
+
+def test_the_real_filters_drop_what_the_module_says() -> None:
+    folder = root_with(CompasRace) / CompasRace.folder
+    people = read_compas(folder / CompasRace.files[0].name)
+    assert len(people.rows) == 7214
+    assert people.text("days_b_screening_arrest").count("") == 307
+    kept = keep_analysed(people)
+    assert len(kept.rows) == 6172
+    late = [date > "2014-04-01" for date in kept.text("compas_screening_date")]
+    labels = [
+        label for label, is_late in zip(kept.text("two_year_recid"), late, strict=True) if is_late
+    ]
+    assert labels == ["1"] * 868
 
 
 def test_the_real_split_is_the_same_in_every_process() -> None:
