@@ -6,7 +6,6 @@ Nothing here is data: identities, counts and codes are drawn at random or made u
 from __future__ import annotations
 
 import csv
-import zipfile
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -71,17 +70,6 @@ def write_small(folder: Path, **changes: str) -> Path:
     for name, text in SMALL.items():
         (folder / name).write_text(changes.get(name.removesuffix(".csv"), text))
     return folder
-
-
-def write_zip(
-    path: Path, files: dict[str, bytes], *, compression: int = zipfile.ZIP_DEFLATED
-) -> Path:
-    """Write a zip that holds these names, whatever they are."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(path, "w", compression) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return path
 
 
 def write_release(

@@ -12,7 +12,7 @@ import pytest
 from fairbench.api import Role, Table
 from fairbench.data.prepare import load_dataset, prepare
 from fairbench.errors import DataError
-from fairbench_datasets.heritage import Heritage
+from fairbench_datasets.heritage import Heritage, published
 from fairbench_datasets.heritage.columns import FEATURES
 from fairbench_datasets.heritage.twin import simulate
 from tests.datasets.heritage_files import (
@@ -270,11 +270,29 @@ def test_the_twins_counts_are_near_the_published_ones(twin: Table) -> None:
     assert mean["PayDelay"] == pytest.approx(530.19 * years, rel=0.03)
     assert mean["LabCount"] == pytest.approx(6.4718 * years, rel=0.02)
     assert mean["DrugCount"] == pytest.approx(10.387 * years, rel=0.02)
-    for name, published in {"MSC2a3": 4.097, "METAB3": 2.710, "EM": 8.479, "SO": 0.004473}.items():
+    for name, real in {"MSC2a3": 4.097, "METAB3": 2.710, "EM": 8.479, "SO": 0.004473}.items():
         share = mean[name] / mean["ClaimsCount"]
-        assert share == pytest.approx(published / 23.10, rel=0.1), name
+        assert share == pytest.approx(real / 23.10, rel=0.1), name
     assert (twin.x[[*FEATURES[4:48]]].sum(axis=1) <= twin.x["ClaimsCount"]).all()
     assert (twin.x[[*FEATURES[48:]]].sum(axis=1) <= twin.x["ClaimsCount"]).all()
+
+
+@pytest.mark.parametrize(
+    ("summary", "quartiles", "mean", "deviation"),
+    [
+        (published.CLAIMS, (4, 8, 17), 12.145, 11.44),
+        (published.LABS, (0, 4, 10), 6.472, 7.73),
+        (published.DRUGS, (0, 3, 14), 10.387, 15.72),
+    ],
+)
+def test_a_years_counts_have_the_published_quartiles_and_mean(
+    summary: published.Summary, quartiles: tuple[int, ...], mean: float, deviation: float
+) -> None:
+    assert tuple(summary.quantiles(np.array([0.25, 0.5, 0.75]))) == quartiles
+    values = summary.quantiles((np.arange(100_000) + 0.5) / 100_000)
+    assert values.mean() == pytest.approx(mean, rel=0.005)
+    assert values.std() == pytest.approx(deviation, rel=0.08)  # which is not fitted
+    assert (np.diff(values) >= 0).all()
 
 
 def test_x_of_the_twin_tells_of_s_and_y(twin: Table) -> None:

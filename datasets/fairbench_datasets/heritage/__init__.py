@@ -27,10 +27,7 @@ class Heritage(Dataset):
         "Heritage Provider Network. Heritage Health Prize, release 3 of the data sets. Kaggle, "
         "2011-2013"
     )
-    licence = (
-        "The competition's rules: for its entrants and its purposes, not to be shared with others. "
-        "No open licence is known"
-    )
+    licence = "Competition rules: not to be shared or put to other use; no open licence known"
     url = URL
     folder = "heritage"
     files = tuple(

@@ -5,8 +5,8 @@ claims, lab tests and drugs, mean claims by condition and procedure group; and o
 counts by sex and age. Three things need saying:
 
 - The means by group add up to 23.1 claims though a member's year has 12.1 on average. They fit
-  averages over claims rather than over rows: E[n^2]/E[n] is 22 to 23 for the published mean,
-  deviation and quartiles of n, and only then do their deviations make sense too. So their
+  averages over claims rather than over rows: E[n^2]/E[n] is between 21 and 23 for the published
+  mean, deviation and quartiles of n, and only then do their deviations make sense too. So their
   proportions are used, not their sizes.
 - Condition groups are numbered there, not named, and so are procedures; the names are those of the
   query that the numbering comes from (P. Brierley, D. Vogel and R. Axelrod, *How We Did It: Team

@@ -57,7 +57,14 @@ def open_text(source: Path, name: str) -> Iterator[tuple[str, TextIO]]:
                 archive.open(_member(archive, source, name)) as stream,
             ):
                 yield where, _text(stream)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+    # What zipfile raises at a directory or a stream that makes no sense.
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        UnicodeDecodeError,
+    ) as error:
         raise DataError(
             f"{source} is not a zip file, or is damaged: {where} cannot be read ({error}).", AGAIN
         ) from error
