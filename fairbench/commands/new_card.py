@@ -86,6 +86,8 @@ def new_command(
     frame = read_table(table, separator=separator, header=header)
     if wanted.sensitive is None or wanted.labels is None:
         wanted = _asked(frame, wanted, table)
+    if wanted.name is None and slug(card.stem) in registry.datasets:
+        wanted = replace(wanted, name=f"my-{slug(card.stem)}")
     settled = _settled(frame, wanted, table, separator, header)
     try:
         write_atomically(card, card_text(settled, frame, card).encode())

@@ -13,7 +13,7 @@ import pytest
 
 from fairbench import cli
 from fairbench.api import Role
-from fairbench.data.card import dataset_from_card, is_card
+from fairbench.data.card import Card, LabelColumn, SensitiveColumn, dataset_from_card, is_card
 from fairbench.data.checks import determines, share_told
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.errors import ConfigError, DataError, FairbenchError, UnknownNameError
@@ -375,3 +375,18 @@ def test_a_path_is_a_card_and_a_name_is_not() -> None:
 def test_a_card_cannot_take_a_registered_name(card: Write) -> None:
     with pytest.raises(FairbenchError, match="name: my-adults"):
         load_registry().dataset(str(card(people(), CARD + "name: adults")))
+
+
+def test_the_page_on_own_data_explains_every_key_and_its_card_works(card: Write) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text()
+    rows = "".join(line for line in page.splitlines(keepends=True) if line.startswith("| `"))
+    for model in (Card, SensitiveColumn, LabelColumn):
+        for key in model.model_fields:
+            assert f"`{key}`" in rows or f", {key}`" in rows or f": {key}," in rows
+    text = page.split("```yaml")[1].split("```")[0].replace("hiring.csv", "people.csv")
+    frame = people().rename(columns={"job": "school", "town": "zip", "score": "experience"})
+    frame["salary"] = frame["age"] * 1000
+    frame["hired"] = frame.pop("income").replace({"high": "yes"})
+    data = load(card(frame, text))
+    assert len(data.info.groups) == 6
+    assert [f.name for f in data.info.features] == ["experience", "school", "zip"]
