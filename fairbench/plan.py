@@ -24,10 +24,11 @@ from fairbench.versions import ENGINE_VERSION, PROTOCOL_VERSION
 QUICK_IMAGE_ITERATIONS = 500
 """A convolutional step costs about a tenth of a second on two cores."""
 
-LARGEST_STACK = {"cpu": 64, "cuda": 1024}
+LARGEST_STACK = {"cpu": 16, "cuda": 1024}
 """Units trained together at most, by device: bounds memory, and what a single failure can cost.
 
-A core gains nothing beyond some ten models; a GPU is bound by launches until it is full.
+On a core larger stacks are slower, as their activations leave the cache, and share out worse; a GPU
+is bound by launches until it is full.
 """
 LARGEST_IMAGE_STACK = {"cpu": 8, "cuda": 128}
 """The same for convolutional models, whose activations take some 100 MB each at batch 128."""
