@@ -109,7 +109,7 @@ def test_the_source_of_a_plugin_is_its_whole_package(
     (package / "helper.py").write_text("SCALE = 2\n")
     assert plugin_source(cls) != before
     families = plugin_source(load_registry().methods["latfr"])
-    assert set(families) == {"latfr/__init__.py", "latfr/model.py"}
+    assert set(families) == {"adversarial/__init__.py", "adversarial/model.py"}
 
 
 def test_a_hook_nobody_knows_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
