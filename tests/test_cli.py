@@ -67,7 +67,8 @@ def test_one_command_ends_with_a_leaderboard(fairbench: Call, tmp_path: Path) ->
     # One more seed trains one more seed.
     more = fairbench(*RUN, "--methods", "plain", "--seeds", "2")
     assert more.returncode == 0
-    assert "7 from the store" not in more.stderr
+    one_seed = 2 + len(BASELINES)  # two points of "plain"
+    assert f"{one_seed} fitted now, {one_seed} from the store" in more.stderr
     assert set(board(tmp_path, "toy-simulated-points").query("method == 'plain'")["seed"]) == {0, 1}
 
     # Representations can go; what is done stays done.
