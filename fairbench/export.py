@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,25 +22,33 @@ _PLAIN: dict[type, tuple[type, ...]] = {
 
 
 def read_export(
-    lines: Iterable[str], tables: dict[str, sa.Table], schema: int
+    lines: Iterable[str],
+    tables: dict[str, sa.Table],
+    schema: int,
+    added: Mapping[int, Mapping[str, Sequence[str]]],
 ) -> dict[str, list[Row]]:
-    """Rows by table; StoreError names the first line that is not one of an export."""
+    """Rows by table; StoreError names the first line that is not one of an export.
+
+    ``added`` are the columns that came with each schema version, by table: an export of an older
+    version lacks them, and its rows read None there.
+    """
     found: dict[str, list[Row]] = {name: [] for name in tables}
-    started = False
+    version: int | None = None
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         row = _parse(line, number)
-        if not started:
-            _check_head(row, number, schema)
-            started = True
+        if version is None:
+            version = _version(row, number, schema)
             continue
         name = row.pop("table", None)
         if not isinstance(name, str) or name not in tables:
             raise _bad(number, "it names no table of a store")
+        for later in range(version + 1, schema + 1):
+            row = dict.fromkeys(added[later].get(name, ())) | row
         _check_row(row, tables[name], number)
         found[name].append(row)
-    if not started:
+    if version is None:
         raise StoreError("The file is empty.", "Write it with 'fairbench results export FILE'.")
     return found
 
@@ -55,12 +63,13 @@ def _parse(line: str, number: int) -> Row:
     return row
 
 
-def _check_head(row: Row, number: int, schema: int) -> None:
+def _version(row: Row, number: int, schema: int) -> int:
     version = row.get("fairbench_export")
-    if not isinstance(version, int):
+    if not isinstance(version, int) or version < 1:
         raise _bad(number, "an export starts with its version")
     if version > schema:
         raise StoreError("The export was written by a newer fairbench.", "Upgrade fairbench.")
+    return version
 
 
 def _check_row(row: Row, table: sa.Table, number: int) -> None:

@@ -51,15 +51,27 @@ def build(store: Store, registry: Registry) -> list[Tables]:
     """All tables of a store, by dataset name."""
     units = _latest([row for row in store.rows("units") if row["status"] != Status.SKIPPED])
     by_key = {row["key"]: row for row in units}
-    points: dict[str, list[Row]] = defaultdict(list)
-    for row in store.rows("points"):
+    measured = [
         # A model that was trained again may be read elsewhere: points of the old one do not count.
-        if belongs(row, by_key.get(row["unit"])):
+        row
+        for row in store.rows("points")
+        if belongs(row, by_key.get(row["unit"]))
+    ]
+    newest: dict[str, int] = {}
+    for row in measured:
+        data = by_key[row["unit"]]["fingerprint"]
+        newest[data] = max(newest.get(data, 1), _audit_version(row))
+    points: dict[str, list[Row]] = defaultdict(list)
+    for row in measured:
+        # Figures of two versions of the auditors do not compare: what the newest has not measured
+        # counts as missing.
+        if _audit_version(row) == newest[by_key[row["unit"]]["fingerprint"]]:
             points[row["unit"]].append(row)
     references = {
         (row["fingerprint"], row["protocol"], row["seed"], row["audit"]): row["values"]
         for row in store.rows("references")
         if row["status"] == Status.DONE
+        and _audit_version(row) == newest.get(row["fingerprint"], _audit_version(row))
     }
     curves = _curves(units, points)
     by_dataset: dict[str, list[Row]] = defaultdict(list)
@@ -75,6 +87,10 @@ def build(store: Store, registry: Registry) -> list[Tables]:
         Tables(name, _ranked(rows), sorted(tidy[name], key=_point_order), problems[name])
         for name, rows in sorted(by_dataset.items())
     ]
+
+
+def _audit_version(row: Row) -> int:
+    return row["audit_version"] or 1
 
 
 def table_name(dataset: str, data_source: str) -> str:

@@ -19,7 +19,7 @@ from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.registry import Registry, plugin_source, plugin_version
 from fairbench.status import Status
 from fairbench.store import Row
-from fairbench.versions import ENGINE_VERSION, PROTOCOL_VERSION
+from fairbench.versions import AUDIT_VERSION, ENGINE_VERSION, PROTOCOL_VERSION
 
 QUICK_IMAGE_ITERATIONS = 500
 """A convolutional step costs about a tenth of a second on two cores."""
@@ -290,12 +290,12 @@ def _unit_key(
 
 def point_key(unit_key: str, label: str, audit: AuditConfig) -> str:
     """Key of one audited point."""
-    return _hash([unit_key, label, audit.as_dict(), PROTOCOL_VERSION])
+    return _hash([unit_key, label, audit.as_dict(), AUDIT_VERSION])
 
 
 def reference_key(data: Prepared, seed: int, audit: AuditConfig) -> str:
     """Key of what a dataset's curves are normalised by."""
-    return _hash(["reference", data.fingerprint, seed, audit.as_dict(), PROTOCOL_VERSION])
+    return _hash(["reference", data.fingerprint, seed, audit.as_dict(), AUDIT_VERSION])
 
 
 def _hash(content: Any) -> str:

@@ -21,7 +21,7 @@ from fairbench.registry import Registry
 from fairbench.seeds import derive_seed
 from fairbench.status import Status
 from fairbench.store import Row, Store, now
-from fairbench.versions import PROTOCOL_VERSION
+from fairbench.versions import AUDIT_VERSION, PROTOCOL_VERSION
 
 POINTS_A_JOB = 3
 """Points audited by one job: few, so that no core idles at the end; not one, for the start-up."""
@@ -334,6 +334,8 @@ class Run:
             "auditors": None,
             "seconds": None,
             "finished": None,
+            "audit_version": AUDIT_VERSION,
+            "replicates": None,
         }
 
     def _finish_points(self, results: Sequence[PointResult]) -> None:
@@ -405,6 +407,8 @@ class Run:
             "values": dict(values) if values is not None else None,
             "seconds": seconds,
             "finished": now(),
+            "audit_version": AUDIT_VERSION,
+            "replicates": None,
         }
         self.store.put("references", [row])
 

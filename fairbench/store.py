@@ -22,8 +22,8 @@ from fairbench.errors import StoreError
 from fairbench.export import read_export
 from fairbench.status import Status
 
-SCHEMA_VERSION = 1
-"""Raised when tables change; a store written by a newer version is refused."""
+SCHEMA_VERSION = 2
+"""Raised when tables change: older stores are brought up to date, newer ones are refused."""
 
 metadata = sa.MetaData()
 
@@ -94,6 +94,8 @@ points = sa.Table(
     sa.Column("auditors", sa.JSON),
     sa.Column("seconds", sa.Float),
     sa.Column("finished", sa.String(40)),
+    sa.Column("audit_version", sa.Integer),
+    sa.Column("replicates", sa.Text),
 )
 
 references = sa.Table(
@@ -111,10 +113,17 @@ references = sa.Table(
     sa.Column("values", sa.JSON),
     sa.Column("seconds", sa.Float),
     sa.Column("finished", sa.String(40)),
+    sa.Column("audit_version", sa.Integer),
+    sa.Column("replicates", sa.Text),
 )
 
 RECORDS = {"units": units, "points": points, "references": references}
 """Tables that are exported and merged."""
+
+ADDED = {
+    2: {"points": ("audit_version", "replicates"), "references": ("audit_version", "replicates")}
+}
+"""Columns that came with a schema version, by table; rows from before have none of them."""
 
 _TRIES = 40
 """Attempts, a twentieth of a second apart, to create tables that others create too."""
@@ -177,6 +186,9 @@ class Store:
                 if tries == _TRIES:
                     raise
                 time.sleep(0.05)
+        if found.isdigit() and int(found) < SCHEMA_VERSION:
+            self._upgrade(int(found))
+            found = str(SCHEMA_VERSION)
         if not found.isdigit() or int(found) > SCHEMA_VERSION:
             raise StoreError(
                 f"The store was written by a newer fairbench (schema {found}; this one reads up "
@@ -197,6 +209,33 @@ class Store:
         with self.engine.begin() as connection:
             metadata.create_all(connection)
             connection.execute(_meta.insert().values(name="schema", value=str(SCHEMA_VERSION)))
+
+    def _upgrade(self, found: int) -> None:
+        """Add the columns that later schemas brought; several processes may do so at once."""
+        for version in range(found + 1, SCHEMA_VERSION + 1):
+            for table, columns in ADDED[version].items():
+                for column in columns:
+                    self._add_column(RECORDS[table].c[column])
+        with self.engine.begin() as connection:
+            row = _meta.update().where(_meta.c.name == "schema")
+            connection.execute(row.values(value=str(SCHEMA_VERSION)))
+
+    def _add_column(self, column: sa.Column[Any]) -> None:
+        def exists() -> bool:
+            known = sa.inspect(self.engine).get_columns(column.table.name)
+            return any(c["name"] == column.name for c in known)
+
+        if exists():
+            return
+        quote = self.engine.dialect.identifier_preparer.quote
+        kind = column.type.compile(self.engine.dialect)
+        statement = f"ALTER TABLE {quote(column.table.name)} ADD COLUMN {column.name} {kind}"
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(sa.text(statement))
+        except sa.exc.DatabaseError:
+            if not exists():  # else another run was faster
+                raise
 
     def add_run(self, run: Row) -> None:
         """Remember how a run was started."""
@@ -259,7 +298,7 @@ class Store:
 
 def parse_export(lines: Iterable[str]) -> dict[str, list[Row]]:
     """Exported lines as rows by table; StoreError if a line cannot be read."""
-    return read_export(lines, RECORDS, SCHEMA_VERSION)
+    return read_export(lines, RECORDS, SCHEMA_VERSION, ADDED)
 
 
 def belongs(point: Row, unit: Row | None) -> bool:

@@ -1,7 +1,11 @@
-"""Versions that go into every job key: raise one when figures change."""
+"""Versions that go into job keys: raise one when figures change."""
 
 ENGINE_VERSION = 2
 """Of the training engine: layers, streams, optimizer, schedule."""
 
 PROTOCOL_VERSION = 1
-"""Of what is measured: roles, auditors, decoders, metrics. Rows of two versions never mix."""
+"""Of what is trained on: roles, scaling, what is encoded. Rows of two versions never mix."""
+
+AUDIT_VERSION = 1
+"""Of what is measured: auditors, decoders, metrics. Raising it measures kept representations again
+and trains nothing; points of two versions never stand in one table."""

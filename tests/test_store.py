@@ -28,6 +28,8 @@ def reference(key: str, status: Status = Status.DONE, value: float = 1.0) -> Row
         "values": {"i_max": value},
         "seconds": 1.5,
         "finished": "2026-01-01T00:00:00+00:00",
+        "audit_version": 1,
+        "replicates": None,
     }
 
 
@@ -100,6 +102,26 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
         store(tmp_path)
     with pytest.raises(StoreError, match="newer"):
         Store.in_folder(tmp_path / "b").merge(parse_export([json.dumps({"fairbench_export": 99})]))
+
+
+def test_a_store_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) -> None:
+    store(tmp_path).put("references", [reference("a")])
+    with sqlite3.connect(tmp_path / "fairbench.sqlite") as connection:
+        connection.execute("UPDATE meta SET value = '1' WHERE name = 'schema'")
+        for table in ("points", "references"):
+            connection.execute(f'ALTER TABLE "{table}" DROP COLUMN replicates')
+            connection.execute(f'ALTER TABLE "{table}" DROP COLUMN audit_version')
+    opened = store(tmp_path)
+    assert [row["key"] for row in opened.rows("references")] == ["a"]
+    opened.put("references", [reference("b") | {"replicates": "x"}])
+    again = store(tmp_path)
+    assert [row["replicates"] for row in again.rows("references")] == [None, "x"]
+
+
+def test_an_export_of_the_first_schema_is_read(tmp_path: Path) -> None:
+    row = {k: v for k, v in reference("a").items() if k not in ("audit_version", "replicates")}
+    lines = [json.dumps({"fairbench_export": 1}), json.dumps({"table": "references", **row})]
+    assert store(tmp_path).merge(parse_export(lines))["references"] == 1
 
 
 @pytest.mark.parametrize("text", ["", '{"table": "units"}', '{"fairbench_export": "x"}'])
