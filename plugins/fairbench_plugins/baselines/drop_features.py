@@ -110,7 +110,7 @@ class _DropCurve(Curve):
         self._decoders: dict[int, dict[int, Any]] = {}
         for done, n in enumerate(counts, start=1):
             kept, dropped = self.split(n)
-            inputs = np.hstack([train.x[np.ix_(rows, kept)], inputs_s])
+            inputs = np.hstack([train.x[rows][:, kept], inputs_s])
             self._decoders[n] = {
                 column: _regressor(params.trees, seed).fit(inputs, train.x[rows, column])
                 for column in dropped
@@ -224,7 +224,7 @@ class _Search:
 
     def variance(self, source: str) -> float:
         """Sum of the variances of a source's columns."""
-        return float(self.train.x[np.ix_(self.fit_rows, self.columns[source])].var(axis=0).sum())
+        return float(self.train.x[self.fit_rows][:, self.columns[source]].var(axis=0).sum())
 
     def _inputs(self, kept: list[str]) -> Floats:
         return self.train.x[:, [c for source in kept for c in self.columns[source]]]
