@@ -264,6 +264,12 @@ class Store:
         with _told(_CANNOT_READ), self.engine.connect() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
+    def runs(self) -> list[Row]:
+        """How runs were started, by id."""
+        with _told(_CANNOT_READ), self.engine.connect() as connection:
+            found = connection.execute(sa.select(runs).order_by(runs.c.id)).mappings()
+            return [dict(row) for row in found]
+
     def statuses(self, table: str) -> dict[str, Status]:
         """Status of every row by key."""
         target = RECORDS[table]
