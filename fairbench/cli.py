@@ -168,6 +168,47 @@ def leaderboard(
 
 
 @app.command()
+def report(
+    results: Results = None,
+    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="File to write [default: report.html in the results].")
+    ] = None,
+) -> None:
+    """Write one page of everything measured: opens offline, in any browser."""
+    from fairbench.commands.report import report_command
+
+    report_command(_registry(), results, store, output)
+
+
+@app.command()
+def plot(
+    kind: Annotated[str, typer.Argument(help="curves, fronts, cost, auditors, or all.")] = "all",
+    dataset: Annotated[str | None, typer.Option(help="One dataset [default: every one].")] = None,
+    formats: Annotated[
+        str, typer.Option("--format", help="Comma-separated: png, pdf, svg.")
+    ] = "png,pdf",
+    results: Results = None,
+    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder to write to [default: figures in the results].")
+    ] = None,
+) -> None:
+    """Draw the figures of a paper: curves, fronts, cost, auditors."""
+    from fairbench.commands.report import plot_command
+
+    plot_command(
+        _registry(),
+        kind,
+        results=results,
+        url=store,
+        dataset=dataset,
+        formats=split_names(formats),
+        output=output,
+    )
+
+
+@app.command()
 def clean(
     results: Results = None,
     yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,

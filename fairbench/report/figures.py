@@ -21,6 +21,9 @@ _WIDTH, _HEIGHT = 5.4, 3.6
 _COST_POINTS = (4, 8, 16)
 """Numbers of points of the paper's Table 1."""
 
+_NOTHING = 0.05
+"""Seconds below which nothing was trained to speak of."""
+
 Drawn = Callable[["Axes", Panel, Mapping[str, Look]], None]
 
 
@@ -42,6 +45,54 @@ def fronts_figure(shown: Sequence[Panel]) -> Figure:
 def cost_figure(shown: Sequence[Panel]) -> Figure:
     """Training time as points are added: constant where single-shot (the paper's Table 1)."""
     return _figure(shown, _cost, "points on the curve", "training time, seconds")
+
+
+def auditors_figure(shown: Sequence[Panel], found: Sequence[Row]) -> Figure:
+    """Auditors side by side: mean I that each read from each method's points.
+
+    The number in brackets counts the points at which that auditor was the one that counts. The
+    darker a cell, the more was read, relative to the method's best reader.
+
+    Parameters
+    ----------
+    shown : sequence of Panel
+    found : sequence of dict
+        Of :func:`fairbench.report.gather.found_by`.
+    """
+    height = 0.9 + 0.28 * max((len(panel.rows) for panel in shown), default=1)
+    with styled():
+        figure = new_figure(_WIDTH + 1.9, height * len(shown) + 0.9, rows=len(shown))
+        for axes, panel in zip(figure.axes, shown, strict=True):
+            _auditors(axes, panel, found)
+            axes.set_title(panel.title)
+    return figure
+
+
+def _auditors(axes: Axes, panel: Panel, found: Sequence[Row]) -> None:
+    place = (panel.track, panel.budget, panel.audit)
+    here = [row for row in found if (row["track"], row["budget"], row["audit"]) == place]
+    heads = list(dict.fromkeys((row["view"], row["auditor"]) for row in here))
+    names = panel.names
+    keys = [(row["method"], row["params"]) for row in panel.rows]
+    cells = {(r["method"], r["params"], r["view"], r["auditor"]): r for r in here}
+    grid = np.full((len(keys), len(heads)), np.nan)
+    for i, key in enumerate(keys):
+        for j, head in enumerate(heads):
+            if (cell := cells.get((*key, *head))) is not None:
+                grid[i, j] = max(cell["i"], 0)
+                text = f"{cell['i']:.3f}" + (f" ({cell['chosen']})" if cell["chosen"] else "")
+                axes.text(j, i, text, ha="center", va="center", fontsize=7)
+    if not heads:
+        axes.text(0.5, 0.5, "nothing measured yet", ha="center", transform=axes.transAxes)
+        return
+    best = np.nanmax(np.where(np.isnan(grid), 0, grid), axis=1, keepdims=True)
+    axes.imshow(grid / np.maximum(best, 1e-9), cmap="Blues", vmin=0, vmax=2.2, aspect="auto")
+    axes.set_xticks(
+        range(len(heads)), [f"{auditor}\n{view}" for view, auditor in heads], fontsize=7
+    )
+    axes.set_yticks(range(len(keys)), [names[key] for key in keys])
+    axes.grid(visible=False)
+    axes.tick_params(length=0)
 
 
 def _figure(shown: Sequence[Panel], draw: Drawn, x: str, y: str) -> Figure:
@@ -129,8 +180,8 @@ def _fronts(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
 
 def _cost(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
     for name, row, style in _ordered(panel, look):
-        seconds = [row.get(f"train_seconds_{n}") for n in _COST_POINTS]
-        if any(value is None for value in seconds) or max(seconds) < 0.05:
+        seconds = [row.get(f"train_seconds_{n}") or 0.0 for n in _COST_POINTS]
+        if min(seconds) < _NOTHING:
             continue
         axes.plot(
             _COST_POINTS,
@@ -140,5 +191,7 @@ def _cost(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
             linestyle=style.line,
             label=name,
         )
+    axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    axes.set_xticks(_COST_POINTS)
+    axes.set_xticks(_COST_POINTS, [str(n) for n in _COST_POINTS])
+    axes.yaxis.set_major_formatter("{x:g}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +18,7 @@ GREY = "#8A8A8A"
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 
-_SETTINGS = {
+_SETTINGS: Any = {
     "font.family": "sans-serif",
     "font.size": 9.0,
     "axes.titlesize": 10.0,

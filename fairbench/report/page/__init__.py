@@ -71,7 +71,7 @@ def page(report: Report) -> str:
     script where it is a chart's label.
     """
     import jinja2
-    from plotly.offline import get_plotlyjs
+    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
     here = files("fairbench.report.page")
     environment = jinja2.Environment(
@@ -95,15 +95,15 @@ def page(report: Report) -> str:
 
 
 def number(value: Any) -> str:
-    """A cell's text: numbers to four significant digits, whole ones whole, nothing for None."""
+    """A cell's text: whole numbers whole, others with three decimals, nothing for None."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
-        return f"{int(value):,}"
+    if isinstance(value, int) or (isinstance(value, float) and abs(value) >= 1000):
+        return f"{value:,.0f}"
     if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+        return f"{value + 0.0:.3f}".replace("-0.000", "0.000")
     return str(value)
 
 
