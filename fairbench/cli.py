@@ -209,6 +209,33 @@ def plot(
 
 
 @app.command()
+def explain(
+    method: Annotated[str, typer.Argument(help="Single-shot method with bits, such as sofair.")],
+    dataset: Annotated[str, typer.Option(help="Dataset, or the card (.yaml) of an own table.")],
+    seed: Annotated[int, typer.Option(help="Seed of the model.")] = 0,
+    formats: Annotated[
+        str, typer.Option("--format", help="Comma-separated: png, pdf, svg.")
+    ] = "png,pdf",
+    results: Results = None,
+    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    data_root: DataRoot = None,
+) -> None:
+    """Tell what a code's bits say, and what comes back as the fairness constraint loosens."""
+    from fairbench.commands.explain import explain_command
+
+    explain_command(
+        _registry(),
+        method,
+        dataset,
+        seed=seed,
+        results=results,
+        url=store,
+        root=data_root,
+        formats=split_names(formats),
+    )
+
+
+@app.command()
 def clean(
     results: Results = None,
     yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,

@@ -32,7 +32,7 @@ def report_command(
     store = existing_store(results, url)
     target = output or (results or DEFAULT_RESULTS) / "report.html"
     content = page(gather(store, registry)).encode()
-    _write(target, content)
+    write(target, content)
     out.print(f"{target} ({len(content) / 1e6:.1f} MB): open it in a browser.", markup=False)
 
 
@@ -63,15 +63,15 @@ def plot_command(
         raise UnknownNameError("dataset with results", dataset, known)
     folder = output or (results or DEFAULT_RESULTS) / "figures"
     for found in report.datasets if dataset is None else [known[dataset]]:
-        for drawn in kinds:
-            figure = _KINDS[drawn](found)
+        for each in kinds:
+            figure = _KINDS[each](found)
             for extension in formats:
-                path = folder / f"{found.name}-{drawn}.{extension}"
-                _write(path, _drawn(figure, extension))
+                path = folder / f"{found.name}-{each}.{extension}"
+                write(path, drawn(figure, extension))
                 err.print(str(path), markup=False)
 
 
-def _drawn(figure: Figure, extension: str) -> bytes:
+def drawn(figure: Figure, extension: str) -> bytes:
     """The figure's bytes; equal figures give equal bytes."""
     from fairbench.report.style import styled
 
@@ -86,7 +86,8 @@ def _drawn(figure: Figure, extension: str) -> bytes:
     return buffer.getvalue()
 
 
-def _write(path: Path, content: bytes) -> None:
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole, making its folder."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
