@@ -23,7 +23,7 @@ _MOST_FEATURES = 20
 def bits_figure(tables: Sequence[BitTable], title: str) -> Figure:
     """Released bits by setting: a row a dimension, black where masked, darker where disparate.
 
-    A bit that is masked for a part of the rows is mixed with black by that share.
+    A bit that is masked for a part of the rows is darkened by (the root of) that share.
     """
     from matplotlib import colormaps
     from matplotlib.colors import Normalize
@@ -35,7 +35,7 @@ def bits_figure(tables: Sequence[BitTable], title: str) -> Figure:
     with styled():
         figure = new_figure(1.25 * across + 1.2, 1.35 * rows + 0.5, across, rows)
         for axes, table in zip(figure.axes, tables, strict=False):
-            shade = colour(scale(table.disparity))[..., :3] * table.kept[..., None]
+            shade = colour(scale(table.disparity))[..., :3] * np.sqrt(table.kept)[..., None]
             axes.imshow(shade, aspect="auto", interpolation="nearest")
             axes.set_title(f"{table.label}\n{table.bits_a_row:.1f} bits a row", fontsize=7)
             axes.set(xticks=[], yticks=[])

@@ -45,7 +45,7 @@
     return {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: css("--text"), size: 12 },
       margin: { l: 55, r: 10, t: 10, b: 45 }, xaxis: axis(x), yaxis: axis(y), hovermode: "closest",
-      legend: { orientation: "h", y: -0.2 }, height: 440, modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--line"), activecolor: css("--quiet") },
+      legend: { orientation: "h", y: -0.2 }, height: window.innerWidth < 640 ? 580 : 440, modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--line"), activecolor: css("--quiet") },
       hoverlabel: { align: "left" },
     };
   }
