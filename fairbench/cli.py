@@ -168,6 +168,17 @@ def leaderboard(
 
 
 @app.command()
+def status(
+    results: Results = None,
+    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+) -> None:
+    """Tell how far a run is, from another terminal: models and points by status, failures."""
+    from fairbench.commands.status import status_command
+
+    status_command(results, store)
+
+
+@app.command()
 def report(
     results: Results = None,
     store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,

@@ -109,3 +109,14 @@ def test_methods_have_looks_of_their_own_and_baselines_are_grey() -> None:
     found = looks([*names, "identity", "constant"], ["identity", "constant"])
     assert len({(look.colour, look.marker, look.line) for look in found.values()}) == 22
     assert found["identity"].colour == found["constant"].colour
+
+
+def test_status_tells_what_is_done_and_what_failed(tmp_path: Path) -> None:
+    dataset(tmp_path, failed="latfr")
+    found = CliRunner().invoke(app, ["status", "--results", str(tmp_path)])
+    assert found.exit_code == 0
+    lines = {line.split()[0]: line.split()[1:] for line in found.output.splitlines() if line}
+    assert lines["sofair"][:5] == ["1", "-", "-", "-", "4"]
+    assert lines["latfr"][3] == "4"
+    assert "ValueError: no" in found.output
+    assert "Newest point" in found.output
