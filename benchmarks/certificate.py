@@ -70,6 +70,7 @@ def many_groups(groups: int, codes: int, even: float) -> Channel:
 FAILURES = {
     "constant": (Channel(np.ones((2, 1)), np.array([0.5, 0.5])), 500, 100),
     "2 codes, gap .2": (tilted(2, 0.2, share=0.5), 500, 100),
+    "2 codes, gap .2, 16,000 rows": (tilted(2, 0.2, share=0.5), 16_000, 100),
     "2 codes, gap .9": (tilted(2, 0.9, share=0.5), 500, 100),
     "2 codes, group of 3%": (tilted(2, 0.3, share=0.03), 1000, 100),
     "a code of 1% for one group": (
@@ -77,7 +78,7 @@ FAILURES = {
     ),
     "8 codes, gap 0": (tilted(8, 0.0), 1000, 300),
     "60 codes, gap .5": (tilted(60, 0.5), 1000, 300),
-    "rare codes, 60 rows fix the cells": (tilted(300, 0.6, law=1.2), 1000, 60),
+    "rare codes, 60 rows fix the cells": (tilted(150, 0.6, law=1.2), 1000, 60),
     "rare codes, 5000 rows": (tilted(300, 0.6, law=1.2), 5000, 1000),
     "10 groups, 6 codes": (many_groups(10, 6, 4.0), 3000, 300),
     "10 groups, 6 codes, far apart": (many_groups(10, 6, 0.5), 3000, 300),

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import stats
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
-from fairbench.auditing.certificate import Certificate, certify
+from fairbench.auditing.certificate import Certificate, _shortfall, certify
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.evaluate import Encoded, evaluate
 from fairbench.data.prepare import Prepared
@@ -88,16 +89,33 @@ def test_both_bounds_fail_in_at_most_a_twentieth_of_draws(name: str) -> None:
     assert np.mean([c.information < channel.information for c in found]) <= 0.05
 
 
-def test_a_bound_that_paid_for_no_error_would_be_caught() -> None:
-    """The test above has teeth: the plug-in gap itself fails in about half of the draws."""
+def test_bounds_that_paid_for_no_error_would_be_caught() -> None:
+    """The test above has teeth: plug-in figures themselves fail in about half of the draws."""
     channel, n, _ = SETTINGS["two codes"]
     rng = np.random.default_rng(0)
-    failed = []
+    gaps, informations = [], []
     for _ in range(ROUNDS):
         z, s = channel.draw(rng, n)
-        share = [(z[s == g] == z[0]).all(axis=1).mean() for g in (0, 1)]
-        failed.append(abs(share[0] - share[1]) < channel.gap)
-    assert np.mean(failed) > 0.4
+        counts = np.stack([np.bincount((z[s == g, 0] > 0), minlength=2) for g in (0, 1)])
+        rows = counts.sum(axis=1, keepdims=True)
+        plug_in = Channel(counts / rows, rows[:, 0] / n)
+        gaps.append(plug_in.gap < channel.gap)
+        informations.append(plug_in.information < channel.information)
+    assert np.mean(gaps) > 0.4
+    assert np.mean(informations) > 0.4
+
+
+@pytest.mark.parametrize(("n", "m"), [(6, 9), (40, 13), (150, 150), (400, 60)])
+def test_one_sets_shares_fall_short_by_no_more_than_is_paid_for(n: int, m: int) -> None:
+    """By enumeration: the difference of two binomial shares, at any pair of probabilities."""
+    paid = float(_shortfall(np.array([n], float), np.array([m], float), 0.05)[0])
+    difference = np.arange(n + 1)[:, None] / n - np.arange(m + 1) / m
+    grid = np.linspace(0, 1, 21)
+    in_first = stats.binom.pmf(np.arange(n + 1), n, grid[:, None])
+    in_second = stats.binom.pmf(np.arange(m + 1), m, grid[:, None])
+    for p, law in zip(grid, in_first, strict=True):
+        for q, other in zip(grid, in_second, strict=True):
+            assert law @ (difference < p - q - paid) @ other <= 0.05
 
 
 def test_a_certificate_is_sharp_where_codes_are_few() -> None:
