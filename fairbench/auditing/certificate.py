@@ -25,15 +25,15 @@ from fairbench.api import Floats, Ints
 Array = npt.NDArray[np.float64]
 
 _MOST_SINGLE = 0.5
-"""Above this share of rows with a code of their own, z has too many values: the share estimates
-how often a new row brings a new code (Good and Turing), and new codes count as fully unfair."""
+"""From this share of rows with a code of their own on, z has too many values: it estimates how
+often a new row brings a new code (Good and Turing), and new codes count as fully unfair."""
 
 _FEW_CELLS = 16
-"""Up to so many cells the gap is also bounded cell by cell, which is sharper for a (nearly)
-constant z and hopeless for many cells."""
+"""Up to so many cells both are also bounded cell by cell, which is sharper for a (nearly) constant
+z and hopeless for many cells."""
 
 _PER_CELL = 0.1
-"""Part of the error rate of the gap's bound that is then spent on the bound cell by cell."""
+"""Part of each bound's error rate that is then spent on the one cell by cell."""
 
 _SHARES = 0.1
 """Part of the error rate of the information's bound that is spent on the groups' unknown shares."""
@@ -93,11 +93,11 @@ def certify(
     Returns
     -------
     Certificate or None
-        None where z has too many distinct values for a certificate to say anything: more than half
+        None where z has too many distinct values for a certificate to say anything: half or more
         of ``z_cells`` have a code that no other of them has.
     """
     known, found = np.unique(_as_bytes(z_cells, z.dtype), return_counts=True)
-    if (found == 1).sum() > _MOST_SINGLE * len(z_cells):
+    if (found == 1).sum() >= _MOST_SINGLE * len(z_cells):
         return None
     counts, overflow = _table(known, _as_bytes(z, z.dtype), s, groups)
     miss = 1 - confidence
@@ -144,7 +144,9 @@ def _widest_gap(counts: Array, overflow: Array, miss: float) -> float:
     plug_in = _apart(counts / rows, first, second)
     gaps = plug_in + _shortfall(rows[first], rows[second], miss - by_cell)
     if few:
-        gaps = np.minimum(gaps, _apart(_least_shares(counts, rows, by_cell), first, second))
+        # At once for all cells of two groups, whichever pair it is.
+        least = _least_shares(counts, rows, by_cell / (2 * len(counts)))
+        gaps = np.minimum(gaps, _apart(least, first, second))
     return float(min(1.0, gaps.max()))
 
 
@@ -160,11 +162,11 @@ def _apart(shares: Array, first: Ints, second: Ints) -> Array:
 def _least_shares(counts: Array, rows: Array, miss: float) -> Array:
     """Clopper-Pearson lower limits of the cells' shares in each group ``(cells, groups)``.
 
-    They hold at once for all cells of any two groups: a union bound over twice the cells.
+    Each fails with probability ``miss``.
     """
     from scipy.stats import beta
 
-    limit = beta.ppf(miss / (2 * len(counts)), counts, rows - counts + 1)
+    limit = beta.ppf(miss, counts, rows - counts + 1)
     least: Array = np.where(counts > 0, limit, 0.0)
     return least
 
@@ -228,6 +230,12 @@ def _most_information(counts: Array, overflow: Array, miss: float) -> float:
     if len(held) == groups:
         moved = np.sqrt(radius / 2) * np.log(held.max() / held.min())
         most = min(most, entropy + moved)
+    few = len(counts) <= _FEW_CELLS
+    by_cell = _PER_CELL * miss if few else 0.0
+    if few:
+        # What all groups have in common is a part of z that tells nothing of s.
+        common = _least_shares(counts, rows, by_cell / counts.size).min(axis=1).sum()
+        most *= 1 - common
     least_share = _smallest_share(share.min(), radius)
     if least_share == 0:
         return float(most)
@@ -240,7 +248,7 @@ def _most_information(counts: Array, overflow: Array, miss: float) -> float:
     t = np.linspace(0.02, 0.98, 97)
     top = -np.log(least_share)
     r = (np.expm1(-t * top) + t * top) / (np.expm1(-top) + top)
-    log_miss = np.log((1 - _SHARES) * miss)
+    log_miss = np.log((1 - _SHARES) * miss - by_cell)
     bound = -np.expm1(log_miss / n - t * plug_in) / (t - r)
     return float(min(most, bound.min()))
 
