@@ -78,7 +78,7 @@ FAILURES = {
     ),
     "8 codes, gap 0": (tilted(8, 0.0), 1000, 300),
     "60 codes, gap .5": (tilted(60, 0.5), 1000, 300),
-    "rare codes, 60 rows fix the cells": (tilted(150, 0.6, law=1.2), 1000, 60),
+    "rare codes, 100 rows fix the cells": (tilted(150, 0.6, law=1.2), 1000, 100),
     "rare codes, 5000 rows": (tilted(300, 0.6, law=1.2), 5000, 1000),
     "10 groups, 6 codes": (many_groups(10, 6, 4.0), 3000, 300),
     "10 groups, 6 codes, far apart": (many_groups(10, 6, 0.5), 3000, 300),
