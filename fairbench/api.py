@@ -40,6 +40,8 @@ from fairbench.vocabulary import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fairbench.auditing.certificate import Certificate
+
 __all__ = [
     "AUDIT_ROLES",
     "NO_KNOBS",
@@ -441,6 +443,8 @@ class PointEvaluation:
         The method's own code length, nats.
     draws : int
         Draws of each row in z, s, y and in the predictions; distortions are means over them.
+    certificate : Certificate or None
+        Upper bounds on what any classifier of z can do; None where z takes too many values.
     """
 
     z: Floats
@@ -456,6 +460,7 @@ class PointEvaluation:
     permuted_distortion: float | None
     rate: float | None
     draws: int = 1
+    certificate: Certificate | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench.api import AUDIT_ROLES, Floats, PointEvaluation, Prediction, Role
+from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.decoder import refit_decoder
 from fairbench.auditing.family import Audited, audit, paper_audit
@@ -81,6 +82,8 @@ def evaluate(
         distortion["own"] = encoded.own_squares[Role.TEST]
     better = min(on_selection, key=lambda name: on_selection[name])
     distortion["strict"] = distortion[better]
+    # A certificate needs rows that are independent: one draw a person.
+    first_draw = {role: encoded.z[role][: len(rows.s)] for role, rows in roles.items()}
     evaluation = PointEvaluation(
         z=encoded.z[Role.TEST],
         s=s[Role.TEST],
@@ -98,6 +101,12 @@ def evaluate(
         permuted_distortion=encoded.permuted_distortion,
         rate=encoded.rate,
         draws=draws,
+        certificate=certify(
+            first_draw[Role.AUDITOR_TRAIN],
+            first_draw[Role.TEST],
+            roles[Role.TEST].s,
+            groups=groups,
+        ),
     )
     return evaluation, strict
 

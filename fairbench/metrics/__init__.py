@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from fairbench.api import Metric
 from fairbench.hookspecs import hookimpl
 from fairbench.metrics.aufdc import Aufdc, AufdcPaper
+from fairbench.metrics.certificate import CertificateBounds
 from fairbench.metrics.cost import Cost
+from fairbench.metrics.gaps import GroupGaps
 from fairbench.metrics.pareto import Pareto
 from fairbench.metrics.points import AuditorAccuracy, Distortion, Downstream, Information, Rate
 
@@ -20,6 +22,8 @@ def register_metrics() -> Sequence[type[Metric]]:
         Information,
         AuditorAccuracy,
         Downstream,
+        GroupGaps,
+        CertificateBounds,
         Rate,
         Aufdc,
         AufdcPaper,

@@ -1,0 +1,283 @@
+"""What no classifier of z can exceed: finite-sample upper bounds where z takes few values.
+
+Auditors show how much leaks at least; a certificate says how much can leak at most. Over rows that
+nothing was trained on it bounds, for any classifier h of z, the demographic-parity gap
+
+    max over groups a, b of |P(h(z) = 1 | a) - P(h(z) = 1 | b)|,
+
+and I(Z;S). One idea carries both: the set of codes that tells two groups apart best is, in truth, a
+single fixed set, and on the rows at hand it cannot tell them apart better than the set that is best
+there. So the plug-in figure falls short of the truth only by the error of one fixed set's shares,
+whatever the number of codes, sets and pairs. docs/certificate.md has the derivation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api import Floats, Ints
+
+Array = npt.NDArray[np.float64]
+
+_MOST_SINGLE = 0.5
+"""From this share of rows with a code of their own on, z has too many values: it estimates how
+often a new row brings a new code (Good and Turing), and new codes count as fully unfair."""
+
+_FEW_CELLS = 16
+"""Up to so many cells both are also bounded cell by cell, which is sharper for a (nearly) constant
+z and hopeless for many cells."""
+
+_PER_CELL = 0.1
+"""Part of each bound's error rate that is then spent on the one cell by cell."""
+
+_SHARES = 0.1
+"""Part of the error rate of the information's bound that is spent on the groups' unknown shares."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Upper bounds that hold with probability ``confidence`` over the certifying rows, each.
+
+    Parameters
+    ----------
+    gap : float
+        Of the demographic-parity gap of any classifier of z, randomised ones included; of several
+        groups, of the widest pair. 1 is vacuous: it says nothing.
+    information : float
+        Of I(Z;S), nats; never above a bound of H(S), where it says nothing.
+    confidence : float
+        Probability with which each of the two holds.
+    cells : int
+        Codes known beforehand, each a cell; all others make up the overflow.
+    overflow : float
+        Share of the certifying rows in the overflow. They count as if their codes told s.
+    rows : int
+        Certifying rows.
+    """
+
+    gap: float
+    information: float
+    confidence: float
+    cells: int
+    overflow: float
+    rows: int
+
+
+def certify(
+    z_cells: Floats, z: Floats, s: Ints, *, groups: int, confidence: float = 0.95
+) -> Certificate | None:
+    """Bound what any classifier of z can do, from rows on which nothing was trained or chosen.
+
+    The bounds hold for the distribution that the certifying rows are drawn from, independently of
+    each other and of everything that the encoder was made with. Two codes are the same where their
+    bytes are.
+
+    Parameters
+    ----------
+    z_cells : ndarray, shape (m, k)
+        Representations of other rows, whose distinct codes are the cells.
+    z : ndarray, shape (n, k)
+        Representations of the certifying rows: one a person, also of a stochastic encoder.
+    s : ndarray of int64, shape (n,)
+        Their groups, 0 to ``groups`` - 1.
+    groups : int
+        Number of groups of the population, those without certifying rows included.
+    confidence : float
+        Probability, over the certifying rows, with which each bound holds.
+
+    Returns
+    -------
+    Certificate or None
+        None where z has too many distinct values for a certificate to say anything: half or more
+        of ``z_cells`` have a code that no other of them has.
+    """
+    known, found = np.unique(_as_bytes(z_cells, z.dtype), return_counts=True)
+    if (found == 1).sum() >= _MOST_SINGLE * len(z_cells):
+        return None
+    counts, overflow = _table(known, _as_bytes(z, z.dtype), s, groups)
+    miss = 1 - confidence
+    return Certificate(
+        gap=_widest_gap(counts, overflow, miss),
+        information=_most_information(counts, overflow, miss),
+        confidence=confidence,
+        cells=len(known),
+        overflow=float(overflow.sum() / len(s)),
+        rows=len(s),
+    )
+
+
+def _as_bytes(z: Floats, dtype: npt.DTypeLike) -> npt.NDArray[np.void]:
+    """Each row as one opaque value ``(n,)``: a reader can tell even 0.0 and -0.0 apart."""
+    rows = np.ascontiguousarray(z, dtype)
+    return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+
+
+def _table(
+    known: npt.NDArray[np.void], z: npt.NDArray[np.void], s: Ints, groups: int
+) -> tuple[Array, Array]:
+    """Certifying rows by cell and group ``(cells, groups)``, and those in the overflow by group."""
+    _, first, cell = np.unique(np.concatenate([known, z]), return_index=True, return_inverse=True)
+    is_known = (first < len(known))[cell[len(known) :]]
+    rows = np.bincount(cell[len(known) :] * groups + s, minlength=len(first) * groups)
+    table = rows.reshape(-1, groups)[first < len(known)].astype(np.float64)
+    overflow = np.bincount(s[~is_known], minlength=groups).astype(np.float64)
+    return table, overflow
+
+
+def _widest_gap(counts: Array, overflow: Array, miss: float) -> float:
+    """Upper bound of the largest total variation between two groups' codes.
+
+    The pair that is widest in truth is one fixed pair, so that each pair's bound may use all of
+    ``miss``, and their maximum still fails with no more than that.
+    """
+    rows = counts.sum(axis=0) + overflow
+    if (rows == 0).any():
+        return 1.0
+    few = len(counts) <= _FEW_CELLS
+    by_cell = _PER_CELL * miss if few else 0.0
+    first, second = np.triu_indices(len(rows), 1)
+    plug_in = _apart(counts / rows, first, second)
+    gaps = plug_in + _shortfall(rows[first], rows[second], miss - by_cell)
+    if few:
+        # At once for all cells of two groups, whichever pair it is.
+        least = _least_shares(counts, rows, by_cell / (2 * len(counts)))
+        gaps = np.minimum(gaps, _apart(least, first, second))
+    return float(min(1.0, gaps.max()))
+
+
+def _apart(shares: Array, first: Ints, second: Ints) -> Array:
+    """1 minus what two groups have in common over the cells; the overflow is none of it."""
+    # A pair at a time: 18 groups and thousands of cells all at once are too much.
+    common = [
+        np.minimum(shares[:, a], shares[:, b]).sum() for a, b in zip(first, second, strict=True)
+    ]
+    return 1.0 - np.array(common)
+
+
+def _least_shares(counts: Array, rows: Array, miss: float) -> Array:
+    """Clopper-Pearson lower limits of the cells' shares in each group ``(cells, groups)``.
+
+    Each fails with probability ``miss``.
+    """
+    from scipy.stats import beta
+
+    limit = beta.ppf(miss, counts, rows - counts + 1)
+    least: Array = np.where(counts > 0, limit, 0.0)
+    return least
+
+
+def _shortfall(n: Array, m: Array, miss: float) -> Array:
+    """What a fixed set's gap between groups of n and m rows exceeds its plug-in by, at most.
+
+    The smaller of McDiarmid's inequality and of the normal one of Zubkov and Serov; both depend on
+    the numbers of rows alone, so that the choice costs nothing. Shapes ``(pairs,)``.
+    """
+    mcdiarmid = np.sqrt((1 / n + 1 / m) * np.log(1 / miss) / 2)
+    normal = _positive_parts_quantile(0.5 / np.sqrt(n), 0.5 / np.sqrt(m), miss) + 1 / n + 1 / m
+    least: Array = np.minimum(mcdiarmid, normal)
+    return least
+
+
+def _positive_parts_quantile(first: Array, second: Array, miss: float) -> Array:
+    """c with P(first U+ + second V+ > c) = miss for independent standard normal U, V.
+
+    In polar coordinates U = r cos t, V = r sin t the sum is r times a function of t alone, and
+    P(r > x) = exp(-x^2 / 2). Bisection keeps the upper end, so that c errs to the safe side.
+    """
+    cos, sin, weight = _quarter()
+    both = np.outer(first, cos) + np.outer(second, sin)
+    # The quarters in which only U, or only V, is positive: each has the same angles.
+    alone = np.outer(first, cos), np.outer(second, cos)
+    size = np.hypot(first, second)
+    low: Array = np.zeros_like(size)
+    high: Array = size * np.sqrt(-2 * np.log(miss))
+    for _ in range(30):
+        c = (low + high) / 2
+        square = -0.5 * c[:, None] ** 2
+        tail = np.exp(square / both**2) + sum(np.exp(square / part**2) for part in alone)
+        above = tail @ weight > miss
+        low, high = np.where(above, c, low), np.where(above, high, c)
+    return high
+
+
+@cache
+def _quarter() -> tuple[Array, Array, Array]:
+    """Cosine, sine and weight (a quarter in all) of angles that integrate over a quarter turn."""
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    angle = np.pi / 4 * (nodes + 1)
+    return np.cos(angle), np.sin(angle), weights / 8
+
+
+def _most_information(counts: Array, overflow: Array, miss: float) -> float:
+    """Upper bound of I(Z;S), nats.
+
+    The plug-in estimate is the mean, over the rows, of ln p(s|z) / p(s) by the best p for these
+    rows; the true one, which I is the expectation of, does no better there.
+    """
+    rows = counts.sum(axis=0) + overflow
+    n, groups = rows.sum(), len(rows)
+    share = rows / n
+    radius = _shares_radius(int(n), groups, _SHARES * miss)
+    held = share[share > 0]
+    entropy = -float((held * np.log(held)).sum())
+    # Gibbs: H(S) <= -E ln(share), whose expectation moves with the shares by total variation.
+    most = np.log(groups)
+    if len(held) == groups:
+        moved = np.sqrt(radius / 2) * np.log(held.max() / held.min())
+        most = min(most, entropy + moved)
+    few = len(counts) <= _FEW_CELLS
+    by_cell = _PER_CELL * miss if few else 0.0
+    if few:
+        # What all groups have in common is a part of z that tells nothing of s.
+        common = _least_shares(counts, rows, by_cell / counts.size).min(axis=1).sum()
+        most *= 1 - common
+    least_share = _smallest_share(share.min(), radius)
+    if least_share == 0:
+        return float(most)
+    total = counts.sum(axis=1)
+    inside = counts[counts > 0]
+    conditional = float((total[total > 0] * np.log(total[total > 0])).sum())
+    conditional = (conditional - float((inside * np.log(inside)).sum())) / n
+    plug_in = max(entropy - conditional, 0.0) + radius
+    # Chernoff: E exp(-t i) <= 1 - (t - r) I for i = ln p(s|z)/p(s), at most ln 1/least_share.
+    t = np.linspace(0.02, 0.98, 97)
+    top = -np.log(least_share)
+    r = (np.expm1(-t * top) + t * top) / (np.expm1(-top) + top)
+    log_miss = np.log((1 - _SHARES) * miss - by_cell)
+    bound = -np.expm1(log_miss / n - t * plug_in) / (t - r)
+    return float(min(most, bound.min()))
+
+
+def _shares_radius(rows: int, groups: int, miss: float) -> float:
+    """KL(shares at hand || true shares), nats, exceeds this with probability ``miss`` at most.
+
+    Agrawal 2020, "Finite-sample concentration of the multinomial in relative entropy": the chance
+    is at most e^-x (e x / k)^k for x = rows * KL > k = groups - 1.
+    """
+    k = groups - 1
+    x = 4.0 * (k - math.log(miss))
+    for _ in range(40):  # falls to the solution from above: stopping early errs to the safe side
+        x = k * (1 + math.log(x / k)) - math.log(miss)
+    return float(x / rows)
+
+
+def _smallest_share(share: float, radius: float) -> float:
+    """Least q with kl(share || q) <= radius, for Bernoulli shares below 1."""
+
+    def far(q: float) -> bool:
+        kl = share * math.log(share / q) + (1 - share) * math.log((1 - share) / (1 - q))
+        return kl > radius
+
+    low, high = 0.0, share
+    for _ in range(50):
+        q = (low + high) / 2
+        if share == 0 or far(q):
+            low = q
+        else:
+            high = q
+    return low

@@ -1,0 +1,114 @@
+"""How differently a downstream classifier treats the groups: three gaps, as measured on test.
+
+A gap is the largest difference of a rate between two groups, so noise can only widen it: a rate of
+few rows is left out, and a gap of .05 between groups of a few hundred rows may be nothing at all.
+These are figures of one classifier; what no classifier of z can exceed is the certificate's gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench.api import Ints, Metric, PointEvaluation
+
+LEAST_ROWS = 30
+"""People a rate must be taken over to count: of fewer, its standard error can exceed .09. Which
+rates are left out depends on the dataset alone, so that methods are compared on the same ones."""
+
+
+class GroupGaps(Metric):
+    """Gaps between groups of the downstream classifiers behind A_y.
+
+    A group of fewer than 30 people (for equalized odds and equal opportunity: fewer than 30 with
+    that label) is left out of that rate; where fewer than two groups are left there is no gap.
+    """
+
+    name = "group-gaps"
+    summary = "demographic parity, equalized odds and equal opportunity gaps of downstream tasks"
+    level = "point"
+    direction = "lower"
+    columns: ClassVar[Mapping[str, str]] = {
+        "gap_parity": (
+            "demographic parity gap on test of the main task's classifier: largest difference "
+            "between groups of 30 people or more in the share predicted to be of a class"
+        ),
+        "gap_odds": "equalized odds gap: the same among people of one true label, at its widest",
+        "gap_opportunity": "equal opportunity gap: in true positive rates; binary tasks only",
+        "gap_parity_{task}": "demographic parity gap for each further task",
+        "gap_odds_{task}": "equalized odds gap for each further task",
+        "gap_opportunity_{task}": "equal opportunity gap for each further task",
+    }
+
+    def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
+        found: dict[str, float | None] = {}
+        # Draws of one person are no further people.
+        least = LEAST_ROWS * evaluation.draws
+        for i, (task, prediction) in enumerate(evaluation.downstream.items()):
+            suffix = f"_{task}" if i else ""
+            classes = prediction.probabilities.shape[1]
+            predicted = prediction.probabilities.argmax(axis=1)
+            y, s = prediction.labels, evaluation.s
+            found[f"gap_parity{suffix}"] = parity_gap(predicted, s, least=least)
+            found[f"gap_odds{suffix}"] = odds_gap(predicted, y, s, least=least)
+            found[f"gap_opportunity{suffix}"] = (
+                opportunity_gap(predicted, y, s, least=least) if classes == 2 else None
+            )
+        return found
+
+
+def parity_gap(predicted: Ints, s: Ints, *, least: int = 1) -> float | None:
+    """Demographic parity gap of predicted classes.
+
+    Parameters
+    ----------
+    predicted, s : ndarray of int64, shape (n,)
+        Predicted classes and groups.
+    least : int
+        Groups of fewer rows, and always those without any, are left out.
+
+    Returns
+    -------
+    float or None
+        max over classes of (max over groups - min over groups) of P(predicted = class | group);
+        None where fewer than two groups are left.
+    """
+    return _widest(predicted, s, np.ones(len(s), np.bool_), least)
+
+
+def odds_gap(predicted: Ints, y: Ints, s: Ints, *, least: int = 1) -> float | None:
+    """Equalized odds gap: the widest parity gap among the rows of one true label ``y``, ``(n,)``.
+
+    Of a binary task, the larger of the differences in true and in false positive rates. A group
+    with fewer than ``least`` rows of a label is left out for that label; None where no label has
+    two groups left.
+    """
+    gaps = [_widest(predicted, s, y == label, least) for label in np.unique(y)]
+    return max((gap for gap in gaps if gap is not None), default=None)
+
+
+def opportunity_gap(predicted: Ints, y: Ints, s: Ints, *, least: int = 1) -> float | None:
+    """Equal opportunity gap of a binary task: the difference in true positive rates of class 1.
+
+    A group with fewer than ``least`` positives, or none, is left out; None where fewer than two
+    groups are left.
+    """
+    return _widest((predicted == 1).astype(np.int64), s, y == 1, least)
+
+
+def _widest(predicted: Ints, s: Ints, rows: NDArray[np.bool_], least: int) -> float | None:
+    """Widest difference between groups of a class's share among some rows."""
+    if not rows.any():
+        return None
+    classes = int(predicted.max()) + 1
+    table = np.bincount(s[rows] * classes + predicted[rows], minlength=(int(s.max()) + 1) * classes)
+    table = table.reshape(-1, classes)
+    size = table.sum(axis=1)
+    kept = size >= max(least, 1)
+    if kept.sum() < 2:
+        return None
+    rates = table[kept] / size[kept][:, None]
+    return float(np.ptp(rates, axis=0).max())
