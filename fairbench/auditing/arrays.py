@@ -7,6 +7,7 @@ family that ranks the leaderboards looks at z.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from fairbench.api import Floats, Ints, Prediction, Role
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.auditing.information import bootstrap_information, entropy, log_loss
-from fairbench.auditing.report import Accuracy, AuditReport
+from fairbench.auditing.report import Accuracy, AuditReport, Usefulness
 from fairbench.data import arrays
 from fairbench.data.roles import deal
 from fairbench.errors import ConfigError, DataError
@@ -119,7 +120,7 @@ def audit(
     a_y = {}
     for task, (_, labels) in tasks.items():
         progress(f"downstream classifiers of {task}")
-        a_y[task] = _usefulness(by_role, _by_role(labels, rows), config, seed)
+        a_y[task] = _usefulness(by_role, labels_of, _by_role(labels, rows), config, seed)
     d = d_max = i_max = None
     if original is not None:
         d, d_max, i_max = _against_x(
@@ -183,7 +184,7 @@ def _audited(z: ByRole, s: ByRole, groups: int, config: AuditConfig, seed: int) 
     return audit_by_family(z, s, classes=groups, config=config, seed=seed)
 
 
-def _usefulness(z: ByRole, labels: ByRole, config: AuditConfig, seed: int) -> Accuracy:
+def _usefulness(z: ByRole, s: ByRole, labels: ByRole, config: AuditConfig, seed: int) -> Usefulness:
     """A_y of one task, by the downstream classifiers of the leaderboards."""
     from fairbench.auditing.family import audit as audit_by_family
     from fairbench.auditing.views import standardised
@@ -197,7 +198,24 @@ def _usefulness(z: ByRole, labels: ByRole, config: AuditConfig, seed: int) -> Ac
         mlps=1,
         views=lambda rows: [standardised(rows)],
     )
-    return _accuracy(found.prediction)
+    own = asdict(_accuracy(found.prediction))
+    parity, odds, opportunity = _gaps(found.prediction, s[Role.TEST])
+    return Usefulness(**own, gap_parity=parity, gap_odds=odds, gap_opportunity=opportunity)
+
+
+def _gaps(prediction: Prediction, s: Ints) -> tuple[float | None, float | None, float | None]:
+    """Group gaps of one downstream classifier, as on the leaderboards."""
+    try:
+        from fairbench.metrics import gaps  # type: ignore[attr-defined,unused-ignore]
+    except ImportError:
+        return None, None, None
+    predicted, y = prediction.probabilities.argmax(axis=1), prediction.labels
+    least, binary = gaps.LEAST_ROWS, prediction.probabilities.shape[1] == 2
+    return (
+        gaps.parity_gap(predicted, s, least=least),
+        gaps.odds_gap(predicted, y, s, least=least),
+        gaps.opportunity_gap(predicted, y, s, least=least) if binary else None,
+    )
 
 
 def _accuracy(prediction: Prediction) -> Accuracy:

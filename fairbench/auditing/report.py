@@ -44,6 +44,22 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
+class Usefulness(Accuracy):
+    """The same of a downstream classifier, and how differently it treats the groups.
+
+    Parameters
+    ----------
+    gap_parity, gap_odds, gap_opportunity : float or None
+        Demographic parity, equalized odds and equal opportunity gaps on test; None where there
+        are too few rows of a group, and the last also beyond two classes.
+    """
+
+    gap_parity: float | None = None
+    gap_odds: float | None = None
+    gap_opportunity: float | None = None
+
+
+@dataclass(frozen=True)
 class AuditReport:
     """What auditors found in a representation; ``print`` it, or read its fields.
 
@@ -74,7 +90,7 @@ class AuditReport:
         Every auditor's own figure.
     a_s : Accuracy
         Of the chosen auditor.
-    a_y : mapping of str to Accuracy
+    a_y : mapping of str to Usefulness
         Of the downstream classifier of each task; empty where no labels were given.
     d, d_max : float or None
         Squared error of standardised x as rebuilt from (z, s) by a decoder fitted on auditor-train,
@@ -98,7 +114,7 @@ class AuditReport:
     view: str
     auditors: tuple[AuditorResult, ...]
     a_s: Accuracy
-    a_y: Mapping[str, Accuracy]
+    a_y: Mapping[str, Usefulness]
     d: float | None
     d_max: float | None
     i_max: float | None
@@ -185,12 +201,12 @@ class AuditReport:
         ]
 
     def _information(self) -> list[str]:
-        i, low, high = (max(value, 0.0) for value in (self.i, self.i_low, self.i_high))
+        measured = f"measured {self.i:.3f}, " if self.i < 0 else ""
         lines = [
             *_wrapped(
                 "I(Z;S)",
-                f"{i:.3f} nats (95% interval {low:.3f} to {high:.3f}), {self.i_share:.1%} of "
-                f"H(S) = {self.h_s:.3f}",
+                f"{max(self.i, 0.0):.3f} nats ({measured}95% interval {self.i_low:.3f} to "
+                f"{self.i_high:.3f}), {self.i_share:.1%} of H(S) = {self.h_s:.3f}",
             ),
             *_wrapped("", f"found by {self.auditor} on {self.view} z"),
         ]
@@ -198,7 +214,9 @@ class AuditReport:
             lines += _wrapped("", "not apart from 0: these auditors found nothing of s in z")
         if self.i_max is not None:
             lines += _wrapped(
-                "I(X;S)", f"{max(self.i_max, 0.0):.3f} nats: what x itself tells, the ceiling"
+                "I(X;S)",
+                f"{max(self.i_max, 0.0):.3f} nats found in x itself by the same auditors: the "
+                "ceiling",
             )
         return lines
 
@@ -214,6 +232,19 @@ class AuditReport:
                 f"{name:{width}}{value.accuracy:8.3f}  {value.balanced:8.3f}  {value.auc:5.3f}"
                 f"  {value.majority:11.3f}"
             )
+        return [*lines, *self._gaps(width)]
+
+    def _gaps(self, width: int) -> list[str]:
+        lines = []
+        for task, value in self.a_y.items():
+            gaps = (value.gap_parity, value.gap_odds, value.gap_opportunity)
+            if any(gap is not None for gap in gaps):
+                shown = ("-" if gap is None else f"{gap:.3f}" for gap in gaps)
+                name = "A_y" if len(self.a_y) == 1 else f"A_y {task}"
+                lines.append(f"{name:{width}}" + "  ".join(f"{s:>11}" for s in shown))
+        if lines:
+            heads = "  ".join(f"{head:>11}" for head in ("parity", "odds", "opportunity"))
+            lines = ["", f"{'group gaps':{width}}{heads}", *lines]
         return lines
 
     def _distortion(self) -> list[str]:
@@ -223,8 +254,8 @@ class AuditReport:
             "",
             *_wrapped(
                 "D",
-                f"{self.d:.3f} of {self.d_max:.3f}: squared error of x as rebuilt from z and s, "
-                "of what it is where nothing is released",
+                f"{self.d:.3f}: squared error of x as rebuilt from z and s, summed over columns "
+                f"(without z {self.d_max:.3f})",
             ),
         ]
 
@@ -232,14 +263,20 @@ class AuditReport:
         if self.certificate is None:
             return []
         found = self.certificate
+        bounds = []
+        if found.gap < 1:
+            bounds.append(
+                f"no classifier of z alone can have a demographic-parity gap above {found.gap:.3f}"
+            )
+        if found.information < self.h_s:
+            bounds.append(f"I(Z;S) is at most {found.information:.3f} nats")
+        said = "; ".join(bounds) or "vacuous: so few rows exclude nothing"
         return [
             "",
             *_wrapped(
                 "certificate",
-                f"at {found.confidence:.0%} confidence, whoever decides by z alone treats groups "
-                f"apart by at most {found.gap:.3f} (demographic-parity gap), and I(Z;S) is at most "
-                f"{found.information:.3f} nats; {found.cells:,} cells, {found.rows:,} rows, "
-                f"{found.overflow:.1%} of them in no known cell",
+                f"{said} (each with {found.confidence:.0%} confidence; {found.cells:,} distinct z, "
+                f"{found.rows:,} rows, {found.overflow:.1%} of them with a z not seen before)",
             ),
         ]
 

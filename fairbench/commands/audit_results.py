@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -217,7 +218,8 @@ def _show_changes(found: Sequence[Change]) -> None:
         show_columns(["method", "points", "aufdc was", "is", "I moved", "D moved"], rows)
         columns = sorted({column for change in members for column in change.columns})
         if columns:
-            out.print(f"New figures: {', '.join(columns)}", markup=False)
+            text = f"New figures: {', '.join(columns)}"
+            out.print(textwrap.fill(text, width=80, subsequent_indent="  "), markup=False)
         out.print()
     if found:
         out.print("I moved (nats), D moved: the largest change of a point.", markup=False)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MOST_CLASSES = 100
 """Groups of s, or classes of a task: more are a number that nobody has cut into ranges."""
 
+_WHOLE = 2**24
+"""Whole numbers up to this one are all float32 numbers."""
+
 ROLE_NAMES = {
     "train": Role.AUDITOR_TRAIN,
     Role.AUDITOR_TRAIN.value: Role.AUDITOR_TRAIN,
@@ -59,14 +62,18 @@ def matrix(value: Any, name: str) -> np.ndarray:
 def single_precision(array: np.ndarray) -> Floats:
     """Numbers ``(n, k)`` as float32, the auditors' precision, with nothing rounded away that tells.
 
-    A column that float32 cannot hold exactly, of time stamps or of 1e-60 and 2e-60, is moved by its
-    least value and scaled by a power of two first. Auditors look at every column on a common
+    A column that float32 rounds more than it need, of time stamps or of 1e-60 and 2e-60, is moved
+    by its least value and scaled by a power of two first. Auditors look at every column on a common
     scale, so the move changes nothing else.
     """
     wide = array.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         narrow: Floats = array.astype(np.float32)
-        lost = (narrow.astype(np.float64) != wide).any(axis=0)
+        rounding = np.abs(narrow.astype(np.float64) - wide).max(axis=0)
+    half_range = wide.max(axis=0) / 2 - wide.min(axis=0) / 2
+    lost = rounding > half_range * 2.0**-23
+    if array.dtype.kind in "iu":  # double precision cannot hold all of these either
+        lost = (array.max(axis=0) > _WHOLE) | (array.min(axis=0) < -_WHOLE)
     for place in np.flatnonzero(lost):
         column = array[:, place]
         if column.dtype.kind == "f":  # first to [-1, 1], so that the range cannot overflow
@@ -282,9 +289,9 @@ def _check_present(column: pd.Series, name: str) -> None:
 
 
 def _check_finite(array: np.ndarray, name: str) -> None:
-    bad = np.argwhere(~np.isfinite(array)) if array.dtype.kind == "f" else ()
+    bad = np.argwhere(~np.isfinite(array)) if array.dtype.kind == "f" else np.empty((0, 2))
     if len(bad):
-        row, column = (int(i) for i in bad[0])
+        row, column = int(bad[0, 0]), int(bad[0, 1])
         more = f" (and {len(bad) - 1:,} more such values)" if len(bad) > 1 else ""
         raise DataError(
             f"{name}[{row}, {column}] is {array[row, column]}{more}: fill it in, or leave such "
