@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -152,6 +153,20 @@ def test_a_users_mistake_is_one_line(here: Here, words: list[str], says: str) ->
     assert says in err
     assert len(err.splitlines()) == (2 if "nowhere" in words else 1)
     assert not out
+
+
+def test_every_option_is_on_the_page_and_in_the_help(fairbench: Call) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "audit.md").read_text(encoding="utf-8")
+    options = set(re.findall(r"--[a-z-]+", fairbench("audit", "--help").stdout)) - {"--help"}
+    assert options == {f"--{name}" for name in OPTIONS.split()}
+    for option in options - {"--results"}:
+        assert re.search(rf"`{option}[ `]|, `{option}`", page), option
+
+
+OPTIONS = (
+    "z s y x roles seed quick json results dataset audit again executor workers data-root timeout "
+    "store"
+)
 
 
 # ---- stored representations ------------------------------------------------------------------

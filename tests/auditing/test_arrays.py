@@ -2,9 +2,11 @@
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -241,6 +243,13 @@ def test_other_bad_arguments_get_one_line(more: dict[str, Any], says: str) -> No
     with pytest.raises(FairbenchError, match=says) as caught:
         fairbench.audit(Z, S, **more)
     assert "\n" not in str(caught.value)
+
+
+def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    exec(compile(code, "docs/audit.md", "exec"), {})
+    assert "I(Z;S)" in capsys.readouterr().out
 
 
 def test_importing_fairbench_loads_nothing_heavy() -> None:
