@@ -90,11 +90,13 @@ class Reaudit:
         self.known = 0
         """Points that need nothing."""
         self._again = again
-        points = store.rows("points")
+        points: dict[str, list[Row]] = {}
+        for point in store.rows("points"):
+            points.setdefault(point["unit"], []).append(point)
         self.work: list[Work] = []
         self._references: list[Job] = []
         for row in units:
-            own = [point for point in points if point["unit"] == row["key"]]
+            own = points.get(row["key"], [])
             if artefacts.exists(results, row["artefact"]):
                 for preset in _presets(row, own, audit):
                     self._plan(row, own, preset)

@@ -6,8 +6,9 @@ family that ranks the leaderboards looks at z.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fairbench.auditing.certificate import (  # type: ignore[import-not-found,unused-ignore]
         Certificate,
     )
+    from fairbench.auditing.family import Audited
 
 SHARES = {Role.AUDITOR_TRAIN: 0.5, Role.SELECTION: 0.2, Role.TEST: 0.3}
 """Shares of the rows where no roles are given."""
@@ -93,47 +95,31 @@ def audit(
     >>> report = fairbench.audit(z, s)  # doctest: +SKIP
     >>> report.i, report.i_low, report.i_high  # doctest: +SKIP
     """
-    if not 0 <= seed < 2**63:
-        raise ConfigError(f"The seed {seed} is no whole number from 0.")
     config = PRESETS[Audit.QUICK if quick else Audit.STRICT]
-    released = arrays.matrix(z, "z")
-    groups, codes = arrays.classes(s, "s")
-    lengths = {"z": len(released), "s": len(codes)}
-    tasks = {} if y is None else arrays.tasks(y, "y")
-    lengths |= {task if len(tasks) > 1 else "y": len(found[1]) for task, found in tasks.items()}
-    original = None if x is None else arrays.features(x, "x")
-    if original is not None:
-        lengths["x"] = len(original)
-    arrays.check_rows(lengths)
-    rows = split(codes, seed) if roles is None else arrays.role_rows(roles, "roles", len(codes))
-    _check_classes(codes, groups, rows, "group", "s")
-    for task, (names, labels) in tasks.items():
-        _check_classes(labels, names, rows, "class", task)
-
-    by_role = _by_role(arrays.single_precision(released), rows)
-    labels_of = _by_role(codes, rows)
-    progress("auditing z")
-    found = _audited(by_role, labels_of, len(groups), config, derive_seed("arrays", seed))
-    losses = log_loss(found.prediction.probabilities, labels_of[Role.TEST])
-    resampled = bootstrap_information(losses, labels_of[Role.TEST], resamples=RESAMPLES)
-    low, high = (float(q) for q in np.quantile(resampled, [0.025, 0.975]))
-    a_y = {}
-    for task, (_, labels) in tasks.items():
-        progress(f"downstream classifiers of {task}")
-        a_y[task] = _usefulness(by_role, labels_of, _by_role(labels, rows), config, seed)
-    d = d_max = i_max = None
-    if original is not None:
-        d, d_max, i_max = _against_x(
-            by_role, labels_of, _by_role(original, rows), len(groups), config, seed, progress
-        )
-    counts = np.bincount(codes[np.concatenate(list(rows.values()))], minlength=len(groups))
+    given = _read(z, s, y, x, roles, seed)
+    count = len(given.groups)
+    with _threads():
+        released = _by_role(arrays.single_precision(given.z), given.rows)
+        codes = _by_role(given.s, given.rows)
+        progress("auditing z")
+        found = _audited(released, codes, count, config, derive_seed("arrays", seed))
+        low, high = _interval(found.prediction)
+        a_y = {}
+        for task, labels in given.tasks.items():
+            progress(f"downstream classifiers of {task}")
+            a_y[task] = _usefulness(released, codes, _by_role(labels, given.rows), config, seed)
+        d = d_max = i_max = None
+        if given.x is not None:
+            original = _by_role(given.x, given.rows)
+            d, d_max, i_max = _against_x(released, codes, original, count, config, seed, progress)
+    sizes = np.bincount(np.concatenate(list(codes.values())), minlength=count)
     return AuditReport(
         audit=config.preset.value,
         seed=seed,
-        rows={role.value: len(where) for role, where in rows.items()},
-        columns=released.shape[1],
-        groups=dict(zip(groups, counts.tolist(), strict=True)),
-        h_s=entropy(labels_of[Role.TEST]),
+        rows={role.value: len(where) for role, where in given.rows.items()},
+        columns=given.z.shape[1],
+        groups=dict(zip(given.groups, sizes.tolist(), strict=True)),
+        h_s=entropy(codes[Role.TEST]),
         i=found.chosen.test_information,
         i_low=low,
         i_high=high,
@@ -146,8 +132,49 @@ def audit(
         d_max=d_max,
         i_max=i_max,
         # As released: what float32 cannot tell apart, the holder of z can.
-        certificate=_certificate(_by_role(released, rows), labels_of, len(groups)),
+        certificate=_certificate(_by_role(given.z, given.rows), codes, count),
     )
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Arrays that passed every check, of n rows each, and the rows of each role."""
+
+    z: np.ndarray
+    s: Ints
+    groups: tuple[str, ...]
+    tasks: Mapping[str, Ints]
+    x: np.ndarray | None
+    rows: Mapping[Role, Ints]
+
+
+def _read(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int) -> _Given:
+    if not 0 <= seed < 2**63:
+        raise ConfigError(f"The seed {seed} is no whole number from 0.")
+    released = arrays.matrix(z, "z")
+    groups, codes = arrays.classes(s, "s")
+    tasks = {} if y is None else arrays.tasks(y, "y")
+    original = None if x is None else arrays.features(x, "x")
+    lengths = {"z": len(released), "s": len(codes)}
+    if tasks:
+        lengths["y"] = len(next(iter(tasks.values()))[1])
+    if original is not None:
+        lengths["x"] = len(original)
+    arrays.check_rows(lengths)
+    rows = split(codes, seed) if roles is None else arrays.role_rows(roles, "roles", len(codes))
+    _check_classes(codes, groups, rows, "group", "s")
+    for task, (names, labels) in tasks.items():
+        _check_classes(labels, names, rows, "class", task)
+    labels_of = {task: labels for task, (_, labels) in tasks.items()}
+    return _Given(released, codes, groups, labels_of, original, rows)
+
+
+def _interval(prediction: Prediction) -> tuple[float, float]:
+    """95% of the bootstrap over test rows of the bound by one auditor."""
+    losses = log_loss(prediction.probabilities, prediction.labels)
+    resampled = bootstrap_information(losses, prediction.labels, resamples=RESAMPLES)
+    low, high = np.quantile(resampled, [0.025, 0.975])
+    return float(low), float(high)
 
 
 def split(s: Ints, seed: int) -> dict[Role, Ints]:
@@ -155,6 +182,23 @@ def split(s: Ints, seed: int) -> dict[Role, Ints]:
     rng = np.random.default_rng(derive_seed("roles", seed))
     parts = deal(np.arange(len(s)), s, list(SHARES.values()), rng)
     return {role: np.sort(part) for role, part in zip(SHARES, parts, strict=True)}
+
+
+@contextmanager
+def _threads() -> Iterator[None]:
+    """One thread for networks as small as these, which only wait for a second one.
+
+    Trees and linear auditors keep what OpenMP and BLAS are set to, all cores unless somebody said
+    otherwise.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _by_role(array: np.ndarray, rows: Mapping[Role, Ints]) -> dict[Role, np.ndarray]:
@@ -177,7 +221,7 @@ def _check_classes(
             )
 
 
-def _audited(z: ByRole, s: ByRole, groups: int, config: AuditConfig, seed: int) -> Any:
+def _audited(z: ByRole, s: ByRole, groups: int, config: AuditConfig, seed: int) -> Audited:
     # Imported here: it loads torch, which a mistake in the arrays need not wait for.
     from fairbench.auditing.family import audit as audit_by_family
 

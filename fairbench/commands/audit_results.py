@@ -60,8 +60,9 @@ def results_command(registry: Registry, request: Request) -> int:
     audit = Reaudit(
         store, folder, registry, found, datasets, audit=request.audit, again=request.again
     )
-    before = Before(store, registry, audit.to_measure())
+    before = None
     if audit.points:
+        before = Before(store, registry, audit.to_measure())
         about = spell(audit.estimate / workers)
         err.print(
             f"{_count(audit.points, 'point')} to measure, about {about} on "
@@ -81,8 +82,9 @@ def results_command(registry: Registry, request: Request) -> int:
     finally:
         executor.stop()
     tables = leaderboard.build(store, registry)
-    written = leaderboard.write(tables, folder) if audit.outcome.measured else []
-    _show_changes(changes(before, store, tables, audit.outcome.measured))
+    written = leaderboard.write(tables, folder)
+    if before is not None:
+        _show_changes(changes(before, store, tables, audit.outcome.measured))
     _report(audit, written)
     problems = show_problems(tables)
     return 1 if problems or left or audit.outcome.broken else 0
