@@ -235,9 +235,10 @@ class Method(ABC):
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Coding, shots, and whether it has a decoder, as shown in lists and records."""
+        """Coding, shots, whether it has a decoder and is a baseline, for lists and records."""
         decoder = ("decoder",) if self.has_decoder else ()
-        return (self.coding.value, self.shots.value, *decoder)
+        baseline = ("baseline",) if self.baseline else ()
+        return (self.coding.value, self.shots.value, *decoder, *baseline)
 
 
 @dataclass(frozen=True)

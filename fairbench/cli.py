@@ -255,6 +255,85 @@ def audit(
 
 
 @app.command()
+def status(
+    results: Results = None,
+    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+) -> None:
+    """Tell how far a run is, from another terminal: models and points by status, failures."""
+    from fairbench.commands.status import status_command
+
+    status_command(results, store)
+
+
+@app.command()
+def report(
+    results: Results = None,
+    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="File to write [default: report.html in the results].")
+    ] = None,
+) -> None:
+    """Write one page of everything measured: opens offline, in any browser."""
+    from fairbench.commands.report import report_command
+
+    report_command(_registry(), results, store, output)
+
+
+@app.command()
+def plot(
+    kind: Annotated[str, typer.Argument(help="curves, fronts, cost, auditors, or all.")] = "all",
+    dataset: Annotated[str | None, typer.Option(help="One dataset [default: every one].")] = None,
+    formats: Annotated[
+        str, typer.Option("--format", help="Comma-separated: png, pdf, svg.")
+    ] = "png,pdf",
+    results: Results = None,
+    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder to write to [default: figures in the results].")
+    ] = None,
+) -> None:
+    """Draw the figures of a paper: curves, fronts, cost, auditors."""
+    from fairbench.commands.report import plot_command
+
+    plot_command(
+        _registry(),
+        kind,
+        results=results,
+        url=store,
+        dataset=dataset,
+        formats=split_names(formats),
+        output=output,
+    )
+
+
+@app.command()
+def explain(
+    method: Annotated[str, typer.Argument(help="Single-shot method with bits, such as sofair.")],
+    dataset: Annotated[str, typer.Option(help="Dataset, or the card (.yaml) of an own table.")],
+    seed: Annotated[int, typer.Option(help="Seed of the model.")] = 0,
+    formats: Annotated[
+        str, typer.Option("--format", help="Comma-separated: png, pdf, svg.")
+    ] = "png,pdf",
+    results: Results = None,
+    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    data_root: DataRoot = None,
+) -> None:
+    """Tell what a code's bits say, and what comes back as the fairness constraint loosens."""
+    from fairbench.commands.explain import explain_command
+
+    explain_command(
+        _registry(),
+        method,
+        dataset,
+        seed=seed,
+        results=results,
+        url=store,
+        root=data_root,
+        formats=split_names(formats),
+    )
+
+
+@app.command()
 def clean(
     results: Results = None,
     yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,

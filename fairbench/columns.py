@@ -7,7 +7,7 @@ COLUMNS = {
     "method": "name of the method",
     "params": "parameters that differ from the defaults; `default` where none does",
     "track": "what the encoder sees: blind, aware or supervised; each is ranked apart",
-    "tags": "coding, shots, and whether it has a decoder",
+    "tags": "coding, shots, whether it has a decoder, and whether it is a baseline",
     "budget": "full, quick or a number of iterations; each is ranked apart",
     "audit": "strict or quick; each is ranked apart",
     "dataset": "name of the dataset",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairbench.executors.base import Broke, Event, Finished, Progressed, Started
-from fairbench.jobs import FitJob
+from fairbench.jobs import AuditJob, FitJob
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -38,6 +39,8 @@ class Display:
         self.estimate = max(estimate, 1.0)
         self._started = time.monotonic()
         self._done: dict[str, float] = {}
+        self._counts = {"done": 0, "running": 0, "failed": 0}
+        self._reading = ""
         self._bars: Progress | None = None
         self._overall: TaskID | None = None
         self._tasks: dict[str, TaskID] = {}
@@ -90,6 +93,7 @@ class Display:
         self.estimate += (found - job.expected_points) * job.point_estimate
 
     def _begin(self, event: Started) -> None:
+        self._counts["running"] += 1
         if self._bars is not None:
             title = event.job.title
             self._tasks[event.job.id] = self._bars.add_task(title, total=1.0, note="")
@@ -97,6 +101,11 @@ class Display:
             self._line(f"start  {event.job.title}")
 
     def _end(self, event: Finished | Broke) -> None:
+        self._counts["running"] -= 1
+        self._counts["failed" if isinstance(event, Broke) else "done"] += 1
+        if isinstance(event, Finished) and isinstance(event.job, AuditJob):
+            values = event.result[-1].values
+            self._reading = f"D {values['d']:.2f}, I {max(values['i'], 0):.3f}"
         if self._bars is not None and event.job.id in self._tasks:
             self._bars.remove_task(self._tasks.pop(event.job.id))
         if isinstance(event, Broke):
@@ -117,10 +126,28 @@ class Display:
             return ""
         return f", about {spell(elapsed * (1 - share) / share)} left"
 
+    def _summary(self) -> str:
+        """Jobs by status, the newest reading, time left, memory."""
+        jobs = ", ".join(f"{n} {name}" for name, n in self._counts.items() if n)
+        left = self._left().removeprefix(", ")
+        return " · ".join(filter(None, (jobs, self._reading, left, memory())))
+
     def _advance(self) -> None:
         if self._bars is not None and self._overall is not None:
-            note = self._left().removeprefix(", ")
+            note = self._summary()
             self._bars.update(self._overall, completed=self._share(), note=note)
+
+
+def memory() -> str:
+    """Memory of this process and all its children."""
+    import psutil
+
+    here = psutil.Process()
+    total = 0
+    for process in (here, *here.children(recursive=True)):
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            total += process.memory_info().rss
+    return f"{total / 1e9:.1f} GB"
 
 
 def spell(seconds: float) -> str:

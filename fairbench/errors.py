@@ -37,6 +37,10 @@ class ConfigError(FairbenchError):
     """A value of the command line or of a configuration file cannot be used."""
 
 
+class CheckError(FairbenchError):
+    """A plugin does not keep a promise of its interface."""
+
+
 class UnknownNameError(FairbenchError):
     """A method, dataset, metric or parameter nobody registered under that name."""
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fairbench.api import (
     AUDIT_ROLES,
@@ -62,7 +63,8 @@ class UnitResult:
         The points that were read or fitted.
     arrays : mapping of str to ndarray
         ``{i}/z/{role}``, ``{i}/own/{role}``, ``{i}/permuted``, ``{i}/rate`` for point i; z of a
-        stochastic encoder is ``(DRAWS * n, k)``, draw after draw.
+        stochastic encoder is ``(DRAWS * n, k)``, draw after draw. Where the method has bits, those
+        of test as :func:`pack_bits` packs them.
     costs : mapping of str to float
         See fairbench.cost.COSTS.
     """
@@ -232,6 +234,9 @@ class FitJob:
         permuted = _squares(representation, shuffled, labels, x, method)
         if permuted is not None:
             found[f"{i}/permuted"] = np.array(permuted.mean(dtype=np.float64))
+        bits = representation.bits(x)
+        if bits is not None:
+            found |= {f"{i}/bits/{k}": array for k, array in pack_bits(bits).items()}
         rate = representation.rate(x)
         if rate is not None:
             found[f"{i}/rate"] = np.array(rate, dtype=np.float64)
@@ -252,6 +257,25 @@ class FitJob:
         if meter.energy_j is not None:
             costs["energy_j"] = meter.energy_j / models
         return costs
+
+
+def pack_bits(bits: npt.NDArray[np.int8]) -> dict[str, np.ndarray]:
+    """Released bits ``(n, k, bits)`` of 0, 1, or -1 where masked, at two bits each."""
+    return {
+        "ones": np.packbits(bits == 1),
+        "kept": np.packbits(bits >= 0),
+        "shape": np.array(bits.shape, np.int64),
+    }
+
+
+def unpack_bits(packed: Mapping[str, np.ndarray]) -> npt.NDArray[np.int8]:
+    """What :func:`pack_bits` was given."""
+    n, k, width = (int(size) for size in packed["shape"])
+    ones, kept = (
+        np.unpackbits(packed[name], count=n * k * width).reshape(n, k, width).astype(np.int8)
+        for name in ("ones", "kept")
+    )
+    return ones - (1 - kept)
 
 
 def _checked(z: Any, rows: int, what: str) -> np.ndarray:

@@ -6,7 +6,7 @@ import json
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +39,18 @@ class Tables:
         Rows, columns in order.
     problems : list of str
         Metrics that raised, each with what it said; their columns are empty.
+    auditors : list of dict
+        A row an auditor and view of every measured point: what each of them found.
+    failures : list of dict
+        A row a model or point without figures: its status, and why.
     """
 
     dataset: str
     leaderboard: list[Row]
     points: list[Row]
     problems: list[str]
+    auditors: list[Row] = field(default_factory=list)
+    failures: list[Row] = field(default_factory=list)
 
 
 def build(store: Store, registry: Registry) -> list[Tables]:
@@ -77,14 +83,25 @@ def build(store: Store, registry: Registry) -> list[Tables]:
     by_dataset: dict[str, list[Row]] = defaultdict(list)
     tidy: dict[str, list[Row]] = defaultdict(list)
     problems: dict[str, list[str]] = defaultdict(list)
+    auditors: dict[str, list[Row]] = defaultdict(list)
+    failures: dict[str, list[Row]] = defaultdict(list)
     metrics = list(registry.metrics.classes.values())
     for group in curves.values():
         first = group[0].units[0]
         name = table_name(first["dataset"], first["data_source"])
         by_dataset[name].append(_row(group, references, metrics, problems[name]))
         tidy[name] += [_in_columns(row, metrics) for c in group for row in _point_rows(c)]
+        auditors[name] += [row for c in group for row in _auditor_rows(c)]
+        failures[name] += [row for c in group for row in _failure_rows(c)]
     return [
-        Tables(name, _ranked(rows), sorted(tidy[name], key=_point_order), problems[name])
+        Tables(
+            name,
+            _ranked(rows),
+            sorted(tidy[name], key=_point_order),
+            problems[name],
+            auditors[name],
+            failures[name],
+        )
         for name, rows in sorted(by_dataset.items())
     ]
 
@@ -302,6 +319,32 @@ def _point_rows(curve: _Curve) -> list[Row]:
                 }
             )
     return _numbered(rows)
+
+
+def _auditor_rows(curve: _Curve) -> list[Row]:
+    unit_of = {unit["key"]: unit for unit in curve.units}
+    return [
+        {**_point_head(unit_of[point["unit"]], curve), "point": point["label"], **found}
+        for point in curve.done
+        for found in point["auditors"] or ()
+    ]
+
+
+def _failure_rows(curve: _Curve) -> list[Row]:
+    """Units and points that were tried and gave nothing."""
+    unit_of = {unit["key"]: unit for unit in curve.units}
+    tried = [(unit, unit, unit["point"]) for unit in curve.units]
+    tried += [(point, unit_of[point["unit"]], point["label"]) for point in curve.points]
+    return [
+        {
+            **_point_head(unit, curve),
+            "point": label,
+            "status": row["status"],
+            "error": row["error"],
+        }
+        for row, unit, label in tried
+        if Status(row["status"]).bad
+    ]
 
 
 def _in_columns(row: Row, metrics: Sequence[type[Metric]]) -> Row:

@@ -18,7 +18,7 @@ from fairbench.columns import RESERVED
 from fairbench.errors import ConfigError, PluginError, UnknownNameError
 
 T = TypeVar("T")
-_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Catalogue(Generic[T]):
         name: str = getattr(cls, "name", "")
         aliases: tuple[str, ...] = getattr(cls, "aliases", ())
         for text in (name, *aliases):
-            if not isinstance(text, str) or not _NAME.fullmatch(text):
+            if not isinstance(text, str) or not NAME.fullmatch(text):
                 raise PluginError(
                     f"{cls.__module__}.{cls.__qualname__} has the {self.kind} name {text!r}.",
                     "Names are lower-case words joined by single hyphens, like 'my-method'.",

@@ -242,12 +242,6 @@ class Store:
         with _told(_CANNOT_WRITE), self.engine.begin() as connection:
             connection.execute(runs.insert().values(**run))
 
-    def configs(self) -> dict[str, dict[str, Any]]:
-        """Configuration of every run by its id."""
-        with _told(_CANNOT_READ), self.engine.connect() as connection:
-            found = connection.execute(sa.select(runs.c.id, runs.c.config))
-            return {row.id: row.config for row in found}
-
     def put(self, table: str, rows: Iterable[Row]) -> None:
         """Insert rows, or replace those with the same key, all in one transaction."""
         self.put_all({table: list(rows)})
@@ -269,6 +263,12 @@ class Store:
             query = query.where(target.c[column] == value)
         with _told(_CANNOT_READ), self.engine.connect() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
+
+    def runs(self) -> list[Row]:
+        """How runs were started, by id."""
+        with _told(_CANNOT_READ), self.engine.connect() as connection:
+            found = connection.execute(sa.select(runs).order_by(runs.c.id)).mappings()
+            return [dict(row) for row in found]
 
     def statuses(self, table: str) -> dict[str, Status]:
         """Status of every row by key."""

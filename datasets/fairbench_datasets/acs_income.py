@@ -103,6 +103,7 @@ class AcsIncomeSex(Dataset):
     # X is as wide as that of Adults (8 or 9 columns), so the sizes are those of Adults.
     architecture = Architecture(hidden=(128, 128), latent=8)
 
+    rows = 332_900
     sensitive: ClassVar[tuple[str, ...]] = ("sex",)
 
     def load(self, folder: Path) -> Table:

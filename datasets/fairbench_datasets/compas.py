@@ -118,6 +118,7 @@ class CompasRace(Dataset):
     # X is about as wide as that of Adults (7 columns to its 9), so the sizes are those of Adults.
     architecture = Architecture(hidden=(128, 128), latent=8)
 
+    rows = 6_172
     sensitive: ClassVar[tuple[str, ...]] = ("race",)
 
     def load(self, folder: Path) -> Table:

@@ -99,7 +99,7 @@ def _timeout(text: str | None) -> float | None:
 
 def _units(store: Store, folder: Path, registry: Registry, asked: Sequence[str]) -> list[Row]:
     """Fitted units of the leaderboards, of the datasets asked for; the others are told."""
-    rows = store.rows("units")
+    rows = [row for row in store.rows("units") if row["status"] != Status.SKIPPED]
     fitted = [row for row in rows if row["status"] == Status.DONE and row["read_points"]]
     if not fitted:
         raise ConfigError(
@@ -128,7 +128,7 @@ def _datasets(
 ) -> tuple[dict[str, Prepared], list[str]]:
     """Datasets by fingerprint, and a line for each that is not to be had as it was."""
     cards = _Cards(registry, request.datasets)
-    configs = store.configs()
+    configs = {run["id"]: run["config"] for run in store.runs()}
     found: dict[str, Prepared] = {}
     left = []
     groups: dict[tuple[str, str, str], list[Row]] = {}

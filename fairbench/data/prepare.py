@@ -89,7 +89,8 @@ class Prepared:
     iterations : int
         Training steps of the full budget.
     fingerprint : str
-        sha256 over names, sizes, every array and the split: equal fingerprints, equal bytes.
+        sha256 over names (tasks' too), sizes, every array and the split: equal fingerprints, equal
+        bytes.
     notes : tuple of str
         Doubts about the table, shown as warnings.
     """
@@ -132,11 +133,13 @@ def _obtain(
         return instance.load(found.folder), "real", f"{found.origin}: {found.path}"
     where = f"Put {wanted(dataset)} into a folder and name it with"
     hint = f"{where} --data-root or FAIRBENCH_DATA. They come from {dataset.url}"
+    downloadable = all(file.urls for file in dataset.files)
     if require_real:
         raise DataError(f"The real files of {dataset.name!r} are not to be had here.", hint)
     twin = instance.simulate()
     if twin is None:
-        raise DataError(f"There are no files for {dataset.name!r} and no network.", hint)
+        why = "and no network" if downloadable else "and none can be downloaded"
+        raise DataError(f"There are no files for {dataset.name!r} here {why}.", hint)
     return twin, "simulated", _TWIN
 
 
@@ -252,6 +255,7 @@ def coded(frame: pd.DataFrame, *, onehot: bool) -> tuple[np.ndarray, tuple[Featu
 def _fingerprint(rows: Mapping[Role, Rows], roles: Mapping[Role, Ints], info: DatasetInfo) -> str:
     digest = hashlib.sha256()
     digest.update(repr(info).encode())
+    digest.update(repr([list(rows[role].y) for role in Role]).encode())
     for role in Role:
         for array in (roles[role], rows[role].stored, rows[role].s, *rows[role].y.values()):
             digest.update(np.ascontiguousarray(array).tobytes())

@@ -34,6 +34,7 @@ class Heritage(Dataset):
         DataFile(name) for name in ("Members.csv", "Claims.csv", "DrugCount.csv", "LabCount.csv")
     )
     archive = "HHP_release3.zip"
+    sensitive = ("sex", "age")
     iterations = 74_000  # the paper's Table 3
     architecture = Architecture(hidden=(256, 256), latent=12)  # the paper's Table 2
 

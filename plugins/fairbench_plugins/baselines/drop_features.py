@@ -3,12 +3,13 @@
 Columns are dropped greedily: each step drops the column that loses most leakage a unit of
 distortion gained,
 
-    argmax_c  (I(x_K; s) - I(x_{K - c}; s)) / (D(K - c) - D(K)),
+    argmax_c  (I(x_K; s) - I(x_{K - c}; s)) / D(c | K - c),
 
-with I by a boosted-tree classifier of s, and D the squared error of boosted-tree regressions of the
-dropped columns on the kept ones and s. Both are measured on a part of encoder-train carved off for
+with I by a boosted-tree classifier of s, and D the squared error of a boosted-tree regression of
+column c on the other kept ones and s. Both are measured on a part of encoder-train carved off for
 it. One fit gives the whole curve: a point is a number of columns dropped. The one-hot columns of a
-category go together.
+category go together; of a wide table several columns go at a step, so that a curve has at most 16
+points.
 """
 
 from __future__ import annotations
@@ -39,6 +40,12 @@ from fairbench.api import (
 _MOST_SOURCES = 128
 """Columns of the raw table."""
 
+_MOST_POINTS = 16
+"""Steps of the search: as many as a single-shot curve has points."""
+
+_MOST_SEARCH_TREES = 240
+"""Trees of one classifier while searching: boosting grows one a class and round."""
+
 
 class DropFeaturesParams(Params):
     """Hyperparameters of drop-features."""
@@ -49,8 +56,10 @@ class DropFeaturesParams(Params):
     """Boosting rounds while searching."""
     trees: int = Field(100, ge=1)
     """Boosting rounds of the final decoders."""
+    decoder_rows: int = Field(20_000, ge=100)
+    """Rows of encoder-train that the final decoders are fitted on, at most."""
     candidates: int = Field(12, ge=1)
-    """Columns tried at each step: the most promising by the step before."""
+    """Columns tried at each step: the most promising by when they were last tried."""
 
 
 class DropFeatures(Method):
@@ -92,18 +101,21 @@ class _DropCurve(Curve):
         self.columns = _columns_by_source(train)
         self.groups = len(train.info.groups)
         search = _Search(train, self.columns, params, seed)
-        self.order = search.order(lambda fraction: progress(0.7 * fraction, "ordering columns"))
-        self.points = tuple(Point.of(dropped=n) for n in range(1, len(self.order)))
+        self.order, counts = search.order(
+            lambda fraction: progress(0.7 * fraction, "ordering columns")
+        )
+        self.points = tuple(Point.of(dropped=n) for n in counts)
+        rows = np.random.default_rng(seed).permutation(len(train.s))[: params.decoder_rows]
+        inputs_s = _onehot(train.s[rows], self.groups)
         self._decoders: dict[int, dict[int, Any]] = {}
-        inputs_s = _onehot(train.s, self.groups)
-        for n in range(1, len(self.order)):
+        for done, n in enumerate(counts, start=1):
             kept, dropped = self.split(n)
-            inputs = np.hstack([train.x[:, kept], inputs_s])
+            inputs = np.hstack([train.x[rows][:, kept], inputs_s])
             self._decoders[n] = {
-                column: _regressor(params.trees, seed).fit(inputs, train.x[:, column])
+                column: _regressor(params.trees, seed).fit(inputs, train.x[rows, column])
                 for column in dropped
             }
-            progress(0.7 + 0.3 * n / len(self.order), "fitting decoders")
+            progress(0.7 + 0.3 * done / len(counts), "fitting decoders")
 
     def split(self, n: int) -> tuple[list[int], list[int]]:
         """Columns kept and columns dropped once n sources are gone."""
@@ -150,55 +162,69 @@ class _Search:
         self.train, self.columns, self.params, self.seed = train, columns, params, seed
         self.s_onehot = _onehot(train.s, len(train.info.groups))
 
-    def order(self, progress: Any) -> list[str]:
-        kept, gone = list(self.columns), []
-        leakage, distortion = self.leakage(kept), 0.0
-        # Before anything is measured every column is as promising as any other.
-        promise = dict.fromkeys(kept, np.inf)
-        while len(kept) > 1:
-            tried = sorted(kept, key=lambda c: -promise[c])[: self.params.candidates]
-            found = {}
+    def order(self, progress: Any) -> tuple[list[str], list[int]]:
+        """Sources in the order in which they go, and how many are gone at each point."""
+        kept, gone, counts = list(self.columns), list[str](), list[int]()
+        steps = min(_MOST_POINTS, len(kept) - 1)
+        leakage = self.leakage(kept)
+        # Before a column is tried among the others it is as promising as it is on its own.
+        nothing = self.leakage([])
+        promise = {c: self.leakage([c]) - nothing for c in kept}
+        for c in kept:
+            promise[c] /= max(self.variance(c), 1e-6)
+        for step in range(steps):
+            going = round((len(self.columns) - 1) * (step + 1) / steps) - len(gone)
+            most = max(self.params.candidates, going)
+            tried = sorted(kept, key=lambda c: -promise[c])[:most]
             for source in tried:
                 rest = [c for c in kept if c != source]
-                found[source] = self.leakage(rest), self.distortion(rest)
-                gained = max(found[source][1] - distortion, 1e-6)
-                promise[source] = (leakage - found[source][0]) / gained
-            best = max(tried, key=lambda c: promise[c])
-            leakage, distortion = found[best]
-            kept.remove(best)
-            gone.append(best)
-            progress(len(gone) / len(self.columns))
-        return gone + kept
+                lost = leakage - self.leakage(rest)
+                promise[source] = lost / max(self.error(source, rest), 1e-6)
+            for source in sorted(tried, key=lambda c: -promise[c])[:going]:
+                kept.remove(source)
+                gone.append(source)
+            leakage = self.leakage(kept)
+            counts.append(len(gone))
+            progress((step + 1) / steps)
+        return gone + kept, counts
 
     def leakage(self, kept: list[str]) -> float:
         """Minus the log loss of s given the kept columns: I up to a constant."""
         from sklearn.ensemble import HistGradientBoostingClassifier
         from sklearn.metrics import log_loss
 
+        s = self.train.s
+        if not kept:
+            share = np.bincount(s[self.fit_rows], minlength=len(self.train.info.groups))
+            p = np.tile(share / share.sum(), (len(self.measure_rows), 1))
+            return -float(log_loss(s[self.measure_rows], p, labels=np.arange(len(share))))
+        groups = len(self.train.info.groups)
+        rounds = min(self.params.search_trees, _MOST_SEARCH_TREES // groups)
         x = self._inputs(kept)
         model = HistGradientBoostingClassifier(
-            max_iter=self.params.search_trees,
+            max_iter=max(rounds, 10),
             learning_rate=0.15,
             early_stopping=False,
             random_state=self.seed,
-        ).fit(x[self.fit_rows], self.train.s[self.fit_rows])
+        ).fit(x[self.fit_rows], s[self.fit_rows])
         p = model.predict_proba(x[self.measure_rows])
-        return -float(log_loss(self.train.s[self.measure_rows], p, labels=model.classes_))
+        return -float(log_loss(s[self.measure_rows], p, labels=model.classes_))
 
-    def distortion(self, kept: list[str]) -> float:
-        """Squared error of the dropped columns, regressed on the kept ones and s."""
+    def error(self, source: str, kept: list[str]) -> float:
+        """Squared error of a source's columns, regressed on the kept ones and s."""
         inputs = np.hstack([self._inputs(kept), self.s_onehot])
         total = 0.0
-        for source, columns in self.columns.items():
-            if source in kept:
-                continue
-            for column in columns:
-                target = self.train.x[:, column]
-                model = _regressor(self.params.search_trees, self.seed)
-                model.fit(inputs[self.fit_rows], target[self.fit_rows])
-                guess = model.predict(inputs[self.measure_rows])
-                total += float(((guess - target[self.measure_rows]) ** 2).mean())
+        for column in self.columns[source]:
+            target = self.train.x[:, column]
+            model = _regressor(self.params.search_trees, self.seed)
+            model.fit(inputs[self.fit_rows], target[self.fit_rows])
+            guess = model.predict(inputs[self.measure_rows])
+            total += float(((guess - target[self.measure_rows]) ** 2).mean())
         return total
+
+    def variance(self, source: str) -> float:
+        """Sum of the variances of a source's columns."""
+        return float(self.train.x[self.fit_rows][:, self.columns[source]].var(axis=0).sum())
 
     def _inputs(self, kept: list[str]) -> Floats:
         return self.train.x[:, [c for source in kept for c in self.columns[source]]]

@@ -1,0 +1,134 @@
+"""``fairbench explain``: what the bits of a method's code say, for methods that have bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairbench import artefacts
+from fairbench.api import Role
+from fairbench.commands.report import FORMATS, drawn, write
+from fairbench.commands.results import existing_store
+from fairbench.config import DEFAULT_RESULTS
+from fairbench.console import err, out
+from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.errors import StoreError, UnknownNameError
+from fairbench.jobs import unpack_bits
+from fairbench.leaderboard import to_frame
+from fairbench.registry import Registry
+from fairbench.report.explain import BitTable, Step, bit_table, rows_of, step
+from fairbench.status import Status
+from fairbench.store import Row, Store
+
+
+def explain_command(
+    registry: Registry,
+    method: str,
+    dataset: str,
+    *,
+    seed: int,
+    results: Path | None,
+    url: str | None,
+    root: Path | None,
+    formats: Sequence[str],
+) -> None:
+    """Write the table of bits and two figures, and print a sentence a step of the knob."""
+    from fairbench.report.bits import bits_figure, information_figure
+
+    for name in formats:
+        if name not in FORMATS:
+            raise UnknownNameError("format", name, FORMATS)
+    folder = results or DEFAULT_RESULTS
+    name = registry.methods.resolve(method)
+    data = load_dataset(registry.dataset(dataset), root=root)
+    store = existing_store(results, url)
+    unit = _unit(store, name, data, seed)
+    tables, steps = _explained(unit, data, folder)
+    stem = f"{data.info.name}-{name}-seed{seed}"
+    target = folder / "explain"
+    title = f"{name} on {data.info.name}, seed {seed}"
+    figures = {"bits": bits_figure(tables, title)}
+    if steps:
+        figures["information"] = information_figure(steps, title)
+    write(target / f"{stem}-bits.csv", _csv(rows_of(tables)))
+    columns = [{"from": s.before, "to": s.after, "bits": s.bits, **s.correlation} for s in steps]
+    write(target / f"{stem}-information.csv", _csv(columns))
+    err.print(str(target / f"{stem}-bits.csv"), markup=False)
+    for kind, figure in figures.items():
+        for extension in formats:
+            path = target / f"{stem}-{kind}.{extension}"
+            write(path, drawn(figure, extension))
+            err.print(str(path), markup=False)
+    information = _information(store, unit)
+    for found in steps:
+        before, after = (
+            information.get(label, float("nan")) for label in (found.before, found.after)
+        )
+        out.print(found.sentence(before, after), markup=False)
+
+
+def _unit(store: Store, method: str, data: Prepared, seed: int) -> Row:
+    """The unit that was fitted last, of those that hold bits."""
+    units = [
+        row
+        for row in store.rows("units", method=method, seed=seed)
+        if row["status"] == Status.DONE and row["fingerprint"] == data.fingerprint
+    ]
+    if not units:
+        raise StoreError(
+            f"{method} has no fitted model of seed {seed} on {data.info.name} here.",
+            f"Run it first: fairbench run --methods {method} --dataset {data.info.name}",
+        )
+    curves = [row for row in units if row["point"] is None]
+    if not curves:
+        raise StoreError(
+            f"Each point of {method} is a model of its own: no bit of one extends another's.",
+            "Explain a single-shot method with bits, such as sofair.",
+        )
+    return max(curves, key=lambda row: str(row["finished"]))
+
+
+def _explained(unit: Row, data: Prepared, folder: Path) -> tuple[list[BitTable], list[Step]]:
+    arrays = artefacts.load(folder, unit["artefact"])
+    if arrays is None:
+        raise StoreError(
+            f"The representations of {unit['method']} are no longer in {folder}.",
+            "Train it again: the same fairbench run with --rerun all.",
+        )
+    rows = data.roles[Role.TEST]
+    labels = [point["label"] for point in unit["read_points"]]
+    if "0/bits/shape" not in arrays:
+        raise StoreError(
+            f"{unit['method']} keeps no bits: its code is not made of bits, or an older fairbench "
+            "fitted it.",
+            "For a method with bits, train it again: the same fairbench run with --rerun all.",
+        )
+    found = [
+        unpack_bits({k: arrays[f"{i}/bits/{k}"] for k in ("ones", "kept", "shape")})
+        for i in range(len(labels))
+    ]
+    # From the setting that releases least to the one that releases most.
+    order = np.argsort([np.mean(bits >= 0) for bits in found], kind="stable")
+    tables = [bit_table(labels[i], found[i], rows.s) for i in order]
+    steps = [
+        step(labels[a], labels[b], found[a], found[b], rows.x, data.info)
+        for a, b in pairwise(order)
+    ]
+    return tables, steps
+
+
+def _information(store: Store, unit: Row) -> dict[str, float]:
+    return {
+        row["label"]: row["values"]["i"]
+        for row in store.rows("points", unit=unit["key"])
+        if row["status"] == Status.DONE
+    }
+
+
+def _csv(rows: Sequence[dict[str, Any]]) -> bytes:
+    text: str = to_frame(rows).to_csv(index=False, lineterminator="\n")
+    return text.encode()

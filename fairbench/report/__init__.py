@@ -1,0 +1,1 @@
+"""Figures and the page: what a run found, for people. Pure functions of tables."""

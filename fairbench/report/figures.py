@@ -1,0 +1,197 @@
+"""The figures of a leaderboard: curves, fronts and cost; each takes the panels to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairbench.metrics.aufdc import lower_hull
+from fairbench.report.panels import Panel, all_names
+from fairbench.report.style import GREY, Look, looks, new_figure, styled
+from fairbench.store import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WIDTH, _HEIGHT = 5.4, 3.6
+
+_COST_POINTS = (4, 8, 16)
+"""Numbers of points of the paper's Table 1."""
+
+_NOTHING = 0.05
+"""Seconds below which nothing was trained to speak of."""
+
+Drawn = Callable[["Axes", Panel, Mapping[str, Look]], None]
+
+
+def curves_figure(shown: Sequence[Panel]) -> Figure:
+    """Unfairness-distortion curves (the paper's Figure 3): I against D on test.
+
+    Marks are measured points; the line is the lower hull with the ends "release x" and "release
+    nothing", which is what AUFDC measures. With several seeds the band spans their hulls and the
+    line is their median.
+    """
+    return _figure(shown, _curves, "D, squared error", "I(Z;S), nats")
+
+
+def fronts_figure(shown: Sequence[Panel]) -> Figure:
+    """Pareto fronts (the paper's Figure 4): downstream accuracy against auditor accuracy."""
+    return _figure(shown, _fronts, "A_s, accuracy of the auditor", "A_y, downstream accuracy")
+
+
+def cost_figure(shown: Sequence[Panel]) -> Figure:
+    """Training time as points are added: constant where single-shot (the paper's Table 1)."""
+    return _figure(shown, _cost, "points on the curve", "training time, seconds")
+
+
+def auditors_figure(shown: Sequence[Panel], found: Sequence[Row]) -> Figure:
+    """Auditors side by side: mean I that each read from each method's points.
+
+    The number in brackets counts the points at which that auditor was the one that counts. The
+    darker a cell, the more was read, relative to the method's best reader.
+
+    Parameters
+    ----------
+    shown : sequence of Panel
+    found : sequence of dict
+        Of :func:`fairbench.report.gather.found_by`.
+    """
+    height = 0.9 + 0.28 * max((len(panel.rows) for panel in shown), default=1)
+    with styled():
+        figure = new_figure(_WIDTH + 1.9, height * len(shown) + 0.9, rows=len(shown))
+        for axes, panel in zip(figure.axes, shown, strict=True):
+            _auditors(axes, panel, found)
+            axes.set_title(panel.title)
+    return figure
+
+
+def _auditors(axes: Axes, panel: Panel, found: Sequence[Row]) -> None:
+    place = (panel.track, panel.budget, panel.audit)
+    here = [row for row in found if (row["track"], row["budget"], row["audit"]) == place]
+    heads = list(dict.fromkeys((row["view"], row["auditor"]) for row in here))
+    names = panel.names
+    keys = [(row["method"], row["params"]) for row in panel.rows]
+    cells = {(r["method"], r["params"], r["view"], r["auditor"]): r for r in here}
+    grid = np.full((len(keys), len(heads)), np.nan)
+    for i, key in enumerate(keys):
+        for j, head in enumerate(heads):
+            if (cell := cells.get((*key, *head))) is not None:
+                grid[i, j] = max(cell["i"], 0)
+                text = f"{cell['i']:.3f}" + (f" ({cell['chosen']})" if cell["chosen"] else "")
+                axes.text(j, i, text, ha="center", va="center", fontsize=7)
+    if not heads:
+        axes.text(0.5, 0.5, "nothing measured yet", ha="center", transform=axes.transAxes)
+        return
+    best = np.nanmax(np.where(np.isnan(grid), 0, grid), axis=1, keepdims=True)
+    axes.imshow(grid / np.maximum(best, 1e-9), cmap="Blues", vmin=0, vmax=2.2, aspect="auto")
+    axes.set_xticks(
+        range(len(heads)), [f"{auditor}\n{view}" for view, auditor in heads], fontsize=7
+    )
+    axes.set_yticks(range(len(keys)), [names[key] for key in keys])
+    axes.grid(visible=False)
+    axes.tick_params(length=0)
+
+
+def _figure(shown: Sequence[Panel], draw: Drawn, x: str, y: str) -> Figure:
+    baselines = [name for panel in shown for name in panel.baselines]
+    look = looks(all_names(shown), baselines)
+    with styled():
+        figure = new_figure(_WIDTH + 1.9, _HEIGHT * len(shown), rows=len(shown))
+        for axes, panel in zip(figure.axes, shown, strict=True):
+            draw(axes, panel, look)
+            axes.set(title=panel.title, xlabel=x, ylabel=y)
+            if axes.get_legend_handles_labels()[0]:
+                axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+            else:
+                axes.text(0.5, 0.5, "nothing measured yet", ha="center", transform=axes.transAxes)
+    return figure
+
+
+def _ordered(panel: Panel, look: Mapping[str, Look]) -> list[tuple[str, Row, Look]]:
+    names = panel.names
+    return [
+        (names[(row["method"], row["params"])], row, look[names[(row["method"], row["params"])]])
+        for row in panel.rows
+    ]
+
+
+def label(name: str, row: Row, figure: float | None) -> str:
+    """A legend's line: the name, its figure, and what is missing."""
+    text = name if figure is None else f"{name}  {figure:.3f}".replace(" 0.", " .")
+    return text if row["complete"] else f"{text} (incomplete)"
+
+
+def hull(points: Sequence[Row], row: Row) -> tuple[np.ndarray, np.ndarray]:
+    """D and I of one seed's lower hull on test, vertices chosen on selection, ends included."""
+    i_max, d_max = row["i_max"], row["d_max"]
+    d = np.array([0.0, d_max, *(p["d_selection"] for p in points)])
+    i = np.array([i_max, 0.0, *(p["i_selection"] for p in points)])
+    chosen = lower_hull(np.clip(d, 0, d_max), np.maximum(i, 0))
+    d_test = np.array([0.0, d_max, *(p["d"] for p in points)])[chosen]
+    i_test = np.array([i_max, 0.0, *(p["i"] for p in points)])[chosen]
+    order = np.argsort(d_test, kind="stable")
+    return np.clip(d_test[order], 0, d_max), np.maximum(i_test[order], 0)
+
+
+def _curves(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
+    curves = panel.curves()
+    for name, row, style in _ordered(panel, look):
+        seeds = curves[name]
+        if not seeds or row["d_max"] is None:
+            continue
+        grid = np.linspace(0, row["d_max"], 200)
+        lines = np.stack([np.interp(grid, *hull(points, row)) for points in seeds])
+        text = label(name, row, row.get("aufdc"))
+        middle = np.median(lines, axis=0)
+        axes.plot(grid, middle, color=style.colour, linestyle=style.line, label=None, zorder=2)
+        if len(seeds) > 1:
+            low, high = lines.min(axis=0), lines.max(axis=0)
+            axes.fill_between(grid, low, high, color=style.colour, alpha=0.15, linewidth=0)
+        found = [(p["d"], max(p["i"], 0)) for points in seeds for p in points]
+        d, i = np.array(found).T
+        axes.plot(d, i, style.marker, color=style.colour, alpha=0.75, linestyle="none", zorder=3)
+        axes.plot([], [], style.marker, color=style.colour, linestyle=style.line, label=text)
+    ends = next((row for row in panel.rows if row["d_max"] is not None), None)
+    if ends is not None:
+        axes.plot([0, ends["d_max"]], [ends["i_max"], 0], color=GREY, linewidth=0.8, linestyle=":")
+        axes.set(xlim=(-0.02 * ends["d_max"], 1.15 * ends["d_max"]), ylim=(-0.01, None))
+
+
+def _fronts(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
+    curves = panel.curves()
+    for name, row, style in _ordered(panel, look):
+        measured = [p for points in curves[name] for p in points if p.get("a_y") is not None]
+        if not measured:
+            continue
+        a_s, a_y = np.array([(p["a_s"], p["a_y"]) for p in measured]).T
+        axes.plot(a_s, a_y, style.marker, color=style.colour, alpha=0.25, linestyle="none")
+        for points in curves[name]:
+            front = sorted((p["a_s"], p["a_y"]) for p in points if p["front"])
+            if front:
+                x, y = np.array(front).T
+                axes.step(x, y, where="post", color=style.colour, linestyle=style.line, alpha=0.9)
+                axes.plot(x, y, style.marker, color=style.colour, linestyle="none")
+        text = label(name, row, row.get("front_hypervolume"))
+        axes.plot([], [], style.marker, color=style.colour, linestyle=style.line, label=text)
+
+
+def _cost(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
+    for name, row, style in _ordered(panel, look):
+        seconds = [row.get(f"train_seconds_{n}") or 0.0 for n in _COST_POINTS]
+        if min(seconds) < _NOTHING:
+            continue
+        axes.plot(
+            _COST_POINTS,
+            seconds,
+            marker=style.marker,
+            color=style.colour,
+            linestyle=style.line,
+            label=name,
+        )
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xticks(_COST_POINTS, [str(n) for n in _COST_POINTS])
+    axes.yaxis.set_major_formatter("{x:g}")

@@ -1,0 +1,103 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("charts").textContent);
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // Plotly reads a little HTML in labels: what plugins and data say must stay text.
+  const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const visible = (colour) => (colour === "#000000" ? css("--text") : colour);
+
+  function hover(curve) {
+    return curve.knob.map((knob, n) => {
+      const lines = [`<b>${plain(curve.name)}</b>`, plain(knob), `D ${curve.d[n]}, I ${curve.i[n]} nats`];
+      lines.push(`A_y ${curve.a_y[n] ?? "-"}, A_s ${curve.a_s[n]}`, `seed ${curve.seed[n]}`);
+      return lines.join("<br>");
+    });
+  }
+
+  function traces(panel, kind, wanted) {
+    const [x, y, line] = kind === "curves" ? ["d", "i", "hull"] : ["a_s", "a_y", "front"];
+    const found = [];
+    for (const curve of panel.curves) {
+      if (!curve.name.toLowerCase().includes(wanted)) continue;
+      const colour = visible(curve.colour);
+      found.push({
+        x: curve[line][0], y: curve[line][1], mode: "lines", hoverinfo: "skip", showlegend: false,
+        legendgroup: curve.name, line: { color: colour, width: 1.5, dash: curve.dash, shape: kind === "fronts" ? "hv" : "linear" },
+      });
+      found.push({
+        x: curve[x], y: kind === "curves" ? curve[y].map((v) => Math.max(v, 0)) : curve[y], mode: "markers",
+        name: plain(curve.name), legendgroup: curve.name, text: hover(curve), hovertemplate: "%{text}<extra></extra>",
+        marker: { color: colour, symbol: curve.symbol, size: 7, opacity: 0.85 },
+      });
+    }
+    if (kind === "curves" && panel.ends) {
+      found.push({
+        x: [0, panel.ends[0]], y: [panel.ends[1], 0], mode: "lines", name: "trivial", hoverinfo: "skip",
+        line: { color: css("--quiet"), width: 1, dash: "dot" },
+      });
+    }
+    return found;
+  }
+
+  function layout(kind) {
+    const axis = (title) => ({ title: { text: title }, gridcolor: css("--line"), zerolinecolor: css("--line"), automargin: true });
+    const [x, y] = kind === "curves" ? ["D, squared error", "I(Z;S), nats"] : ["A_s, accuracy of the auditor", "A_y, downstream accuracy"];
+    return {
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: css("--text"), size: 12 },
+      margin: { l: 55, r: 10, t: 10, b: 45 }, xaxis: axis(x), yaxis: axis(y), hovermode: "closest",
+      legend: { orientation: "h", y: -0.2 }, height: window.innerWidth < 640 ? 580 : 440, modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--line"), activecolor: css("--quiet") },
+      hoverlabel: { align: "left" },
+    };
+  }
+
+  function draw(chart) {
+    const article = chart.closest(".panel");
+    const panel = data[article.dataset.dataset][article.dataset.panel];
+    const wanted = article.querySelector(".filter input").value.trim().toLowerCase();
+    const kind = chart.dataset.kind;
+    Plotly.react(chart, traces(panel, kind, wanted), layout(kind), { responsive: true, displaylogo: false });
+    chart.dataset.drawn = "yes";
+  }
+
+  const charts = [...document.querySelectorAll(".chart")];
+  const redraw = () => charts.filter((chart) => chart.dataset.drawn).forEach(draw);
+  const seen = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (entry.isIntersecting && !entry.target.dataset.drawn) draw(entry.target);
+    }
+  }, { rootMargin: "300px" });
+  charts.forEach((chart) => seen.observe(chart));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+
+  for (const article of document.querySelectorAll(".panel")) {
+    article.querySelector(".filter input").addEventListener("input", (event) => {
+      const wanted = event.target.value.trim().toLowerCase();
+      for (const row of article.querySelectorAll("tbody tr")) row.hidden = !row.dataset.name.toLowerCase().includes(wanted);
+      article.querySelectorAll(".chart").forEach((chart) => chart.dataset.drawn && draw(chart));
+    });
+  }
+
+  function value(row, column) {
+    const cell = row.cells[column];
+    if (cell.dataset.v !== undefined) return Number(cell.dataset.v);
+    const text = cell.textContent.trim();
+    return text === "" ? null : text.toLowerCase();
+  }
+
+  for (const head of document.querySelectorAll("table.sortable thead th")) {
+    head.querySelector("button").addEventListener("click", () => {
+      const falling = head.getAttribute("aria-sort") === "ascending";
+      for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", falling ? "descending" : "ascending");
+      const body = head.closest("table").tBodies[0];
+      const rows = [...body.rows];
+      rows.sort((a, b) => {
+        const [u, v] = [value(a, head.cellIndex), value(b, head.cellIndex)];
+        if (u === null || v === null) return (u === null) - (v === null); // empty cells last, either way
+        const order = u < v ? -1 : u > v ? 1 : 0;
+        return falling ? -order : order;
+      });
+      body.append(...rows);
+    });
+  }
+})();

@@ -1,0 +1,95 @@
+"""Tables cut into panels: what may be drawn in one frame, because it is ranked together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairbench.leaderboard import Tables
+from fairbench.store import Row
+
+RANKED_TOGETHER = ("track", "budget", "audit")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One ranking of one dataset.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of the dataset's table; a twin's ends in ``-simulated``.
+    track, budget, audit : str
+        What is ranked together.
+    rows : tuple of dict
+        Of the leaderboard, best first, incomplete ones last.
+    points : tuple of dict
+        Of those methods: measured points alone, in the order of their curves.
+    """
+
+    dataset: str
+    track: str
+    budget: str
+    audit: str
+    rows: tuple[Row, ...]
+    points: tuple[Row, ...]
+
+    @property
+    def title(self) -> str:
+        """The dataset and what sets the panel apart."""
+        return f"{self.dataset} · {self.track} · {self.budget} budget · {self.audit} audit"
+
+    @property
+    def names(self) -> dict[tuple[str, str], str]:
+        """What each row is called: its method, and its parameters where they are needed."""
+        methods = [row["method"] for row in self.rows]
+        found = {}
+        for row in self.rows:
+            alone = methods.count(row["method"]) == 1
+            label = row["method"] if alone else f"{row['method']} ({row['params']})"
+            found[(row["method"], row["params"])] = label
+        return found
+
+    @property
+    def baselines(self) -> list[str]:
+        """Names of the rows that are baselines."""
+        names = self.names
+        return [
+            names[(row["method"], row["params"])]
+            for row in self.rows
+            if "baseline" in row["tags"].split()
+        ]
+
+    def curves(self) -> dict[str, list[list[Row]]]:
+        """Points by name, a list a seed, each in the order of its knobs."""
+        names = self.names
+        found: dict[str, dict[int, list[Row]]] = {name: {} for name in names.values()}
+        for point in self.points:
+            name = names[(point["method"], point["params"])]
+            found[name].setdefault(point["seed"], []).append(point)
+        return {name: [seeds[s] for s in sorted(seeds)] for name, seeds in found.items()}
+
+
+def panels(table: Tables) -> list[Panel]:
+    """The panels of a dataset, in the order of its leaderboard."""
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for row in table.leaderboard:
+        found.setdefault(_place(row), []).append(row)
+    measured: dict[tuple[str, str, str], list[Row]] = {}
+    for point in table.points:
+        if point["status"] == "DONE":
+            measured.setdefault(_place(point), []).append(point)
+    return [
+        Panel(table.dataset, *place, tuple(rows), tuple(measured.get(place, ())))
+        for place, rows in found.items()
+    ]
+
+
+def _place(row: Row) -> tuple[str, str, str]:
+    track, budget, audit = (str(row[name]) for name in RANKED_TOGETHER)
+    return track, budget, audit
+
+
+def all_names(shown: Sequence[Panel]) -> list[str]:
+    """Names over several panels, in order of appearance, so that looks can be shared."""
+    return list(dict.fromkeys(name for panel in shown for name in panel.names.values()))

@@ -1,0 +1,122 @@
+"""Figures of a committed small run: drawn, honest about gaps, the same every time."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fairbench.cli import app
+from fairbench.registry import load_registry
+from fairbench.report.figures import auditors_figure, cost_figure, curves_figure, fronts_figure
+from fairbench.report.gather import DatasetReport, gather
+from fairbench.report.style import looks
+from fairbench.store import Store, parse_export
+
+EXPORT = Path(__file__).parent / "adults-quick.jsonl"
+
+
+def dataset(folder: Path, *, failed: str | None = None) -> DatasetReport:
+    records = parse_export(EXPORT.read_text().splitlines())
+    for unit in records["units"]:
+        if unit["method"] == failed:
+            unit |= {"status": "FAILED", "error": "ValueError: no", "read_points": None}
+    store = Store.in_folder(folder)
+    store.merge(records)
+    return gather(store, load_registry()).datasets[0]
+
+
+def legend(figure: object) -> list[str]:
+    found = figure.axes[0].get_legend()  # type: ignore[attr-defined]
+    return [text.get_text() for text in found.get_texts()]
+
+
+def test_curves_run_from_x_to_nothing_and_name_every_method(tmp_path: Path) -> None:
+    found = dataset(tmp_path)
+    figure = curves_figure(found.panels)
+    names = [row["method"] for row in found.panels[0].rows]
+    assert [text.split()[0] for text in legend(figure)] == names
+    row = found.panels[0].rows[0]
+    for line in figure.axes[0].lines:
+        x, y = line.get_data()
+        if len(x) == 200:  # a hull
+            assert (x[0], x[-1]) == (0, row["d_max"])
+            assert y[-1] == pytest.approx(0, abs=1e-9)
+            assert (y[1:] <= y[:-1] + 0.02).all()
+
+
+def test_what_is_incomplete_says_so(tmp_path: Path) -> None:
+    found = dataset(tmp_path, failed="latfr")
+    assert not any(text.startswith("latfr") for text in legend(curves_figure(found.panels)))
+    assert [f["status"] for f in found.failures] == ["FAILED"] * 4
+
+
+def test_cost_of_single_shot_is_flat(tmp_path: Path) -> None:
+    figure = cost_figure(dataset(tmp_path).panels)
+    lines = {line.get_label(): line.get_ydata() for line in figure.axes[0].lines}
+    assert lines["sofair"][0] == lines["sofair"][-1]
+    assert lines["latfr"][-1] == pytest.approx(4 * lines["latfr"][0])
+
+
+def test_fronts_never_fall(tmp_path: Path) -> None:
+    found = dataset(tmp_path)
+    for name, seeds in found.panels[0].curves().items():
+        front = sorted((p["a_s"], p["a_y"]) for points in seeds for p in points if p["front"])
+        heights = [a_y for _, a_y in front]
+        assert heights == sorted(heights), name
+    assert fronts_figure(found.panels).axes[0].lines
+
+
+def test_auditors_show_every_reading(tmp_path: Path) -> None:
+    found = dataset(tmp_path)
+    texts = [t.get_text() for t in auditors_figure(found.panels, found.auditors).axes[0].texts]
+    assert len(texts) == len(found.auditors)
+    counted = sum(int(t.split("(")[1].strip(")")) for t in texts if "(" in t)
+    assert counted == len(found.panels[0].points)
+
+
+def test_plot_gives_the_same_bytes_again(tmp_path: Path) -> None:
+    dataset(tmp_path)
+    call = ["plot", "--results", str(tmp_path), "--format", "png,pdf,svg"]
+    assert CliRunner().invoke(app, call).exit_code == 0
+    first = {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
+    assert len(first) == 12
+    assert CliRunner().invoke(app, call).exit_code == 0
+    assert {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()} == first
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["plot", "curvs"], "curves"),
+        (["plot", "--format", "gif"], "png"),
+        (["plot", "--dataset", "adult"], "adults-gender"),
+        (["explain", "pca", "--dataset", "adults"], "Run it first"),
+    ],
+)
+def test_a_wrong_word_is_answered(
+    tmp_path: Path, words: list[str], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FAIRBENCH_DATA", raising=False)
+    monkeypatch.setenv("FAIRBENCH_OFFLINE", "1")
+    dataset(tmp_path)
+    found = CliRunner().invoke(app, [*words, "--results", str(tmp_path)])
+    assert found.exception is not None
+    assert says in str(found.exception)
+
+
+def test_methods_have_looks_of_their_own_and_baselines_are_grey() -> None:
+    names = [f"method-{n}" for n in range(20)]
+    found = looks([*names, "identity", "constant"], ["identity", "constant"])
+    assert len({(look.colour, look.marker, look.line) for look in found.values()}) == 22
+    assert found["identity"].colour == found["constant"].colour
+
+
+def test_status_tells_what_is_done_and_what_failed(tmp_path: Path) -> None:
+    dataset(tmp_path, failed="latfr")
+    found = CliRunner().invoke(app, ["status", "--results", str(tmp_path)])
+    assert found.exit_code == 0
+    lines = {line.split()[0]: line.split()[1:] for line in found.output.splitlines() if line}
+    assert lines["sofair"][:5] == ["1", "-", "-", "-", "4"]
+    assert lines["latfr"][3] == "4"
+    assert "ValueError: no" in found.output
+    assert "Newest point" in found.output

@@ -1,0 +1,132 @@
+"""The contract checks: every dataset at hand keeps its promises, and broken ones are caught."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairbench.api import Architecture, Dataset, Images, Role, Table
+from fairbench.data.files import find_files
+from fairbench.errors import CheckError, FairbenchError
+from fairbench.registry import load_registry
+from fairbench.testing import check_dataset
+from tests.conftest import make_table
+
+SLOW = {"acs-income-race", "acs-income-sex", "acs-income-sex-race", "dsprites-unfair", "heritage"}
+DATASETS = load_registry().datasets.classes
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in DATASETS],
+)
+def test_every_dataset_keeps_its_promises(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRBENCH_OFFLINE", "1")
+    dataset = DATASETS[name]
+    root = Path(os.environ["FAIRBENCH_DATA"]).resolve() if "FAIRBENCH_DATA" in os.environ else None
+    if find_files(dataset, root) is None and dataset.simulate is Dataset.simulate:
+        pytest.skip(f"needs FAIRBENCH_DATA with the files of {name}")
+    check_dataset(dataset, root=root)
+
+
+class Toy(Dataset):
+    """A dataset that keeps every promise."""
+
+    name = "toy-checked"
+    summary = "a toy"
+    citation = "nobody"
+    licence = "none needed"
+    optional = True
+    rows = 2_000
+
+    def load(self, folder: Path) -> Table | Images:
+        return make_table()
+
+
+class Nameless(Toy):
+    name = "Toy Checked"
+
+
+class Unlicensed(Toy):
+    licence = ""
+
+
+class Miscounted(Toy):
+    rows = 2_001
+
+
+class Unseeded(Toy):
+    def load(self, folder: Path) -> Table | Images:
+        table = make_table()
+        noise = np.random.default_rng().normal(size=len(table.s))
+        return Table(table.x.assign(noise=noise), table.s, table.groups, table.y)
+
+
+class Hashed(Toy):
+    def load(self, folder: Path) -> Table | Images:
+        table = make_table()
+        order = list({"red", "green", "blue", "white", "black", "brown"})
+        words = np.array(order)[np.arange(len(table.s)) % len(order)]
+        return Table(table.x.assign(colour=words), table.s, table.groups, table.y)
+
+
+class Leaking(Toy):
+    def load(self, folder: Path) -> Table | Images:
+        table = make_table()
+        coded = np.where(table.s == 1, "f", "m")
+        return Table(table.x.assign(title=coded), table.s, table.groups, table.y)
+
+
+class Taskless(Toy):
+    def load(self, folder: Path) -> Table | Images:
+        table = make_table()
+        return Table(table.x, table.s, table.groups, {})
+
+
+class Shared(Toy):
+    """The same images in every role."""
+
+    architecture = Architecture(image=(1, 4, 4))
+    rows = None
+
+    def load(self, folder: Path) -> Table | Images:
+        bits = np.random.default_rng(0).integers(0, 256, (64, 2), dtype=np.uint8)
+        s = np.arange(64) % 2
+        return Images(
+            dict.fromkeys(Role, bits),
+            dict.fromkeys(Role, s),
+            ("a", "b"),
+            {role: {"y": s} for role in Role},
+            "rendered",
+        )
+
+
+def test_a_good_dataset_passes() -> None:
+    assert check_dataset(Toy).info.name == "toy-checked"
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        (Nameless, "no name"),
+        (Unlicensed, "no licence"),
+        (Miscounted, "2,000 rows"),
+        (Unseeded, "loaded twice"),
+        (Hashed, "another process finds another fingerprint"),
+        (Leaking, "sensitive attribute exactly"),
+        (Taskless, "no task labels"),
+        (Shared, "two roles"),
+    ],
+)
+def test_a_broken_promise_is_named(broken: type[Dataset], says: str) -> None:
+    with pytest.raises(FairbenchError, match=says):
+        check_dataset(broken)
+
+
+def test_a_dataset_that_no_other_process_can_load_is_told() -> None:
+    class Local(Toy):
+        pass
+
+    with pytest.raises(CheckError, match="another process"):
+        check_dataset(Local)
