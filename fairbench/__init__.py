@@ -1,6 +1,24 @@
 """fairbench: a benchmark suite for fair representation learning.
 
 Nothing heavy is imported here; ``fairbench --help`` must answer within a second.
+``fairbench.audit`` audits anyone's arrays; see docs/audit.md.
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairbench.auditing.arrays import audit as audit
+    from fairbench.auditing.report import AuditReport as AuditReport
+
 __version__ = "0.1.0"
+
+_LAZY = {"audit": "fairbench.auditing.arrays", "AuditReport": "fairbench.auditing.report"}
+
+
+def __getattr__(name: str) -> object:
+    """Load what is offered here when it is first used."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'fairbench' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LAZY[name]), name)

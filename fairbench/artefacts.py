@@ -36,6 +36,11 @@ def save(results: Path, arrays: Mapping[str, np.ndarray]) -> str:
     return name
 
 
+def exists(results: Path, name: str | None) -> bool:
+    """Whether a file is there; what it holds is seen when it is loaded."""
+    return name is not None and (results / FOLDER / name).is_file()
+
+
 def load(results: Path, name: str) -> dict[str, np.ndarray] | None:
     """Read a file back; None where it is gone or its content is not what its name says."""
     path = results / FOLDER / name

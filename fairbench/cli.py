@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fairbench.auditing.config import Audit
 from fairbench.config import Device, ExecutorName, Rerun, split_names
 from fairbench.errors import FairbenchError
 
@@ -165,6 +166,92 @@ def leaderboard(
     from fairbench.commands.results import leaderboard_command
 
     raise typer.Exit(leaderboard_command(_registry(), results, store))
+
+
+@app.command()
+def audit(
+    z: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE[:COLUMNS]",
+            help="Representation: npy, npz:NAME, or CSV or Parquet, all columns or those named.",
+        ),
+    ] = None,
+    s: Annotated[
+        str | None, typer.Option(metavar="FILE[:COLUMN]", help="Sensitive attribute, a row of z.")
+    ] = None,
+    y: Annotated[
+        str | None, typer.Option(metavar="FILE[:COLUMNS]", help="Task labels: how useful is z?")
+    ] = None,
+    x: Annotated[
+        str | None, typer.Option(metavar="FILE[:COLUMNS]", help="What z was made from: D, I(X;S).")
+    ] = None,
+    roles: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE[:COLUMN]", help="train, selection or test of each row [default: a split]."
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of split and auditors [default: 0].")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A light audit of the arrays: a first look.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    results: Annotated[
+        Path | None,
+        typer.Option("--results", help="Measure the representations kept in this folder again."),
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Of the store: only these, and cards (.yaml) of own tables.")
+    ] = None,
+    preset: Annotated[
+        Audit | None, typer.Option("--audit", help="Of the store [default: what each point had].")
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Measure also what these auditors have measured.")
+    ] = False,
+    executor: Annotated[ExecutorName | None, typer.Option(help="How to run jobs.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Jobs at a time [default: cores].")] = None,
+    data_root: DataRoot = None,
+    timeout: Annotated[str | None, typer.Option(help="Limit for a job: 90s, 30m, 2h.")] = None,
+    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+) -> None:
+    """Audit anyone's arrays (--z, --s), or measure a store's representations again (--results)."""
+    from fairbench.commands import audit as commands
+
+    arrays = {"z": z, "s": s, "y": y, "x": x, "roles": roles}
+    files = {name: text for name, text in arrays.items() if text is not None}
+    of_arrays = [f"--{name}" for name in files]
+    of_arrays += [n for n, v in {"--seed": seed, "--quick": quick, "--json": as_json}.items() if v]
+    of_store = {
+        "--results": results,
+        "--dataset": dataset,
+        "--audit": preset,
+        "--again": again,
+        "--executor": executor,
+        "--workers": workers,
+        "--data-root": data_root,
+        "--timeout": timeout,
+        "--store": store,
+    }
+    commands.check_form(of_arrays, [name for name, value in of_store.items() if value])
+    if "z" in files:
+        commands.arrays_command(files, seed=seed or 0, quick=quick, as_json=as_json)
+        return
+    from fairbench.commands.audit_results import Request, results_command
+
+    request = Request(
+        results=results,
+        store=store,
+        datasets=_names(dataset) or (),
+        audit=preset,
+        again=again,
+        executor=executor or ExecutorName.INLINE,
+        workers=workers,
+        data_root=data_root,
+        timeout=timeout,
+    )
+    raise typer.Exit(results_command(_registry(), request))
 
 
 @app.command()

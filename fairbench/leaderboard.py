@@ -55,7 +55,7 @@ class Tables:
 
 def build(store: Store, registry: Registry) -> list[Tables]:
     """All tables of a store, by dataset name."""
-    units = _latest([row for row in store.rows("units") if row["status"] != Status.SKIPPED])
+    units = latest([row for row in store.rows("units") if row["status"] != Status.SKIPPED])
     by_key = {row["key"]: row for row in units}
     measured = [
         # A model that was trained again may be read elsewhere: points of the old one do not count.
@@ -136,7 +136,7 @@ class _Curve:
         return sum(unit["curve_points"] or 1 for unit in empty) + known - len(self.done)
 
 
-def _latest(units: Sequence[Row]) -> list[Row]:
+def latest(units: Sequence[Row]) -> list[Row]:
     """The rows that a leaderboard speaks of.
 
     Of a dataset those of the data and protocol used last; of a method those of the code used last;

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from fairbench import artefacts
-from fairbench.api import Metric
-from fairbench.auditing.config import AuditConfig
+from fairbench.audits import Audits, Missing, Target, point_metrics
 from fairbench.config import Rerun, RunConfig
 from fairbench.cost import versions
 from fairbench.estimate import audit_seconds, fit_seconds
 from fairbench.executors.base import Broke, Event, Executor, Finished, Started
-from fairbench.jobs import AuditJob, FitJob, Job, PointResult, ReferenceJob, UnitResult
-from fairbench.plan import Plan, PlannedUnit, point_key, stacks
+from fairbench.jobs import FitJob, Job, UnitResult
+from fairbench.plan import Plan, PlannedUnit, stacks
 from fairbench.registry import Registry
-from fairbench.seeds import derive_seed
 from fairbench.status import Status
 from fairbench.store import Row, Store, now
-from fairbench.versions import AUDIT_VERSION, PROTOCOL_VERSION
-
-POINTS_A_JOB = 3
-"""Points audited by one job: few, so that no core idles at the end; not one, for the start-up."""
 
 
 @dataclass
@@ -53,17 +45,12 @@ class Run:
         self, config: RunConfig, registry: Registry, plan: Plan, store: Store, device: str
     ) -> None:
         self.config, self.plan, self.store, self.device = config, plan, store, device
-        self.metrics: tuple[type[Metric], ...] = tuple(
-            m for m in registry.metrics.classes.values() if m.level == "point"
-        )
         self.id = uuid.uuid4().hex
         self.by_key = {planned.key: planned for planned in plan.units}
         self.summary = Summary()
         self._kept: set[str] = set()
-        self._rows: dict[str, Row] = {}
         self._units = {row["key"]: row for row in store.rows("units")}
-        self._points = store.statuses("points")
-        self._references = store.statuses("references")
+        self.audits = Audits(store, point_metrics(registry), retry=config.rerun is Rerun.FAILED)
 
     # ---- what is missing -------------------------------------------------------------------
 
@@ -95,16 +82,8 @@ class Run:
         missing = self._missing_points(planned, row)
         return bool(missing) and artefacts.load(self.config.results, row["artefact"]) is None
 
-    def _missing_points(self, planned: PlannedUnit, row: Row) -> list[tuple[int, str, str]]:
-        """Number, label and key of points without a result."""
-        missing = []
-        for number, point in enumerate(row["read_points"] or []):
-            key = point_key(planned.key, point["label"], planned.budget.audit)
-            status = self._points.get(key)
-            retried = self.config.rerun is Rerun.FAILED
-            if status is not Status.DONE and (status is None or not status.bad or retried):
-                missing.append((number, point["label"], key))
-        return missing
+    def _missing_points(self, planned: PlannedUnit, row: Row) -> list[Missing]:
+        return self.audits.missing(_target(planned), row["read_points"] or [])
 
     def earlier_failures(self) -> list[tuple[str, Status, str]]:
         """Failures that this request would meet again and does not retry: title, status, error."""
@@ -118,8 +97,7 @@ class Run:
             if Status(row["status"]).bad:
                 found.append((_title(planned), Status(row["status"]), row["error"] or ""))
             for point in row["read_points"] or ():
-                key = point_key(planned.key, point["label"], planned.budget.audit)
-                status = self._points.get(key)
+                status = self.audits.status(_target(planned), point["label"])
                 if status is not None and status.bad:
                     found.append((f"audit of {_title(planned)}", status, point["label"]))
         return found
@@ -166,59 +144,17 @@ class Run:
     def _audit_jobs(self, planned: PlannedUnit, row: Row) -> list[Job]:
         missing = self._missing_points(planned, row)
         arrays = artefacts.load(self.config.results, row["artefact"]) if missing else None
-        return [] if arrays is None else self._audit_jobs_of(planned, missing, arrays)
-
-    def _audit_jobs_of(
-        self,
-        planned: PlannedUnit,
-        missing: Sequence[tuple[int, str, str]],
-        arrays: Mapping[str, np.ndarray],
-    ) -> list[Job]:
-        jobs: list[Job] = []
-        for start in range(0, len(missing), POINTS_A_JOB):
-            chunk = missing[start : start + POINTS_A_JOB]
-            wanted = {str(number) for number, _, _ in chunk}
-            label = chunk[0][1] if len(chunk) == 1 else f"{len(chunk)} points from {chunk[0][1]}"
-            name = planned.method.name
-            row, seed = self._units[planned.key], planned.unit.seed
-            for number, _, key in chunk:
-                self._rows[key] = self._point_row(planned, row, number, key)
-            jobs.append(
-                AuditJob(
-                    id=uuid.uuid4().hex,
-                    title=f"audit {name} on {planned.data.info.name}, seed {seed} ({label})",
-                    estimate=audit_seconds(planned.budget.audit) * len(chunk),
-                    data=planned.data.audited(),
-                    keys=tuple(key for _, _, key in chunk),
-                    seeds=tuple(
-                        derive_seed("audit", name, planned.unit.seed, label)
-                        for _, label, _ in chunk
-                    ),
-                    numbers=tuple(number for number, _, _ in chunk),
-                    arrays={k: a for k, a in arrays.items() if k.split("/")[0] in wanted},
-                    config=planned.budget.audit,
-                    metrics=self.metrics,
-                )
-            )
-        return jobs
+        if arrays is None:
+            return []
+        return self.audits.jobs(_target(planned), row["read_points"], missing, arrays)
 
     def _reference_jobs(self) -> list[Job]:
-        jobs: list[Job] = []
-        for key, (data, seed, audit) in self.plan.references.items():
-            status = self._references.get(key)
-            if status is not Status.DONE or self.config.rerun is Rerun.ALL:
-                jobs.append(
-                    ReferenceJob(
-                        id=uuid.uuid4().hex,
-                        title=f"audit x itself on {data.info.name}, seed {seed}",
-                        estimate=audit_seconds(audit),
-                        data=data.audited(),
-                        key=key,
-                        seed=derive_seed("reference", seed),
-                        config=audit,
-                    )
-                )
-        return jobs
+        again = self.config.rerun is Rerun.ALL
+        jobs = [
+            self.audits.reference_job(data, seed, audit, again=again)
+            for data, seed, audit in self.plan.references.values()
+        ]
+        return [job for job in jobs if job is not None]
 
     # ---- execution -------------------------------------------------------------------------
 
@@ -277,16 +213,11 @@ class Run:
         self.store.put("units", [self._units[key] | running for key in keys])
 
     def _finish(self, job: Job, result: object) -> list[Job]:
-        if isinstance(job, FitJob):
-            assert isinstance(result, list)
-            return [follow for unit in result for follow in self._finish_unit(unit)]
-        if isinstance(job, AuditJob):
-            assert isinstance(result, list)
-            self._finish_points(result)
+        if not isinstance(job, FitJob):
+            self.audits.finish(job, result)
             return []
-        assert isinstance(result, tuple)
-        self._put_reference(job, Status.DONE, values=result[0], seconds=result[1])
-        return []
+        assert isinstance(result, list)
+        return [follow for unit in result for follow in self._finish_unit(unit)]
 
     def _finish_unit(self, result: UnitResult) -> list[Job]:
         planned = self.by_key[result.key]
@@ -305,54 +236,15 @@ class Run:
             "finished": now(),
         }
         self._units[result.key] = row
+        target, read = _target(planned), row["read_points"]
         if self.config.rerun is Rerun.ALL:
             # Everything measured of the old model is of the past.
-            for point in row["read_points"]:
-                key = point_key(result.key, point["label"], planned.budget.audit)
-                self._points.pop(key, None)
-        missing = self._missing_points(planned, row)
-        points = [self._point_row(planned, row, n, key) for n, _, key in missing]
+            self.audits.forget(target, read)
+        missing = self.audits.missing(target, read)
+        points = [self.audits.row(target, read, point) for point in missing]
         self.store.put_all({"units": [row], "points": points})
         self.summary.done += 1
-        return self._audit_jobs_of(planned, missing, result.arrays)
-
-    def _point_row(self, planned: PlannedUnit, row: Row, number: int, key: str) -> Row:
-        point = row["read_points"][number]
-        audit: AuditConfig = planned.budget.audit
-        return {
-            "key": key,
-            "unit": planned.key,
-            "number": number,
-            "status": Status.PENDING.value,
-            "error": None,
-            "traceback": None,
-            "label": point["label"],
-            "knobs": point["knobs"],
-            "audit": audit.preset.value,
-            "audit_config": audit.as_dict(),
-            "values": None,
-            "auditors": None,
-            "seconds": None,
-            "finished": None,
-            "audit_version": AUDIT_VERSION,
-            "replicates": None,
-        }
-
-    def _finish_points(self, results: Sequence[PointResult]) -> None:
-        rows = [
-            self._rows[result.key]
-            | {
-                "status": Status.DONE.value,
-                "error": None,
-                "traceback": None,
-                "values": dict(result.values),
-                "auditors": [dict(auditor) for auditor in result.auditors],
-                "seconds": result.seconds,
-                "finished": now(),
-            }
-            for result in results
-        ]
-        self.store.put("points", rows)
+        return self.audits.jobs(target, read, missing, result.arrays)
 
     # ---- failures --------------------------------------------------------------------------
 
@@ -361,18 +253,9 @@ class Run:
         if isinstance(job, FitJob):
             for key in job.keys:
                 self._break_unit(self.by_key[key], event.status, event.error, event.traceback)
-        elif isinstance(job, AuditJob):
-            self.summary.broken.append((job.title, event.status, event.error))
-            change = {
-                "status": event.status.value,
-                "error": event.error,
-                "traceback": event.traceback,
-                "finished": now(),
-            }
-            self.store.put("points", [self._rows[key] | change for key in job.keys])
         else:
             self.summary.broken.append((job.title, event.status, event.error))
-            self._put_reference(job, event.status, error=event.error, traceback=event.traceback)
+            self.audits.broke(job, event)
 
     def _break_unit(
         self, planned: PlannedUnit, status: Status, error: str, traceback: str | None
@@ -383,34 +266,15 @@ class Run:
         self._units[planned.key] = row | change | {"finished": now()}
         self.store.put("units", [self._units[planned.key]])
 
-    def _put_reference(
-        self,
-        job: ReferenceJob,
-        status: Status,
-        *,
-        values: Mapping[str, float] | None = None,
-        seconds: float | None = None,
-        error: str | None = None,
-        traceback: str | None = None,
-    ) -> None:
-        _, seed, audit = self.plan.references[job.key]
-        row = {
-            "key": job.key,
-            "status": status.value,
-            "error": error,
-            "traceback": traceback,
-            "dataset": job.data.info.name,
-            "fingerprint": job.data.fingerprint,
-            "protocol": PROTOCOL_VERSION,
-            "seed": seed,
-            "audit": audit.preset.value,
-            "values": dict(values) if values is not None else None,
-            "seconds": seconds,
-            "finished": now(),
-            "audit_version": AUDIT_VERSION,
-            "replicates": None,
-        }
-        self.store.put("references", [row])
+
+def _target(planned: PlannedUnit) -> Target:
+    return Target(
+        unit=planned.key,
+        method=planned.method.name,
+        seed=planned.unit.seed,
+        data=planned.data,
+        config=planned.budget.audit,
+    )
 
 
 def _title(planned: PlannedUnit) -> str:

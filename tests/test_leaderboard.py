@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from fairbench.columns import COLUMNS, POINT_COLUMNS, PROVENANCE
-from fairbench.leaderboard import _latest, _ranked, to_frame
+from fairbench.leaderboard import _ranked, latest, to_frame
 from fairbench.registry import load_registry
 from fairbench.store import Row
 
@@ -65,7 +65,7 @@ def test_rows_of_older_code_or_data_make_way_for_newer_ones() -> None:
         return dict.fromkeys(names, "x") | base | more
 
     def left(*units: Row) -> list[str]:
-        return [u["key"] for u in _latest(units)]
+        return [u["key"] for u in latest(units)]
 
     assert left(unit("1", "01", code="old"), unit("2", "02")) == ["2"]
     # Another method's old data is of the past too: rows of one leaderboard share their data.

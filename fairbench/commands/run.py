@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import sys
@@ -16,7 +15,7 @@ from fairbench.commands.results import show_problems
 from fairbench.config import RunConfig, make_config, read_yaml, split_names
 from fairbench.console import Display, err, out, show_leaderboard, show_notes, spell, warn_simulated
 from fairbench.data.prepare import Prepared, load_dataset
-from fairbench.device import resolve_device
+from fairbench.device import cores, resolve_device
 from fairbench.errors import ConfigError
 from fairbench.executors import make_executor
 from fairbench.jobs import FitJob, Job
@@ -67,7 +66,7 @@ def run_command(
     if simulated:
         warn_simulated(simulated)
     _describe(datasets, device)
-    workers = configured.workers or _cores()
+    workers = configured.workers or cores()
     for title, reason in run.skipped():
         err.print(f"SKIPPED: {title}: {reason}", markup=False)
     jobs = run.jobs()
@@ -199,7 +198,3 @@ def _report(run: Run, config: RunConfig, registry: Registry) -> int:
     for path in written:
         err.print(str(path), markup=False)
     return show_problems(tables) or (1 if run.summary.broken else 0)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

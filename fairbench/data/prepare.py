@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 PAPER_BATCH = 128
 
+_TWIN = "embedded simulated twin"
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -138,12 +140,20 @@ def _obtain(
     if twin is None:
         why = "and no network" if downloadable else "and none can be downloaded"
         raise DataError(f"There are no files for {dataset.name!r} here {why}.", hint)
-    return twin, "simulated", "embedded simulated twin"
+    return twin, "simulated", _TWIN
+
+
+def load_twin(dataset: type[Dataset]) -> Prepared:
+    """The simulated twin, also where the real files are there; DataError: there is none."""
+    twin = dataset().simulate()
+    if twin is None:
+        raise DataError(f"{dataset.name!r} has no simulated twin.")
+    return prepare(twin, dataset, source="simulated", origin=_TWIN)
 
 
 def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -> Prepared:
     """Code, split and scale a table; statistics come from encoder-train alone."""
-    codes, features = _code(table)
+    codes, features = coded(table.x, onehot=table.onehot)
     roles = assign_roles(table)
     train = codes[roles[Role.ENCODER_TRAIN]]
     mean, scale = train.mean(axis=0), train.std(axis=0)
@@ -202,12 +212,24 @@ def _default_iterations(rows: Mapping[Role, Rows]) -> int:
     return int(np.clip(100 * n // PAPER_BATCH, 5_000, 27_000))
 
 
-def _code(table: Table) -> tuple[np.ndarray, tuple[Feature, ...]]:
-    """Numbers as they are; categories as sorted integer codes or as one-hot columns."""
+def coded(frame: pd.DataFrame, *, onehot: bool) -> tuple[np.ndarray, tuple[Feature, ...]]:
+    """Numbers as they are; categories as sorted integer codes or as one-hot columns.
+
+    Returns
+    -------
+    ndarray of float64, shape (n, d)
+    tuple of Feature
+        What each of the d columns is.
+
+    Raises
+    ------
+    DataError
+        A value is missing.
+    """
     columns: list[np.ndarray] = []
     features: list[Feature] = []
-    for name in table.x.columns:
-        column: pd.Series = table.x[name]
+    for name in frame.columns:
+        column: pd.Series = frame[name]
         text = str(name)
         if column.isna().any():
             row = int(np.flatnonzero(column.isna())[0])
@@ -221,7 +243,7 @@ def _code(table: Table) -> tuple[np.ndarray, tuple[Feature, ...]]:
             continue
         values, codes = np.unique(column.astype(str).to_numpy(), return_inverse=True)
         names = tuple(str(v) for v in values)
-        if table.onehot:
+        if onehot:
             columns.extend((codes == i).astype(np.float64) for i in range(len(values)))
             features.extend(Feature(f"{text}={v}", text, names) for v in names)
         else:

@@ -41,10 +41,10 @@ def assign_roles(table: Table) -> dict[Role, Ints]:
     if table.is_test is not None:
         test = np.flatnonzero(table.is_test)
     else:
-        parts = _deal(np.arange(n), stratum, [TEST_SHARE, 1 - TEST_SHARE], rng)
+        parts = deal(np.arange(n), stratum, [TEST_SHARE, 1 - TEST_SHARE], rng)
         test = parts[0]
     rest = np.setdiff1d(np.arange(n), test)
-    dealt = _deal(rest, stratum[rest], list(SHARES.values()), rng)
+    dealt = deal(rest, stratum[rest], list(SHARES.values()), rng)
     roles = {role: np.sort(rows) for role, rows in zip(SHARES, dealt, strict=True)}
     roles[Role.TEST] = np.sort(test)
     for role, rows in roles.items():
@@ -61,7 +61,7 @@ def assign_roles(table: Table) -> dict[Role, Ints]:
     return roles
 
 
-def _deal(
+def deal(
     rows: Ints, stratum: Ints, shares: list[float], rng: np.random.Generator
 ) -> list[npt.NDArray[np.int64]]:
     """Deal rows to parts so that sizes are exact and each stratum is shared as evenly as can be.

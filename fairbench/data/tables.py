@@ -41,7 +41,12 @@ class Kind(enum.StrEnum):
 
 
 def read_table(
-    path: Path, *, separator: str = ",", header: bool = True, columns: Sequence[str] = ()
+    path: Path,
+    *,
+    separator: str = ",",
+    header: bool = True,
+    columns: Sequence[str] = (),
+    single: bool = False,
 ) -> pd.DataFrame:
     """Read a whole table; Parquet is known by its first four bytes, all else is taken for CSV.
 
@@ -55,6 +60,8 @@ def read_table(
         Whether the first line of a CSV file holds the columns' names.
     columns : sequence of str
         Names to use instead, one a column.
+    single : bool
+        Whether a CSV file may have one column only; as a table of people that is a wrong separator.
 
     Returns
     -------
@@ -88,7 +95,7 @@ def read_table(
             "Unpack it, or export the table as CSV (UTF-8) or Parquet.",
         )
     else:
-        frame = _read_csv(path, separator, header)
+        frame = _read_csv(path, separator, header, single)
     if columns:
         if len(columns) != len(frame.columns):
             raise DataError(
@@ -119,7 +126,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _read_csv(path: Path, separator: str, header: bool) -> pd.DataFrame:
+def _read_csv(path: Path, separator: str, header: bool, single: bool) -> pd.DataFrame:
     import pandas as pd
 
     try:
@@ -143,7 +150,7 @@ def _read_csv(path: Path, separator: str, header: bool) -> pd.DataFrame:
         raise DataError(f"{path} holds nothing but empty lines.", "Is it the right file?") from None
     except pd.errors.ParserError as error:
         raise DataError(f"{path}{_parser_says(str(error))}.", "Is `separator:` right?") from None
-    if len(frame.columns) == 1:
+    if len(frame.columns) == 1 and not single:
         raise DataError(
             f"{path} has one column only when its fields are separated by {separator!r}.",
             'Name another separator in the card, as in separator: ";"',

@@ -1,0 +1,316 @@
+"""The audit of anyone's arrays: what a released table of numbers tells of a sensitive attribute.
+
+Nothing is trained but auditors: rows are dealt to auditor-train, selection and test, and the same
+family that ranks the leaderboards looks at z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairbench.api import Floats, Ints, Prediction, Role
+from fairbench.auditing.config import PRESETS, Audit, AuditConfig
+from fairbench.auditing.information import bootstrap_information, entropy, log_loss
+from fairbench.auditing.report import Accuracy, AuditReport, Usefulness
+from fairbench.data import arrays
+from fairbench.data.roles import deal
+from fairbench.errors import ConfigError, DataError
+from fairbench.metrics.points import accuracy, auc, balanced_accuracy
+from fairbench.seeds import derive_seed
+
+if TYPE_CHECKING:
+    from fairbench.auditing.certificate import (  # type: ignore[import-not-found,unused-ignore]
+        Certificate,
+    )
+    from fairbench.auditing.family import Audited
+
+SHARES = {Role.AUDITOR_TRAIN: 0.5, Role.SELECTION: 0.2, Role.TEST: 0.3}
+"""Shares of the rows where no roles are given."""
+
+LEAST_ROWS = {Role.AUDITOR_TRAIN: 10, Role.SELECTION: 2, Role.TEST: 2}
+"""Rows of a group, or of a class, in each role: with fewer there is nothing to learn or to tell."""
+
+RESAMPLES = 1000
+"""Bootstrap resamples of the test rows behind the interval of I."""
+
+ByRole = Mapping[Role, np.ndarray]
+
+
+def audit(
+    z: Any,
+    s: Any,
+    *,
+    y: Any = None,
+    x: Any = None,
+    roles: Any = None,
+    seed: int = 0,
+    quick: bool = False,
+    progress: Callable[[str], None] = lambda step: None,
+) -> AuditReport:
+    """Audit a representation: how much of the sensitive attribute s does z tell?
+
+    All arrays may be numpy arrays, pandas objects, torch tensors or lists. Row i of each is the
+    same person; rows that trained the encoder should not be among them, since what it tells of
+    those is not what it tells of others.
+
+    Parameters
+    ----------
+    z : array, shape (n, k)
+        The representation, as released: finite numbers.
+    s : array, shape (n,)
+        The sensitive attribute: names or whole numbers.
+    y : array, shape (n,) or (n, tasks), optional
+        Task labels: A_y says how useful z is for them.
+    x : array, shape (n, d), optional
+        What z was made from, numbers or categories (columns of text): distortion and the ceiling
+        I(X;S) are measured too.
+    roles : array, shape (n,), optional
+        ``train``, ``selection`` or ``test`` for each row, instead of a split of 50 / 20 / 30
+        stratified by s; rows of ``encoder-train`` are left out.
+    seed : int
+        Of the split and of all auditors. The same seed and arrays give the same report.
+    quick : bool
+        A light audit, for a first look: one MLP and small boosted trees.
+    progress : callable
+        Told what is being done, now and then.
+
+    Returns
+    -------
+    AuditReport
+        ``print`` it, read its fields, or take ``to_dict()``. What it says of s does not depend on
+        whether y and x are given.
+
+    Raises
+    ------
+    DataError
+        An array cannot be used; the message says which, where and what to do.
+
+    Examples
+    --------
+    >>> report = fairbench.audit(z, s)  # doctest: +SKIP
+    >>> report.i, report.i_low, report.i_high  # doctest: +SKIP
+    """
+    config = PRESETS[Audit.QUICK if quick else Audit.STRICT]
+    given = _read(z, s, y, x, roles, seed)
+    count = len(given.groups)
+    with _threads():
+        released = _by_role(arrays.single_precision(given.z), given.rows)
+        codes = _by_role(given.s, given.rows)
+        progress("auditing z")
+        found = _audited(released, codes, count, config, derive_seed("arrays", seed))
+        low, high = _interval(found.prediction)
+        a_y = {}
+        for task, labels in given.tasks.items():
+            progress(f"downstream classifiers of {task}")
+            a_y[task] = _usefulness(released, codes, _by_role(labels, given.rows), config, seed)
+        d = d_max = i_max = None
+        if given.x is not None:
+            original = _by_role(given.x, given.rows)
+            d, d_max, i_max = _against_x(released, codes, original, count, config, seed, progress)
+    sizes = np.bincount(np.concatenate(list(codes.values())), minlength=count)
+    return AuditReport(
+        audit=config.preset.value,
+        seed=seed,
+        rows={role.value: len(where) for role, where in given.rows.items()},
+        columns=given.z.shape[1],
+        groups=dict(zip(given.groups, sizes.tolist(), strict=True)),
+        h_s=entropy(codes[Role.TEST]),
+        i=found.chosen.test_information,
+        i_low=low,
+        i_high=high,
+        auditor=found.chosen.auditor,
+        view=found.chosen.view,
+        auditors=found.results,
+        a_s=_accuracy(found.prediction),
+        a_y=a_y,
+        d=d,
+        d_max=d_max,
+        i_max=i_max,
+        # As released: what float32 cannot tell apart, the holder of z can.
+        certificate=_certificate(_by_role(given.z, given.rows), codes, count),
+    )
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Arrays that passed every check, of n rows each, and the rows of each role."""
+
+    z: np.ndarray
+    s: Ints
+    groups: tuple[str, ...]
+    tasks: Mapping[str, Ints]
+    x: np.ndarray | None
+    rows: Mapping[Role, Ints]
+
+
+def _read(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int) -> _Given:
+    if not 0 <= seed < 2**63:
+        raise ConfigError(f"The seed {seed} is no whole number from 0.")
+    released = arrays.matrix(z, "z")
+    groups, codes = arrays.classes(s, "s")
+    tasks = {} if y is None else arrays.tasks(y, "y")
+    original = None if x is None else arrays.features(x, "x")
+    lengths = {"z": len(released), "s": len(codes)}
+    if tasks:
+        lengths["y"] = len(next(iter(tasks.values()))[1])
+    if original is not None:
+        lengths["x"] = len(original)
+    arrays.check_rows(lengths)
+    rows = split(codes, seed) if roles is None else arrays.role_rows(roles, "roles", len(codes))
+    _check_classes(codes, groups, rows, "group", "s")
+    for task, (names, labels) in tasks.items():
+        _check_classes(labels, names, rows, "class", task)
+    labels_of = {task: labels for task, (_, labels) in tasks.items()}
+    return _Given(released, codes, groups, labels_of, original, rows)
+
+
+def _interval(prediction: Prediction) -> tuple[float, float]:
+    """95% of the bootstrap over test rows of the bound by one auditor."""
+    losses = log_loss(prediction.probabilities, prediction.labels)
+    resampled = bootstrap_information(losses, prediction.labels, resamples=RESAMPLES)
+    low, high = np.quantile(resampled, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def split(s: Ints, seed: int) -> dict[Role, Ints]:
+    """Sorted row numbers of auditor-train, selection and test, stratified by s."""
+    rng = np.random.default_rng(derive_seed("roles", seed))
+    parts = deal(np.arange(len(s)), s, list(SHARES.values()), rng)
+    return {role: np.sort(part) for role, part in zip(SHARES, parts, strict=True)}
+
+
+@contextmanager
+def _threads() -> Iterator[None]:
+    """One thread for networks as small as these, which only wait for a second one.
+
+    Trees and linear auditors keep what OpenMP and BLAS are set to, all cores unless somebody said
+    otherwise.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _by_role(array: np.ndarray, rows: Mapping[Role, Ints]) -> dict[Role, np.ndarray]:
+    return {role: array[where] for role, where in rows.items()}
+
+
+def _check_classes(
+    codes: Ints, names: tuple[str, ...], rows: Mapping[Role, Ints], kind: str, name: str
+) -> None:
+    """Raise DataError for a group or a class that has too few rows in a role."""
+    for role, where in rows.items():
+        counts = np.bincount(codes[where], minlength=len(names))
+        fewest = int(np.argmin(counts))
+        if counts[fewest] < LEAST_ROWS[role]:
+            total = int((codes == fewest).sum())
+            raise DataError(
+                f"The {kind} {names[fewest]!r} of {name} has {total:,} rows, {counts[fewest]} of "
+                f"them in {role}, where {LEAST_ROWS[role]} are needed: merge it with another, or "
+                "leave its rows out of all arrays."
+            )
+
+
+def _audited(z: ByRole, s: ByRole, groups: int, config: AuditConfig, seed: int) -> Audited:
+    # Imported here: it loads torch, which a mistake in the arrays need not wait for.
+    from fairbench.auditing.family import audit as audit_by_family
+
+    return audit_by_family(z, s, classes=groups, config=config, seed=seed)
+
+
+def _usefulness(z: ByRole, s: ByRole, labels: ByRole, config: AuditConfig, seed: int) -> Usefulness:
+    """A_y of one task, by the downstream classifiers of the leaderboards."""
+    from fairbench.auditing.family import audit as audit_by_family
+    from fairbench.auditing.views import standardised
+
+    found = audit_by_family(
+        z,
+        labels,
+        classes=1 + max(int(label.max()) for label in labels.values()),
+        config=config,
+        seed=derive_seed("arrays-task", seed),
+        mlps=1,
+        views=lambda rows: [standardised(rows)],
+    )
+    own = asdict(_accuracy(found.prediction))
+    parity, odds, opportunity = _gaps(found.prediction, s[Role.TEST])
+    return Usefulness(**own, gap_parity=parity, gap_odds=odds, gap_opportunity=opportunity)
+
+
+def _gaps(prediction: Prediction, s: Ints) -> tuple[float | None, float | None, float | None]:
+    """Group gaps of one downstream classifier, as on the leaderboards."""
+    try:
+        from fairbench.metrics import gaps  # type: ignore[attr-defined,unused-ignore]
+    except ImportError:
+        return None, None, None
+    predicted, y = prediction.probabilities.argmax(axis=1), prediction.labels
+    least, binary = gaps.LEAST_ROWS, prediction.probabilities.shape[1] == 2
+    return (
+        gaps.parity_gap(predicted, s, least=least),
+        gaps.odds_gap(predicted, y, s, least=least),
+        gaps.opportunity_gap(predicted, y, s, least=least) if binary else None,
+    )
+
+
+def _accuracy(prediction: Prediction) -> Accuracy:
+    counts = np.bincount(prediction.labels)
+    return Accuracy(
+        accuracy=accuracy(prediction),
+        balanced=balanced_accuracy(prediction),
+        auc=auc(prediction),
+        majority=float(counts.max() / counts.sum()),
+    )
+
+
+def _against_x(
+    z: ByRole,
+    s: ByRole,
+    original: ByRole,
+    groups: int,
+    config: AuditConfig,
+    seed: int,
+    progress: Callable[[str], None],
+) -> tuple[float, float, float]:
+    """D by the refitted decoder, D_max and I(X;S), of x standardised by auditor-train."""
+    from fairbench.auditing.decoder import refit_decoder
+
+    train = original[Role.AUDITOR_TRAIN]
+    mean, scale = train.mean(axis=0), train.std(axis=0)
+    scale[scale == 0] = 1.0  # nothing of a constant column can be lost
+    x: dict[Role, Floats] = {
+        role: ((rows - mean) / scale).astype(np.float32) for role, rows in original.items()
+    }
+    progress("fitting a decoder of x")
+    squares = refit_decoder(
+        z, s, x, groups=groups, config=config, seed=derive_seed("arrays-decoder", seed)
+    )
+    means = np.stack(
+        [x[Role.AUDITOR_TRAIN][s[Role.AUDITOR_TRAIN] == g].mean(axis=0) for g in range(groups)]
+    )
+    lost = ((x[Role.TEST] - means[s[Role.TEST]]) ** 2).sum(axis=1)
+    progress("auditing x itself")
+    reference = _audited(x, s, groups, config, derive_seed("arrays-reference", seed))
+    return (
+        float(squares[Role.TEST].mean()),
+        float(lost.mean()),
+        float(reference.chosen.test_information),
+    )
+
+
+def _certificate(z: ByRole, s: ByRole, groups: int) -> Certificate | None:
+    """Upper bounds where z takes few values; the cells are fixed by rows other than the test's."""
+    try:
+        from fairbench.auditing.certificate import certify
+    except ImportError:
+        return None
+    return certify(z[Role.AUDITOR_TRAIN], z[Role.TEST], s[Role.TEST], groups=groups)

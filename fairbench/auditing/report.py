@@ -1,0 +1,315 @@
+"""What an audit of anyone's arrays says: figures with names, as text, and as plain values."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairbench.api import AuditorResult
+
+if TYPE_CHECKING:
+    from fairbench.auditing.certificate import (  # type: ignore[import-not-found,unused-ignore]
+        Certificate,
+    )
+
+_WIDTH = 80
+_INDENT = 12
+
+_MOST_GROUPS = 8
+"""Groups that are listed by name."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How well one classifier predicts labels on test.
+
+    Parameters
+    ----------
+    accuracy : float
+        Share of rows that are right.
+    balanced : float
+        Mean over classes of the share of each that is recognised: 1 / classes is chance.
+    auc : float
+        Area under the ROC curve; one-versus-rest, averaged over classes, beyond two. .5 is chance.
+    majority : float
+        Share of the most frequent class: the accuracy of a blind guess.
+    """
+
+    accuracy: float
+    balanced: float
+    auc: float
+    majority: float
+
+
+@dataclass(frozen=True)
+class Usefulness(Accuracy):
+    """The same of a downstream classifier, and how differently it treats the groups.
+
+    Parameters
+    ----------
+    gap_parity, gap_odds, gap_opportunity : float or None
+        Demographic parity, equalized odds and equal opportunity gaps on test; None where there
+        are too few rows of a group, and the last also beyond two classes.
+    """
+
+    gap_parity: float | None = None
+    gap_odds: float | None = None
+    gap_opportunity: float | None = None
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """What auditors found in a representation; ``print`` it, or read its fields.
+
+    Names are those of the leaderboards' columns. All figures are of the test rows; information is
+    in nats.
+
+    Parameters
+    ----------
+    audit : str
+        ``strict`` or ``quick``.
+    seed : int
+        Of the split and of the auditors.
+    rows : mapping of str to int
+        Rows by role: auditor-train, selection, test.
+    columns : int
+        Columns of z.
+    groups : mapping of str to int
+        Rows of each group of s, all roles together.
+    h_s : float
+        H(S): the most that anything can tell of s.
+    i : float
+        Lower bound on I(Z;S) by the strict choice among the auditors; may be below 0.
+    i_low, i_high : float
+        Its 95% bootstrap interval over test rows, of the bound for the auditor at hand.
+    auditor, view : str
+        Who found it, and looking at what.
+    auditors : tuple of AuditorResult
+        Every auditor's own figure.
+    a_s : Accuracy
+        Of the chosen auditor.
+    a_y : mapping of str to Usefulness
+        Of the downstream classifier of each task; empty where no labels were given.
+    d, d_max : float or None
+        Squared error of standardised x as rebuilt from (z, s) by a decoder fitted on auditor-train,
+        summed over columns; and the same where nothing is released but s. None without x.
+    i_max : float or None
+        I(X;S) by the same auditors: what there was to hide. None without x.
+    certificate : Certificate or None
+        Upper bounds; None where z takes too many distinct values for any.
+    """
+
+    audit: str
+    seed: int
+    rows: Mapping[str, int]
+    columns: int
+    groups: Mapping[str, int]
+    h_s: float
+    i: float
+    i_low: float
+    i_high: float
+    auditor: str
+    view: str
+    auditors: tuple[AuditorResult, ...]
+    a_s: Accuracy
+    a_y: Mapping[str, Usefulness]
+    d: float | None
+    d_max: float | None
+    i_max: float | None
+    certificate: Certificate | None
+
+    @property
+    def i_share(self) -> float:
+        """I(Z;S) as a share of H(S), floored at 0."""
+        return max(self.i, 0.0) / self.h_s
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; the same arrays and seed give the same ones."""
+        from fairbench import __version__
+        from fairbench.versions import AUDIT_VERSION
+
+        return {
+            "fairbench": __version__,
+            "audit_version": AUDIT_VERSION,
+            "audit": self.audit,
+            "seed": self.seed,
+            "rows": dict(self.rows),
+            "columns": self.columns,
+            "groups": dict(self.groups),
+            "h_s": self.h_s,
+            "i": self.i,
+            "i_low": self.i_low,
+            "i_high": self.i_high,
+            "i_share": self.i_share,
+            "auditor": self.auditor,
+            "view": self.view,
+            "auditors": [
+                {
+                    "auditor": result.auditor,
+                    "view": result.view,
+                    "i_selection": result.selection_information,
+                    "i": result.test_information,
+                    "chosen": self._chosen(result),
+                }
+                for result in self.auditors
+            ],
+            "a_s": asdict(self.a_s),
+            "a_y": {task: asdict(found) for task, found in self.a_y.items()},
+            "d": self.d,
+            "d_max": self.d_max,
+            "i_max": self.i_max,
+            "certificate": asdict(self.certificate) if self.certificate else None,
+        }
+
+    def __str__(self) -> str:
+        lines = [
+            *self._about(),
+            "",
+            *self._information(),
+            "",
+            *self._accuracies(),
+            *self._distortion(),
+            *self._certificate(),
+            "",
+            *self._auditors(),
+            "",
+            *_wrapped("", _LIMITS if self.certificate is None else _LIMITS_CERTIFIED, 0),
+        ]
+        return "\n".join(lines)
+
+    def _chosen(self, result: AuditorResult) -> bool:
+        return (result.auditor, result.view) == (self.auditor, self.view)
+
+    def _about(self) -> list[str]:
+        train, selection, test = self.rows.values()
+        total = sum(self.groups.values())
+        named = sorted(self.groups.items(), key=lambda item: -item[1])
+        shares = [f"{name} {count / total:.1%}" for name, count in named[:_MOST_GROUPS]]
+        if len(named) > _MOST_GROUPS:
+            shares.append(f"and {len(named) - _MOST_GROUPS} smaller")
+        columns = "1 column" if self.columns == 1 else f"{self.columns:,} columns"
+        return [
+            *_wrapped("z", f"{train + selection + test:,} rows, {columns}"),
+            *_wrapped("s", f"{len(named)} groups: {', '.join(shares)}"),
+            *_wrapped(
+                "audit",
+                f"{self.audit}, seed {self.seed}: {train:,} rows train the auditors, "
+                f"{selection:,} choose among them, {test:,} are what is reported",
+            ),
+        ]
+
+    def _information(self) -> list[str]:
+        measured = f"measured {self.i:.3f}, " if self.i < 0 else ""
+        lines = [
+            *_wrapped(
+                "I(Z;S)",
+                f"{max(self.i, 0.0):.3f} nats ({measured}95% interval {self.i_low:.3f} to "
+                f"{self.i_high:.3f}), {self.i_share:.1%} of H(S) = {self.h_s:.3f}",
+            ),
+            *_wrapped("", f"found by {self.auditor} on {self.view} z"),
+        ]
+        if self.i_low <= 0:
+            lines += _wrapped("", "not apart from 0: these auditors found nothing of s in z")
+        if self.i_max is not None:
+            lines += _wrapped(
+                "I(X;S)",
+                f"{max(self.i_max, 0.0):.3f} nats found in x itself by the same auditors: the "
+                "ceiling",
+            )
+        return lines
+
+    def _accuracies(self) -> list[str]:
+        found = {"A_s": self.a_s} | {
+            "A_y" if len(self.a_y) == 1 else f"A_y {task}": value
+            for task, value in self.a_y.items()
+        }
+        width = max(_INDENT, 2 + max(len(name) for name in found))
+        lines = [f"{'':{width}}accuracy  balanced    AUC  blind guess"]
+        for name, value in found.items():
+            lines.append(
+                f"{name:{width}}{value.accuracy:8.3f}  {value.balanced:8.3f}  {value.auc:5.3f}"
+                f"  {value.majority:11.3f}"
+            )
+        return [*lines, *self._gaps(width)]
+
+    def _gaps(self, width: int) -> list[str]:
+        lines = []
+        for task, value in self.a_y.items():
+            gaps = (value.gap_parity, value.gap_odds, value.gap_opportunity)
+            if any(gap is not None for gap in gaps):
+                shown = ("-" if gap is None else f"{gap:.3f}" for gap in gaps)
+                name = "A_y" if len(self.a_y) == 1 else f"A_y {task}"
+                lines.append(f"{name:{width}}" + "  ".join(f"{s:>11}" for s in shown))
+        if lines:
+            heads = "  ".join(f"{head:>11}" for head in ("parity", "odds", "opportunity"))
+            lines = ["", f"{'group gaps':{width}}{heads}", *lines]
+        return lines
+
+    def _distortion(self) -> list[str]:
+        if self.d is None or self.d_max is None:
+            return []
+        return [
+            "",
+            *_wrapped(
+                "D",
+                f"{self.d:.3f}: squared error of x as rebuilt from z and s, summed over columns "
+                f"(without z {self.d_max:.3f})",
+            ),
+        ]
+
+    def _certificate(self) -> list[str]:
+        if self.certificate is None:
+            return []
+        found = self.certificate
+        bounds = []
+        if found.gap < 1:
+            bounds.append(
+                f"no classifier of z alone can have a demographic-parity gap above {found.gap:.3f}"
+            )
+        if found.information < self.h_s:
+            bounds.append(f"I(Z;S) is at most {found.information:.3f} nats")
+        said = "; ".join(bounds) or "vacuous: so few rows exclude nothing"
+        return [
+            "",
+            *_wrapped(
+                "certificate",
+                f"{said} (each with {found.confidence:.0%} confidence; {found.cells:,} distinct z, "
+                f"{found.rows:,} rows, {found.overflow:.1%} of them with a z not seen before)",
+            ),
+        ]
+
+    def _auditors(self) -> list[str]:
+        who = max(len("auditor"), *(len(result.auditor) for result in self.auditors))
+        view = max(len("view"), *(len(result.view) for result in self.auditors))
+        lines = [f"{'auditor':{who}}  {'view':{view}}  I on selection  I on test"]
+        for result in self.auditors:
+            mark = "  chosen" if self._chosen(result) else ""
+            lines.append(
+                f"{result.auditor:{who}}  {result.view:{view}}"
+                f"  {result.selection_information:14.3f}  {result.test_information:9.3f}{mark}"
+            )
+        return lines
+
+
+_LIMITS = (
+    "I(Z;S) and A_s are lower bounds: what these auditors found. Another one may find more; a "
+    "small figure is no guarantee."
+)
+_LIMITS_CERTIFIED = (
+    "I(Z;S) and A_s are lower bounds: what these auditors found. The certificate alone is an upper "
+    "bound."
+)
+
+
+def _wrapped(head: str, text: str, indent: int = _INDENT) -> list[str]:
+    """Lines of at most 80 characters, the first with its head."""
+    return textwrap.wrap(
+        text,
+        width=_WIDTH,
+        initial_indent=f"{head:{indent}}" if indent else "",
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,255 @@
+"""Audits of encoded representations: which are missing, their jobs, their rows in the store.
+
+A run audits what it has just fitted, and what an earlier one fitted and has not measured with the
+present auditors; ``fairbench audit --results`` measures all that a store keeps. Both go through
+here, so a figure does not depend on which of them asked for it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairbench.api import Metric
+from fairbench.auditing.config import AuditConfig
+from fairbench.data.prepare import Prepared
+from fairbench.estimate import audit_seconds
+from fairbench.executors.base import Broke
+from fairbench.jobs import AuditJob, Job, PointResult, ReferenceJob
+from fairbench.plan import point_key, reference_key
+from fairbench.registry import Registry
+from fairbench.seeds import derive_seed
+from fairbench.status import Status
+from fairbench.store import Row, Store, now
+from fairbench.versions import AUDIT_VERSION, PROTOCOL_VERSION
+
+POINTS_A_JOB = 3
+"""Points audited by one job: few, so that no core idles at the end; not one, for the start-up."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A fitted unit whose points are to be audited.
+
+    Parameters
+    ----------
+    unit : str
+        Its key.
+    method : str
+    seed : int
+    data : Prepared
+    config : AuditConfig
+    """
+
+    unit: str
+    method: str
+    seed: int
+    data: Prepared
+    config: AuditConfig
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A point without a result: its number among those of its unit, label and key."""
+
+    number: int
+    label: str
+    key: str
+
+
+def point_metrics(registry: Registry) -> tuple[type[Metric], ...]:
+    """Metrics of single representations, by which audits measure."""
+    return tuple(m for m in registry.metrics.classes.values() if m.level == "point")
+
+
+class Audits:
+    """Audit and reference jobs against a store.
+
+    Parameters
+    ----------
+    store : Store
+    metrics : sequence of Metric types
+        Point metrics.
+    retry : bool
+        Whether points whose audit failed are missing too.
+    """
+
+    def __init__(self, store: Store, metrics: Sequence[type[Metric]], *, retry: bool) -> None:
+        self.store, self.metrics, self.retry = store, tuple(metrics), retry
+        self._points = store.statuses("points")
+        self._references = store.statuses("references")
+        self._rows: dict[str, Row] = {}
+        self._asked: dict[str, tuple[int, AuditConfig]] = {}
+
+    # ---- what is missing -------------------------------------------------------------------
+
+    def status(self, target: Target, label: str) -> Status | None:
+        """What became of one point under the present auditors."""
+        return self._points.get(point_key(target.unit, label, target.config))
+
+    def missing(
+        self, target: Target, read_points: Sequence[Row], *, again: Collection[str] = ()
+    ) -> list[Missing]:
+        """Points without a result, and those whose key is in ``again``."""
+        found = []
+        for number, point in enumerate(read_points):
+            key = point_key(target.unit, point["label"], target.config)
+            status = self._points.get(key)
+            undone = status is not Status.DONE and (status is None or not status.bad or self.retry)
+            if undone or key in again:
+                found.append(Missing(number, point["label"], key))
+        return found
+
+    def forget(self, target: Target, read_points: Sequence[Row]) -> None:
+        """Take points for missing: what they measured was another model."""
+        for point in read_points:
+            self._points.pop(point_key(target.unit, point["label"], target.config), None)
+
+    # ---- jobs ------------------------------------------------------------------------------
+
+    def jobs(
+        self,
+        target: Target,
+        read_points: Sequence[Row],
+        missing: Sequence[Missing],
+        arrays: Mapping[str, np.ndarray],
+    ) -> list[Job]:
+        """Jobs that audit the missing points of one unit, whose encoded arrays are given."""
+        jobs: list[Job] = []
+        for start in range(0, len(missing), POINTS_A_JOB):
+            chunk = missing[start : start + POINTS_A_JOB]
+            wanted = {str(point.number) for point in chunk}
+            label = chunk[0].label
+            title = label if len(chunk) == 1 else f"{len(chunk)} points from {label}"
+            for point in chunk:
+                self._rows[point.key] = self.row(target, read_points, point)
+            jobs.append(
+                AuditJob(
+                    id=uuid.uuid4().hex,
+                    title=f"audit {target.method} on {target.data.info.name}, "
+                    f"seed {target.seed} ({title})",
+                    estimate=audit_seconds(target.config) * len(chunk),
+                    data=target.data.audited(),
+                    keys=tuple(point.key for point in chunk),
+                    seeds=tuple(
+                        derive_seed("audit", target.method, target.seed, point.label)
+                        for point in chunk
+                    ),
+                    numbers=tuple(point.number for point in chunk),
+                    arrays={k: a for k, a in arrays.items() if k.split("/")[0] in wanted},
+                    config=target.config,
+                    metrics=self.metrics,
+                )
+            )
+        return jobs
+
+    def reference_job(
+        self, data: Prepared, seed: int, config: AuditConfig, *, again: bool
+    ) -> ReferenceJob | None:
+        """The job that measures what curves are normalised by; None: it is in the store."""
+        key = reference_key(data, seed, config)
+        if key in self._asked or (self._references.get(key) is Status.DONE and not again):
+            return None
+        self._asked[key] = (seed, config)
+        return ReferenceJob(
+            id=uuid.uuid4().hex,
+            title=f"audit x itself on {data.info.name}, seed {seed}",
+            estimate=audit_seconds(config),
+            data=data.audited(),
+            key=key,
+            seed=derive_seed("reference", seed),
+            config=config,
+        )
+
+    # ---- rows ------------------------------------------------------------------------------
+
+    def row(self, target: Target, read_points: Sequence[Row], missing: Missing) -> Row:
+        """A point's row before it is audited."""
+        point = read_points[missing.number]
+        return {
+            "key": missing.key,
+            "unit": target.unit,
+            "number": missing.number,
+            "status": Status.PENDING.value,
+            "error": None,
+            "traceback": None,
+            "label": point["label"],
+            "knobs": point["knobs"],
+            "audit": target.config.preset.value,
+            "audit_config": target.config.as_dict(),
+            "values": None,
+            "auditors": None,
+            "seconds": None,
+            "finished": None,
+            "audit_version": AUDIT_VERSION,
+            "replicates": None,
+        }
+
+    def finish(self, job: AuditJob | ReferenceJob, result: Any) -> None:
+        """Write what a job gave."""
+        if isinstance(job, AuditJob):
+            self._put_points(result)
+        else:
+            self._put_reference(job, Status.DONE, values=result[0], seconds=result[1])
+
+    def broke(self, job: AuditJob | ReferenceJob, event: Broke) -> None:
+        """Write that a job gave nothing, and why."""
+        if isinstance(job, ReferenceJob):
+            self._put_reference(job, event.status, error=event.error, traceback=event.traceback)
+            return
+        change = {
+            "status": event.status.value,
+            "error": event.error,
+            "traceback": event.traceback,
+            "finished": now(),
+        }
+        self.store.put("points", [self._rows[key] | change for key in job.keys])
+
+    def _put_points(self, results: Sequence[PointResult]) -> None:
+        rows = [
+            self._rows[result.key]
+            | {
+                "status": Status.DONE.value,
+                "error": None,
+                "traceback": None,
+                "values": dict(result.values),
+                "auditors": [dict(auditor) for auditor in result.auditors],
+                "seconds": result.seconds,
+                "finished": now(),
+            }
+            for result in results
+        ]
+        self.store.put("points", rows)
+
+    def _put_reference(
+        self,
+        job: ReferenceJob,
+        status: Status,
+        *,
+        values: Mapping[str, float] | None = None,
+        seconds: float | None = None,
+        error: str | None = None,
+        traceback: str | None = None,
+    ) -> None:
+        seed, config = self._asked[job.key]
+        row = {
+            "key": job.key,
+            "status": status.value,
+            "error": error,
+            "traceback": traceback,
+            "dataset": job.data.info.name,
+            "fingerprint": job.data.fingerprint,
+            "protocol": PROTOCOL_VERSION,
+            "seed": seed,
+            "audit": config.preset.value,
+            "values": dict(values) if values is not None else None,
+            "seconds": seconds,
+            "finished": now(),
+            "audit_version": AUDIT_VERSION,
+            "replicates": None,
+        }
+        self.store.put("references", [row])

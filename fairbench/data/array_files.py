@@ -1,0 +1,186 @@
+"""Arrays from files: npy, npz, CSV and Parquet, whole or a part named after a colon.
+
+``z.npy``; ``arrays.npz``, which holds one array, or ``arrays.npz:z``; ``people.csv``, all columns,
+or ``people.csv:sex`` or ``people.csv:z*,age``, where ``*`` stands for anything.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairbench.data.tables import is_number, read_table, sniff
+from fairbench.errors import DataError, nearest
+
+FORMATS = ("npy", "npz", "csv", "parquet")
+"""Endings of the files that can be read."""
+
+_SPEC = re.compile(rf"(.+?\.({'|'.join(FORMATS)}))(?::(.*))?", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an array comes from.
+
+    Parameters
+    ----------
+    name : str
+        What it is, for messages: ``z``, ``s``, ...
+    path : Path
+        The file.
+    part : str or None
+        What was named after the colon.
+    """
+
+    name: str
+    path: Path
+    part: str | None
+
+    @property
+    def format(self) -> str:
+        """One of FORMATS."""
+        return self.path.suffix.lower().removeprefix(".")
+
+
+def parse_source(name: str, text: str) -> Source:
+    """What ``--name text`` asks for; DataError for a file of another kind, or one not there."""
+    match = _SPEC.fullmatch(text)
+    path = Path(match[1] if match else text)
+    if not match and not path.exists():
+        raise DataError(f"--{name}: there is no file {text}.{_neighbours(path)}")
+    if not match:
+        raise DataError(
+            f"--{name} {text}: a file of this kind cannot be read: save the array as npy, npz, CSV "
+            "or Parquet."
+        )
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise DataError(f"--{name}: the file {path} {what}.{_neighbours(path)}")
+    return Source(name, path, match[3] or None)
+
+
+def read_sources(sources: dict[str, Source]) -> dict[str, Any]:
+    """Arrays and frames by name; each file of a table is read once.
+
+    Raises
+    ------
+    DataError
+        A file cannot be read, lacks a column or an array, or z and s share a column.
+    """
+    tables: dict[Path, Any] = {}
+    found: dict[str, Any] = {}
+    for name, source in sources.items():
+        if source.format in ("npy", "npz"):
+            found[name] = _array(source)
+            continue
+        key = source.path.resolve()
+        if key not in tables:
+            tables[key] = _table(source)
+        found[name] = _columns(source, tables[key])
+    _check_apart(sources, found)
+    return found
+
+
+def _array(source: Source) -> np.ndarray:
+    if source.format == "npy" and source.part:
+        raise DataError(
+            f"--{source.name} {source.path}:{source.part}: an npy file holds one array, which has "
+            f"no name: give {source.path}."
+        )
+    try:
+        loaded = np.load(source.path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        with loaded as archive:
+            return np.asarray(archive[_member(source, archive.files)])
+    except OSError as error:
+        said = f": {error.strerror}" if error.strerror else ": it is empty or cut off"
+        raise DataError(f"--{source.name}: {source.path} cannot be read{said}.") from None
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        if "pickle" in str(error).lower():
+            raise DataError(
+                f"--{source.name}: {source.path} holds pickled objects or is no {source.format} "
+                "file: save plain values, as in np.save(file, array.astype(str)) for names."
+            ) from None
+        raise DataError(
+            f"--{source.name}: {source.path} is damaged, or no {source.format} file: save it anew."
+        ) from None
+
+
+def _member(source: Source, names: list[str]) -> str:
+    if source.part:
+        if source.part not in names:
+            raise DataError(
+                f"--{source.name}: {source.path} holds no array {source.part!r}. "
+                f"{nearest(source.part, names)}"
+            )
+        return source.part
+    if len(names) != 1:
+        raise DataError(
+            f"--{source.name}: {source.path} holds {len(names)} arrays: name one, as in "
+            f"{source.path}:{names[0] if names else 'z'}. {nearest('', names)}"
+        )
+    return names[0]
+
+
+def _table(source: Source) -> Any:
+    try:
+        separator, header = _csv_shape(source.path) if source.format == "csv" else (",", True)
+        return read_table(source.path, separator=separator, header=header, single=True)
+    except DataError as error:
+        raise DataError(f"--{source.name}: {error.message}") from None
+
+
+def _csv_shape(path: Path) -> tuple[str, bool]:
+    """Separator, and whether there is a line of names: not where the first line holds a number."""
+    separator, header = sniff(path)
+    with path.open(encoding="utf-8-sig", errors="replace") as stream:
+        first = stream.readline().split()
+    if separator == " " and not all(is_number(field) for field in first):
+        separator, header = ",", True  # one column of names like "Asian Pacific"
+    return separator, header and not any(is_number(field) for field in first)
+
+
+def _columns(source: Source, table: Any) -> Any:
+    if source.part is None:
+        return table
+    known = [str(name) for name in table.columns]
+    chosen: list[str] = []
+    for wanted in (part.strip() for part in source.part.split(",")):
+        matching = [wanted] if wanted in known else fnmatch.filter(known, wanted)
+        if not matching:
+            raise DataError(
+                f"--{source.name}: {source.path} has no column {wanted!r}. {nearest(wanted, known)}"
+            )
+        chosen += matching
+    return table[list(dict.fromkeys(chosen))]
+
+
+def _check_apart(sources: dict[str, Source], found: dict[str, Any]) -> None:
+    """Raise DataError where s is a part of z: it would be found, and tell nothing."""
+    z, s = sources["z"], sources["s"]
+    if z.path.resolve() != s.path.resolve():
+        return
+    if z.format in ("csv", "parquet"):
+        both = [str(c) for c in found["z"].columns if c in set(found["s"].columns)]
+        if both:
+            raise DataError(
+                f"The column {both[0]!r} of {z.path} is in z and in s: name z's columns, as in "
+                f"--z {z.path}:z1,z2 or --z '{z.path}:z*'."
+            )
+    elif z.part == s.part:
+        raise DataError(f"z and s are the same array of {z.path}: name another for one of them.")
+
+
+def _neighbours(path: Path) -> str:
+    """A hint where a file of nearly that name is in the folder."""
+    folder = path.parent
+    names = [p.name for p in folder.iterdir() if p.is_file()] if folder.is_dir() else []
+    hint = nearest(path.name, names)
+    return f" {hint}" if hint.startswith("Did") else f" Check the path (folder {folder})."

@@ -1,0 +1,350 @@
+"""Anyone's arrays, checked and turned into what audits read; every complaint is one sentence.
+
+Whatever holds a table is welcome: numpy arrays, pandas objects, torch tensors, lists. Rows of
+frames are told by number from 1, as in a file; elements of arrays by their index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairbench.api import Floats, Ints, Role
+from fairbench.data.prepare import coded
+from fairbench.data.tables import Kind, guess_kind, numbers, texts
+from fairbench.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_CLASSES = 100
+"""Groups of s, or classes of a task: more are a number that nobody has cut into ranges."""
+
+_WHOLE = 2**24
+"""Whole numbers up to this one are all float32 numbers."""
+
+ROLE_NAMES = {
+    "train": Role.AUDITOR_TRAIN,
+    Role.AUDITOR_TRAIN.value: Role.AUDITOR_TRAIN,
+    Role.SELECTION.value: Role.SELECTION,
+    Role.TEST.value: Role.TEST,
+    Role.ENCODER_TRAIN.value: Role.ENCODER_TRAIN,
+}
+"""What a column of roles may say."""
+
+
+def matrix(value: Any, name: str) -> np.ndarray:
+    """Rows of numbers ``(n, k)``, in the precision they came in.
+
+    Raises
+    ------
+    DataError
+        It has another shape, no rows, or something that is not a finite number.
+    """
+    held = _unwrapped(value, name)
+    if _is_frame(held):
+        columns = [_numbers(held.iloc[:, i], name) for i in range(held.shape[1])]
+        _check_shape((len(held), len(columns)), name)
+        return np.stack(columns, axis=1)
+    array = _as_array(held, name)
+    _check_shape(array.shape, name)
+    if array.dtype.kind not in "biuf":
+        raise DataError(
+            f"{name} holds {array.dtype} values, not numbers: convert it first, as in "
+            f"{name}.astype(float)."
+        )
+    _check_finite(array, name)
+    return array
+
+
+def single_precision(array: np.ndarray) -> Floats:
+    """Numbers ``(n, k)`` as float32, the auditors' precision, with nothing rounded away that tells.
+
+    A column that float32 rounds more than it need, of time stamps or of 1e-60 and 2e-60, is moved
+    by its least value and scaled by a power of two first. Auditors look at every column on a common
+    scale, so the move changes nothing else.
+    """
+    wide = array.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        narrow: Floats = array.astype(np.float32)
+        rounding = np.abs(narrow.astype(np.float64) - wide).max(axis=0)
+    half_range = wide.max(axis=0) / 2 - wide.min(axis=0) / 2
+    lost = rounding > half_range * 2.0**-23
+    if array.dtype.kind in "iu":  # double precision cannot hold all of these either
+        lost = (array.max(axis=0) > _WHOLE) | (array.min(axis=0) < -_WHOLE)
+    for place in np.flatnonzero(lost):
+        column = array[:, place]
+        if column.dtype.kind == "f":  # first to [-1, 1], so that the range cannot overflow
+            column = np.ldexp(wide[:, place], -np.frexp(np.abs(wide[:, place]).max())[1])
+        moved = (column - column.min()).astype(np.float64)
+        narrow[:, place] = np.ldexp(moved, -np.frexp(moved.max())[1])
+    return narrow
+
+
+def features(value: Any, name: str) -> np.ndarray:
+    """Columns of X ``(n, d)``, float64; categories as codes, as datasets have them.
+
+    Raises
+    ------
+    DataError
+        As for :func:`matrix`; text is welcome, a value among numbers that is none is not.
+    """
+    import pandas as pd
+
+    held = _unwrapped(value, name)
+    if not _is_frame(held):
+        array = _as_array(held, name)
+        _check_shape(array.shape, name)
+        if array.dtype.kind not in "USO":
+            return matrix(array, name).astype(np.float64)
+        held = pd.DataFrame(array, columns=[f"column {i + 1}" for i in range(array.shape[1])])
+    _check_shape(held.shape, name)
+    columns: dict[str, Any] = {}
+    for place in range(held.shape[1]):
+        column = held.iloc[:, place]
+        _check_present(column, name)
+        number = guess_kind(column) is Kind.NUMBER
+        # The place keeps two columns of one name apart.
+        columns[f"{place} {column.name}"] = (
+            _numbers(column, name) if number else texts(column).to_numpy()
+        )
+    return coded(pd.DataFrame(columns), onehot=False)[0]
+
+
+def classes(value: Any, name: str) -> tuple[tuple[str, ...], Ints]:
+    """Names of groups or classes, in order, and each row's code ``(n,)``.
+
+    Raises
+    ------
+    DataError
+        The array has another shape, no rows, one value only, too many, or values that are neither
+        names nor whole numbers.
+    """
+    held = _unwrapped(value, name)
+    if _is_frame(held):
+        if held.ndim == 2:
+            if held.shape[1] != 1:
+                raise DataError(
+                    f"{name} has {held.shape[1]} columns, and one is needed: name it, or join "
+                    "several into one first."
+                )
+            held = held.iloc[:, 0]
+        _check_present(held, name)
+        values = _labels_of(held)
+    else:
+        values = _as_array(held, name)
+        if values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]
+        if values.ndim != 1:
+            raise DataError(
+                f"{name} has the shape {values.shape}: it must be one value a row, {_shape(1)}."
+            )
+    if not len(values):
+        raise DataError(f"{name} is empty: there are no rows to audit.")
+    return _coded_classes(values, name)
+
+
+def tasks(value: Any, name: str) -> dict[str, tuple[tuple[str, ...], Ints]]:
+    """Task labels by task: one column, or several, each with a name."""
+    held = _unwrapped(value, name)
+    if _is_frame(held) and held.ndim == 2:
+        if not held.shape[1]:
+            raise DataError(f"{name} has no columns: leave it out, or give task labels.")
+        return {str(column): classes(held[column], f"{name} {column!r}") for column in held.columns}
+    if _is_frame(held) and held.name is not None:
+        return {str(held.name): classes(held, name)}
+    array = held if _is_frame(held) else _as_array(held, name)
+    if array.ndim == 2 and array.shape[1] > 1:
+        return {
+            f"{name}{i}": classes(array[:, i], f"{name}[:, {i}]") for i in range(array.shape[1])
+        }
+    return {name: classes(array, name)}
+
+
+def role_rows(value: Any, name: str, n: int) -> dict[Role, Ints]:
+    """Row numbers of each role that a column of role names gives; encoder-train is left out."""
+    held = _unwrapped(value, name)
+    values = held.to_numpy() if _is_frame(held) else _as_array(held, name)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise DataError(f"{name} has the shape {values.shape}: one role a row, {_shape(1)}.")
+    check_rows({"z": n, name: len(values)})
+    said = np.array([str(v) for v in values])
+    for text in np.unique(said):
+        if text not in ROLE_NAMES:
+            row = int(np.flatnonzero(said == text)[0])
+            raise DataError(
+                f"{name} says {str(text)!r} in row {row + 1}, which is no role: "
+                f"{nearest(str(text), ('train', 'selection', 'test', 'encoder-train'))}"
+            )
+    found = {
+        role: np.flatnonzero(np.isin(said, [k for k, v in ROLE_NAMES.items() if v is role]))
+        for role in (Role.AUDITOR_TRAIN, Role.SELECTION, Role.TEST)
+    }
+    for role, rows in found.items():
+        if not len(rows):
+            word = "train" if role is Role.AUDITOR_TRAIN else role.value
+            raise DataError(
+                f"{name} gives no row the role {word!r}: train, selection and test are all needed."
+            )
+    return found
+
+
+def check_rows(lengths: dict[str, int]) -> None:
+    """Raise DataError for the first array that has not as many rows as the first of them."""
+    first = next(iter(lengths))
+    for name, rows in lengths.items():
+        if rows != lengths[first]:
+            raise DataError(
+                f"{first} has {lengths[first]:,} rows and {name} has {rows:,}: row i of each must "
+                "be the same person (a CSV file has a first line of names, which is no row)."
+            )
+
+
+def _coded_classes(values: np.ndarray, name: str) -> tuple[tuple[str, ...], Ints]:
+    if values.dtype.kind == "O":
+        values = _plain(values, name)
+    if values.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(values) | (values != np.round(values)))
+        if len(bad):
+            raise DataError(
+                f"{name}[{bad[0]}] is {values[bad[0]]:g}: groups and classes are names or whole "
+                "numbers. Fill in missing values; cut a quantity into ranges, as in "
+                f"np.digitize({name}, [25, 45])."
+            )
+        if np.abs(values).max() >= 2**53:
+            raise DataError(f"{name} holds numbers beyond 2^53: give whole numbers or names.")
+        values = values.astype(np.int64)
+    if values.dtype.kind not in "biuUS":
+        raise DataError(f"{name} holds {values.dtype} values: groups are names or whole numbers.")
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8", "replace")
+    names, codes = np.unique(values, return_inverse=True)
+    if len(names) < 2:
+        raise DataError(
+            f"{name} has one value only, {str(names[0])!r}: there is nothing to tell apart."
+        )
+    if len(names) > MOST_CLASSES:
+        raise DataError(
+            f"{name} has {len(names):,} distinct values, and at most {MOST_CLASSES} are possible: "
+            f"merge them, or cut a quantity into ranges, as in np.digitize({name}, [25, 45])."
+        )
+    return tuple(str(text) for text in names), codes.reshape(-1).astype(np.int64)
+
+
+def _plain(values: np.ndarray, name: str) -> np.ndarray:
+    """An array of objects as text or numbers, if all are of one of these kinds."""
+    for kinds, dtype in (((str,), str), ((bool, np.bool_), bool), ((int, np.integer), np.int64)):
+        if all(isinstance(value, kinds) for value in values):
+            return values.astype(dtype)
+    first = next((v for v in values if not isinstance(v, str)), values[0])
+    raise DataError(
+        f"{name} mixes kinds of values ({type(first).__name__} among them, {first!r}): make them "
+        f"all names, as in {name}.astype(str), and fill in missing ones."
+    )
+
+
+def _labels_of(column: pd.Series) -> np.ndarray:
+    """Values of a column without missing ones: numbers where all are, as CSV has text only."""
+    if column.dtype.kind in "biuf":
+        return column.to_numpy()
+    if guess_kind(column) is Kind.NUMBER:
+        try:
+            return numbers(column, "")
+        except DataError:  # a word among numbers is a name like the others
+            pass
+    return texts(column).to_numpy(dtype=str)
+
+
+def _numbers(column: pd.Series, name: str) -> np.ndarray:
+    """A column of a frame as finite numbers."""
+    _check_present(column, name)
+    if column.dtype.kind == "b":
+        return column.to_numpy()
+    if guess_kind(column) is not Kind.NUMBER:
+        raise DataError(
+            f"The column {str(column.name)!r} of {name} holds {str(column.iloc[0])!r}, which is no "
+            "number: leave it out, or encode it first."
+        )
+    if column.dtype.kind in "iu":
+        return column.to_numpy()
+    try:
+        return numbers(column, name)
+    except DataError as error:
+        # What to do about it is said for cards there.
+        raise DataError(f"{error.message} Correct it, or leave the column out.") from None
+
+
+def _check_present(column: pd.Series, name: str) -> None:
+    missing = np.flatnonzero(column.isna())
+    if len(missing):
+        raise DataError(
+            f"{name}, row {missing[0] + 1}: the column {str(column.name)!r} has no value (missing "
+            f"in {len(missing):,} of {len(column):,} rows): fill it in, or leave such rows out of "
+            "all arrays."
+        )
+
+
+def _check_finite(array: np.ndarray, name: str) -> None:
+    bad = np.argwhere(~np.isfinite(array)) if array.dtype.kind == "f" else np.empty((0, 2))
+    if len(bad):
+        row, column = int(bad[0, 0]), int(bad[0, 1])
+        more = f" (and {len(bad) - 1:,} more such values)" if len(bad) > 1 else ""
+        raise DataError(
+            f"{name}[{row}, {column}] is {array[row, column]}{more}: fill it in, or leave such "
+            "rows out of all arrays."
+        )
+
+
+def _check_shape(shape: Sequence[int], name: str) -> None:
+    if len(shape) < 2:
+        raise DataError(
+            f"{name} is 1-D, {_shape(*shape)}: it must be {_shape('rows', 'columns')}; a single "
+            f"column is {name}.reshape(-1, 1)."
+        )
+    if len(shape) != 2:
+        raise DataError(
+            f"{name} has the shape {_shape(*shape)}: it must be {_shape('rows', 'columns')}"
+            + (f", as {name}.reshape(len({name}), -1) makes it." if len(shape) > 2 else ".")
+        )
+    if not shape[0] or not shape[1]:
+        raise DataError(f"{name} is empty, {_shape(*shape)}: it must have rows and columns.")
+
+
+def _shape(*sizes: object) -> str:
+    return f"({', '.join(str(size) for size in sizes)}{',' if len(sizes) == 1 else ''})"
+
+
+def _is_frame(value: Any) -> bool:
+    """Whether it is a pandas Series or DataFrame, known without importing pandas."""
+    return hasattr(value, "iloc") and hasattr(value, "to_numpy")
+
+
+def _unwrapped(value: Any, name: str) -> Any:
+    """A pandas object as it is; a tensor on the host, also one of a precision numpy lacks."""
+    if value is None:
+        raise DataError(f"{name} is None: give an array.")
+    if hasattr(value, "detach") and hasattr(value, "cpu"):
+        tensor = value.detach().cpu()
+        try:
+            return tensor.numpy()
+        except TypeError:  # bfloat16
+            return tensor.float().numpy()
+    if hasattr(value, "toarray"):  # a sparse matrix
+        return value.toarray()
+    return value
+
+
+def _as_array(value: Any, name: str) -> np.ndarray:
+    if _is_frame(value):
+        return np.asarray(value.to_numpy())
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise DataError(f"The rows of {name} are not all of one length.") from None
+    if array.ndim == 0:
+        raise DataError(f"{name} is a single {type(value).__name__}, not an array.")
+    return array

@@ -1,0 +1,259 @@
+"""Anyone's arrays audited: known channels, what changes nothing, and every bad input's one line."""
+
+import dataclasses
+import json
+import re
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import fairbench
+from fairbench.api import Role
+from fairbench.auditing.arrays import SHARES, split
+from fairbench.data.arrays import features, single_precision
+from fairbench.errors import FairbenchError
+
+N = 3000
+
+
+def people(n: int = N, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """z = 2 s + noise in its first column: I(Z;S) = .338 nats, by quadrature."""
+    rng = np.random.default_rng(seed)
+    s = rng.integers(0, 2, n)
+    return np.stack([2 * s + rng.normal(size=n), rng.normal(size=n)], 1), s
+
+
+def quick(z: Any, s: Any, **more: Any) -> fairbench.AuditReport:
+    return fairbench.audit(z, s, quick=True, **more)
+
+
+def test_a_gaussian_channel_is_measured() -> None:
+    report = quick(*people(8000))
+    assert report.i == pytest.approx(0.338, abs=0.04)
+    assert report.i_low < report.i < report.i_high
+    assert report.h_s == pytest.approx(np.log(2), abs=1e-3)
+    assert report.i_share == pytest.approx(report.i / report.h_s)
+    assert report.a_s.accuracy == pytest.approx(0.841, abs=0.03)
+    assert report.a_s.majority == pytest.approx(0.5, abs=0.02)
+    assert report.rows == {"auditor-train": 4000, "selection": 1600, "test": 2400}
+    found = [r for r in report.auditors if (r.auditor, r.view) == (report.auditor, report.view)]
+    assert found[0].test_information == report.i
+    assert found[0].selection_information == max(r.selection_information for r in report.auditors)
+
+
+def test_nothing_is_found_where_nothing_is() -> None:
+    s = np.random.default_rng(1).integers(0, 3, N)
+    report = quick(people()[0][:, 1:], s)
+    assert report.i < 0.01
+    assert report.i_low <= 0
+    assert "found nothing of s" in str(report)
+
+
+def test_labels_and_features_change_nothing_of_what_is_said_of_s() -> None:
+    z, s = people()
+    alone = quick(z, s)
+    frame = pd.DataFrame({"a": z[:, 0], "colour": np.where(z[:, 1] > 0, "red", "blue")})
+    more = quick(z, s, y=(z[:, 1] > 0), x=frame)
+    assert more.a_y["y"].accuracy > 0.95
+    assert 0 <= more.d < 0.3 * more.d_max
+    assert more.i_max == pytest.approx(more.i, abs=0.05)
+    blank = dict.fromkeys(("d", "d_max", "i_max"))
+    assert dataclasses.replace(more, a_y={}, **blank) == alone
+
+
+def test_a_constant_loses_all_of_x() -> None:
+    x, s = people()
+    report = quick(np.zeros((N, 1)), s, x=x)
+    assert report.d == pytest.approx(report.d_max, rel=0.05)
+    assert report.i == pytest.approx(0, abs=0.005)
+
+
+def test_whatever_holds_the_rows_gives_the_same_report() -> None:
+    z, s = people(600)
+    z = z.astype(np.float32)
+    names = np.where(s == 1, "m", "f")
+    wanted = quick(z, names)
+    same = (
+        (pd.DataFrame(z, columns=["a", "b"]), pd.Series(names, name="sex")),
+        (torch.from_numpy(z), list(names)),
+        (z.tolist(), names.astype(object)),
+        (z, pd.DataFrame({"sex": pd.Categorical(names)})),
+    )
+    for other_z, other_s in same:
+        assert quick(other_z, other_s) == wanted
+    assert quick(z, s.astype(float)).i == wanted.i
+    assert json.loads(json.dumps(wanted.to_dict())) == wanted.to_dict()
+    assert all(len(line) <= 80 for line in str(wanted).splitlines())
+
+
+def test_another_seed_is_another_split() -> None:
+    z, s = people(600)
+    assert quick(z, s, seed=1).i != quick(z, s, seed=0).i
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        lambda s: 1.7e9 + 1e-3 * s,  # a time stamp in seconds: float32 has no thousandths left
+        lambda s: 1e-60 * (1 + s),  # float32 has no such numbers
+        lambda s: np.where(s == 1, 1.5e308, -1.5e308),
+        lambda s: 2**60 + s,
+    ],
+)
+def test_what_single_precision_would_hide_is_seen(column: Any) -> None:
+    s = people()[1]
+    z = np.stack([column(s)], 1)
+    assert len(np.unique(single_precision(z))) == 2
+
+
+def test_numbers_that_fit_are_left_as_they_are() -> None:
+    z = np.array([[0.5, 3.0], [0.25, -7.0]])
+    assert np.array_equal(single_precision(z), z)
+
+
+def test_hiding_in_double_precision_is_found() -> None:
+    s = people()[1]
+    noise = np.random.default_rng(3).normal(size=N)
+    report = quick(np.stack([noise, 1e9 + 1e-3 * s], 1), s)
+    assert report.i > 0.6
+
+
+def test_the_split_is_stratified_and_disjoint() -> None:
+    s = np.repeat([0, 1, 2], [20, 300, 1680])
+    rows = split(s, seed=0)
+    assert sorted(np.concatenate(list(rows.values()))) == list(range(len(s)))
+    for role, share in SHARES.items():
+        counts = np.bincount(s[rows[role]])
+        assert np.abs(counts - share * np.array([20, 300, 1680])).max() <= 1
+
+
+def test_own_roles_are_kept_and_rows_of_the_encoder_left_out() -> None:
+    z, s = people(1600)
+    z[:, 0] = z[:, 1]
+    roles = np.repeat(["encoder-train", "train", "selection", "test"], 400)
+    z[:400, 0] = 100 * s[:400]  # found, were they audited
+    report = quick(z, s, roles=roles)
+    assert report.rows == {"auditor-train": 400, "selection": 400, "test": 400}
+    assert report.i < 0.02
+    assert sum(report.groups.values()) == 1200
+
+
+def test_the_certificate_is_of_test_rows_as_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, Any] = {}
+
+    @dataclasses.dataclass(frozen=True)
+    class Certificate:
+        gap: float = 0.25
+        information: float = 0.125
+        confidence: float = 0.95
+        cells: int = 4
+        overflow: float = 0.01
+        rows: int = 900
+
+    def certify(z_cells: Any, z: Any, s: Any, *, groups: int) -> Certificate:
+        seen.update(cells=z_cells, z=z, s=s, groups=groups)
+        return Certificate()
+
+    module = types.ModuleType("fairbench.auditing.certificate")
+    module.certify = certify  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    rng = np.random.default_rng(0)
+    z, s = 1e9 + rng.integers(0, 4, (N, 1)), rng.integers(0, 2, N)
+    report = quick(z, s)
+    rows = split(s, seed=0)
+    assert np.array_equal(seen["cells"], z[rows[Role.AUDITOR_TRAIN]])
+    assert np.array_equal(seen["z"], z[rows[Role.TEST]])
+    assert np.array_equal(seen["s"], s[rows[Role.TEST]])
+    assert seen["groups"] == 2
+    assert report.to_dict()["certificate"]["gap"] == 0.25
+    assert "gap above 0.250" in " ".join(str(report).split())
+
+
+def test_categories_are_coded_as_in_datasets() -> None:
+    frame = pd.DataFrame({"n": [3.0, 1.0, 2.0], "c": ["b", "a", "b"], "t": [True, False, True]})
+    assert features(frame, "x").tolist() == [[3, 1, 1], [1, 0, 0], [2, 1, 1]]
+    text = np.array([["1", "u"], ["2", "v"]])
+    assert features(text, "x").tolist() == [[1, 0], [2, 1]]
+
+
+Z, S = people(200)
+NAN = Z.copy()
+NAN[17, 1] = np.nan
+INF = Z.copy()
+INF[0, 0] = np.inf
+
+BAD = {
+    "nan": (NAN, S, r"z\[17, 1\] is nan"),
+    "inf": (INF, S, r"z\[0, 0\] is inf"),
+    "object": (Z.astype(object), S, "holds object values"),
+    "text": (Z.astype(str), S, "not numbers"),
+    "complex": (Z.astype(complex), S, "complex"),
+    "1-D": (Z[:, 0], S, r"1-D, \(200,\).*reshape\(-1, 1\)"),
+    "3-D": (Z[:, :, None], S, r"reshape\(len\(z\), -1\)"),
+    "0-D": (3.0, S, "not an array"),
+    "ragged": ([[1.0], [1.0, 2.0]], S, "not all of one length"),
+    "none": (None, S, "z is None"),
+    "no rows": (Z[:0], S[:0], r"empty, \(0, 2\)"),
+    "no columns": (Z[:, :0], S, r"empty, \(200, 0\)"),
+    "lengths": (Z, S[:-1], "z has 200 rows and s has 199"),
+    "one group": (Z, np.zeros(200), "one value only, '0'"),
+    "fractions": (Z, S + 0.5, r"s\[0\] is .*whole numbers"),
+    "missing in s": (Z, np.where(S == 1, 1.0, np.nan), r"s\[\d+\] is nan"),
+    "None in s": (Z, [None if i == 5 else "a" for i in range(200)], "mixes kinds"),
+    "missing in a series": (Z, pd.Series(["a", None] * 100, name="sex"), "row 2.*'sex'"),
+    "many groups": (Z, np.arange(200), "200 distinct values"),
+    "a small group": (Z, np.where(np.arange(200) < 4, "rare", "usual"), "'rare' of s has 4 rows"),
+    "wide s": (Z, np.stack([S, S], 1), r"s has the shape \(200, 2\)"),
+    "text in a frame": (pd.DataFrame({"a": S, "b": ["x"] * 200}), S, "'b' of z holds 'x'"),
+    "a stray word": (pd.DataFrame({"a": ["1", "2", "?", "4"] * 50}), S, "row 3.*'a'.*'[?]'"),
+    "nan in a frame": (pd.DataFrame(NAN, columns=["a", "b"]), S, "row 18.*'b' has no value"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_arrays_get_one_line(case: str) -> None:
+    z, s, says = BAD[case]
+    with pytest.raises(FairbenchError, match=says) as caught:
+        fairbench.audit(z, s)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"y": S[:-1]}, "z has 200 rows and y has 199"),
+        ({"y": np.ones(200)}, "y has one value only"),
+        ({"y": np.arange(200) % 67}, "class '.*' of y has"),
+        ({"x": Z[:, 0]}, "x is 1-D"),
+        ({"x": NAN}, r"x\[17, 1\] is nan"),
+        ({"roles": ["train"] * 200}, "no row the role 'selection'"),
+        ({"roles": ["trian"] * 200}, "'trian' in row 1.*Did you mean 'train'"),
+        ({"roles": ["test"] * 199}, "roles has 199"),
+        ({"seed": -1}, "seed -1"),
+    ],
+)
+def test_other_bad_arguments_get_one_line(more: dict[str, Any], says: str) -> None:
+    with pytest.raises(FairbenchError, match=says) as caught:
+        fairbench.audit(Z, S, **more)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    exec(compile(code, "docs/audit.md", "exec"), {})
+    assert "I(Z;S)" in capsys.readouterr().out
+
+
+def test_importing_fairbench_loads_nothing_heavy() -> None:
+    code = "import sys, fairbench; print({'numpy', 'torch', 'pandas'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+    assert not hasattr(fairbench, "adit")
