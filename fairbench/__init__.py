@@ -1,7 +1,8 @@
 """fairbench: a benchmark suite for fair representation learning.
 
 Nothing heavy is imported here; ``fairbench --help`` must answer within a second.
-``fairbench.audit`` audits anyone's arrays; see docs/audit.md.
+``fairbench.audit`` audits anyone's arrays (docs/audit.md); ``fairbench.load_leaderboard`` reads a
+leaderboard's CSV as a typed frame.
 """
 
 from typing import TYPE_CHECKING
@@ -9,10 +10,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fairbench.auditing.arrays import audit as audit
     from fairbench.auditing.report import AuditReport as AuditReport
+    from fairbench.frames import load_leaderboard as load_leaderboard
 
 __version__ = "0.1.0"
 
-_LAZY = {"audit": "fairbench.auditing.arrays", "AuditReport": "fairbench.auditing.report"}
+_LAZY = {
+    "audit": "fairbench.auditing.arrays",
+    "AuditReport": "fairbench.auditing.report",
+    "load_leaderboard": "fairbench.frames",
+}
 
 
 def __getattr__(name: str) -> object:

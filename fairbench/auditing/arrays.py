@@ -20,13 +20,12 @@ from fairbench.auditing.report import Accuracy, AuditReport, Usefulness
 from fairbench.data import arrays
 from fairbench.data.roles import deal
 from fairbench.errors import ConfigError, DataError
+from fairbench.metrics import gaps
 from fairbench.metrics.points import accuracy, auc, balanced_accuracy
 from fairbench.seeds import derive_seed
 
 if TYPE_CHECKING:
-    from fairbench.auditing.certificate import (  # type: ignore[import-not-found,unused-ignore]
-        Certificate,
-    )
+    from fairbench.auditing.certificate import Certificate
     from fairbench.auditing.family import Audited
 
 SHARES = {Role.AUDITOR_TRAIN: 0.5, Role.SELECTION: 0.2, Role.TEST: 0.3}
@@ -249,10 +248,6 @@ def _usefulness(z: ByRole, s: ByRole, labels: ByRole, config: AuditConfig, seed:
 
 def _gaps(prediction: Prediction, s: Ints) -> tuple[float | None, float | None, float | None]:
     """Group gaps of one downstream classifier, as on the leaderboards."""
-    try:
-        from fairbench.metrics import gaps  # type: ignore[attr-defined,unused-ignore]
-    except ImportError:
-        return None, None, None
     predicted, y = prediction.probabilities.argmax(axis=1), prediction.labels
     least, binary = gaps.LEAST_ROWS, prediction.probabilities.shape[1] == 2
     return (
@@ -309,8 +304,6 @@ def _against_x(
 
 def _certificate(z: ByRole, s: ByRole, groups: int) -> Certificate | None:
     """Upper bounds where z takes few values; the cells are fixed by rows other than the test's."""
-    try:
-        from fairbench.auditing.certificate import certify
-    except ImportError:
-        return None
+    from fairbench.auditing.certificate import certify
+
     return certify(z[Role.AUDITOR_TRAIN], z[Role.TEST], s[Role.TEST], groups=groups)

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairbench.api import AuditorResult
 
 if TYPE_CHECKING:
-    from fairbench.auditing.certificate import (  # type: ignore[import-not-found,unused-ignore]
-        Certificate,
-    )
+    from fairbench.auditing.certificate import Certificate
 
 _WIDTH = 80
 _INDENT = 12
