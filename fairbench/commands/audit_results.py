@@ -143,10 +143,13 @@ def _datasets(
             if data.fingerprint == fingerprint and rows[0]["protocol"] == PROTOCOL_VERSION:
                 found[fingerprint] = data
             else:
+                files = (
+                    "" if source == "simulated" else "give the old files with --data-root DIR, or "
+                )
                 problem = (
-                    "the data are not those it was trained on "
-                    f"(fingerprint {fingerprint[:12]}, now {data.fingerprint[:12]}). Give the old "
-                    "files with --data-root DIR, or train again with fairbench run."
+                    "the data are not those they were trained on (fingerprint "
+                    f"{fingerprint[:12]}, now {data.fingerprint[:12]}): {files}train again with "
+                    "fairbench run."
                 )
         except FairbenchError as error:
             problem = f"{error.message} {error.hint}".strip()
