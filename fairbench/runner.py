@@ -285,7 +285,8 @@ class Run:
             self._finish_points(result)
             return []
         assert isinstance(result, tuple)
-        self._put_reference(job, Status.DONE, values=result[0], seconds=result[1])
+        values, seconds, replicates = result
+        self._put_reference(job, Status.DONE, values=values, seconds=seconds, replicates=replicates)
         return []
 
     def _finish_unit(self, result: UnitResult) -> list[Job]:
@@ -348,6 +349,7 @@ class Run:
                 "values": dict(result.values),
                 "auditors": [dict(auditor) for auditor in result.auditors],
                 "seconds": result.seconds,
+                "replicates": result.replicates,
                 "finished": now(),
             }
             for result in results
@@ -390,6 +392,7 @@ class Run:
         *,
         values: Mapping[str, float] | None = None,
         seconds: float | None = None,
+        replicates: str | None = None,
         error: str | None = None,
         traceback: str | None = None,
     ) -> None:
@@ -408,7 +411,7 @@ class Run:
             "seconds": seconds,
             "finished": now(),
             "audit_version": AUDIT_VERSION,
-            "replicates": None,
+            "replicates": replicates,
         }
         self.store.put("references", [row])
 

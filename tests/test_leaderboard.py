@@ -3,8 +3,10 @@
 import re
 from pathlib import Path
 
-from fairbench.columns import COLUMNS, POINT_COLUMNS, PROVENANCE
-from fairbench.leaderboard import _latest, _ranked, to_frame
+from fairbench.columns import ATTAINMENT_COLUMNS, COLUMNS, POINT_COLUMNS, PROVENANCE
+from fairbench.leaderboard import to_frame
+from fairbench.ranking import Entry, ranked
+from fairbench.records import latest
 from fairbench.registry import load_registry
 from fairbench.store import Row
 
@@ -13,7 +15,7 @@ DOCS = Path(__file__).parent.parent / "docs" / "leaderboard.md"
 
 def test_the_page_documents_every_column_and_no_other() -> None:
     registry = load_registry()
-    known = {**COLUMNS, **PROVENANCE, **POINT_COLUMNS}
+    known = {**COLUMNS, **PROVENANCE, **POINT_COLUMNS, **ATTAINMENT_COLUMNS}
     for metric in registry.metrics.classes.values():
         known.update(metric.columns)
     rows = re.findall(r"^\| `([^`]+)` \| (.+) \|$", DOCS.read_text(), flags=re.MULTILINE)
@@ -29,8 +31,12 @@ def row(method: str, aufdc: float | None, **more: object) -> Row:
     return base | {"method": method, "aufdc": aufdc, "complete": True, "rank": None} | more
 
 
+def order(rows: list[Row]) -> list[Row]:
+    return [entry.row for entry in ranked([Entry(row) for row in rows])]
+
+
 def test_ranks_are_within_track_budget_and_audit() -> None:
-    ranked = _ranked(
+    found = order(
         [
             row("b", 0.3),
             row("a", 0.2),
@@ -39,7 +45,7 @@ def test_ranks_are_within_track_budget_and_audit() -> None:
             row("aware", 0.01, track="aware"),
         ]
     )
-    assert [(r["method"], r["rank"]) for r in ranked] == [
+    assert [(r["method"], r["rank"]) for r in found] == [
         ("a", 1),
         ("b", 2),
         ("c", 2),
@@ -49,8 +55,8 @@ def test_ranks_are_within_track_budget_and_audit() -> None:
 
 
 def test_an_incomplete_row_has_no_rank_and_stands_below() -> None:
-    ranked = _ranked([row("partial", 0.1, complete=False), row("whole", 0.4), row("none", None)])
-    assert [(r["method"], r["rank"]) for r in ranked] == [
+    found = order([row("partial", 0.1, complete=False), row("whole", 0.4), row("none", None)])
+    assert [(r["method"], r["rank"]) for r in found] == [
         ("whole", 1),
         ("none", None),
         ("partial", None),
@@ -65,7 +71,7 @@ def test_rows_of_older_code_or_data_make_way_for_newer_ones() -> None:
         return dict.fromkeys(names, "x") | base | more
 
     def left(*units: Row) -> list[str]:
-        return [u["key"] for u in _latest(units)]
+        return [u["key"] for u in latest(units)]
 
     assert left(unit("1", "01", code="old"), unit("2", "02")) == ["2"]
     # Another method's old data is of the past too: rows of one leaderboard share their data.

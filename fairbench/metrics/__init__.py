@@ -8,6 +8,7 @@ from fairbench.api import Metric
 from fairbench.hookspecs import hookimpl
 from fairbench.metrics.aufdc import Aufdc, AufdcPaper
 from fairbench.metrics.cost import Cost
+from fairbench.metrics.operating import Limited, Trade
 from fairbench.metrics.pareto import Pareto
 from fairbench.metrics.points import AuditorAccuracy, Distortion, Downstream, Information, Rate
 
@@ -23,6 +24,8 @@ def register_metrics() -> Sequence[type[Metric]]:
         Rate,
         Aufdc,
         AufdcPaper,
+        Trade,
+        Limited,
         Pareto,
         Cost,
     ]
