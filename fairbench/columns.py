@@ -68,7 +68,7 @@ ATTAINMENT_COLUMNS = {
     "audit": "strict or quick",
     "dataset": "name of the dataset",
     "data_source": "real or simulated",
-    "seeds": "seeds whose curves are summed up",
+    "seeds": COLUMNS["seeds"],
     "level": "percent of the seeds whose curve passes through or below the point; 50: the median",
     "d": "D on test",
     "i": "I on test, nats",

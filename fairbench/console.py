@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairbench.executors.base import Broke, Event, Finished, Progressed, Started
+from fairbench.inference import LEAST_P
 from fairbench.jobs import FitJob
 
 if TYPE_CHECKING:
@@ -269,8 +270,9 @@ def show_comparison(title: str, found: Comparison) -> None:
     p = found.difference.p_value()
     one = min(found.a["seeds"], found.b["seeds"]) == 1
     out.print(
-        f"  difference {gap:+.4f} [{low:+.4f}, {high:+.4f}], p = {p:.2g}, paired over test rows"
-        + (" (one seed: of these models)" if one else " and over seeds"),
+        f"  difference {gap:+.4f} [{low:+.4f}, {high:+.4f}], "
+        f"p {'=' if p > LEAST_P else '<='} {p:.2g}, paired over test rows"
+        + ("; one seed: of these models" if one else ", and over seeds"),
         markup=False,
     )
 

@@ -32,7 +32,8 @@ Array = NDArray[np.float64]
 LEVEL = 0.95
 """Of intervals; differences are significant at 1 - LEVEL, over a whole ranking group."""
 
-_LEAST_P = 1e-15
+LEAST_P = 1e-15
+"""No p-value is given as less: no test is exact that far out."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,9 @@ class Estimate:
         size = abs(self.value)
         if size < 1e-12 or not math.isfinite(self.rows):
             return 1.0
-        low, high = math.log(_LEAST_P), 0.0
-        if self.half_width(_LEAST_P) <= size:
-            return _LEAST_P
+        low, high = math.log(LEAST_P), 0.0
+        if self.half_width(LEAST_P) <= size:
+            return LEAST_P
         # The half width falls as alpha rises.
         for _ in range(50):
             middle = (low + high) / 2

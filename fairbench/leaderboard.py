@@ -19,7 +19,7 @@ from fairbench.errors import StoreError
 from fairbench.inference import Array, Sample, estimate
 from fairbench.metrics.hull import curve_of
 from fairbench.point_rows import in_columns, point_order, point_rows
-from fairbench.ranking import Entry, ranked
+from fairbench.ranking import LOWER, Entry, ranked
 from fairbench.records import CurveRecords, read
 from fairbench.registry import Registry
 from fairbench.replicates import from_text
@@ -161,7 +161,9 @@ def _entry(
     for column, sample in samples.items():
         row["interval_over"] = "rows" if len(sample.values) == 1 else "rows and seeds"
         ends = estimate(sample).interval()
-        told = ends if np.isfinite(ends).all() else (None, None)
+        if column in LOWER:  # areas and accuracies, which are shares
+            ends = max(ends[0], 0.0), min(ends[1], 1.0)
+        told = ends if np.isfinite(sample.replicates).all() else (None, None)
         row[f"{column}_low"], row[f"{column}_high"] = told
     row |= {
         "i_max": _mean(evaluation.reference["i_max"] for evaluation in measured),

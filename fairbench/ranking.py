@@ -110,7 +110,7 @@ def check_names(known: Collection[str], a: str, b: str) -> None:
     """ConfigError or UnknownNameError where a and b do not name two of the known methods."""
     for name in (a, b):
         if name.partition(":")[0] not in known:
-            raise UnknownNameError("row", name, known)
+            raise UnknownNameError("method", name, known)
     if a == b:
         raise ConfigError(f"{a} cannot be compared with itself.", "Name two methods.")
 
