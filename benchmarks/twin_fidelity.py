@@ -302,8 +302,8 @@ def _drop_features_aufdc(frame: pd.DataFrame) -> float:
         test.append((float(evaluation.distortion["strict"].mean()), chosen.test_information))
         selection.append((evaluation.selection["distortion"], chosen.selection_information))
     reference = measure_reference(data, config=config, seed=0)
-    del reference["i_max_paper"]
-    return strict_area(test, selection, **reference)
+    ends = ("i_max", "i_max_selection", "d_max", "d_max_selection")
+    return strict_area(test, selection, **{name: reference[name] for name in ends})
 
 
 CHECKS: tuple[tuple[str, Check], ...] = (

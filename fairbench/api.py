@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -436,7 +436,8 @@ class PointEvaluation:
         Squared error summed over features, a test row, by decoder: ``own``, ``refitted``, and the
         better of them on the selection role, ``strict``.
     selection : mapping of str to float
-        ``information`` (nats) and ``distortion`` of the strict choices on the selection role.
+        ``information`` (nats) and ``distortion`` of the strict choices on the selection role;
+        ``downstream``, I(Z;Y) by the main task's downstream classifier (nats), where there is one.
     permuted_distortion : float or None
         Distortion of the own decoder with z permuted across rows; None without a decoder.
     rate : float or None
@@ -445,6 +446,9 @@ class PointEvaluation:
         Draws of each row in z, s, y and in the predictions; distortions are means over them.
     certificate : Certificate or None
         Upper bounds on what any classifier of z can do; None where z takes too many values.
+    replicates : mapping of str to ndarray, shape (resamples,)
+        Bootstrap over test rows, the same resamples for every point of a dataset: ``i`` of the
+        strict auditor (nats), ``d`` of the strict decoder, ``a_y`` of the main task.
     """
 
     z: Floats
@@ -461,6 +465,7 @@ class PointEvaluation:
     rate: float | None
     draws: int = 1
     certificate: Certificate | None = None
+    replicates: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -473,17 +478,24 @@ class CurveEvaluation:
         The point-level metrics' columns, one mapping a point, in the order of the points.
     reference : mapping of str to float
         Of the dataset, same seed: ``i_max``, ``i_max_selection``, ``i_max_paper`` (nats),
-        ``d_max``, ``d_max_selection``.
+        ``d_max``, ``d_max_selection``; ``a_y_constant``, the accuracy of the class commonest on
+        auditor-train, where there is a task.
     costs : sequence of mapping of str to float
         One a fitted unit; see :mod:`fairbench.cost` for the names.
     single_shot : bool
         Whether one unit gave all points: single-shot methods, and those without knobs.
+    replicates : sequence of mapping of str to ndarray, shape (resamples,)
+        Of each point, see :class:`PointEvaluation`; empty where the audit kept none.
+    reference_replicates : mapping of str to ndarray, shape (resamples,)
+        ``i_max``, ``d_max``, ``a_y_constant`` on the same resamples; empty likewise.
     """
 
     points: Sequence[Mapping[str, float]]
     reference: Mapping[str, float]
     costs: Sequence[Mapping[str, float]] = ()
     single_shot: bool = False
+    replicates: Sequence[Mapping[str, npt.NDArray[np.float64]]] = ()
+    reference_replicates: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
 
 
 class Metric(ABC):
@@ -513,3 +525,11 @@ class Metric(ABC):
     @abstractmethod
     def compute(self, evaluation: Any) -> Mapping[str, float | None]:
         """Return a value for each of ``columns``; None where it cannot be said."""
+
+    def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, npt.NDArray[np.float64]]:
+        """Optional, for curve metrics: replicates ``(resamples,)`` of a column over test rows.
+
+        A column that is given here, and its ``{column}_low`` and ``{column}_high``, declared in
+        ``columns`` and left out by ``compute``, get a 95% interval on the leaderboard.
+        """
+        return {}

@@ -140,7 +140,11 @@ class Audits:
                         for point in chunk
                     ),
                     numbers=tuple(point.number for point in chunk),
-                    arrays={k: a for k, a in arrays.items() if k.split("/")[0] in wanted},
+                    arrays={
+                        name: array
+                        for name, array in arrays.items()
+                        if name.split("/")[0] in wanted and "/bits/" not in name
+                    },
                     config=target.config,
                     metrics=self.metrics,
                 )
@@ -194,7 +198,10 @@ class Audits:
         if isinstance(job, AuditJob):
             self._put_points(result)
         else:
-            self._put_reference(job, Status.DONE, values=result[0], seconds=result[1])
+            values, seconds, replicates = result
+            self._put_reference(
+                job, Status.DONE, values=values, seconds=seconds, replicates=replicates
+            )
 
     def broke(self, job: AuditJob | ReferenceJob, event: Broke) -> None:
         """Write that a job gave nothing, and why."""
@@ -219,6 +226,7 @@ class Audits:
                 "values": dict(result.values),
                 "auditors": [dict(auditor) for auditor in result.auditors],
                 "seconds": result.seconds,
+                "replicates": result.replicates,
                 "finished": now(),
             }
             for result in results
@@ -232,6 +240,7 @@ class Audits:
         *,
         values: Mapping[str, float] | None = None,
         seconds: float | None = None,
+        replicates: str | None = None,
         error: str | None = None,
         traceback: str | None = None,
     ) -> None:
@@ -250,6 +259,6 @@ class Audits:
             "seconds": seconds,
             "finished": now(),
             "audit_version": AUDIT_VERSION,
-            "replicates": None,
+            "replicates": replicates,
         }
         self.store.put("references", [row])

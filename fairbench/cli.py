@@ -160,11 +160,20 @@ def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
 @app.command()
 def leaderboard(
     results: Results = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="A B",
+            help="Only print how far apart two methods are: difference, interval, p.",
+        ),
+    ] = None,
     store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
 ) -> None:
     """Write the leaderboard CSVs anew from the store, and print them."""
-    from fairbench.commands.results import leaderboard_command
+    from fairbench.commands.results import compare_command, leaderboard_command
 
+    if compare is not None:
+        raise typer.Exit(compare_command(_registry(), results, store, *compare))
     raise typer.Exit(leaderboard_command(_registry(), results, store))
 
 

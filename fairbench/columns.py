@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 COLUMNS = {
-    "rank": "place within track, budget and audit by aufdc; empty where the row is not complete",
+    "rank": (
+        "1 + the methods significantly better within track, budget and audit; shared by rows "
+        "that are not apart; empty where the row is not complete"
+    ),
+    "ranked_by": "the column that ranks the row's group: aufdc, or in the aware track a_y_at_i10",
+    "interval_over": (
+        "what 95% intervals and ranks allow for: rows and seeds; or rows alone, the test rows of "
+        "this one model; empty without replicates: such a row ranks by its value alone"
+    ),
     "method": "name of the method",
     "params": "parameters that differ from the defaults; `default` where none does",
     "track": "what the encoder sees: blind, aware or supervised; each is ranked apart",
@@ -51,6 +59,21 @@ POINT_COLUMNS = {
     "front": "whether the point is on its curve's Pareto front of a_y against a_s",
 }
 """Columns every points CSV starts with; the point metrics' own follow."""
+
+ATTAINMENT_COLUMNS = {
+    "method": "name of the method",
+    "params": "parameters that differ from the defaults",
+    "track": "what the encoder sees",
+    "budget": "full, quick or a number of iterations",
+    "audit": "strict or quick",
+    "dataset": "name of the dataset",
+    "data_source": "real or simulated",
+    "seeds": COLUMNS["seeds"],
+    "level": "percent of the seeds whose curve passes through or below the point; 50: the median",
+    "d": "D on test",
+    "i": "I on test, nats",
+}
+"""Columns of the attainment CSV."""
 
 RESERVED = frozenset({*COLUMNS, *PROVENANCE, *POINT_COLUMNS})
 """Names that no metric may use."""

@@ -14,10 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from fairbench.executors.base import Broke, Event, Finished, Progressed, Started
+from fairbench.inference import LEAST_P
 from fairbench.jobs import AuditJob, FitJob
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+    from fairbench.ranking import Comparison
 
 _WIDTH = None if sys.stdout.isatty() else 120
 """Of what is printed into files and pipes; a terminal has a width of its own."""
@@ -185,17 +188,25 @@ LEADERBOARD_VIEW = {
     "rank": "rank",
     "method": "method",
     "params": "params",
+    "a_y_at_i10": "A_y at I<10%",
     "aufdc": "aufdc",
     "aufdc_paper": "paper's",
     "d_min": "D_min",
     "i_min": "I_min",
-    "front_hypervolume": "front",
-    "points": "points",
     "points_missing": "missing",
     "seeds": "seeds",
     "train_seconds": "train s",
 }
 """Columns of the table on the terminal, few enough for 80 characters; the CSV has all."""
+
+_OVER = {
+    "rows": (
+        "over the test rows of one seed's models: methods are trained once, so ranks tell these "
+        "models apart, not the methods"
+    ),
+    "rows and seeds": "over test rows and seeds",
+}
+"""What intervals are over, by the column interval_over."""
 
 
 def show_leaderboard(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -203,20 +214,94 @@ def show_leaderboard(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault((row["track"], row["budget"], row["audit"]), []).append(row)
-    for (track, budget, audit), members in groups.items():
-        heading = f"{title} · {track} track · budget {budget} · {audit} audit"
-        table = Table(title=heading, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for group, members in groups.items():
+        table = Table(
+            title=group_heading(title, group), title_justify="left", box=None, padding=(0, 2, 0, 0)
+        )
         shown = {c: t for c, t in LEADERBOARD_VIEW.items() if any(c in row for row in members)}
         if all(row["params"] == "default" for row in members):
             shown.pop("params", None)
         if not any(row["points_missing"] for row in members):
             shown.pop("points_missing", None)
+        ranked_by = members[0]["ranked_by"]
+        if ranked_by != "a_y_at_i10":
+            shown.pop("a_y_at_i10", None)
         for column, text in shown.items():
-            words = column in ("method", "params")
+            words = column in ("method", "params", ranked_by)
             table.add_column(text, justify="left" if words else "right", no_wrap=True)
         for row in members:
-            table.add_row(*(_cell(row.get(column)) for column in shown))
+            table.add_row(*(Text(_leaderboard_cell(row, c, ranked_by)) for c in shown))
         out.print(table)
+        for note in _notes(members):
+            out.print(note, markup=False)
+
+
+def group_heading(title: str, group: tuple[str, str, str]) -> str:
+    """``dataset · track · budget · audit``."""
+    track, budget, audit = group
+    return f"{title} · {track} track · budget {budget} · {audit} audit"
+
+
+def with_interval(value: float, low: float | None, high: float | None) -> str:
+    """``.232 [.221, .243]``."""
+    text = _plain(value)
+    return text if low is None or high is None else f"{text} [{_plain(low)}, {_plain(high)}]"
+
+
+def _plain(value: float) -> str:
+    """Three decimals, without the zero before the point."""
+    text = f"{value:.3f}".replace("-0.", "-.")
+    return text.removeprefix("0") if text.startswith("0.") else text
+
+
+def _leaderboard_cell(row: Mapping[str, Any], column: str, ranked_by: str) -> str:
+    if column == ranked_by and row.get(column) is not None:
+        return with_interval(row[column], row.get(f"{column}_low"), row.get(f"{column}_high"))
+    return _cell(row.get(column))
+
+
+def _notes(members: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What intervals and ranks are worth, a line each."""
+    over = dict.fromkeys(row["interval_over"] for row in members if row["rank"] is not None)
+    notes = (
+        [
+            "95% intervals "
+            + "; some ".join(_OVER[kind] for kind in over if kind)
+            + ". Rank: 1 + methods significantly better."
+        ]
+        if any(over)
+        else []
+    )
+    if None in over:
+        rows = "Rows without an interval" if any(over) else "No replicates were kept: rows"
+        notes.append(f"{rows} rank by the value alone. 'fairbench audit' measures them again.")
+    return notes
+
+
+def show_comparison(title: str, found: Comparison) -> None:
+    """Print a difference, its interval and its p-value."""
+    out.print(group_heading(title, found.group), markup=False, style="italic")
+    labels = [
+        row["method"] + ("" if row["params"] == "default" else f" ({row['params']})")
+        for row in (found.a, found.b)
+    ]
+    for label, row in zip(labels, (found.a, found.b), strict=True):
+        ends = row.get(f"{found.column}_low"), row.get(f"{found.column}_high")
+        text = with_interval(row[found.column], *ends)
+        out.print(f"  {label}: {found.column} {text}, seeds: {row['seeds']}", markup=False)
+    gap = found.a[found.column] - found.b[found.column]
+    if found.difference is None:
+        out.print(f"  difference {gap:+.4f}; no replicates, so no interval", markup=False)
+        return
+    low, high = found.difference.interval()
+    p = found.difference.p_value()
+    one = min(found.a["seeds"], found.b["seeds"]) == 1
+    out.print(
+        f"  difference {gap:+.4f} [{low:+.4f}, {high:+.4f}], "
+        f"p {'=' if p > LEAST_P else '<='} {p:.2g}, paired over test rows"
+        + ("; one seed: of these models" if one else ", and over seeds"),
+        markup=False,
+    )
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

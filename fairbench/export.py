@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from fairbench.errors import StoreError
+from fairbench.replicates import from_text
 from fairbench.status import Status
 
 Row = dict[str, Any]
@@ -102,6 +103,10 @@ def _check_result(row: Row, number: int) -> None:
         )
         if not plain:
             raise _bad(number, f"{name} are not numbers")
+    try:
+        from_text(row.get("replicates"))
+    except StoreError:
+        raise _bad(number, "replicates cannot be read") from None
     if "read_points" in row and not all(
         isinstance(p, dict) and isinstance(p.get("label"), str) for p in row["read_points"] or ()
     ):

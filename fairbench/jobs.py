@@ -36,6 +36,7 @@ from fairbench.api import (
 from fairbench.auditing.config import AuditConfig
 from fairbench.cost import Meter, hardware, versions
 from fairbench.data.prepare import Prepared
+from fairbench.replicates import to_text
 from fairbench.status import Status
 
 Progress = Callable[[float, str], None]
@@ -314,12 +315,13 @@ def _squares(
 
 @dataclass(frozen=True)
 class PointResult:
-    """What was measured of one point."""
+    """What was measured of one point; see fairbench.replicates for their text."""
 
     key: str
     values: Mapping[str, float | None]
     auditors: Sequence[Mapping[str, Any]]
     seconds: float
+    replicates: str
 
 
 @dataclass(frozen=True)
@@ -362,7 +364,8 @@ class AuditJob:
                 for result in audited.results
             ]
             seconds = time.perf_counter() - start
-            results.append(PointResult(key, values, auditors, seconds))
+            kept = to_text(evaluation.replicates)
+            results.append(PointResult(key, values, auditors, seconds, kept))
         return results
 
 
@@ -408,13 +411,13 @@ class ReferenceJob:
     seed: int
     config: AuditConfig
 
-    def run(self, progress: Progress) -> tuple[dict[str, float], float]:
-        """Values and seconds."""
-        from fairbench.auditing.evaluate import measure_reference
+    def run(self, progress: Progress) -> tuple[dict[str, float], float, str]:
+        """Values, seconds and the text of the replicates."""
+        from fairbench.auditing.evaluate import audit_reference
 
         start = time.perf_counter()
-        values = measure_reference(self.data, config=self.config, seed=self.seed)
-        return values, time.perf_counter() - start
+        found = audit_reference(self.data, config=self.config, seed=self.seed)
+        return found.values, time.perf_counter() - start, to_text(found.replicates)
 
 
 Job = FitJob | AuditJob | ReferenceJob

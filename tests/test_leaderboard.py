@@ -3,8 +3,15 @@
 import re
 from pathlib import Path
 
-from fairbench.columns import COLUMNS, POINT_COLUMNS, PROVENANCE
-from fairbench.leaderboard import _ranked, latest, to_frame
+import numpy as np
+import pytest
+
+from fairbench.columns import ATTAINMENT_COLUMNS, COLUMNS, POINT_COLUMNS, PROVENANCE
+from fairbench.errors import ConfigError, UnknownNameError
+from fairbench.inference import Sample
+from fairbench.leaderboard import to_frame
+from fairbench.ranking import Entry, check_names, compare, ranked
+from fairbench.records import latest
 from fairbench.registry import load_registry
 from fairbench.store import Row
 
@@ -13,7 +20,7 @@ DOCS = Path(__file__).parent.parent / "docs" / "leaderboard.md"
 
 def test_the_page_documents_every_column_and_no_other() -> None:
     registry = load_registry()
-    known = {**COLUMNS, **PROVENANCE, **POINT_COLUMNS}
+    known = {**COLUMNS, **PROVENANCE, **POINT_COLUMNS, **ATTAINMENT_COLUMNS}
     for metric in registry.metrics.classes.values():
         known.update(metric.columns)
     rows = re.findall(r"^\| `([^`]+)` \| (.+) \|$", DOCS.read_text(), flags=re.MULTILINE)
@@ -29,8 +36,12 @@ def row(method: str, aufdc: float | None, **more: object) -> Row:
     return base | {"method": method, "aufdc": aufdc, "complete": True, "rank": None} | more
 
 
+def order(rows: list[Row]) -> list[Row]:
+    return [entry.row for entry in ranked([Entry(row) for row in rows])]
+
+
 def test_ranks_are_within_track_budget_and_audit() -> None:
-    ranked = _ranked(
+    found = order(
         [
             row("b", 0.3),
             row("a", 0.2),
@@ -39,7 +50,7 @@ def test_ranks_are_within_track_budget_and_audit() -> None:
             row("aware", 0.01, track="aware"),
         ]
     )
-    assert [(r["method"], r["rank"]) for r in ranked] == [
+    assert [(r["method"], r["rank"]) for r in found] == [
         ("a", 1),
         ("b", 2),
         ("c", 2),
@@ -49,8 +60,8 @@ def test_ranks_are_within_track_budget_and_audit() -> None:
 
 
 def test_an_incomplete_row_has_no_rank_and_stands_below() -> None:
-    ranked = _ranked([row("partial", 0.1, complete=False), row("whole", 0.4), row("none", None)])
-    assert [(r["method"], r["rank"]) for r in ranked] == [
+    found = order([row("partial", 0.1, complete=False), row("whole", 0.4), row("none", None)])
+    assert [(r["method"], r["rank"]) for r in found] == [
         ("whole", 1),
         ("none", None),
         ("partial", None),
@@ -83,3 +94,61 @@ def test_numbers_are_written_with_six_digits_and_whole_ones_whole() -> None:
 
 def test_a_mean_over_seeds_need_not_be_whole() -> None:
     assert "5.5" in to_frame([{"rank": 1, "front_points": 5.5}]).to_csv(index=False)
+
+
+def errors(seed: int, size: float) -> np.ndarray:
+    found = np.random.default_rng(seed).normal(size=(1, 500))
+    return size * (found - found.mean()) / found.std()
+
+
+def entry(method: str, seed: int, size: float = 0.01, **columns: float) -> Entry:
+    """One seed; replicates with the standard error given."""
+    made = row(method, columns.pop("aufdc", None), seeds=1, **columns)
+    figures = {k: v for k, v in made.items() if k in ("aufdc", "a_y_at_i10") and v is not None}
+    samples = {k: Sample(np.array([v]), v + errors(seed, size)) for k, v in figures.items()}
+    return Entry(made, samples)
+
+
+def test_rows_that_are_not_apart_share_a_rank_and_stand_by_value() -> None:
+    found = ranked([entry("c", 1, aufdc=0.3), entry("b", 2, aufdc=0.21), entry("a", 3, aufdc=0.2)])
+    assert [(e.row["method"], e.row["rank"]) for e in found] == [("a", 1), ("b", 1), ("c", 3)]
+    assert {e.row["ranked_by"] for e in found} == {"aufdc"}
+
+
+def test_the_aware_track_goes_by_accuracy_at_a_limit() -> None:
+    aware = {"track": "aware"}
+    better = entry("useful", 1, aufdc=0.3, a_y_at_i10=0.85, **aware)
+    worse = entry("fair", 2, aufdc=0.01, a_y_at_i10=0.75, **aware)
+    found = ranked([worse, better])
+    assert [(e.row["method"], e.row["rank"]) for e in found] == [("useful", 1), ("fair", 2)]
+    assert {e.row["ranked_by"] for e in found} == {"a_y_at_i10"}
+    # Without a task there is no accuracy to go by.
+    bare = ranked([entry("x", 1, aufdc=0.3, **aware), entry("y", 2, aufdc=0.01, **aware)])
+    assert [(e.row["method"], e.row["ranked_by"]) for e in bare] == [("y", "aufdc"), ("x", "aufdc")]
+
+
+def test_two_methods_are_compared_where_both_have_a_row() -> None:
+    quick = {"budget": "quick", "audit": "quick"}
+    entries = [
+        entry("a", 1, aufdc=0.2),
+        entry("b", 2, aufdc=0.3),
+        entry("b", 3, aufdc=0.25, params="bits=4"),
+        entry("a", 4, aufdc=0.4, **quick),
+    ]
+    found = list(compare(entries, "a", "b"))
+    assert [(c.b["params"], c.group[1]) for c in found] == [("default", "full"), ("bits=4", "full")]
+    assert found[0].difference is not None
+    assert found[0].difference.value == pytest.approx(-0.1)
+    assert found[0].difference.p_value() < 1e-6
+    (named,) = compare(entries, "b:bits=4", "a")
+    assert named.difference is not None
+    assert named.difference.value == pytest.approx(0.05)
+    older = [entry("a", 1, aufdc=0.2), Entry(row("b", 0.3))]
+    assert next(compare(older, "a", "b")).difference is None
+
+
+def test_a_comparison_of_nobody_is_told() -> None:
+    with pytest.raises(UnknownNameError, match="'soair'"):
+        check_names({"sofair", "latfr"}, "latfr", "soair")
+    with pytest.raises(ConfigError, match="with itself"):
+        check_names({"sofair"}, "sofair", "sofair")

@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fairbench.api import AUDIT_ROLES, Floats, PointEvaluation, Prediction, Role
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.decoder import refit_decoder
 from fairbench.auditing.family import Audited, audit, paper_audit
-from fairbench.auditing.information import information
+from fairbench.auditing.information import information, log_loss
 from fairbench.auditing.views import standardised
 from fairbench.data.prepare import Prepared, Rows
+from fairbench.replicates import replicated
 from fairbench.seeds import derive_seed
 
 
@@ -84,6 +86,14 @@ def evaluate(
     distortion["strict"] = distortion[better]
     # A certificate needs rows that are independent: one draw a person.
     first_draw = {role: encoded.z[role][: len(rows.s)] for role, rows in roles.items()}
+    downstream = _downstream(encoded, roles, config, derive_seed(seed, "downstream"), draws)
+    main = next(iter(downstream.values()), None)
+    selection = {
+        "information": strict.chosen.selection_information,
+        "distortion": on_selection[better],
+    }
+    if main is not None:
+        selection["downstream"] = main.chosen.selection_information
     evaluation = PointEvaluation(
         z=encoded.z[Role.TEST],
         s=s[Role.TEST],
@@ -92,12 +102,9 @@ def evaluate(
         audits=strict.results,
         audit=strict.prediction,
         paper_audits=paper,
-        downstream=_downstream(encoded, roles, config, derive_seed(seed, "downstream"), draws),
+        downstream={task: found.prediction for task, found in downstream.items()},
         distortion=distortion,
-        selection={
-            "information": strict.chosen.selection_information,
-            "distortion": on_selection[better],
-        },
+        selection=selection,
         permuted_distortion=encoded.permuted_distortion,
         rate=encoded.rate,
         draws=draws,
@@ -107,15 +114,31 @@ def evaluate(
             roles[Role.TEST].s,
             groups=groups,
         ),
+        replicates=_replicates(
+            strict.prediction, distortion["strict"], main.prediction if main else None, draws
+        ),
     )
     return evaluation, strict
 
 
+def _replicates(
+    sensitive: Prediction, distortion: Floats, task: Prediction | None, draws: int
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Replicates of a point; people are resampled, not their draws."""
+    n = len(sensitive.labels) // draws
+    losses = log_loss(sensitive.probabilities, sensitive.labels)
+    right = None
+    if task is not None:
+        right = (task.probabilities.argmax(axis=1) == task.labels).reshape(draws, n).mean(axis=0)
+    losses = losses.reshape(draws, n).mean(axis=0)
+    return replicated(losses, sensitive.labels[:n], distortion, right)
+
+
 def _downstream(
     encoded: Encoded, roles: Mapping[Role, Rows], config: AuditConfig, seed: int, draws: int
-) -> dict[str, Prediction]:
+) -> dict[str, Audited]:
     """For each task, the better of the family's classifiers on selection, one MLP among them."""
-    found: dict[str, Prediction] = {}
+    found: dict[str, Audited] = {}
     for task in roles[Role.TEST].y:
         labels = {role: np.tile(roles[role].y[task], draws) for role in AUDIT_ROLES}
         classes = 1 + max(int(label.max()) for label in labels.values())
@@ -128,18 +151,37 @@ def _downstream(
             mlps=1,
             views=lambda z: [standardised(z)],
             draws=draws,
-        ).prediction
+        )
     return found
 
 
-def measure_reference(data: Prepared, *, config: AuditConfig, seed: int) -> dict[str, float]:
-    """What curves of this dataset are normalised by, for one seed of the auditors.
+@dataclass(frozen=True)
+class Reference:
+    """What curves of a dataset are normalised by, for one seed of the auditors.
 
-    ``i_max``: I of raw x by the strict family, chosen on selection, on test; ``i_max_selection``:
-    the same on selection; ``i_max_paper``: by the paper's MLPs. ``d_max``: E||x - E[x|s]||^2 with
-    means of auditor-train, on test; ``d_max_selection``: on selection. All in nats or squared
-    units of standardised x.
+    Parameters
+    ----------
+    values : dict of str to float
+        ``i_max``: I of raw x by the strict family, chosen on selection, on test;
+        ``i_max_selection``: the same on selection; ``i_max_paper``: by the paper's MLPs.
+        ``d_max``: E||x - E[x|s]||^2 with means of auditor-train, on test; ``d_max_selection``: on
+        selection. ``a_y_constant``: accuracy on test of the main task's commonest class of
+        auditor-train, where there is a task. Nats, and squared units of standardised x.
+    replicates : dict of str to ndarray, shape (resamples,)
+        ``i_max``, ``d_max``, ``a_y_constant`` on the resamples of all points.
     """
+
+    values: dict[str, float]
+    replicates: dict[str, npt.NDArray[np.float64]]
+
+
+def measure_reference(data: Prepared, *, config: AuditConfig, seed: int) -> dict[str, float]:
+    """The values of :func:`audit_reference`."""
+    return audit_reference(data, config=config, seed=seed).values
+
+
+def audit_reference(data: Prepared, *, config: AuditConfig, seed: int) -> Reference:
+    """Measure raw x, and what is left where nothing of x is released."""
     z = {role: data.roles[role].x for role in AUDIT_ROLES}
     s = {role: data.roles[role].s for role in AUDIT_ROLES}
     groups = len(data.info.groups)
@@ -149,17 +191,26 @@ def measure_reference(data: Prepared, *, config: AuditConfig, seed: int) -> dict
     x = z[Role.AUDITOR_TRAIN]
     means = np.stack([x[train.s == group].mean(axis=0) for group in range(groups)])
 
-    def d_max(role: Role) -> float:
-        s_role = data.roles[role].s
-        total = sum(
-            float(((z[role][s_role == group] - means[group]) ** 2).sum()) for group in range(groups)
-        )
-        return total / len(s_role)
+    def squares(role: Role) -> npt.NDArray[np.float64]:
+        found = np.empty(len(s[role]))
+        for group in range(groups):
+            rows = s[role] == group
+            found[rows] = ((z[role][rows] - means[group]) ** 2).sum(axis=1)
+        return found
 
-    return {
+    distances = squares(Role.TEST)
+    values = {
         "i_max": strict.chosen.test_information,
         "i_max_selection": strict.chosen.selection_information,
         "i_max_paper": float(np.mean([information(p.probabilities, p.labels) for p in paper])),
-        "d_max": d_max(Role.TEST),
-        "d_max_selection": d_max(Role.SELECTION),
+        "d_max": float(distances.mean()),
+        "d_max_selection": float(squares(Role.SELECTION).mean()),
     }
+    right = None
+    if (task := next(iter(train.y), None)) is not None:
+        right = (data.roles[Role.TEST].y[task] == np.bincount(train.y[task]).argmax()).astype(float)
+        values["a_y_constant"] = float(right.mean())
+    losses = log_loss(strict.prediction.probabilities, s[Role.TEST])
+    found = replicated(losses, s[Role.TEST], distances, right)
+    names = {"i": "i_max", "d": "d_max", "a_y": "a_y_constant"}
+    return Reference(values, {names[name]: rows for name, rows in found.items()})

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Floats, Ints
+from fairbench.replicates import entropy_of, one_hot, resampled_means
 
 _SMOOTHING = 1e-4
 """Share of the prior mixed into every prediction: one confident mistake cannot cost infinity."""
@@ -57,14 +58,6 @@ def bootstrap_information(
     ndarray, shape (resamples,)
         The bound, H(S) - E[loss], of each resample.
     """
-    n = len(labels)
-    groups = int(labels.max()) + 1
-    columns = np.column_stack([losses, np.eye(groups)[labels]])
-    rng = np.random.default_rng(seed)
-    out = np.empty(resamples)
-    for i in range(resamples):
-        weights = np.bincount(rng.integers(0, n, n), minlength=n)
-        total = weights @ columns / n
-        share = total[1:][total[1:] > 0]
-        out[i] = -(share * np.log(share)).sum() - total[0]
-    return out
+    columns = np.column_stack([losses, one_hot(labels)])
+    means = resampled_means(columns, resamples=resamples, seed=seed)
+    return entropy_of(means[:, 1:]) - means[:, 0]

@@ -23,6 +23,7 @@ from fairbench.device import cores
 from fairbench.errors import ConfigError, FairbenchError, nearest
 from fairbench.executors import make_executor
 from fairbench.reaudit import Reaudit
+from fairbench.records import latest
 from fairbench.registry import Registry
 from fairbench.status import Status
 from fairbench.store import Row, Store
@@ -105,7 +106,7 @@ def _units(store: Store, folder: Path, registry: Registry, asked: Sequence[str])
         raise ConfigError(
             f"The store of {folder} holds no fitted model.", "Run something first: fairbench run"
         )
-    shown = {row["key"] for row in leaderboard.latest(rows)}
+    shown = {row["key"] for row in latest(rows)}
     units = [row for row in fitted if row["key"] in shown]
     older = [r for r in fitted if r["key"] not in shown and artefacts.exists(folder, r["artefact"])]
     if older:

@@ -9,8 +9,9 @@ from fairbench import artefacts
 from fairbench import leaderboard as tables_of
 from fairbench.atomic import write_atomically
 from fairbench.config import DEFAULT_RESULTS
-from fairbench.console import err, out, show_leaderboard
+from fairbench.console import err, out, show_comparison, show_leaderboard
 from fairbench.errors import ConfigError, StoreError
+from fairbench.ranking import check_names, compare
 from fairbench.registry import Registry
 from fairbench.store import Store, parse_export
 
@@ -28,6 +29,27 @@ def leaderboard_command(registry: Registry, results: Path | None, url: str | Non
         show_leaderboard(table.dataset, table.leaderboard)
     for path in tables_of.write(tables, results or DEFAULT_RESULTS):
         err.print(str(path), markup=False)
+    return show_problems(tables)
+
+
+def compare_command(
+    registry: Registry, results: Path | None, url: str | None, a: str, b: str
+) -> int:
+    """Print how far apart two methods are, wherever both have a row; returns the exit code."""
+    store = existing_store(results, url)
+    tables = tables_of.build(store, registry)
+    names = {entry.row["method"] for table in tables for entry in table.entries}
+    check_names(names, a, b)
+    told = False
+    for table in tables:
+        for found in compare(table.entries, a, b):
+            told = True
+            show_comparison(table.dataset, found)
+    if not told:
+        raise ConfigError(
+            f"{a} and {b} have no complete rows in one track, budget and audit.",
+            "See what there is: fairbench leaderboard",
+        )
     return show_problems(tables)
 
 

@@ -6,35 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairbench.api import CurveEvaluation, Metric
-
-Array = NDArray[np.float64]
-
-
-def lower_hull(d: Array, i: Array) -> NDArray[np.intp]:
-    """Indices of the lower convex hull of points, by rising d; ends are included.
-
-    Parameters
-    ----------
-    d, i : ndarray, shape (n,)
-        Distortion and information.
-    """
-    order = np.lexsort((i, d))
-    hull: list[int] = []
-    for index in order:
-        if hull and d[hull[-1]] == d[index]:
-            continue  # same d, higher i
-        while len(hull) >= 2 and _turns_up(d, i, hull[-2], hull[-1], int(index)):
-            hull.pop()
-        hull.append(int(index))
-    return np.array(hull, dtype=np.intp)
-
-
-def _turns_up(d: Array, i: Array, a: int, b: int, c: int) -> bool:
-    """Whether b lies on or above the line from a to c."""
-    return bool((d[b] - d[a]) * (i[c] - i[a]) <= (i[b] - i[a]) * (d[c] - d[a]))
+from fairbench.metrics.hull import Array, curve_of, resampled_areas, strict_curve
 
 
 def strict_area(
@@ -60,15 +34,17 @@ def strict_area(
     i_max, d_max, i_max_selection, d_max_selection : float
         Of the dataset, on either role.
     """
-    found = np.array(selection, dtype=np.float64).reshape(-1, 2)
-    d = np.concatenate([[0.0, d_max_selection], np.clip(found[:, 0], 0.0, d_max_selection)])
-    i = np.concatenate([[i_max_selection, 0.0], np.maximum(found[:, 1], 0.0)])
-    chosen = lower_hull(d, i)
     test = np.array(points, dtype=np.float64).reshape(-1, 2)
-    d_test = np.concatenate([[0.0, d_max], np.clip(test[:, 0], 0.0, d_max)])[chosen]
-    i_test = np.concatenate([[i_max, 0.0], np.maximum(test[:, 1], 0.0)])[chosen]
-    order = np.argsort(d_test, kind="stable")
-    return float(np.trapezoid(i_test[order], d_test[order]) / (d_max * i_max))
+    d, i = strict_curve(
+        test[:, 0],
+        test[:, 1],
+        np.array(selection, dtype=np.float64).reshape(-1, 2),
+        i_max=i_max,
+        d_max=d_max,
+        i_max_selection=i_max_selection,
+        d_max_selection=d_max_selection,
+    )
+    return float(np.trapezoid(i, d) / (d_max * i_max))
 
 
 def paper_area(points: Sequence[tuple[float, float]], *, i_max: float, d_max: float) -> float:
@@ -99,6 +75,8 @@ class Aufdc(Metric):
     direction = "lower"
     columns: ClassVar[Mapping[str, str]] = {
         "aufdc": "strict AUFDC: vertices chosen on selection, area on test, D_max I_max = 1",
+        "aufdc_low": "lower end of its 95% interval; see interval_over",
+        "aufdc_high": "upper end of the same interval",
         "d_min": "coverage: least D of a point on test",
         "i_min": "coverage: least I of a point on test, nats",
     }
@@ -106,20 +84,16 @@ class Aufdc(Metric):
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
         points = [(p["d"], p["i"]) for p in evaluation.points]
         coverage = {"d_min": min(d for d, _ in points), "i_min": min(i for _, i in points)}
-        if min(evaluation.reference["i_max"], evaluation.reference["i_max_selection"]) <= 0:
-            return {"aufdc": None, **coverage}  # x itself tells nothing: there is no curve
-        selection = [(p["d_selection"], p["i_selection"]) for p in evaluation.points]
-        return {
-            "aufdc": strict_area(
-                points,
-                selection,
-                i_max=evaluation.reference["i_max"],
-                d_max=evaluation.reference["d_max"],
-                i_max_selection=evaluation.reference["i_max_selection"],
-                d_max_selection=evaluation.reference["d_max_selection"],
-            ),
-            **coverage,
-        }
+        curve = curve_of(evaluation)
+        if curve is None:
+            return {"aufdc": None, **coverage}
+        d, i = curve
+        scale = evaluation.reference["d_max"] * evaluation.reference["i_max"]
+        return {"aufdc": float(np.trapezoid(i, d) / scale), **coverage}
+
+    def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Array]:
+        areas = resampled_areas(evaluation)
+        return {} if areas is None else {"aufdc": areas}
 
 
 class AufdcPaper(Metric):
@@ -132,6 +106,8 @@ class AufdcPaper(Metric):
     columns: ClassVar[Mapping[str, str]] = {
         "aufdc_paper": "AUFDC by the paper's formula, auditors and decoder",
         "d_max_paper": "its D_max: D of the most compressed point with z permuted across rows",
+        "d_min_paper": "its coverage: least D of a point by the method's own decoder",
+        "i_min_paper": "its coverage: least I of a point by the paper's MLPs, nats",
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
@@ -144,6 +120,8 @@ class AufdcPaper(Metric):
         return {
             "aufdc_paper": paper_area(points, i_max=i_max, d_max=d_max) if i_max > 0 else None,
             "d_max_paper": d_max,
+            "d_min_paper": min(d for d, _ in points),
+            "i_min_paper": min(i for _, i in points),
         }
 
 

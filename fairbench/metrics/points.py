@@ -9,10 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench.api import Floats, Metric, PointEvaluation, Prediction
-from fairbench.auditing.information import bootstrap_information, information, log_loss
-
-RESAMPLES = 500
-"""Bootstrap resamples behind the interval of I."""
+from fairbench.auditing.information import information
 
 
 class Distortion(Metric):
@@ -59,12 +56,7 @@ class Information(Metric):
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
-        losses = log_loss(evaluation.audit.probabilities, evaluation.s)
-        # People are resampled, not their draws.
-        losses = losses.reshape(evaluation.draws, -1).mean(axis=0)
-        s = evaluation.s[: len(losses)]
-        resampled = bootstrap_information(losses, s, resamples=RESAMPLES)
-        low, high = np.quantile(resampled, [0.025, 0.975])
+        low, high = np.quantile(evaluation.replicates["i"], [0.025, 0.975])
         paper = [information(p.probabilities, p.labels) for p in evaluation.paper_audits]
         return {
             "i": information(evaluation.audit.probabilities, evaluation.s),
@@ -110,6 +102,7 @@ class Downstream(Metric):
         "a_y": "accuracy on test of the downstream classifier of the main task",
         "a_y_balanced": "its balanced accuracy",
         "a_y_auc": "its AUC",
+        "i_y_selection": "its I(Z;Y) on selection, nats: points are chosen by it, never by a_y",
         "a_y_{task}": "accuracy for each further task",
         "a_y_balanced_{task}": "balanced accuracy for each further task",
         "a_y_auc_{task}": "AUC for each further task",
@@ -122,6 +115,8 @@ class Downstream(Metric):
             found[f"a_y{suffix}"] = accuracy(prediction)
             found[f"a_y_balanced{suffix}"] = balanced_accuracy(prediction)
             found[f"a_y_auc{suffix}"] = auc(prediction)
+            if not i:
+                found["i_y_selection"] = evaluation.selection.get("downstream")
         return found
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairbench.metrics.aufdc import lower_hull
 from fairbench.report.panels import Panel, all_names
 from fairbench.report.style import GREY, Look, looks, new_figure, styled
 from fairbench.store import Row
@@ -31,8 +30,8 @@ def curves_figure(shown: Sequence[Panel]) -> Figure:
     """Unfairness-distortion curves (the paper's Figure 3): I against D on test.
 
     Marks are measured points; the line is the lower hull with the ends "release x" and "release
-    nothing", which is what AUFDC measures. With several seeds the band spans their hulls and the
-    line is their median.
+    nothing", which is what AUFDC measures. With several seeds it is the median attainment surface,
+    and the band lies between the surfaces that a quarter and three quarters of the seeds attain.
     """
     return _figure(shown, _curves, "D, squared error", "I(Z;S), nats")
 
@@ -124,35 +123,23 @@ def label(name: str, row: Row, figure: float | None) -> str:
     return text if row["complete"] else f"{text} (incomplete)"
 
 
-def hull(points: Sequence[Row], row: Row) -> tuple[np.ndarray, np.ndarray]:
-    """D and I of one seed's lower hull on test, vertices chosen on selection, ends included."""
-    i_max, d_max = row["i_max"], row["d_max"]
-    d = np.array([0.0, d_max, *(p["d_selection"] for p in points)])
-    i = np.array([i_max, 0.0, *(p["i_selection"] for p in points)])
-    chosen = lower_hull(np.clip(d, 0, d_max), np.maximum(i, 0))
-    d_test = np.array([0.0, d_max, *(p["d"] for p in points)])[chosen]
-    i_test = np.array([i_max, 0.0, *(p["i"] for p in points)])[chosen]
-    order = np.argsort(d_test, kind="stable")
-    return np.clip(d_test[order], 0, d_max), np.maximum(i_test[order], 0)
-
-
 def _curves(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
     curves = panel.curves()
     for name, row, style in _ordered(panel, look):
         seeds = curves[name]
-        if not seeds or row["d_max"] is None:
+        if not seeds:
             continue
-        grid = np.linspace(0, row["d_max"], 200)
-        lines = np.stack([np.interp(grid, *hull(points, row)) for points in seeds])
         text = label(name, row, row.get("aufdc"))
-        middle = np.median(lines, axis=0)
-        axes.plot(grid, middle, color=style.colour, linestyle=style.line, label=None, zorder=2)
-        if len(seeds) > 1:
-            low, high = lines.min(axis=0), lines.max(axis=0)
+        d, i = panel.surface(row, 50)
+        axes.plot(d, i, color=style.colour, linestyle=style.line, zorder=2)
+        best, worst = panel.surface(row, 25), panel.surface(row, 75)
+        if best[0] and worst[0]:
+            grid = np.linspace(0, max(worst[0]), 200)
+            low, high = np.interp(grid, *best), np.interp(grid, *worst)
             axes.fill_between(grid, low, high, color=style.colour, alpha=0.15, linewidth=0)
         found = [(p["d"], max(p["i"], 0)) for points in seeds for p in points]
-        d, i = np.array(found).T
-        axes.plot(d, i, style.marker, color=style.colour, alpha=0.75, linestyle="none", zorder=3)
+        x, y = np.array(found).T
+        axes.plot(x, y, style.marker, color=style.colour, alpha=0.75, linestyle="none", zorder=3)
         axes.plot([], [], style.marker, color=style.colour, linestyle=style.line, label=text)
     ends = next((row for row in panel.rows if row["d_max"] is not None), None)
     if ends is not None:

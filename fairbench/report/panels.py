@@ -25,6 +25,8 @@ class Panel:
         Of the leaderboard, best first, incomplete ones last.
     points : tuple of dict
         Of those methods: measured points alone, in the order of their curves.
+    surfaces : tuple of dict
+        Attainment surfaces of their curves over seeds: what AUFDC is the area under.
     """
 
     dataset: str
@@ -33,6 +35,7 @@ class Panel:
     audit: str
     rows: tuple[Row, ...]
     points: tuple[Row, ...]
+    surfaces: tuple[Row, ...]
 
     @property
     def title(self) -> str:
@@ -69,6 +72,16 @@ class Panel:
             found[name].setdefault(point["seed"], []).append(point)
         return {name: [seeds[s] for s in sorted(seeds)] for name, seeds in found.items()}
 
+    def surface(self, row: Row, level: float) -> tuple[list[float], list[float]]:
+        """D and I of one row's attainment surface; 50 is the median, and of one seed its curve."""
+        own = [
+            found
+            for found in self.surfaces
+            if found["level"] == level
+            and (found["method"], found["params"]) == (row["method"], row["params"])
+        ]
+        return [found["d"] for found in own], [found["i"] for found in own]
+
 
 def panels(table: Tables) -> list[Panel]:
     """The panels of a dataset, in the order of its leaderboard."""
@@ -79,8 +92,17 @@ def panels(table: Tables) -> list[Panel]:
     for point in table.points:
         if point["status"] == "DONE":
             measured.setdefault(_place(point), []).append(point)
+    surfaces: dict[tuple[str, str, str], list[Row]] = {}
+    for found_row in table.attainment:
+        surfaces.setdefault(_place(found_row), []).append(found_row)
     return [
-        Panel(table.dataset, *place, tuple(rows), tuple(measured.get(place, ())))
+        Panel(
+            table.dataset,
+            *place,
+            tuple(rows),
+            tuple(measured.get(place, ())),
+            tuple(surfaces.get(place, ())),
+        )
         for place, rows in found.items()
     ]
 

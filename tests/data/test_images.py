@@ -86,7 +86,7 @@ def test_images_need_an_image_architecture() -> None:
 @pytest.mark.parametrize("name", ["sofair", "beta-vae", "identity", "constant", "pca", "leace"])
 def test_a_fit_and_its_audit(name: str, tiny: Prepared) -> None:
     config = AuditConfig(mlps=1, epochs=6, trees=20, logistic=False, decoder_trees=False)
-    reference, _ = ReferenceJob("1", "", 1.0, tiny.audited(), "k", 0, config).run(
+    reference, *_ = ReferenceJob("1", "", 1.0, tiny.audited(), "k", 0, config).run(
         lambda fraction, note: None
     )
     method = load_registry().methods[name]

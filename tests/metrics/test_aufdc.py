@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench.api import CurveEvaluation
-from fairbench.metrics.aufdc import Aufdc, AufdcPaper, lower_hull, paper_area, strict_area
+from fairbench.metrics.aufdc import Aufdc, AufdcPaper, paper_area, strict_area
+from fairbench.metrics.hull import lower_hull
 
 Curve = list[tuple[float, float]]
 

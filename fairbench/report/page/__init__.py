@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from fairbench.report.figures import hull
 from fairbench.report.gather import DatasetReport, Report
 from fairbench.report.panels import Panel, all_names
 from fairbench.report.style import Look, looks
@@ -130,19 +129,21 @@ def _panel_charts(panel: Panel, look: Mapping[str, Look]) -> dict[str, Any]:
         name = names[(row["method"], row["params"])]
         seeds = [points for points in curves[name] if points]
         if seeds:
-            found.append(_curve(name, row, seeds, look[name]))
+            line = panel.surface(row, 50)
+            found.append(_curve(name, line, seeds, look[name]))
     ends = next((row for row in panel.rows if row["d_max"] is not None), None)
     return {"curves": found, "ends": [ends["d_max"], ends["i_max"]] if ends else None}
 
 
-def _curve(name: str, row: Row, seeds: Sequence[Sequence[Row]], look: Look) -> dict[str, Any]:
+def _curve(
+    name: str,
+    line: tuple[Sequence[float], Sequence[float]],
+    seeds: Sequence[Sequence[Row]],
+    look: Look,
+) -> dict[str, Any]:
     measured = [point for points in seeds for point in points]
-    hulls: tuple[list[float | None], list[float | None]] = ([], [])
     fronts: tuple[list[float | None], list[float | None]] = ([], [])
     for points in seeds:
-        if row["d_max"] is not None:
-            for line, values in zip(hulls, hull(points, row), strict=True):
-                line += [*(_short(v) for v in values), None]
         front = sorted((p["a_s"], p["a_y"]) for p in points if p["front"])
         fronts[0].extend([*(_short(a) for a, _ in front), None])
         fronts[1].extend([*(_short(a) for _, a in front), None])
@@ -151,7 +152,7 @@ def _curve(name: str, row: Row, seeds: Sequence[Sequence[Row]], look: Look) -> d
         "colour": look.colour,
         "symbol": _SYMBOLS[look.marker],
         "dash": _DASHES.get(look.line, "dash"),
-        "hull": hulls,
+        "hull": [[_short(value) for value in values] for values in line],
         "front": fronts,
         "d": [_short(p["d"]) for p in measured],
         "i": [_short(p["i"]) for p in measured],

@@ -1,0 +1,111 @@
+"""Curves read at round settings, and A_y at a limit of I, by hand."""
+
+import numpy as np
+import pytest
+
+from fairbench.api import CurveEvaluation
+from fairbench.metrics.aufdc import Aufdc, strict_area
+from fairbench.metrics.operating import Limited, Trade
+
+REFERENCE = {"i_max": 1.0, "i_max_selection": 1.0, "d_max": 8.0, "d_max_selection": 8.0}
+REFERENCE |= {"a_y_constant": 0.6}
+
+
+def point(d: float, i: float, **more: float) -> dict[str, float]:
+    return {"d": d, "i": i, "d_selection": d, "i_selection": i} | more
+
+
+def test_a_curve_is_read_on_its_chords() -> None:
+    # From (0, 1) to (4, .2) to (8, 0).
+    found = Trade().compute(CurveEvaluation([point(4.0, 0.2)], REFERENCE))
+    assert found["i_at_d25"] == pytest.approx(0.6)
+    assert found["i_at_d50"] == pytest.approx(0.2)
+    assert found["d_at_i50"] == pytest.approx(4 * 0.5 / 0.8)
+    assert found["d_at_i25"] == pytest.approx(4 * 0.75 / 0.8)
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [
+        ([], (0.75, 0.5, 6.0, 4.0)),  # the trivial line
+        ([point(0.0, 0.0)], (0.0, 0.0, 0.0, 0.0)),  # all of x and nothing of s
+        ([point(2.0, 0.0)], (0.0, 0.0, 1.5, 1.0)),
+        ([point(2.0, 0.75)], (0.75, 0.5, 6.0, 4.0)),
+    ],
+)
+def test_ends_and_extremes(points: list[dict[str, float]], expected: tuple[float, ...]) -> None:
+    found = Trade().compute(CurveEvaluation(points, REFERENCE))
+    names = ("i_at_d25", "i_at_d50", "d_at_i25", "d_at_i50")
+    assert tuple(found[name] for name in names) == pytest.approx(expected)
+
+
+def test_vertices_are_chosen_on_selection() -> None:
+    lucky = {"d": 4.0, "i": 0.0, "d_selection": 4.0, "i_selection": 0.9}
+    found = Trade().compute(CurveEvaluation([lucky], REFERENCE))
+    assert found["i_at_d50"] == pytest.approx(0.5)
+
+
+def test_where_x_tells_nothing_there_is_no_curve() -> None:
+    found = Trade().compute(CurveEvaluation([point(1.0, 0.1)], REFERENCE | {"i_max": -0.01}))
+    assert set(found.values()) == {None}
+
+
+def limited(*points: dict[str, float]) -> tuple[float | None, float | None]:
+    found = Limited().compute(CurveEvaluation(points, REFERENCE))
+    return found["a_y_at_i10"], found["a_y_at_i25"]
+
+
+def test_accuracy_at_a_limit_of_leakage() -> None:
+    keeps_more = point(1.0, 0.2, a_y=0.8, i_y_selection=0.3)
+    keeps_less = point(2.0, 0.09, a_y=0.7, i_y_selection=0.1)
+    assert limited(keeps_more, keeps_less) == (0.7, 0.8)
+    assert limited(keeps_more) == (0.6, 0.8)  # nothing may be released at a tenth
+    assert limited(point(1.0, 0.5, a_y=0.9, i_y_selection=0.4)) == (0.6, 0.6)
+
+
+def test_the_point_is_chosen_on_selection_and_never_by_its_accuracy_on_test() -> None:
+    useful = point(1.0, 0.05, a_y=0.7, i_y_selection=0.3)
+    lucky = point(2.0, 0.05, a_y=0.9, i_y_selection=0.1)
+    assert limited(useful, lucky)[0] == 0.7
+    within = {"d": 1.0, "i": 0.3, "d_selection": 1.0, "i_selection": 0.05}
+    assert limited(within | {"a_y": 0.75, "i_y_selection": 0.3})[0] == 0.75
+    # Older records tell nothing of y on selection: the one that keeps most counts as most useful.
+    assert limited(point(1.0, 0.08, a_y=0.7), point(2.0, 0.01, a_y=0.9))[0] == 0.7
+
+
+def test_a_table_without_a_task_has_none() -> None:
+    bare = {name: value for name, value in REFERENCE.items() if name != "a_y_constant"}
+    evaluation = CurveEvaluation([point(1.0, 0.05)], bare, (), False, [{"i": np.zeros(3)}], {})
+    assert set(Limited().compute(evaluation).values()) == {None}
+    assert Limited().resampled(evaluation) == {}
+
+
+def test_replicates_of_the_area_are_areas_of_the_replicates() -> None:
+    """Each resample by itself: I floored at 0, D capped, vertices those of selection."""
+    rng = np.random.default_rng(0)
+    points = [point(d, i) for d, i in ((1.0, 0.6), (3.0, 0.2), (5.0, 0.01), (7.9, 0.0))]
+    rows = [{n: p[n] + 0.05 * rng.normal(size=20) for n in ("d", "i")} for p in points]
+    ends = {"i_max": 1 + 0.05 * rng.normal(size=20), "d_max": 8 + 0.05 * rng.normal(size=20)}
+    evaluation = CurveEvaluation(points, REFERENCE, replicates=rows, reference_replicates=ends)
+    found = Aufdc().resampled(evaluation)["aufdc"]
+    for b in range(20):
+        area = strict_area(
+            [(p["d"][b], p["i"][b]) for p in rows],
+            [(p["d_selection"], p["i_selection"]) for p in points],
+            i_max=ends["i_max"][b],
+            d_max=ends["d_max"][b],
+            i_max_selection=1.0,
+            d_max_selection=8.0,
+        )
+        assert found[b] == pytest.approx(area)
+
+
+def test_a_resample_on_which_x_tells_nothing_has_no_area() -> None:
+    ends = {"i_max": np.array([1.0, -0.1]), "d_max": np.full(2, 8.0)}
+    rows = [{"d": np.full(2, 1.0), "i": np.full(2, 0.5)}]
+    evaluation = CurveEvaluation(
+        [point(1.0, 0.5)], REFERENCE, replicates=rows, reference_replicates=ends
+    )
+    assert np.isnan(Aufdc().resampled(evaluation)["aufdc"]).tolist() == [False, True]
+    without = CurveEvaluation([point(1.0, 0.5)], REFERENCE)
+    assert Aufdc().resampled(without) == {}
