@@ -101,11 +101,23 @@ def test_replicates_of_the_area_are_areas_of_the_replicates() -> None:
 
 
 def test_a_resample_on_which_x_tells_nothing_has_no_area() -> None:
-    ends = {"i_max": np.array([1.0, -0.1]), "d_max": np.full(2, 8.0)}
-    rows = [{"d": np.full(2, 1.0), "i": np.full(2, 0.5)}]
+    ends = {"i_max": np.append(np.ones(99), -0.1), "d_max": np.full(100, 8.0)}
+    rows = [{"d": np.full(100, 1.0), "i": np.full(100, 0.5)}]
     evaluation = CurveEvaluation(
         [point(1.0, 0.5)], REFERENCE, replicates=rows, reference_replicates=ends
     )
-    assert np.isnan(Aufdc().resampled(evaluation)["aufdc"]).tolist() == [False, True]
+    areas = Aufdc().resampled(evaluation)["aufdc"]
+    assert np.flatnonzero(np.isnan(areas)).tolist() == [99]
+
+
+def test_where_x_may_tell_nothing_there_is_no_area() -> None:
+    points = [point(1.0, 0.5)]
+    rows = [{"d": np.full(100, 1.0), "i": np.full(100, 0.5)}]
+    for low, known in ((0.01, True), (-0.01, False)):
+        i_max = np.linspace(low, 2.0, 100)
+        i_max[:5] = low
+        ends = {"i_max": i_max, "d_max": np.full(100, 8.0)}
+        evaluation = CurveEvaluation(points, REFERENCE, replicates=rows, reference_replicates=ends)
+        assert (Aufdc().compute(evaluation)["aufdc"] is not None) is known
     without = CurveEvaluation([point(1.0, 0.5)], REFERENCE)
     assert Aufdc().resampled(without) == {}
