@@ -1,7 +1,8 @@
-"""Which device methods train on."""
+"""Which device methods train on, and how many cores there are."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -29,3 +30,8 @@ def resolve_device(asked: Device) -> str:
 def _driver_is_there() -> bool:
     """Whether asking torch, which takes seconds to load, could give anything but no."""
     return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None
+
+
+def cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -19,7 +19,7 @@ from fairbench.errors import StoreError
 from fairbench.metrics.pareto import on_front
 from fairbench.registry import Registry
 from fairbench.status import Status
-from fairbench.store import Row, Store, belongs
+from fairbench.store import Row, Store, belongs, of_a_trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,8 @@ class Tables:
 
 def build(store: Store, registry: Registry) -> list[Tables]:
     """All tables of a store, by dataset name."""
-    units = _latest([row for row in store.rows("units") if row["status"] != Status.SKIPPED])
+    asked = [row for row in store.rows("units") if not of_a_trial(row)]
+    units = _latest([row for row in asked if row["status"] != Status.SKIPPED])
     by_key = {row["key"]: row for row in units}
     measured = [
         # A model that was trained again may be read elsewhere: points of the old one do not count.
