@@ -250,6 +250,7 @@ class Run:
                 "versions": versions(),
             }
         )
+        self.store.put("units", self._adopted())
         self._write_planned(jobs)
         for job in jobs:
             executor.submit(job)
@@ -279,7 +280,7 @@ class Run:
                         rows.append(row)
                     else:
                         self._kept.add(key)
-        self.store.put("units", [*self._adopted(), *rows])
+        self.store.put("units", rows)
 
     def _owner(self, old: Row | None) -> str:
         """The run whose unit this is: a trial takes nothing from the run that asked before it."""

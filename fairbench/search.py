@@ -23,7 +23,7 @@ from fairbench import artefacts
 from fairbench.api import Params, Shots
 from fairbench.config import Objective, PrunerName, SamplerName, SearchConfig
 from fairbench.data.prepare import Prepared
-from fairbench.errors import ConfigError, FairbenchError
+from fairbench.errors import ConfigError, FairbenchError, StoreError
 from fairbench.executors import make_executor
 from fairbench.executors.base import Event, Executor
 from fairbench.jobs import Job
@@ -368,7 +368,12 @@ class Search:
         asked.seconds += found.seconds
         asked.points += len(found.points)
         if found.problem is None and found.pending:
-            found.problem = (Outcome.FAILED, "some of its points were not measured")
+            # To tell the sampler anything now would make this search another one.
+            raise StoreError(
+                f"Trial {asked.trial.number} was not measured whole: another run on this store may "
+                "be at it.",
+                "The same command goes on once that has ended.",
+            )
         if found.problem is not None:
             if asked.outcome is not Outcome.FAILED:
                 asked.outcome, asked.error = found.problem
