@@ -215,10 +215,10 @@ def make_search(run: RunConfig, given: Mapping[str, Any]) -> SearchConfig:
 
 
 def _objectives(text: str) -> tuple[Objective, ...]:
-    names = split_names(text)
+    names, known = split_names(text), [objective.value for objective in Objective]
     for name in names:
-        if name not in list(Objective):
-            raise UnknownNameError("objective", name, list(Objective))
+        if name not in known:
+            raise UnknownNameError("objective", name, known)
     if Objective.AUFDC not in names:
         raise ConfigError(f"--objective {text!r} leaves out aufdc.", "Try aufdc, or aufdc,cost.")
     return tuple(objective for objective in Objective if objective in names)

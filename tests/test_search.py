@@ -208,7 +208,7 @@ def test_it_finds_what_is_best_on_selection_and_never_looks_at_test(bench: Bench
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "nsga2", "random"])
-@pytest.mark.parametrize("patience", [0, 1, 2, 9, 17, 30])
+@pytest.mark.parametrize("patience", [0, 2, 9, 30])
 def test_an_interrupted_search_equals_an_uninterrupted_one(
     bench: Bench, sampler: str, patience: int
 ) -> None:
@@ -240,12 +240,12 @@ def test_trials_is_the_total(bench: Bench) -> None:
 def test_a_search_depends_on_its_seed_and_batch_but_not_on_the_order_of_work(
     bench: Bench,
 ) -> None:
-    expected = bench.search(Answers(bowl), trials=16)
-    shuffled = bench.another("shuffled").search(Answers(bowl, shuffle=5), trials=16)
+    expected = bench.search(Answers(bowl), trials=12)
+    shuffled = bench.another("shuffled").search(Answers(bowl, shuffle=5), trials=12)
     assert same(shuffled.trials) == same(expected.trials)
-    seeded = bench.another("seeded").search(seed=1, trials=16)
+    seeded = bench.another("seeded").search(seed=1, trials=12)
     assert same(seeded.trials)[1:] != same(expected.trials)[1:]
-    wider = bench.another("wider").search(parallel=8, trials=16)
+    wider = bench.another("wider").search(parallel=8, trials=12)
     assert same(wider.trials) != same(expected.trials)
 
 
@@ -278,7 +278,7 @@ def test_where_every_trial_fails_there_is_no_best(bench: Bench) -> None:
 
 @pytest.mark.parametrize("pruner", ["median", "hyperband"])
 def test_a_pruner_ends_bad_trials_between_seeds(bench: Bench, pruner: str) -> None:
-    given = {"pruner": pruner, "trials": 24, "run": {"seeds": (0, 1, 2)}}
+    given = {"pruner": pruner, "trials": 16, "run": {"seeds": (1000, 1001, 1002)}}
     whole = Answers(bowl)
     search = bench.search(whole, **given)
     pruned = [trial for trial in search.trials if trial.outcome is Outcome.PRUNED]
@@ -286,7 +286,7 @@ def test_a_pruner_ends_bad_trials_between_seeds(bench: Bench, pruner: str) -> No
     assert all(1 <= trial.seeds <= 2 and not trial.values for trial in pruned)
     assert search.best is not None
     assert search.best.seeds == 3
-    assert whole.fits < 24 * 3 * 2
+    assert whole.fits < 16 * 3 * 2
     other = bench.another("other")
     with pytest.raises(KeyboardInterrupt):
         other.search(Answers(bowl, patience=60), **given)

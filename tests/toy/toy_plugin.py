@@ -17,6 +17,7 @@ from fairbench.api import (
     Knob,
     Method,
     Metric,
+    Params,
     Point,
     Representation,
     Table,
@@ -65,6 +66,36 @@ class Plain(Method):
 
     def fit(self, train, units, context):
         return [Scale(unit.point["scale"]) for unit in units]
+
+
+class Blurred(Representation):
+    def __init__(self, noise):
+        self.noise = noise
+
+    def encode(self, x, *, s=None, generator=None):
+        drawn = np.random.default_rng(len(x)).normal(size=(len(x), 2))
+        return x[:, :2] + self.noise * drawn
+
+
+class NoisyParams(Params):
+    noise: float = 2.0
+    copies: int = 1
+
+
+class Noisy(Method):
+    """One point, and something to search."""
+
+    name = "noisy"
+    summary = "adds noise"
+    Params = NoisyParams
+
+    def search_space(self):
+        from optuna.distributions import FloatDistribution, IntDistribution
+
+        return {"noise": FloatDistribution(0.01, 10.0, log=True), "copies": IntDistribution(1, 2)}
+
+    def fit(self, train, units, context):
+        return [Blurred(self.params.noise) for _ in units]
 
 
 class Raises(Plain):
@@ -141,6 +172,7 @@ class Widest(Metric):
 
 METHODS = [
     Plain,
+    Noisy,
     Raises,
     Crashes,
     Segfaults,
