@@ -57,7 +57,7 @@ def draw_history(search: Search) -> bytes:
     axes.set_ylabel("AUFDC on the selection role (lower is better)")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.margins(y=0.12)
-    axes.legend(frameon=False, loc="upper right")
+    _legend(figure)
     return _png(figure)
 
 
@@ -78,7 +78,7 @@ def draw_importance(search: Search, found: pd.DataFrame) -> bytes:
     axes.set_xlim(0, 1.08)
     axes.set_xlabel("share of the objective's variance")
     if len(objectives) > 1:
-        axes.legend(frameon=False, loc="lower right")
+        _legend(figure)
     return _png(figure)
 
 
@@ -91,9 +91,9 @@ def draw_front(search: Search) -> bytes:
     axes.scatter(*_both(complete), s=26, color=GREY, label="a trial")
     axes.step(*_both(front), where="pre", color=ORANGE, linewidth=1)
     axes.scatter(*_both(front), s=44, marker="D", color=ORANGE, zorder=3, label="Pareto set")
-    for trial in front:
-        cost, area = trial.values[1], trial.values[0]
-        axes.annotate(str(trial.number), (cost, area), textcoords="offset points", xytext=(5, 5))
+    for (area, cost), numbers in _by_values(front).items():
+        label = ", ".join(str(number) for number in numbers)
+        axes.annotate(label, (cost, area), textcoords="offset points", xytext=(5, 5))
     if search.defaults and search.trials[0].values:
         axes.scatter(
             *_both(search.trials[:1]),
@@ -106,7 +106,7 @@ def draw_front(search: Search) -> bytes:
     axes.set_xlabel("floating-point operations to train a curve of 16 points")
     axes.set_ylabel("AUFDC on the selection role (lower is better)")
     axes.margins(y=0.12)
-    axes.legend(frameon=False)
+    _legend(figure)
     return _png(figure)
 
 
@@ -118,12 +118,25 @@ def _both(trials: list[Trial]) -> tuple[list[float], list[float]]:
     return [trial.values[1] for trial in trials], [trial.values[0] for trial in trials]
 
 
+def _by_values(trials: list[Trial]) -> dict[tuple[float, ...], list[int]]:
+    """Numbers of trials with equal values, which stand on one spot."""
+    found: dict[tuple[float, ...], list[int]] = {}
+    for trial in trials:
+        found.setdefault(trial.values, []).append(trial.number)
+    return found
+
+
+def _legend(figure: Any) -> None:
+    """Beside the plot, where it hides nothing."""
+    figure.legend(frameon=False, loc="outside right upper", fontsize=9)
+
+
 def _figure(search: Search, what: str, *, height: float = 4.2) -> tuple[Any, Any]:
     """An empty plot that needs no display, titled with method, dataset and budget."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, height), layout="constrained")
+    figure = Figure(figsize=(8.4, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)

@@ -142,8 +142,8 @@ def test_every_option_of_search_is_in_its_help(
     text = capsys.readouterr().out
     fixed = (
         "method dataset trials objective sampler pruner parallel seed seeds seed-list budget "
-        "points params output results device executor workers data-root require-real-data dry-run rerun "
-        "timeout store"
+        "points params output results device executor workers data-root require-real-data "
+        "dry-run rerun timeout store"
     )
     for name in fixed.split():
         assert f"--{name}" in text
@@ -151,10 +151,12 @@ def test_every_option_of_search_is_in_its_help(
 
 @pytest.mark.slow
 def test_where_every_trial_fails_the_exit_code_says_so(fairbench: Call, tmp_path: Path) -> None:
-    told = fairbench("search", *TRIALS, "--trials", "2", "--timeout", "0.01s")
+    told = fairbench("search", *TRIALS, "--method", "unlucky", "--trials", "2")
     assert told.returncode == 1
     assert "None of 2 trials is complete." in told.stderr
-    assert set(trials(tmp_path / "out")["state"]) == {"failed"}
+    assert "no luck with these" in told.stderr
+    found = pd.read_csv(tmp_path / "out" / "search" / "unlucky-toy-simulated" / "trials.csv")
+    assert set(found["state"]) == {"failed"}
 
 
 def _start(folder: Path, *words: str) -> subprocess.Popen[str]:
@@ -172,7 +174,7 @@ def _start(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 def test_a_search_killed_at_any_moment_resumes_to_the_same(fairbench: Call, tmp_path: Path) -> None:
-    words = ("search", *TRIALS, "--trials", "8", "--parallel", "2")
+    words = ("search", *TRIALS, "--trials", "6", "--parallel", "2")
     whole = fairbench(*words, "--results", "whole")
     assert whole.returncode == 0, whole.stderr
     for lines in (1, 3):

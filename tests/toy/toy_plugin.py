@@ -98,6 +98,13 @@ class Noisy(Method):
         return [Blurred(self.params.noise) for _ in units]
 
 
+class Unlucky(Noisy):
+    name = "unlucky"
+
+    def fit(self, train, units, context):
+        raise ValueError("no luck with these")
+
+
 class Raises(Plain):
     name = "raises"
 
@@ -173,6 +180,7 @@ class Widest(Metric):
 METHODS = [
     Plain,
     Noisy,
+    Unlucky,
     Raises,
     Crashes,
     Segfaults,
