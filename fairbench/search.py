@@ -242,7 +242,9 @@ class Search:
         # this process has seen.
         self.study.sampler = _sampler(self.config, number)
         trial = self.study.ask(self.space)
-        drawn = {name: shortened(self.space[name], trial.params[name]) for name in self.space}
+        drawn = dict(trial.params)
+        if number > 0 or not self.defaults:
+            drawn = {name: shortened(self.space[name], drawn[name]) for name in self.space}
         try:
             params = validated(self.method, {**self.held, **drawn})
         except FairbenchError as error:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from pydantic import Field
+from pydantic import Field, create_model
 
 from fairbench import leaderboard, search_files
 from fairbench.api import Knob, Method, Params, Point
@@ -194,6 +194,17 @@ def test_the_area_is_of_selection_points_and_selection_ends() -> None:
     # A vertex at a quarter of either end: trapezoids .25 (1 + .25) / 2 and .75 * .25 / 2.
     point = {"d_selection": 2.0, "i_selection": 0.1, "d": 0.0, "i": 0.0}
     assert selection_area([point], reference) == pytest.approx(0.25)
+
+
+def test_numbers_are_short_but_the_defaults_are_as_they_are(bench: Bench) -> None:
+    made = {"a": (float, Field(0.123456789, gt=0, le=1)), "__base__": BowlParams}
+    params = create_model("ExactParams", **made)  # type: ignore[call-overload]
+    bench.method = type("Exact", (Bowl,), {"name": "exact", "Params": params})
+    bench.registry.methods.add(bench.method, "test")
+    search = bench.search(trials=8)
+    first, *rest = (trial.params["a"] for trial in search.trials)
+    assert first == 0.123456789
+    assert all(value == float(f"{value:.4g}") and 0.01 <= value <= 1 for value in rest)
 
 
 def test_it_finds_what_is_best_on_selection_and_never_looks_at_test(bench: Bench) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Self
 
 from fairbench.console import Display, err, spell
 from fairbench.executors.base import Broke, Finished, Started
@@ -65,7 +66,13 @@ def spell_value(value: float) -> str:
 
 
 class _Jobs(Display):
-    """A run's display, but into files and pipes it writes of broken jobs alone."""
+    """A run's display, but its bars go when a batch ends, and logs tell of broken jobs alone."""
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        if self._bars is not None:
+            self._bars.live.transient = True
+        return self
 
     def _begin(self, event: Started) -> None:
         if self._bars is not None:
