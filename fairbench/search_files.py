@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 IMPORTANCE_TRIALS = 4
 """Complete trials below which importances would be made of nothing."""
 
+NAMES = (
+    "best.yaml",
+    "history.png",
+    "importance.csv",
+    "importance.png",
+    "pareto.csv",
+    "pareto.png",
+    "pareto.yaml",
+)
+"""Files that not every search writes."""
+
 
 def folder_of(search: Search) -> Path:
     """``<results>/search/<method>-<dataset>``; a simulated twin has a folder of its own."""
@@ -54,7 +65,7 @@ def write(search: Search, output: Path | None = None) -> list[Path]:
         if output is not None:
             files[output] = files[folder / ("pareto.yaml" if two else "best.yaml")]
     # What an earlier search left and this one does not make would be read as this one's.
-    for name in ("importance.csv", "importance.png", "pareto.yaml", "pareto.csv", "pareto.png"):
+    for name in NAMES:
         if folder / name not in files:
             (folder / name).unlink(missing_ok=True)
     for path, content in files.items():

@@ -158,6 +158,9 @@ def show_how_to_use(config: SearchConfig, file: Path) -> None:
         words += ["--budget", str(run.budget)]
     if run.points is not None:
         words += ["--points", str(run.points)]
+    for option, value in (("--data-root", run.data_root), ("--store", run.store)):
+        if value is not None:
+            words += [option, str(value)]
     if run.results != RunConfig.model_fields["results"].default:
         words += ["--results", str(run.results)]
     err.print(f"Run the best parameters with:\n  {shlex.join(words)}", markup=False)
