@@ -81,7 +81,7 @@ def test_a_users_mistake_is_told(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FAIRBENCH_OFFLINE", "1")
     (tmp_path / "bad.yaml").write_text("niose: 1\n")
-    (tmp_path / "all.yaml").write_text("noise: 1\ncopies: 1\n")
+    (tmp_path / "all.yaml").write_text("noise: 1\ncolumn: b\n")
     monkeypatch.setattr(sys, "argv", ["fairbench", "search", *TRIALS, *words])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -218,7 +218,7 @@ def test_ctrl_c_keeps_finished_trials_and_says_how_to_resume(tmp_path: Path) -> 
 def test_a_search_on_ray_finds_the_same(fairbench: Call, tmp_path: Path) -> None:
     words = ("search", *TRIALS, "--trials", "3")
     assert fairbench(*words).returncode == 0
-    ray = fairbench(*words, "--results", "ray", "--executor", "ray", "--workers", "2")
+    ray = fairbench(*words, "--results", "ray", "--executor", "ray", "--workers", "2", timeout=900)
     assert ray.returncode == 0, ray.stderr
     pd.testing.assert_frame_equal(trials(tmp_path / "ray"), trials(tmp_path / "out"))
 

@@ -69,33 +69,37 @@ class Plain(Method):
 
 
 class Blurred(Representation):
-    def __init__(self, noise):
-        self.noise = noise
+    def __init__(self, params):
+        self.params = params
 
     def encode(self, x, *, s=None, generator=None):
-        drawn = np.random.default_rng(len(x)).normal(size=(len(x), 2))
-        return x[:, :2] + self.noise * drawn
+        drawn = np.random.default_rng(len(x)).normal(size=(len(x), 1))
+        column = "ab".index(self.params.column)
+        return x[:, [column]] + self.params.noise * drawn
 
 
 class NoisyParams(Params):
     noise: float = 2.0
-    copies: int = 1
+    column: str = "a"
 
 
 class Noisy(Method):
-    """One point, and something to search."""
+    """One point, and something to find: column a tells of s, column b does not."""
 
     name = "noisy"
-    summary = "adds noise"
+    summary = "one column and noise"
     Params = NoisyParams
 
     def search_space(self):
-        from optuna.distributions import FloatDistribution, IntDistribution
+        from optuna.distributions import CategoricalDistribution, FloatDistribution
 
-        return {"noise": FloatDistribution(0.01, 10.0, log=True), "copies": IntDistribution(1, 2)}
+        return {
+            "noise": FloatDistribution(0.01, 10.0, log=True),
+            "column": CategoricalDistribution(["a", "b"]),
+        }
 
     def fit(self, train, units, context):
-        return [Blurred(self.params.noise) for _ in units]
+        return [Blurred(self.params) for _ in units]
 
 
 class Unlucky(Noisy):
