@@ -54,6 +54,11 @@ def load(results: Path, name: str) -> dict[str, np.ndarray] | None:
         return dict(arrays)
 
 
+def drop(results: Path, name: str) -> None:
+    """Delete a file, if it is there."""
+    (results / FOLDER / name).unlink(missing_ok=True)
+
+
 def files(results: Path) -> list[Path]:
     """All files of the folder, leftovers of interrupted writes included."""
     folder = results / FOLDER

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairbench.auditing.config import Audit
-from fairbench.config import Device, ExecutorName, Rerun, split_names
+from fairbench.config import (
+    Device,
+    ExecutorName,
+    PrunerName,
+    Rerun,
+    SamplerName,
+    split_names,
+)
 from fairbench.errors import FairbenchError
 
 if TYPE_CHECKING:
@@ -104,6 +111,10 @@ def run(
     rerun: Annotated[Rerun | None, typer.Option(help="Do failed, or all, jobs again.")] = None,
     timeout: Annotated[str | None, typer.Option(help="Limit for a job: 90s, 30m, 2h.")] = None,
     store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    tune: Annotated[
+        int | None,
+        typer.Option(help="Search each method's parameters with N trials, and run the best too."),
+    ] = None,
 ) -> None:
     """Train, audit and rank methods on datasets; a rerun does only what is missing."""
     from fairbench.commands.run import run_command
@@ -125,7 +136,104 @@ def run(
     }
     raise typer.Exit(
         run_command(
-            given, seeds=seeds, seed_list=seed_list, params=params, config=config, dry_run=dry_run
+            given,
+            seeds=seeds,
+            seed_list=seed_list,
+            params=params,
+            config=config,
+            dry_run=dry_run,
+            tune=tune,
+        )
+    )
+
+
+@app.command()
+def search(
+    method: Annotated[str | None, typer.Option(help="One method.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="One dataset, or the card (.yaml) of an own table.")
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="Trials in all, earlier ones included [default: 50].")
+    ] = None,
+    objective: Annotated[
+        str | None, typer.Option(help="aufdc, or aufdc,cost [default: aufdc].")
+    ] = None,
+    sampler: Annotated[
+        SamplerName | None, typer.Option(help="What chooses parameters [default: tpe].")
+    ] = None,
+    pruner: Annotated[
+        PrunerName | None,
+        typer.Option(help="Which trials end before their last seed [default: none]."),
+    ] = None,
+    parallel: Annotated[
+        int | None, typer.Option(help="Trials at a time; part of the search [default: 4].")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the sampler [default: 0].")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Seeds of each trial: 1000 .. 999+N [default: 1].")
+    ] = None,
+    seed_list: Annotated[str | None, typer.Option(help="Seeds, separated by commas.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="full, quick, or a number of iterations [default: full].")
+    ] = None,
+    points: Annotated[int | None, typer.Option(help="Points a curve [default: the grid].")] = None,
+    params: Annotated[
+        Path | None, typer.Option(help="YAML file of hyperparameters that are not searched.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the best parameters here too (YAML).")
+    ] = None,
+    results: Results = None,
+    device: Annotated[Device | None, typer.Option(help="Where to train.")] = None,
+    executor: Annotated[ExecutorName | None, typer.Option(help="How to run jobs.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Jobs at a time [default: cores].")] = None,
+    data_root: DataRoot = None,
+    require_real_data: Annotated[
+        bool, typer.Option("--require-real-data", help="Refuse simulated twins.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the space and an estimate, and exit.")
+    ] = False,
+    rerun: Annotated[Rerun | None, typer.Option(help="failed: do failed jobs again.")] = None,
+    timeout: Annotated[str | None, typer.Option(help="Limit for a job: 90s, 30m, 2h.")] = None,
+    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+) -> None:
+    """Search a method's hyperparameters on the selection role; the same command resumes."""
+    from fairbench.commands.search import search_command
+
+    given = {
+        "methods": _names(method),
+        "datasets": _names(dataset),
+        "budget": budget,
+        "points": points,
+        "results": results,
+        "device": device.value if device else None,
+        "executor": executor.value if executor else None,
+        "workers": workers,
+        "data_root": data_root,
+        "require_real_data": require_real_data or None,
+        "rerun": rerun.value if rerun else None,
+        "timeout": timeout,
+        "store": store,
+    }
+    searched = {
+        "trials": trials,
+        "objectives": objective,
+        "sampler": sampler.value if sampler else None,
+        "pruner": pruner.value if pruner else None,
+        "parallel": parallel,
+        "seed": seed,
+    }
+    raise typer.Exit(
+        search_command(
+            given,
+            searched,
+            seeds=seeds,
+            seed_list=seed_list,
+            params=params,
+            output=output,
+            dry_run=dry_run,
         )
     )
 

@@ -6,9 +6,16 @@ import enum
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from fairbench.errors import ConfigError, UnknownNameError
 
@@ -42,6 +49,37 @@ class Rerun(enum.StrEnum):
     """Units and points that did not end DONE."""
     ALL = "all"
     """Everything."""
+
+
+class Objective(enum.StrEnum):
+    """What a search minimises; the selection role alone is looked at."""
+
+    AUFDC = "aufdc"
+    """Area under the curve, its points and its ends measured on the selection role."""
+    COST = "cost"
+    """Floating-point operations to train a curve of 16 points."""
+
+
+class SamplerName(enum.StrEnum):
+    """How a search chooses parameters."""
+
+    TPE = "tpe"
+    """Tree-structured Parzen estimator: learns from the trials before."""
+    NSGA2 = "nsga2"
+    """A genetic algorithm; for two objectives and many trials."""
+    RANDOM = "random"
+    """Draws from the declared distributions."""
+
+
+class PrunerName(enum.StrEnum):
+    """Which trials end before their last seed."""
+
+    NONE = "none"
+    """None."""
+    MEDIAN = "median"
+    """Those worse than the median of the trials before, after as many seeds."""
+    HYPERBAND = "hyperband"
+    """All but the best third at each rung, in brackets that begin at different seeds."""
 
 
 class RunConfig(BaseModel):
@@ -120,6 +158,80 @@ class RunConfig(BaseModel):
         return parse_duration(value) if isinstance(value, str) else value
 
 
+class SearchConfig(BaseModel):
+    """A search of the hyperparameters of one method on one dataset.
+
+    Parameters
+    ----------
+    run : RunConfig
+        What every trial is run with: seeds, budget, points, executor, results. Parameters given
+        here are held.
+    trials : int
+        In all, those that are in the store already included.
+    parallel : int
+        Trials whose parameters are chosen before the first of them has ended. A search depends on
+        it, as it does not on the number of workers.
+    objectives : tuple of Objective
+    sampler, pruner : SamplerName, PrunerName
+    seed : int
+        Of the sampler.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run: RunConfig
+    trials: int = Field(50, ge=1)
+    parallel: int = Field(4, ge=1)
+    objectives: tuple[Objective, ...] = (Objective.AUFDC,)
+    sampler: SamplerName = SamplerName.TPE
+    pruner: PrunerName = PrunerName.NONE
+    seed: int = Field(0, ge=0)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.pruner is not PrunerName.NONE and len(self.run.seeds) < 2:
+            raise ValueError("a trial is pruned between its seeds: give two at least (--seeds 3)")
+        if self.pruner is not PrunerName.NONE and len(self.objectives) > 1:
+            raise ValueError("trials of two objectives cannot be pruned; leave --pruner out")
+        if self.run.rerun is Rerun.ALL:
+            raise ValueError("--rerun all is for runs; a search takes --rerun failed")
+        return self
+
+
+def make_search(run: RunConfig, given: Mapping[str, Any]) -> SearchConfig:
+    """A validated search; ``objectives`` may be text like ``aufdc,cost``.
+
+    Raises
+    ------
+    ConfigError, UnknownNameError
+    """
+    values = {name: value for name, value in given.items() if value is not None}
+    if "objectives" in values:
+        values["objectives"] = _objectives(values["objectives"])
+    try:
+        return SearchConfig(run=run, **values)
+    except ValidationError as error:
+        raise _told(error) from None
+
+
+def _objectives(text: str) -> tuple[Objective, ...]:
+    names, known = split_names(text), [objective.value for objective in Objective]
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("objective", name, known)
+    if Objective.AUFDC not in names:
+        raise ConfigError(f"--objective {text!r} leaves out aufdc.", "Try aufdc, or aufdc,cost.")
+    return tuple(objective for objective in Objective if objective in names)
+
+
+def _told(error: ValidationError) -> ConfigError:
+    first = error.errors()[0]
+    text = str(first["msg"]).removeprefix("Value error, ")
+    if not first["loc"]:
+        return ConfigError(f"{text[0].upper()}{text[1:]}.")
+    return ConfigError(f"{first['loc'][0]}: {text} (got {first['input']!r}).")
+
+
 def parse_duration(text: str) -> float:
     """Seconds of ``90``, ``90s``, ``30m`` or ``2h``; ValueError if none of these."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
@@ -151,10 +263,7 @@ def make_config(file: Path | None, given: Mapping[str, Any]) -> RunConfig:
     try:
         return RunConfig(**values)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][:1])
-        text = str(first["msg"]).removeprefix("Value error, ")
-        raise ConfigError(f"{where}: {text} (got {first['input']!r}).") from None
+        raise _told(error) from None
 
 
 def read_yaml(file: Path, option: str, *, as_text: bool = False) -> Mapping[str, Any]:

@@ -140,7 +140,7 @@ def make_plan(config: RunConfig, registry: Registry, datasets: Sequence[Prepared
             key = reference_key(data, seed, budget.audit)
             plan.references[key] = (data, seed, budget.audit)
         for name in names:
-            plan.units += _units(registry.methods[name], params[name], data, budget, config)
+            plan.units += units_of(registry.methods[name], params[name], data, budget, config)
     return plan
 
 
@@ -209,9 +209,10 @@ def make_budget(asked: str | int, data: Prepared) -> Budget:
     return Budget(label, iterations, PRESETS[Audit.STRICT])
 
 
-def _units(
+def units_of(
     method: type[Method], params: Params, data: Prepared, budget: Budget, config: RunConfig
 ) -> list[PlannedUnit]:
+    """The units of one method on one dataset: seeds and points as ``config`` says."""
     instance = method(params)
     single = method.shots is Shots.SINGLE
     points: list[Point | None] = (

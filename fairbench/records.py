@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fairbench.status import Status
-from fairbench.store import Row, Store, belongs
+from fairbench.store import Row, Store, belongs, of_a_trial
 
 Group = tuple[str, ...]
 
@@ -52,7 +52,8 @@ class Records:
 
 def read(store: Store) -> Records:
     """The records that count, of the newest code, data, protocol and audit."""
-    units = latest([row for row in store.rows("units") if row["status"] != Status.SKIPPED])
+    asked = [row for row in store.rows("units") if not of_a_trial(row)]
+    units = latest([row for row in asked if row["status"] != Status.SKIPPED])
     by_key = {row["key"]: row for row in units}
     measured = [
         # A model that was trained again may be read elsewhere: points of the old one do not count.

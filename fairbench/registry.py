@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -197,8 +198,12 @@ def _check_columns(metric: type[Metric], others: Catalogue[Any]) -> None:
             )
 
 
+@functools.cache
 def plugin_version(cls: type) -> str:
-    """``distribution version`` of the package a plugin class comes from, for records."""
+    """``distribution version`` of the package a plugin class comes from, for records.
+
+    Asked for every unit, and each answer reads the metadata of all that is installed: remembered.
+    """
     from importlib.metadata import packages_distributions, version
 
     package = cls.__module__.split(".")[0]

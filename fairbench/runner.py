@@ -16,7 +16,7 @@ from fairbench.jobs import FitJob, Job, UnitResult
 from fairbench.plan import Plan, PlannedUnit, stacks
 from fairbench.registry import Registry
 from fairbench.status import Status
-from fairbench.store import Row, Store, now
+from fairbench.store import TRIAL, Row, Store, now, of_a_trial
 
 
 @dataclass
@@ -39,13 +39,23 @@ class Run:
     store : Store
     device : str
         ``cpu`` or ``cuda``, resolved.
+    trial : bool
+        Whether a search asks: leaderboards leave its units out until a run asks for them too.
     """
 
     def __init__(
-        self, config: RunConfig, registry: Registry, plan: Plan, store: Store, device: str
+        self,
+        config: RunConfig,
+        registry: Registry,
+        plan: Plan,
+        store: Store,
+        device: str,
+        *,
+        trial: bool = False,
     ) -> None:
         self.config, self.plan, self.store, self.device = config, plan, store, device
-        self.id = uuid.uuid4().hex
+        self._is_trial = trial
+        self.id = (TRIAL if trial else "") + uuid.uuid4().hex
         self.by_key = {planned.key: planned for planned in plan.units}
         self.summary = Summary()
         self._kept: set[str] = set()
@@ -176,6 +186,7 @@ class Run:
                 "versions": versions(),
             }
         )
+        self.store.put("units", self._adopted())
         self._write_planned(jobs)
         for job in jobs:
             executor.submit(job)
@@ -198,14 +209,29 @@ class Run:
         for job in jobs:
             if isinstance(job, FitJob):
                 for key in job.keys:
-                    row = self.by_key[key].row(self.id) | {"packing": list(job.keys)}
                     old = self._units.get(key)
+                    row = self.by_key[key].row(self._owner(old)) | {"packing": list(job.keys)}
                     self._units[key] = row
                     if old is None or old["status"] != Status.DONE:
                         rows.append(row)
                     else:
                         self._kept.add(key)
         self.store.put("units", rows)
+
+    def _owner(self, old: Row | None) -> str:
+        """The run whose unit this is: a trial takes nothing from the run that asked before it."""
+        if old is not None and self._is_trial and not of_a_trial(old):
+            return str(old["run"])
+        return self.id
+
+    def _adopted(self) -> list[Row]:
+        """What a search has trained and this run asks for: from now on it is the run's."""
+        if self._is_trial:
+            return []
+        found = [self._units[u.key] for u in self.plan.units if u.key in self._units]
+        adopted = {row["key"]: row | {"run": self.id} for row in found if of_a_trial(row)}
+        self._units |= adopted
+        return list(adopted.values())
 
     def _mark_running(self, job: FitJob) -> None:
         running = {"status": Status.RUNNING.value}

@@ -125,6 +125,13 @@ ADDED = {
 }
 """Columns that came with a schema version, by table; rows from before have none of them."""
 
+TRIAL = "trial-"
+"""Start of ``units.run`` for what only trials of a search have asked for.
+
+Leaderboards leave such units out: a table of all trials would be a table to choose from by test
+figures. A run that asks for one of them makes it its own.
+"""
+
 _TRIES = 40
 """Attempts, a twentieth of a second apart, to create tables that others create too."""
 
@@ -305,6 +312,11 @@ class Store:
 def parse_export(lines: Iterable[str]) -> dict[str, list[Row]]:
     """Exported lines as rows by table; StoreError if a line cannot be read."""
     return read_export(lines, RECORDS, SCHEMA_VERSION, ADDED)
+
+
+def of_a_trial(unit: Row) -> bool:
+    """Whether nothing but a search has asked for this unit so far."""
+    return str(unit["run"]).startswith(TRIAL)
 
 
 def belongs(point: Row, unit: Row | None) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from fairbench import leaderboard
 from fairbench.api import Dataset
 from fairbench.commands.results import show_problems
+from fairbench.commands.tuning import Tuning, searched_methods
 from fairbench.config import RunConfig, make_config, read_yaml, split_names
 from fairbench.console import Display, err, out, show_leaderboard, show_notes, spell, warn_simulated
 from fairbench.data.prepare import Prepared, load_dataset
@@ -36,44 +37,56 @@ def run_command(
     params: Path | None,
     config: Path | None,
     dry_run: bool,
+    tune: int | None = None,
 ) -> int:
     """Run, or tell what would be run; returns the exit code."""
     registry = load_registry()
     for broken in registry.broken:
         err.print(f"Warning: plugin {broken.source} was left out: {broken.error}", markup=False)
-    values = {**given, **_seeds(seeds, seed_list)}
+    values = {**given, **chosen_seeds(seeds, seed_list)}
     configured = make_config(config, values)
     if params is not None:
-        merged = {registry.methods.resolve(name): v for name, v in configured.params.items()}
-        for name, values in _params(params, configured, registry).items():
-            merged[registry.methods.resolve(name)] = values
-        configured = configured.model_copy(update={"params": merged})
+        configured = with_params(params, configured, registry)
     device = resolve_device(configured.device)
-    chosen = _datasets(configured, registry)
     # Names and parameters are checked before any data is read.
     make_plan(configured, registry, [])
-    datasets = [
-        load_dataset(
-            dataset,
-            root=configured.data_root,
-            require_real=configured.require_real_data,
-        )
-        for dataset in chosen
-    ]
+    searched = searched_methods(configured, registry, tune) if tune is not None else []
+    datasets = load_datasets(configured, registry)
     store = open_store(configured.results, configured.store, dry_run=dry_run)
-    run = Run(configured, registry, make_plan(configured, registry, datasets), store, device)
-    simulated = [data.info.name for data in datasets if data.source == "simulated"]
-    if simulated:
-        warn_simulated(simulated)
-    _describe(datasets, device)
+    plan = make_plan(configured, registry, datasets)
+    describe(datasets, device)
     workers = configured.workers or cores()
+    untuned = 0
+    if tune is not None:
+        tuning = Tuning(configured, registry, store, device, workers, tune)
+        try:
+            untuned = tuning.extend(plan, searched, datasets, dry_run=dry_run)
+        except KeyboardInterrupt:
+            return interrupted()
+    run = Run(configured, registry, plan, store, device)
     for title, reason in run.skipped():
         err.print(f"SKIPPED: {title}: {reason}", markup=False)
     jobs = run.jobs()
     if dry_run:
         _show_jobs(jobs, run, workers)
         return 0
-    return _execute(jobs, run, configured, registry, workers)
+    code = _execute(jobs, run, configured, registry, workers)
+    return code or (1 if untuned else 0)
+
+
+def load_datasets(config: RunConfig, registry: Registry) -> list[Prepared]:
+    """The datasets asked for, prepared."""
+    return [
+        load_dataset(dataset, root=config.data_root, require_real=config.require_real_data)
+        for dataset in _datasets(config, registry)
+    ]
+
+
+def interrupted() -> int:
+    """Say how to go on after Ctrl-C; the exit code."""
+    resume = shlex.join(["fairbench", *sys.argv[1:]])
+    err.print(f"\nInterrupted; what is finished is kept. Resume with:\n  {resume}", markup=False)
+    return 130
 
 
 def open_store(results: Path, url: str | None, *, dry_run: bool) -> Store:
@@ -86,7 +99,10 @@ def open_store(results: Path, url: str | None, *, dry_run: bool) -> Store:
     return Store.in_folder(results)
 
 
-def _seeds(seeds: int | None, seed_list: str | None) -> dict[str, tuple[int, ...]]:
+def chosen_seeds(
+    seeds: int | None, seed_list: str | None, *, first: int = 0
+) -> dict[str, tuple[int, ...]]:
+    """``seeds`` of a configuration, if either option was given; ``--seeds`` counts from first."""
     if seeds is not None and seed_list is not None:
         raise ConfigError("--seeds and --seed-list were both given.", "Give one of them.")
     if seeds is not None:
@@ -94,7 +110,7 @@ def _seeds(seeds: int | None, seed_list: str | None) -> dict[str, tuple[int, ...
             raise ConfigError(f"--seeds {seeds}: at least one seed is needed.", "Try --seeds 1.")
         if seeds > MOST_SEEDS:
             raise ConfigError(f"--seeds {seeds}: at most {MOST_SEEDS:,} in one run.")
-        return {"seeds": tuple(range(seeds))}
+        return {"seeds": tuple(range(first, first + seeds))}
     if seed_list is not None:
         parts = split_names(seed_list)
         if not parts or not all(re.fullmatch("[0-9]+", part) for part in parts):
@@ -119,6 +135,14 @@ def _datasets(config: RunConfig, registry: Registry) -> list[type[Dataset]]:
     return list(found.values())
 
 
+def with_params(file: Path, config: RunConfig, registry: Registry) -> RunConfig:
+    """The configuration with the parameters of a file, which win over its own."""
+    merged = {registry.methods.resolve(name): v for name, v in config.params.items()}
+    for name, values in _params(file, config, registry).items():
+        merged[registry.methods.resolve(name)] = values
+    return config.model_copy(update={"params": merged})
+
+
 def _params(file: Path, config: RunConfig, registry: Registry) -> Mapping[str, Any]:
     """Parameters by method; a file without method names belongs to the only method asked for."""
     content = read_yaml(file, "--params")
@@ -132,7 +156,11 @@ def _params(file: Path, config: RunConfig, registry: Registry) -> Mapping[str, A
     return content
 
 
-def _describe(datasets: list[Prepared], device: str) -> None:
+def describe(datasets: list[Prepared], device: str) -> None:
+    """Say which data this is, loudly if it is simulated, and where methods train."""
+    simulated = [data.info.name for data in datasets if data.source == "simulated"]
+    if simulated:
+        warn_simulated(simulated)
     for data in datasets:
         rows = ", ".join(f"{role.value} {len(part.s):,}" for role, part in data.roles.items())
         err.print(f"{data.info.name}: {data.source} ({data.origin}); rows: {rows}", markup=False)
@@ -143,7 +171,7 @@ def _describe(datasets: list[Prepared], device: str) -> None:
 def _show_jobs(jobs: list[Job], run: Run, workers: int) -> None:
     for job in jobs:
         out.print(f"{job.title}: about {spell(job.estimate)}", markup=False)
-    later, seconds = _audits_to_come(jobs)
+    later, seconds = audits_to_come(jobs)
     if later:
         out.print(f"then audits of {later} points: about {spell(seconds)}", markup=False)
     total = sum(job.estimate for job in jobs) + seconds
@@ -157,7 +185,7 @@ def _show_jobs(jobs: list[Job], run: Run, workers: int) -> None:
         )
 
 
-def _audits_to_come(jobs: list[Job]) -> tuple[int, float]:
+def audits_to_come(jobs: list[Job]) -> tuple[int, float]:
     """Points that follow from fits, and the seconds their audits take."""
     fits = [job for job in jobs if isinstance(job, FitJob)]
     seconds = sum(job.expected_points * job.point_estimate for job in fits)
@@ -166,16 +194,13 @@ def _audits_to_come(jobs: list[Job]) -> tuple[int, float]:
 
 def _execute(jobs: list[Job], run: Run, config: RunConfig, registry: Registry, workers: int) -> int:
     command = shlex.join(["fairbench", *sys.argv[1:]])
-    estimate = sum(job.estimate for job in jobs) + _audits_to_come(jobs)[1]
+    estimate = sum(job.estimate for job in jobs) + audits_to_come(jobs)[1]
     executor = make_executor(config.executor, workers=workers, timeout=config.timeout)
     try:
         with Display(estimate) as display:
             run.execute(jobs, executor, display, command)
     except KeyboardInterrupt:
-        err.print(
-            f"\nInterrupted; what is finished is kept. Resume with:\n  {command}", markup=False
-        )
-        return 130
+        return interrupted()
     finally:
         executor.stop()
     return _report(run, config, registry)

@@ -17,6 +17,7 @@ from fairbench.api import (
     Knob,
     Method,
     Metric,
+    Params,
     Point,
     Representation,
     Table,
@@ -65,6 +66,47 @@ class Plain(Method):
 
     def fit(self, train, units, context):
         return [Scale(unit.point["scale"]) for unit in units]
+
+
+class Blurred(Representation):
+    def __init__(self, params):
+        self.params = params
+
+    def encode(self, x, *, s=None, generator=None):
+        drawn = np.random.default_rng(len(x)).normal(size=(len(x), 1))
+        column = "ab".index(self.params.column)
+        return x[:, [column]] + self.params.noise * drawn
+
+
+class NoisyParams(Params):
+    noise: float = 2.0
+    column: str = "a"
+
+
+class Noisy(Method):
+    """One point, and something to find: column a tells of s, column b does not."""
+
+    name = "noisy"
+    summary = "one column and noise"
+    Params = NoisyParams
+
+    def search_space(self):
+        from optuna.distributions import CategoricalDistribution, FloatDistribution
+
+        return {
+            "noise": FloatDistribution(0.01, 10.0, log=True),
+            "column": CategoricalDistribution(["a", "b"]),
+        }
+
+    def fit(self, train, units, context):
+        return [Blurred(self.params) for _ in units]
+
+
+class Unlucky(Noisy):
+    name = "unlucky"
+
+    def fit(self, train, units, context):
+        raise ValueError("no luck with these")
 
 
 class Raises(Plain):
@@ -141,6 +183,8 @@ class Widest(Metric):
 
 METHODS = [
     Plain,
+    Noisy,
+    Unlucky,
     Raises,
     Crashes,
     Segfaults,
