@@ -2,8 +2,8 @@
 
     python benchmarks/leaderboard.py
 
-Prints CPU seconds for the replicates of one point (resamples of the test rows of Adults), and for
-reading, ranking and writing 20 methods x 10 seeds x 16 points, every point with replicates.
+Prints seconds of CPU for the replicates of one point (500 resamples of the test rows of Adults),
+and for reading, ranking and writing 20 methods x 10 seeds x 16 points, all with replicates.
 """
 
 from __future__ import annotations
