@@ -115,7 +115,8 @@ def _residuals(fit: Sample, residual: Floats) -> Signs:
     if r.shape[1] == 2:
         r = r[:, 1:]  # the other is its negative
     scale = np.sqrt((r**2).sum(axis=0))
-    return np.divide(r, scale, out=np.zeros_like(r), where=scale > 0).astype(np.float32)
+    scaled: Signs = np.divide(r, scale, out=np.zeros_like(r), where=scale > 0).astype(np.float32)
+    return scaled
 
 
 def _screen(

@@ -75,7 +75,7 @@ def calibrate_command(
         if not as_json:
             out.print(_row(readings), markup=False)
     if as_json:
-        out.print_json(json.dumps([_plain(readings) for readings in found.values()]))
+        print(json.dumps([_plain(readings) for readings in found.values()]))
     missed = [name for name, readings in found.items() if not _hit(readings)]
     if missed:
         err.print(
@@ -167,7 +167,7 @@ def _coverage(channels: Sequence[Channel], *, rows: int, draws: int, as_json: bo
         for channel in channels
     }
     if as_json:
-        out.print_json(json.dumps({name: asdict(measured) for name, measured in found.items()}))
+        print(json.dumps({name: asdict(measured) for name, measured in found.items()}))
         return 0
     out.print(f"95% intervals of {draws} draws, {rows:,} rows to train and to test\n")
     out.print(_line("channel", "covered", "above", "below", "gap", "width", ""))
