@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from fairbench.auditing.channels import (
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.information import log_loss
 from fairbench.auditing.samples import Sample
+from fairbench.commands.calibrate import calibrate_command
+from fairbench.errors import ConfigError
 
 LIGHT = AuditConfig(mlps=2, strict_epochs=6, trees=60)
 
@@ -83,7 +86,7 @@ def test_the_family_reads_small_draws(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n, c in CHANNELS.items() if not c.limit])
 def test_the_family_reads_every_channel(name: str) -> None:
-    """The target: within max(.02 nats, 8%) from below, and never above by more than its interval."""
+    """Within max(.02 nats, 8%) from below, and never above by more than the interval."""
     reading = read(CHANNELS[name], rows=10_000, seed=0, config=AuditConfig())
     assert reading.calibrated, (reading.found, reading.truth)
 
@@ -140,7 +143,7 @@ Call = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def test_calibrate_prints_the_truth_beside_each_auditor(fairbench: Call) -> None:
-    done = fairbench("calibrate", "--rows", "600", "--channels", "few-codes,independent-2")
+    done = fairbench("calibrate", "--rows", "400", "--channels", "few-codes,independent-2")
     assert done.returncode in (0, 1), done.stderr
     lines = {line.split()[0]: line.split() for line in done.stdout.splitlines() if line}
     assert float(lines["few-codes"][1]) == pytest.approx(CHANNELS["few-codes"].truth(), abs=6e-4)
@@ -148,24 +151,36 @@ def test_calibrate_prints_the_truth_beside_each_auditor(fairbench: Call) -> None
     assert float(lines["independent-2"][2]) == pytest.approx(0, abs=0.02)
 
 
-def test_calibrate_gives_json(fairbench: Call) -> None:
-    done = fairbench("calibrate", "--rows", "300", "--channels", "few-codes", "--json")
-    (found,) = json.loads(done.stdout)
+def test_calibrate_gives_json(capsys: pytest.CaptureFixture[str]) -> None:
+    calibrate_command(["few-codes"], rows=300, seeds=1, draws=None, as_json=True)
+    (found,) = json.loads(capsys.readouterr().out)
     assert found["channel"] == "few-codes"
     assert {a["auditor"] for a in found["seeds"][0]["auditors"]} >= {"mlp", "counting", "blend"}
 
 
+def test_coverage_counts_what_intervals_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    calibrate_command(["few-codes"], rows=300, seeds=1, draws=2, as_json=True)
+    found = json.loads(capsys.readouterr().out)["few-codes"]
+    assert found["draws"] == 2
+    assert found["of_truth"] + found["above"] + found["below"] == pytest.approx(1)
+
+
+def test_a_wrong_name_is_answered_in_one_line(fairbench: Call) -> None:
+    done = fairbench("calibrate", "--channels", "gausian-1.5")
+    assert done.returncode == 2
+    assert "Did you mean 'gaussian-1.5'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
-    ("words", "answer"),
+    ("given", "answer"),
     [
-        (("--channels", "gausian-1.5"), "Did you mean 'gaussian-1.5'"),
-        (("--rows", "3"), "Give 100 or more"),
-        (("--seeds", "0"), "Give 1 or more"),
-        (("--coverage", "0"), "Give a number of draws"),
+        ({"rows": 3}, "Give 100 or more"),
+        ({"seeds": 0}, "Give 1 or more"),
+        ({"draws": 0}, "Give a number of draws"),
     ],
 )
-def test_calibrate_says_what_is_wrong(fairbench: Call, words: tuple[str, ...], answer: str) -> None:
-    done = fairbench("calibrate", *words)
-    assert done.returncode == 2
-    assert answer in done.stderr
-    assert "Traceback" not in done.stderr
+def test_numbers_that_cannot_be_are_refused(given: dict[str, int], answer: str) -> None:
+    asked: dict[str, Any] = {"rows": 300, "seeds": 1, "draws": None} | given
+    with pytest.raises(ConfigError, match=answer):
+        calibrate_command(["few-codes"], as_json=False, **asked)
