@@ -15,6 +15,27 @@ class Audit(enum.StrEnum):
     """One MLP and boosted trees, five epochs: a first look, recorded as such."""
 
 
+class Member(enum.StrEnum):
+    """Auditors of the strict family; each keeps its own figure for every view it looks at."""
+
+    PRIOR = "prior"
+    """Shares of the groups, whatever z says: reads zero. Always there, to fall back on."""
+    MLP = "mlp"
+    """An ensemble of MLPs, trained as a stack."""
+    BOOSTED_TREES = "boosted-trees"
+    """Histogram gradient boosting."""
+    DEEP_TREES = "deep-trees"
+    """The same with up to 255 leaves a tree: cells rather than slopes."""
+    LOGISTIC = "logistic"
+    """Multinomial logistic regression; its L2 strength is chosen on held-out rows."""
+    KNN = "knn"
+    """Smoothed votes of the nearest neighbours."""
+    COUNTING = "counting"
+    """Shares of the groups in each cell of a code, shrunk towards the prior."""
+    BLEND = "blend"
+    """A log-linear pool of all others; its weights are fitted on held-out rows."""
+
+
 @dataclass(frozen=True)
 class AuditConfig:
     """Settings of an audit; part of every job key.
@@ -25,17 +46,23 @@ class AuditConfig:
     mlps : int
         MLPs averaged by the paper's estimate, and in the strict ensemble.
     epochs, patience : int
-        At most so many passes over auditor-train; stop after ``patience`` without progress on a
-        held-out tenth of it.
+        The paper's MLPs: at most so many passes over auditor-train; stop after ``patience`` without
+        progress on a held-out tenth of it. Boosting waits a multiple of ``patience``.
     batch_size : int
-    learning_rate, weight_decay : float
-        Of Adam; the paper's MLPs have no weight decay, the strict ones do.
+    learning_rate : float
+        Of Adam.
     hidden : tuple of int
         The paper's two layers of 256.
+    strict_epochs, strict_batch_size, strict_learning_rate, strict_hidden, weight_decay
+        The same of the strict MLPs, whose learning rate rises to its peak and falls to 0 over all
+        epochs; the best epoch on held-out rows is kept. The refitted decoder's has twice the epochs
+        and the rate.
     trees : int
         Most boosting rounds.
-    logistic : bool
-        Whether the linear auditor runs.
+    members : tuple of Member
+        The auditors that run, the prior aside.
+    interactions : bool
+        Whether products of columns are screened, and shown to trees and logistic regression.
     decoder_trees : bool
         Whether the refitted decoder may be boosted trees, or an MLP alone.
     """
@@ -46,21 +73,39 @@ class AuditConfig:
     patience: int = 3
     batch_size: int = 512
     learning_rate: float = 1e-3
-    weight_decay: float = 1e-4
     hidden: tuple[int, ...] = (256, 256)
+    strict_epochs: int = 12
+    strict_batch_size: int = 256
+    strict_learning_rate: float = 1e-2
+    strict_hidden: tuple[int, ...] = (128, 128)
+    weight_decay: float = 1e-4
     trees: int = 200
-    logistic: bool = True
+    members: tuple[Member, ...] = tuple(Member)
+    interactions: bool = True
     decoder_trees: bool = True
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for keys and records."""
-        return {**asdict(self), "preset": self.preset.value, "hidden": list(self.hidden)}
+        return {
+            **asdict(self),
+            "preset": self.preset.value,
+            "hidden": list(self.hidden),
+            "strict_hidden": list(self.strict_hidden),
+            "members": [member.value for member in self.members],
+        }
 
 
 PRESETS = {
     Audit.STRICT: AuditConfig(),
     Audit.QUICK: AuditConfig(
-        preset=Audit.QUICK, mlps=1, epochs=5, trees=40, logistic=False, decoder_trees=False
+        preset=Audit.QUICK,
+        mlps=1,
+        epochs=5,
+        strict_epochs=5,
+        trees=40,
+        members=(Member.MLP, Member.BOOSTED_TREES),
+        interactions=False,
+        decoder_trees=False,
     ),
 }
 """Settings by preset."""

@@ -7,13 +7,16 @@ on selection is used, and reported on test.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from fairbench.api import Floats, Ints, Role
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.family import mlp_settings
-from fairbench.auditing.mlp import fit_regressors
+from fairbench.auditing.family import strict_mlp_settings
+from fairbench.auditing.mlp import MLPSettings, fit_regressors
+from fairbench.auditing.samples import held_out_rows
+from fairbench.auditing.trees import fit_tree_regressor
 from fairbench.auditing.views import standardised
 from fairbench.seeds import derive_seed
 
@@ -59,6 +62,17 @@ def refit_decoder(
     }
 
 
+def _settings(config: AuditConfig) -> MLPSettings:
+    """As the strict auditors, but longer and faster: a regressor overfits late."""
+    strict = strict_mlp_settings(config)
+    return replace(
+        strict,
+        epochs=2 * strict.epochs,
+        learning_rate=2 * strict.learning_rate,
+        weight_decay=0.0,
+    )
+
+
 def _mlp(
     inputs: Mapping[Role, Floats],
     x: Mapping[Role, Floats],
@@ -69,7 +83,7 @@ def _mlp(
     predict = fit_regressors(
         inputs[Role.AUDITOR_TRAIN],
         x[Role.AUDITOR_TRAIN],
-        settings=mlp_settings(config, weight_decay=0.0),
+        settings=_settings(config),
         seeds=[derive_seed(seed, "decoder")],
         draws=draws,
     )
@@ -83,17 +97,24 @@ def _trees(
     seed: int,
     draws: int,
 ) -> dict[Role, Floats]:
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
+    train, targets = inputs[Role.AUDITOR_TRAIN], x[Role.AUDITOR_TRAIN]
+    people = len(targets)
+    order = np.random.default_rng(derive_seed(seed, "decoder", "held-out")).permutation(people)
+    cut = held_out_rows(people)
+    held, rest = (
+        np.concatenate([part + draw * people for draw in range(draws)])
+        for part in (order[:cut], order[cut:])
+    )
     guesses: dict[Role, list[Floats]] = {Role.SELECTION: [], Role.TEST: []}
-    for column in range(x[Role.AUDITOR_TRAIN].shape[1]):
-        model = HistGradientBoostingRegressor(
-            max_iter=config.trees,
-            early_stopping=True,
-            validation_fraction=0.1,
-            n_iter_no_change=config.patience * 2,
-            random_state=derive_seed(seed, "decoder", column) % 2**32,
-        ).fit(inputs[Role.AUDITOR_TRAIN], np.tile(x[Role.AUDITOR_TRAIN][:, column], draws))
+    for column in range(targets.shape[1]):
+        predict = fit_tree_regressor(
+            train[rest],
+            targets[rest % people, column],
+            (train[held], targets[held % people, column]),
+            rounds=config.trees // 2,
+            patience=config.patience * 2,
+            seed=derive_seed(seed, "decoder", column),
+        )
         for role, found in guesses.items():
-            found.append(model.predict(inputs[role]).astype(np.float32))
+            found.append(predict(inputs[role]))
     return {role: np.stack(found, axis=1) for role, found in guesses.items()}

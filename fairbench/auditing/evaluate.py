@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import AUDIT_ROLES, Floats, PointEvaluation, Prediction, Role
 from fairbench.auditing.certificate import certify
-from fairbench.auditing.config import AuditConfig
+from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.decoder import refit_decoder
 from fairbench.auditing.family import Audited, audit, paper_audit
 from fairbench.auditing.information import information, log_loss
@@ -18,6 +18,9 @@ from fairbench.auditing.views import standardised
 from fairbench.data.prepare import Prepared, Rows
 from fairbench.replicates import replicated
 from fairbench.seeds import derive_seed
+
+DOWNSTREAM = (Member.MLP, Member.BOOSTED_TREES, Member.LOGISTIC)
+"""What predicts y: classifiers as people use them, not every trick by which z can be read."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,8 @@ def _downstream(
 ) -> dict[str, Audited]:
     """For each task, the better of the family's classifiers on selection, one MLP among them."""
     found: dict[str, Audited] = {}
+    members = tuple(member for member in config.members if member in DOWNSTREAM)
+    config = replace(config, members=members, interactions=False)
     for task in roles[Role.TEST].y:
         labels = {role: np.tile(roles[role].y[task], draws) for role in AUDIT_ROLES}
         classes = 1 + max(int(label.max()) for label in labels.values())

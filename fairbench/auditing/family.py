@@ -1,30 +1,40 @@
 """The strict family of auditors and the paper's MLPs, and the choice among them.
 
-Every member is trained on auditor-train; the strict audit is the member with the lowest log loss on
-selection; it is reported on test. Cross-entropy of any classifier gives a lower bound on I(Z;S), so
-a larger family can only come closer to the truth, up to what the choice itself costs.
+Every member is trained on auditor-train, a part of which is held out to stop early, to calibrate
+and to blend by; the strict audit is the member with the lowest log loss on selection; it is
+reported on test. Cross-entropy of any classifier gives a lower bound on I(Z;S), so a larger family
+can only come closer to the truth, up to what the choice itself costs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from fairbench.api import AuditorResult, Floats, Ints, Prediction, Role
-from fairbench.auditing.config import AuditConfig
+from fairbench.auditing.calibrating import calibrated, calibration, pool_weights, pooled
+from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.information import information, log_loss, smoothed
-from fairbench.auditing.mlp import MLPSettings, fit_classifiers
+from fairbench.auditing.interactions import find_products, product_columns, tell_more
+from fairbench.auditing.members import (
+    Classifier,
+    fit_counting,
+    fit_logistic,
+    fit_neighbours,
+    held_out_loss,
+)
+from fairbench.auditing.mlp import MLPSettings, fit_classifiers, fit_weighted_classifiers
+from fairbench.auditing.samples import Distinct, Training, distinct, prior_of, training
+from fairbench.auditing.trees import fit_trees
 from fairbench.auditing.views import View, raw, views_of
 from fairbench.seeds import derive_seed
 
 _MOST_COLUMNS_FOR_TREES = 512
 """Beyond, raw pixels for one, a tree looks at every column of every row for minutes."""
 
-Classifier = Callable[[Floats], Floats]
-"""Maps ``(n, features)`` to probabilities ``(n, classes)``."""
+_CHOOSING = (Role.SELECTION, Role.TEST)
 
 
 @dataclass(frozen=True)
@@ -46,15 +56,38 @@ class Audited:
     prediction: Prediction
 
 
-def mlp_settings(config: AuditConfig, *, weight_decay: float) -> MLPSettings:
-    """The MLP part of an audit's configuration."""
+@dataclass(frozen=True)
+class _Heard:
+    """What one member says of held-out rows and of the (distinct) rows of selection and test."""
+
+    member: Member
+    view: str
+    held: Floats
+    says: Mapping[Role, Floats]
+
+
+def mlp_settings(config: AuditConfig) -> MLPSettings:
+    """The paper's MLPs in an audit's configuration."""
     return MLPSettings(
         hidden=config.hidden,
         epochs=config.epochs,
         patience=config.patience,
         batch_size=config.batch_size,
         learning_rate=config.learning_rate,
-        weight_decay=weight_decay,
+        weight_decay=0.0,
+    )
+
+
+def strict_mlp_settings(config: AuditConfig) -> MLPSettings:
+    """The strict family's MLPs."""
+    return MLPSettings(
+        hidden=config.strict_hidden,
+        epochs=config.strict_epochs,
+        patience=config.strict_epochs,
+        batch_size=config.strict_batch_size,
+        learning_rate=config.strict_learning_rate,
+        weight_decay=config.weight_decay,
+        one_cycle=True,
     )
 
 
@@ -88,29 +121,155 @@ def audit(
         Draws of each row that z holds, draw after draw.
     """
     train = z[Role.AUDITOR_TRAIN]
-    prior = np.bincount(labels[Role.AUDITOR_TRAIN], minlength=classes) / len(train)
-    results: list[AuditorResult] = []
-    best: tuple[float, AuditorResult, Prediction] | None = None
-    for view in views(train):
-        seen = {role: view.apply(rows) for role, rows in z.items()}
-        view_seed = derive_seed(seed, view.name)
-        columns = seen[Role.TEST].shape[1]
-        members = _members(classes, config, view_seed, mlps or config.mlps, draws, columns)
-        for name, fit in members.items():
-            classify = fit(seen[Role.AUDITOR_TRAIN], labels[Role.AUDITOR_TRAIN])
-            p = {r: smoothed(classify(seen[r]), prior) for r in (Role.SELECTION, Role.TEST)}
-            result = AuditorResult(
-                auditor=name,
-                view=view.name,
+    rows = training(
+        train,
+        labels[Role.AUDITOR_TRAIN],
+        classes=classes,
+        seed=derive_seed(seed, "held-out"),
+        draws=draws,
+    )
+    seen = {role: distinct(z[role]) for role in _CHOOSING}
+    family = _Family(rows, seen, config, seed, mlps or config.mlps)
+    heard = [family.prior(), *family.listen(views(train))]
+    if Member.BLEND in config.members:
+        heard.append(_blend(heard, rows))
+    results = []
+    predictions = []
+    for one in heard:
+        p = {role: smoothed(one.says[role][seen[role].inverse], rows.prior) for role in _CHOOSING}
+        results.append(
+            AuditorResult(
+                auditor=one.member.value,
+                view=one.view,
                 selection_information=information(p[Role.SELECTION], labels[Role.SELECTION]),
                 test_information=information(p[Role.TEST], labels[Role.TEST]),
             )
-            results.append(result)
-            loss = float(log_loss(p[Role.SELECTION], labels[Role.SELECTION]).mean())
-            if best is None or loss < best[0]:
-                best = (loss, result, Prediction(p[Role.TEST], labels[Role.TEST]))
-    assert best is not None
-    return Audited(tuple(results), best[1], best[2])
+        )
+        loss = float(log_loss(p[Role.SELECTION], labels[Role.SELECTION]).mean())
+        predictions.append((loss, p[Role.TEST]))
+    best = int(np.argmin([loss for loss, _ in predictions]))
+    prediction = Prediction(predictions[best][1], labels[Role.TEST])
+    return Audited(tuple(results), results[best], prediction)
+
+
+@dataclass(frozen=True)
+class _Family:
+    """Fits members on rows and asks them about the distinct rows of selection and test."""
+
+    rows: Training
+    seen: Mapping[Role, Distinct]
+    config: AuditConfig
+    seed: int
+    mlps: int
+
+    def prior(self) -> _Heard:
+        """What to fall back on: reads zero, up to how the shares of groups differ by role."""
+
+        def says(rows: int) -> Floats:
+            return np.tile(self.rows.prior.astype(np.float32), (rows, 1))
+
+        answers = {role: says(len(found.rows)) for role, found in self.seen.items()}
+        return _Heard(Member.PRIOR, "none", says(len(self.rows.held.labels)), answers)
+
+    def listen(self, views: list[View]) -> list[_Heard]:
+        """Each member's answers on each view that tells it something new."""
+        if len(np.unique(self.rows.fit.labels)) < 2:
+            return []  # one class alone: nothing to learn
+        heard = []
+        for view in views:
+            rows = self.rows.seen_through(view.apply)
+            apart = derive_seed(self.seed, view.name)
+            for member in self._members(view.name, rows.fit.x.shape[1]):
+                heard.append(self._ask(member, view, rows, apart))
+        if self.config.interactions:
+            heard += self._interactions(views[-1], heard)
+        return heard
+
+    def _members(self, view: str, columns: int) -> list[Member]:
+        """Who looks at a view.
+
+        Ranks do not change what a tree can say, nor any view what a cell of a code is. Nearest
+        neighbours in bits would count the lowest bit as much as the highest.
+        """
+        left_out = {
+            "ranks": {Member.BOOSTED_TREES, Member.DEEP_TREES, Member.COUNTING},
+            "bit-planes": {Member.KNN, Member.COUNTING},
+            "interactions": set(Member) - {Member.BOOSTED_TREES, Member.LOGISTIC},
+        }.get(view, set())
+        if columns > _MOST_COLUMNS_FOR_TREES:
+            left_out = left_out | {Member.BOOSTED_TREES, Member.DEEP_TREES}
+        fit = self.rows.fit
+        if len(fit.labels) == fit.total:  # no two rows are equal
+            left_out = left_out | {Member.COUNTING}
+        left_out = left_out | {Member.PRIOR, Member.BLEND}
+        return [member for member in self.config.members if member not in left_out]
+
+    def _ask(self, member: Member, view: View, rows: Training, seed: int) -> _Heard:
+        classify = self._fit(member, rows, seed)
+        held = classify(rows.held.x)
+        power, share = calibration(held, rows.held, rows.prior)
+
+        def says(p: Floats) -> Floats:
+            return calibrated(p, rows.prior, power, share)
+
+        answers = {
+            role: says(classify(view.apply(found.rows))) for role, found in self.seen.items()
+        }
+        return _Heard(member, view.name, says(held), answers)
+
+    def _fit(self, member: Member, rows: Training, seed: int) -> Classifier:
+        config = self.config
+        if member is Member.MLP:
+            predict = fit_weighted_classifiers(
+                rows,
+                settings=strict_mlp_settings(config),
+                seeds=[derive_seed(seed, "mlp", i) for i in range(self.mlps)],
+            )
+            return lambda x: predict(x).mean(axis=0)
+        if member is Member.LOGISTIC:
+            return fit_logistic(rows)
+        if member is Member.KNN:
+            return fit_neighbours(rows, seed=derive_seed(seed, "knn"))
+        if member is Member.COUNTING:
+            return fit_counting(rows)
+        return fit_trees(
+            rows,
+            rounds=config.trees,
+            patience=config.patience * 3,
+            seed=seed,
+            deep=member is Member.DEEP_TREES,
+        )
+
+    def _interactions(self, view: View, heard: list[_Heard]) -> list[_Heard]:
+        """Products of columns that tell what the best of the others missed, if there are any."""
+        seed = derive_seed(self.seed, "interactions")
+        rows = self.rows.seen_through(view.apply)
+        linear = fit_logistic(rows)
+        residual = np.eye(rows.classes, dtype=np.float32)[rows.fit.labels] - linear(rows.fit.x)
+        products, split = find_products(rows, residual, seed=seed)
+        best = min(heard, key=lambda one: held_out_loss(one.held, rows.held))
+        if not products or not tell_more(products, split, rows.held, best.held):
+            return []
+        join = product_columns(products, split)
+        joined = View("interactions", lambda z: join(view.apply(z)))
+        rows = rows.seen_through(join)
+        members = self._members(joined.name, rows.fit.x.shape[1])
+        return [self._ask(member, joined, rows, seed) for member in members]
+
+
+def _blend(heard: list[_Heard], rows: Training) -> _Heard:
+    weights = pool_weights([one.held for one in heard], rows.held, rows.prior)
+    kept = [i for i, weight in enumerate(weights) if weight > 0]
+
+    def mixed(parts: list[Floats]) -> Floats:
+        return pooled([parts[i] for i in kept], weights[kept], rows.prior)
+
+    return _Heard(
+        Member.BLEND,
+        "all",
+        mixed([one.held for one in heard]),
+        {role: mixed([one.says[role] for one in heard]) for role in _CHOOSING},
+    )
 
 
 def paper_audit(
@@ -129,71 +288,17 @@ def paper_audit(
         raw().apply(train),
         labels[Role.AUDITOR_TRAIN],
         classes=classes,
-        settings=mlp_settings(config, weight_decay=0.0),
+        settings=mlp_settings(config),
         seeds=seeds,
         draws=draws,
     )
-    prior = np.bincount(labels[Role.AUDITOR_TRAIN], minlength=classes) / len(train)
+    prior = prior_of(labels[Role.AUDITOR_TRAIN], classes)
     return tuple(Prediction(smoothed(p, prior), labels[Role.TEST]) for p in predict(z[Role.TEST]))
-
-
-def _members(
-    classes: int, config: AuditConfig, seed: int, mlps: int, draws: int, columns: int
-) -> dict[str, Callable[[Floats, Ints], Classifier]]:
-    def mlp(x: Floats, labels: Ints) -> Classifier:
-        predict = fit_classifiers(
-            x,
-            labels,
-            classes=classes,
-            settings=mlp_settings(config, weight_decay=config.weight_decay),
-            seeds=[derive_seed(seed, "mlp", i) for i in range(mlps)],
-            draws=draws,
-        )
-        return lambda rows: predict(rows).mean(axis=0)
-
-    def trees(x: Floats, labels: Ints) -> Classifier:
-        return boosted_trees(x, labels, classes=classes, config=config, seed=seed)
-
-    def logistic(x: Floats, labels: Ints) -> Classifier:
-        from sklearn.linear_model import LogisticRegression
-
-        return _aligned(LogisticRegression(max_iter=300).fit(x, labels), classes)
-
-    members: dict[str, Callable[[Floats, Ints], Classifier]] = {"mlp": mlp}
-    if columns <= _MOST_COLUMNS_FOR_TREES:
-        members["boosted-trees"] = trees
-    # A linear auditor gains nothing from the planes that it has not from the sum they make up,
-    # except a free weight for each bit, which is what makes it worth running there too.
-    if config.logistic:
-        members["logistic"] = logistic
-    return members
 
 
 def boosted_trees(
     x: Floats, labels: Ints, *, classes: int, config: AuditConfig, seed: int
 ) -> Classifier:
     """Fit the family's boosted trees on rows ``(n, d)`` and their labels ``(n,)``."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return _aligned(
-        HistGradientBoostingClassifier(
-            max_iter=config.trees,
-            early_stopping=True,
-            validation_fraction=0.1,
-            n_iter_no_change=config.patience * 3,
-            random_state=seed % 2**32,
-        ).fit(x, labels),
-        classes,
-    )
-
-
-def _aligned(model: Any, classes: int) -> Classifier:
-    """Probabilities over all classes, also those that the training rows lack."""
-
-    def classify(rows: Floats) -> Floats:
-        found = model.predict_proba(rows)
-        out = np.zeros((len(rows), classes), np.float32)
-        out[:, model.classes_] = found
-        return out
-
-    return classify
+    rows = training(x, labels, classes=classes, seed=derive_seed(seed, "held-out"))
+    return fit_trees(rows, rounds=config.trees, patience=config.patience * 3, seed=seed)

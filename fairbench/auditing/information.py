@@ -20,8 +20,12 @@ def entropy(labels: Ints) -> float:
 
 
 def smoothed(probabilities: npt.ArrayLike, prior: npt.NDArray[np.float64]) -> Floats:
-    """Mix a little of the prior ``(classes,)`` into predictions ``(n, classes)``."""
+    """Mix a little of the prior ``(classes,)`` into predictions ``(n, classes)``.
+
+    Rows that a classifier has no finite answer for (an MLP on values of 1e30) get the prior alone.
+    """
     p = np.asarray(probabilities, dtype=np.float64)
+    p = np.where(np.isfinite(p).all(axis=1, keepdims=True), p, prior)
     return ((1 - _SMOOTHING) * p + _SMOOTHING * prior).astype(np.float32)
 
 

@@ -2,11 +2,15 @@
 
 Several networks on the same rows (the repeats of an auditor) train as one stack; each has its own
 initial weights, its own order of rows and its own early stopping.
+
+A one-cycle learning rate (a rise over the first epochs, then a cosine down to 0) reaches a lower
+loss in 12 epochs than a constant one in 20, and lets layers be half as wide: docs/calibration.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +18,19 @@ import torch
 from torch import Tensor
 
 from fairbench.api import Floats, Ints
+from fairbench.auditing.samples import Training
 from fairbench.seeds import derive_seed
 from fairbench.training.layers import StackedMLP
 
 _HELD_OUT = 0.1
 """Share of auditor-train that decides when to stop."""
+_RISE = 0.15
+"""Share of a one-cycle schedule that the learning rate rises, from a tenth of its peak."""
+_MOST_ROWS = 250_000
+"""Rows a one-cycle schedule looks at, about: on large tables it makes fewer epochs of them."""
+_FEWEST_EPOCHS = 3
+_WHOLE = 512
+"""Grouped rows up to which every step takes all of them, weighted, instead of a random batch."""
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
@@ -33,6 +45,28 @@ class MLPSettings:
     batch_size: int
     learning_rate: float
     weight_decay: float
+    one_cycle: bool = False
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Which rows are trained on and which decide when to stop, and how much each counts.
+
+    Parameters
+    ----------
+    rest, held_out : Tensor of int64, shape (models, rows)
+    epoch : int
+        Rows of an epoch.
+    weights : Tensor, shape (rows,), optional
+        Given, every step takes all of ``rest``, so weighted.
+    held_weights : Tensor, shape (held-out rows,), optional
+    """
+
+    rest: Tensor
+    held_out: Tensor
+    epoch: int
+    weights: Tensor | None = None
+    held_weights: Tensor | None = None
 
 
 def fit_classifiers(
@@ -52,11 +86,36 @@ def fit_classifiers(
         Maps ``(m, k)`` to probabilities ``(len(seeds), m, classes)``.
     """
 
-    def cross_entropy(out: Tensor, target: Tensor) -> Tensor:
-        return torch.nn.functional.cross_entropy(out.transpose(1, 2), target, reduction="none")
-
     target = torch.from_numpy(labels.copy())
-    predict = _fit(z, target, classes, cross_entropy, settings, seeds, draws)
+    order = _own_hold_outs(len(z), seeds, draws)
+    predict = _fit(z, target, classes, _cross_entropy, settings, seeds, order)
+    return lambda rows: torch.softmax(predict(rows), dim=-1).numpy()
+
+
+def fit_weighted_classifiers(
+    training: Training, *, settings: MLPSettings, seeds: Sequence[int]
+) -> Callable[[Floats], Floats]:
+    """Train one classifier a seed on grouped rows, all with the same rows held out.
+
+    Returns
+    -------
+    callable
+        Maps ``(m, k)`` to probabilities ``(len(seeds), m, classes)``.
+    """
+    fit, held = training.fit, training.held
+    x = np.concatenate([fit.x, held.x])
+    target = torch.from_numpy(np.concatenate([fit.labels, held.labels]))
+    grouped = fit.total > len(fit.labels)
+    whole = grouped and len(fit.labels) <= _WHOLE
+    rest = np.arange(len(fit.labels)) if whole else fit.repeated()
+    order = _Order(
+        rest=torch.from_numpy(rest).expand(len(seeds), -1),
+        held_out=torch.arange(len(fit.labels), len(x)).expand(len(seeds), -1),
+        epoch=fit.total // training.draws,
+        weights=torch.from_numpy(fit.weights / fit.total).float() if whole else None,
+        held_weights=torch.from_numpy(held.weights / held.total).float(),
+    )
+    predict = _fit(x, target, training.classes, _cross_entropy, settings, seeds, order)
     return lambda rows: torch.softmax(predict(rows), dim=-1).numpy()
 
 
@@ -80,8 +139,13 @@ def fit_regressors(
         return (out - target).square().sum(-1)
 
     goal = torch.from_numpy(targets.copy())
-    predict = _fit(z, goal, targets.shape[1], squares, settings, seeds, draws)
+    order = _own_hold_outs(len(z), seeds, draws)
+    predict = _fit(z, goal, targets.shape[1], squares, settings, seeds, order)
     return lambda rows: predict(rows).numpy()
+
+
+def _cross_entropy(out: Tensor, target: Tensor) -> Tensor:
+    return torch.nn.functional.cross_entropy(out.transpose(1, 2), target, reduction="none")
 
 
 def _fit(
@@ -91,16 +155,12 @@ def _fit(
     loss: Loss,
     settings: MLPSettings,
     seeds: Sequence[int],
-    draws: int,
+    order: _Order,
 ) -> Callable[[Floats], Tensor]:
     models = len(seeds)
     weights = [torch.Generator().manual_seed(derive_seed(seed, "weights")) for seed in seeds]
     orders = [np.random.default_rng(derive_seed(seed, "order")) for seed in seeds]
     data = torch.tensor(z, dtype=torch.float32)
-    held_out, rest = _hold_out(len(data), seeds, draws)
-    # With several draws of each row an epoch is still as many steps as rows ask for: of the draws
-    # each epoch sees a random part.
-    epoch = rest.shape[1] // draws
     stack = StackedMLP(weights, (data.shape[1], *settings.hidden, outputs))
     parameters = list(stack.parameters())
     optimizer = torch.optim.Adam(
@@ -109,28 +169,72 @@ def _fit(
     best = [p.detach().clone() for p in parameters]
     best_loss = torch.full((models,), torch.inf)
     waited = torch.zeros(models, dtype=torch.int64)
-    for _ in range(settings.epochs):
-        drawn = [rng.permutation(rest.shape[1])[:epoch] for rng in orders]
-        order = torch.from_numpy(np.stack(drawn))
-        order = rest.gather(1, order)
-        for rows in torch.split(order, settings.batch_size, dim=1):
+    epochs, patience = _length(settings, order.epoch)
+    steps = -(-order.epoch // settings.batch_size)
+    for epoch in range(epochs):
+        for step, (rows, share) in enumerate(_batches(order, orders, settings.batch_size)):
+            if settings.one_cycle:
+                rate = _one_cycle((epoch * steps + step) / (epochs * steps))
+                optimizer.param_groups[0]["lr"] = settings.learning_rate * rate
             optimizer.zero_grad(set_to_none=True)
-            value = loss(stack(data[rows]), target[rows % len(target)]).mean(dim=1).sum()
+            value = (loss(stack(data[rows]), target[rows % len(target)]) * share).sum()
             value.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         with torch.no_grad():
-            now = loss(stack(data[held_out]), target[held_out % len(target)]).mean(dim=1)
-            better = (now < best_loss) & (waited < settings.patience)
+            held = order.held_out
+            now = loss(stack(data[held]), target[held % len(target)])
+            weighted = order.held_weights
+            now = now.mean(dim=1) if weighted is None else (now * weighted).sum(dim=1)
+            better = (now < best_loss) & (waited < patience)
             best_loss = torch.where(better, now, best_loss)
             waited = torch.where(better, torch.zeros_like(waited), waited + 1)
             for kept, parameter in zip(best, parameters, strict=True):
                 kept[better] = parameter.detach()[better]
-        if bool((waited >= settings.patience).all()):
+        if bool((waited >= patience).all()):
             break
     with torch.no_grad():
         for kept, parameter in zip(best, parameters, strict=True):
             parameter.copy_(kept)
     return _predictor(stack, models)
+
+
+def _length(settings: MLPSettings, rows: int) -> tuple[int, int]:
+    """Epochs and patience. A cycle that is cut short never reaches its low rates: no patience."""
+    if not settings.one_cycle:
+        return settings.epochs, settings.patience
+    epochs = min(settings.epochs, max(_FEWEST_EPOCHS, round(_MOST_ROWS / rows)))
+    return epochs, epochs
+
+
+def _one_cycle(done: float) -> float:
+    """Share of the peak learning rate after ``done`` (0 to 1) of all steps."""
+    if done < _RISE:
+        return 0.1 + 0.9 * done / _RISE
+    return 0.5 * (1 + math.cos(math.pi * (done - _RISE) / (1 - _RISE)))
+
+
+def _batches(
+    order: _Order, rngs: Sequence[np.random.Generator], size: int
+) -> Iterator[tuple[Tensor, Tensor | float]]:
+    """Rows ``(models, batch)`` of each step of an epoch, and what each counts in the loss."""
+    if order.weights is not None:
+        for _ in range(-(-order.epoch // size)):
+            yield order.rest, order.weights
+        return
+    drawn = [rng.permutation(order.rest.shape[1])[: order.epoch] for rng in rngs]
+    shuffled = order.rest.gather(1, torch.from_numpy(np.stack(drawn)))
+    for rows in torch.split(shuffled, size, dim=1):
+        yield rows, 1.0 / rows.shape[1]
+
+
+def _own_hold_outs(n: int, seeds: Sequence[int], draws: int) -> _Order:
+    """Each model holds out rows of its own.
+
+    With several draws of each row an epoch is still as many steps as rows ask for: of the draws
+    each epoch sees a random part.
+    """
+    held_out, rest = _hold_out(n, seeds, draws)
+    return _Order(rest, held_out, rest.shape[1] // draws)
 
 
 def _hold_out(n: int, seeds: Sequence[int], draws: int) -> tuple[Tensor, Tensor]:

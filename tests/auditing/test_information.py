@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 from fairbench.api import Floats, Ints, Role
-from fairbench.auditing.config import AuditConfig
+from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.family import Audited, audit, paper_audit
 from fairbench.auditing.information import bootstrap_information, entropy, information, log_loss
 
@@ -109,7 +109,8 @@ def test_unequal_groups_of_many_classes() -> None:
 
 def test_every_members_own_figure_is_kept_and_the_choice_is_by_selection() -> None:
     found = run(gaussian(1.0)[0], n=1500)
-    assert {r.auditor for r in found.results} == {"mlp", "boosted-trees", "logistic"}
+    everyone = {member.value for member in Member} - {"counting"}  # no two rows are equal
+    assert {r.auditor for r in found.results} == everyone
     assert found.chosen.selection_information == pytest.approx(
         max(r.selection_information for r in found.results)
     )

@@ -17,7 +17,11 @@ def test_a_large_offset_does_not_hide_a_small_signal() -> None:
     assert standardised(z).apply(z).std() > 0.9
 
 
-@given(st.lists(st.integers(0, 255), min_size=3, max_size=40).filter(lambda v: len(set(v)) > 1))
+@given(
+    st.lists(st.integers(0, 255), min_size=3, max_size=40).filter(
+        lambda v: max(v) > np.gcd.reduce([*v, 256])  # a single bit needs no planes
+    )
+)
 def test_planes_are_the_binary_digits(values: list[int]) -> None:
     z = np.array(values, np.float32)[:, None] / 256
     view = bit_planes(z)
@@ -54,3 +58,35 @@ def test_codes_unseen_in_training_are_clipped_into_the_planes() -> None:
     view = bit_planes(np.array([[0.0], [0.25], [0.75]], np.float32))
     assert view is not None
     assert set(np.unique(view.apply(np.array([[-1.0], [9.0]], np.float32)))) <= {0.0, 1.0}
+
+
+def test_a_code_on_any_even_grid_is_a_code() -> None:
+    steps = np.random.default_rng(0).integers(0, 128, 400)
+    for scale, offset in ((1e-6, 0.0), (0.37, -3.0), (1e30, 0.0)):
+        z = (steps * scale + offset).astype(np.float32)[:, None]
+        view = bit_planes(z)
+        assert view is not None
+        planes = view.apply(z)
+        np.testing.assert_array_equal(planes @ 2.0 ** np.arange(planes.shape[1])[::-1], steps)
+
+
+def test_few_levels_off_any_grid_count_in_their_order() -> None:
+    levels = np.sort(np.random.default_rng(0).lognormal(sigma=3, size=32))
+    number = np.random.default_rng(1).integers(0, 32, 1000)
+    z = levels[number].astype(np.float32)[:, None]
+    view = bit_planes(z)
+    assert view is not None
+    np.testing.assert_array_equal(view.apply(z) @ 2.0 ** np.arange(5)[::-1], number)
+
+
+def test_ranks_are_looked_at_where_a_tail_is_heavy() -> None:
+    rng = np.random.default_rng(0)
+    calm = rng.normal(size=(3000, 2)).astype(np.float32)
+    assert [v.name for v in views_of(calm)] == ["standardised"]
+    wild = np.column_stack([calm[:, 0], rng.standard_cauchy(3000)]).astype(np.float32)
+    names = [v.name for v in views_of(wild)]
+    assert names == ["standardised", "ranks"]
+    seen = views_of(wild)[1].apply(wild)
+    assert np.abs(seen.mean(axis=0)).max() < 0.01
+    assert np.abs(seen.std(axis=0) - 1).max() < 0.02
+    np.testing.assert_array_equal(np.argsort(seen[:, 1]), np.argsort(wild[:, 1]))

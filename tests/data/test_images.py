@@ -1,13 +1,14 @@
 """Images: packed rows, pixels that stay pixels, and a whole fit and audit on them."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fairbench.api import Architecture, Dataset, Images, Role, Unit
-from fairbench.auditing.config import AuditConfig
+from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared, Rows, load_dataset
 from fairbench.errors import DataError
 from fairbench.jobs import AuditJob, FitJob, ReferenceJob
@@ -85,7 +86,7 @@ def test_images_need_an_image_architecture() -> None:
 
 @pytest.mark.parametrize("name", ["sofair", "beta-vae", "identity", "constant", "pca", "leace"])
 def test_a_fit_and_its_audit(name: str, tiny: Prepared) -> None:
-    config = AuditConfig(mlps=1, epochs=6, trees=20, logistic=False, decoder_trees=False)
+    config = replace(PRESETS[Audit.QUICK], epochs=6, strict_epochs=6, trees=20)
     reference, *_ = ReferenceJob("1", "", 1.0, tiny.audited(), "k", 0, config).run(
         lambda fraction, note: None
     )

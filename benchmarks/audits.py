@@ -1,0 +1,138 @@
+"""What audits cost: a point of Adults, an array of 100K x 64, a code with few distinct rows.
+
+    python benchmarks/audits.py --data-root DIR [--points 16] [--skip-array]
+
+A point has all strict views and auditors, the paper's five MLPs on z as released, the downstream
+classifiers and the refitted decoder. Points are audited as a run does it: one process a core, one
+thread each. They are kinds of representation in turn: all of x, quantised codes of 8 to 1 bits, and
+principal components. Prints wall and processor seconds; limits are for two free cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+
+from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
+from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.evaluate import Encoded, evaluate
+from fairbench.auditing.family import audit
+from fairbench.data.prepare import Prepared, load_dataset
+from fairbench_datasets.adults import AdultsGender
+
+CORES = 2
+LIMITS = {"point": 9.0, "point, processor": 18.0, "array": 90.0}
+KINDS = ("x", "codes-8", "codes-6", "codes-4", "codes-3", "codes-2", "codes-1", "components-4")
+ARRAY = (100_000, 64)
+
+
+def representation(data: Prepared, kind: str) -> dict[Role, Floats]:
+    """x through its principal axes, as it is or as codes between 0 and 1 of so many bits."""
+    x = {role: data.roles[role].x for role in AUDIT_ROLES}
+    name, _, size = kind.partition("-")
+    if name == "x":
+        return x
+    train = data.roles[Role.ENCODER_TRAIN].x
+    axes = np.linalg.svd(train - train.mean(axis=0), full_matrices=False)[2].T
+    if name == "components":
+        return {role: (rows @ axes[:, : int(size)]).astype(np.float32) for role, rows in x.items()}
+    steps = 2 ** int(size)
+    found = {}
+    for role, rows in x.items():
+        share = 1 / (1 + np.exp(-(rows @ axes[:, :8])))
+        found[role] = (np.floor(share * steps) / steps).astype(np.float32)
+    return found
+
+
+_data: list[Prepared] = []
+
+
+def prepare_worker(root: Path | None) -> None:
+    torch.set_num_threads(1)
+    _data.append(load_dataset(AdultsGender, root=root))
+
+
+def audit_point(kind: str) -> tuple[str, float, float, str]:
+    """Wall and processor seconds of one point, and who found how much."""
+    encoded = Encoded(representation(_data[0], kind), None, None, None)
+    wall, processor = time.perf_counter(), time.process_time()
+    _, strict = evaluate(encoded, _data[0], config=PRESETS[Audit.STRICT], seed=0)
+    wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    by = f"I {strict.chosen.test_information:.3f} by {strict.chosen.auditor}, {strict.chosen.view}"
+    return kind, wall, processor, by
+
+
+def points(root: Path | None, count: int) -> tuple[float, float]:
+    """Wall and processor seconds a point, amortised over ``count`` points on two cores."""
+    kinds = [KINDS[i % len(KINDS)] for i in range(count)]
+    context = multiprocessing.get_context("forkserver")
+    total = 0.0
+    with context.Pool(CORES, prepare_worker, (root,)) as pool:
+        pool.map(abs, range(CORES))  # both workers are up and have read the data
+        start = time.perf_counter()
+        for kind, wall, processor, by in pool.imap(audit_point, kinds):
+            total += processor
+            print(f"  {kind:14} {wall:6.2f} s, processor {processor:6.2f} s; {by}", flush=True)
+        seconds = time.perf_counter() - start
+    return seconds / count, total / count
+
+
+def array(codes: bool) -> tuple[float, float]:
+    """Wall and processor seconds to audit 100K rows of 64 columns on all cores."""
+    rng = np.random.default_rng(0)
+    n, d = ARRAY
+    s = rng.integers(0, 2, n)
+    z = rng.integers(0, 2, (n, d)) * (np.arange(d) < 8) if codes else rng.normal(size=(n, d))
+    z = (z + 0.3 * s[:, None] * (np.arange(d) == 3) * (not codes)).astype(np.float32)
+    cuts = np.cumsum([int(0.5 * n), int(0.2 * n)])
+    parts: list[Ints] = np.split(np.arange(n), cuts)
+    by_role = dict(zip(AUDIT_ROLES, parts, strict=True))
+    torch.set_num_threads(CORES)
+    wall, processor = time.perf_counter(), time.process_time()
+    with threadpool_limits(CORES):
+        found = audit(
+            {role: z[rows] for role, rows in by_role.items()},
+            {role: s[rows] for role, rows in by_role.items()},
+            classes=2,
+            config=PRESETS[Audit.STRICT],
+            seed=0,
+        )
+    wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    print(f"  I {found.chosen.test_information:.4f} by {found.chosen.auditor}")
+    return wall, processor
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-root", type=Path, default=None)
+    parser.add_argument("--points", type=int, default=16)
+    parser.add_argument("--skip-array", action="store_true")
+    given = parser.parse_args()
+    load, free = os.getloadavg()[0], CORES - os.getloadavg()[0]
+    if free < CORES - 0.5:
+        print(f"The machine is busy (load {load:.1f}): wall times are too long, processor's too.")
+    wall, processor = points(given.data_root, given.points)
+    print(f"a point of Adults: {wall:.1f} s (limit {LIMITS['point']:g} s)")
+    print(f"... processor: {processor:.1f} s (limit {LIMITS['point, processor']:g} s)")
+    failed = wall > LIMITS["point"] or processor > LIMITS["point, processor"]
+    if not given.skip_array:
+        for codes, what in ((False, "real numbers"), (True, "codes, 256 distinct")):
+            wall, processor = array(codes)
+            print(f"100K x 64, {what}: {wall:.1f} s (limit {LIMITS['array']:g} s)")
+            print(f"... processor: {processor:.1f} s")
+            failed |= wall > LIMITS["array"]
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

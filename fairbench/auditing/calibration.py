@@ -1,0 +1,146 @@
+"""The calibration bench: what the family reads of channels whose I(Z;S) is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairbench.api import AUDIT_ROLES, AuditorResult, Floats, Ints, Role
+from fairbench.auditing.channels import Channel
+from fairbench.auditing.config import AuditConfig
+from fairbench.auditing.family import Audited, audit
+from fairbench.auditing.information import bootstrap_information, log_loss
+from fairbench.seeds import derive_seed
+
+RESAMPLES = 500
+"""Bootstrap resamples behind an interval."""
+ABSOLUTE, RELATIVE = 0.02, 0.08
+"""The target: the family reads within the larger of .02 nats and 8% of the truth, from below."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read of one channel with one seed.
+
+    Parameters
+    ----------
+    channel : Channel
+    seed : int
+    truth : float
+        I(Z;S), nats.
+    results : tuple of AuditorResult
+        Every auditor's own figure.
+    chosen : AuditorResult
+        The family's.
+    low, high : float
+        95% bootstrap interval over test rows of the chosen auditor's bound, nats.
+    """
+
+    channel: Channel
+    seed: int
+    truth: float
+    results: tuple[AuditorResult, ...]
+    chosen: AuditorResult
+    low: float
+    high: float
+
+    @property
+    def found(self) -> float:
+        """What the family reads on test, nats."""
+        return self.chosen.test_information
+
+    @property
+    def calibrated(self) -> bool:
+        """Near enough from below, and not above by more than the interval."""
+        return self.truth - self.found <= tolerance(self.truth) and self.low <= self.truth
+
+
+def tolerance(truth: float) -> float:
+    """How far below the truth the family may read, nats."""
+    return max(ABSOLUTE, RELATIVE * truth)
+
+
+def draw_roles(
+    channel: Channel, *, rows: int, seed: int
+) -> tuple[dict[Role, Floats], dict[Role, Ints]]:
+    """Draw z and s of the three audit roles: ``rows`` to train and to test, half to select."""
+    counts = {Role.AUDITOR_TRAIN: rows, Role.SELECTION: max(1, rows // 2), Role.TEST: rows}
+    drawn = {
+        role: channel.rows([seed, number], counts[role]) for number, role in enumerate(AUDIT_ROLES)
+    }
+    return {r: z for r, (z, _) in drawn.items()}, {r: s for r, (_, s) in drawn.items()}
+
+
+def interval(audited: Audited, *, seed: int = 0) -> tuple[float, float]:
+    """95% bootstrap interval over test rows of the chosen auditor's bound, nats.
+
+    It speaks of the classifier at hand, not of I: it holds I as well only as far as this classifier
+    comes close to it.
+    """
+    labels = audited.prediction.labels
+    losses = log_loss(audited.prediction.probabilities, labels)
+    resampled = bootstrap_information(losses, labels, resamples=RESAMPLES, seed=seed)
+    low, high = np.quantile(resampled, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def read(channel: Channel, *, rows: int, seed: int, config: AuditConfig) -> Reading:
+    """Audit one draw of a channel."""
+    z, s = draw_roles(channel, rows=rows, seed=seed)
+    audited = audit(
+        z, s, classes=channel.classes, config=config, seed=derive_seed(seed, channel.name)
+    )
+    low, high = interval(audited)
+    return Reading(channel, seed, channel.truth(), audited.results, audited.chosen, low, high)
+
+
+def read_all(
+    channels: Iterable[Channel], *, rows: int, seeds: int, config: AuditConfig
+) -> Iterator[Reading]:
+    """Audit every channel with seeds 0 .. seeds - 1."""
+    for channel in channels:
+        for seed in range(seeds):
+            yield read(channel, rows=rows, seed=seed, config=config)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How often intervals hold what they should, over draws of one channel.
+
+    Parameters
+    ----------
+    draws : int
+    of_truth : float
+        Share of draws whose interval holds I(Z;S).
+    above, below : float
+        Shares of draws whose interval lies wholly above I, and wholly below.
+    mean_gap : float
+        I minus the mean of what was read, nats.
+    mean_width : float
+        Mean width of the intervals, nats.
+    """
+
+    draws: int
+    of_truth: float
+    above: float
+    below: float
+    mean_gap: float
+    mean_width: float
+
+
+def coverage(channel: Channel, *, rows: int, draws: int, config: AuditConfig) -> Coverage:
+    """Audit ``draws`` draws of a channel, seeds 0 .. draws - 1, and count what intervals hold."""
+    readings = list(read_all([channel], rows=rows, seeds=draws, config=config))
+    low = np.array([r.low for r in readings])
+    high = np.array([r.high for r in readings])
+    truth = channel.truth()
+    return Coverage(
+        draws=draws,
+        of_truth=float(((low <= truth) & (truth <= high)).mean()),
+        above=float((low > truth).mean()),
+        below=float((high < truth).mean()),
+        mean_gap=truth - float(np.mean([r.found for r in readings])),
+        mean_width=float((high - low).mean()),
+    )

@@ -1,0 +1,303 @@
+"""Channels whose I(Z;S) is known: what a family of auditors is calibrated against.
+
+Each channel draws rows (z, s) from a law of its own and knows its mutual information in nats, in
+closed form or by numerical integration of the formula it prints.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api import Floats, Ints
+
+Draw = Callable[[np.random.Generator, int], tuple[npt.NDArray[np.float64], Ints]]
+"""Maps a generator and a number of rows n to z ``(n, k)`` and s ``(n,)``."""
+
+FLIP = 0.1
+"""Noise of the channels that show a bit: s is that bit, turned over in a tenth of all rows."""
+BITS = 64
+"""Fair bits among which a parity is hidden."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A law of (z, s) with known information.
+
+    Parameters
+    ----------
+    name : str
+    classes : int
+        Values of s.
+    formula : str
+        The law, and where its information comes from.
+    draw : callable
+        Draws n rows by a generator.
+    truth : callable
+        I(Z;S) in nats; integrals are done when asked for.
+    limit : bool
+        Whether the family is known not to read this channel; shown, and held to no target.
+    """
+
+    name: str
+    classes: int
+    formula: str
+    draw: Draw
+    truth: Callable[[], float]
+    limit: bool = False
+
+    def rows(self, seed: int | Sequence[int], n: int) -> tuple[Floats, Ints]:
+        """Draw z, float32 ``(n, k)``, and s ``(n,)`` by a seed of their own."""
+        z, s = self.draw(np.random.default_rng(seed), n)
+        return z.astype(np.float32), s.astype(np.int64)
+
+
+def bit_information(flip: float = FLIP) -> float:
+    """ln 2 - h(flip): a fair bit seen through a symmetric channel, nats."""
+    return math.log(2) + flip * math.log(flip) + (1 - flip) * math.log(1 - flip)
+
+
+def location_information(
+    density: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]],
+    shifts: Sequence[float],
+    shares: Sequence[float],
+) -> float:
+    """I(Z;S) in nats of z = shift of s + noise, by quadrature of H(S) - E[H(S|z)].
+
+    Parameters
+    ----------
+    density : callable
+        Of the noise, symmetric about 0.
+    shifts, shares : sequence of float
+        Place and probability of each group.
+    """
+    from scipy import integrate
+
+    def lost(t: float) -> float:
+        """p(z) times the entropy of s given z, in t = tan(...): the line folded to (-1, 1)."""
+        z = math.tan(t * math.pi / 2)
+        weight = math.pi / 2 * (1 + z * z)
+        joint = np.asarray(shares) * density(z - np.asarray(shifts))
+        total = joint.sum()
+        if total <= 0 or not math.isfinite(weight):
+            return 0.0
+        posterior = joint[joint > 0] / total
+        return float(-weight * total * (posterior * np.log(posterior)).sum())
+
+    knots = np.linspace(-1, 1, 41)
+    left = sum(integrate.quad(lost, a, b, limit=200)[0] for a, b in pairwise(knots))
+    p = np.asarray(shares)
+    return float(-(p * np.log(p)).sum() - left)
+
+
+def normal_density(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Density of N(0, 1)."""
+    return np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
+
+
+def cauchy_density(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Density of the standard Cauchy distribution."""
+    return 1 / (math.pi * (1 + x * x))
+
+
+def table_information(table: npt.NDArray[np.float64]) -> float:
+    """I in nats of a joint table p(s, z), which sums to 1."""
+    independent = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True)
+    cells = table > 0
+    return float((table[cells] * np.log(table[cells] / independent[cells])).sum())
+
+
+def _flipped(rng: np.random.Generator, bit: npt.NDArray[np.generic]) -> Ints:
+    return np.asarray(bit).astype(np.int64) ^ (rng.random(len(bit)) < FLIP)
+
+
+def _gaussian(shift: float) -> Channel:
+    def draw(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+        s = rng.integers(0, 2, n)
+        return (rng.normal(size=n) + shift * s)[:, None], s
+
+    return Channel(
+        f"gaussian-{shift:g}",
+        2,
+        f"z = {shift:g} s + N(0, 1), s a fair coin; quadrature",
+        draw,
+        cache(lambda: location_information(normal_density, (0, shift), (0.5, 0.5))),
+    )
+
+
+def _xor(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+    z = rng.normal(size=(n, 2))
+    return z, _flipped(rng, (z[:, 0] > 0) ^ (z[:, 1] > 0))
+
+
+def _rescaled(scale: float) -> Channel:
+    def draw(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+        z = rng.normal(size=(n, 3))
+        bit = rng.integers(0, 2, n)
+        z[:, 1] = scale * bit
+        return z, _flipped(rng, bit)
+
+    return Channel(
+        f"rescaled-{scale:.0e}".replace("e-0", "e-"),
+        2,
+        f"s with a tenth flipped, times {scale:g}, between two columns N(0, 1); ln 2 - h(.1)",
+        draw,
+        bit_information,
+    )
+
+
+def _parity(order: int, *, limit: bool = False) -> Channel:
+    def draw(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+        bits = rng.integers(0, 2, (n, BITS))
+        places = np.linspace(5, BITS - 7, order).astype(int)
+        return bits.astype(np.float64), _flipped(rng, bits[:, places].sum(axis=1) & 1)
+
+    return Channel(
+        f"parity-{order}",
+        2,
+        f"s the parity of {order} of {BITS} fair bits, a tenth flipped; ln 2 - h(.1)",
+        draw,
+        bit_information,
+        limit,
+    )
+
+
+def _lowest_bit(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+    code = rng.integers(0, 128, size=(n, 3))
+    return code / 128, _flipped(rng, code[:, 1] & 1)
+
+
+_SHARES = np.array([0.3, 0.2, 0.14, 0.1, 0.08, 0.06, 0.05, 0.04, 0.02, 0.01])
+_PLACES = np.array([0.0, 2.0, -2.0, 4.0, -4.0, 1.0, -1.0, 3.0, 6.0, -6.0])
+
+
+def _many_classes(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+    s = rng.choice(len(_SHARES), size=n, p=_SHARES)
+    z = rng.normal(size=(n, 4))
+    z[:, 2] += _PLACES[s]
+    return z, s
+
+
+_DIMENSIONS = 128
+
+
+@cache
+def _shift_of_a_tenth() -> float:
+    """Distance of two unit Gaussians between which a fair coin has I = .1 nats."""
+    from scipy import optimize
+
+    def excess(shift: float) -> float:
+        return location_information(normal_density, (0, shift), (0.5, 0.5)) - 0.1
+
+    return float(optimize.brentq(excess, 0.5, 1.5, xtol=1e-6))
+
+
+def _high_dimension(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+    s = rng.integers(0, 2, n)
+    step = _shift_of_a_tenth() / math.sqrt(_DIMENSIONS)
+    return rng.normal(size=(n, _DIMENSIONS)) + step * s[:, None], s
+
+
+def _independent(classes: int) -> Channel:
+    def draw(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+        return rng.normal(size=(n, 8)), rng.integers(0, classes, n)
+
+    return Channel(
+        f"independent-{classes}",
+        classes,
+        f"eight columns N(0, 1), {classes} equal groups; 0",
+        draw,
+        lambda: 0.0,
+    )
+
+
+def _heavy_tails(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+    s = rng.integers(0, 2, n)
+    z = rng.standard_cauchy(size=(n, 4))
+    z[:, 1] += 3 * s
+    return z, s
+
+
+_CODES = np.array(
+    [
+        [0.20, 0.05, 0.04, 0.03, 0.06, 0.05, 0.04, 0.03],
+        [0.01, 0.05, 0.02, 0.01, 0.02, 0.05, 0.06, 0.08],
+        [0.01, 0.02, 0.06, 0.04, 0.01, 0.02, 0.02, 0.02],
+    ]
+)
+"""p(s, z) of three groups and eight codes."""
+
+
+def _few_codes(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+    cell = rng.choice(_CODES.size, size=n, p=_CODES.ravel())
+    s, code = np.divmod(cell, _CODES.shape[1])
+    return np.column_stack([code >> 1, code & 1]) / 4, s
+
+
+def _by_name(*channels: Channel) -> dict[str, Channel]:
+    return {channel.name: channel for channel in channels}
+
+
+CHANNELS = _by_name(
+    _gaussian(0.5),
+    _gaussian(1.5),
+    _gaussian(3.0),
+    Channel(
+        "xor",
+        2,
+        "s the XOR of the signs of two columns N(0, 1), a tenth flipped; ln 2 - h(.1)",
+        _xor,
+        bit_information,
+    ),
+    _rescaled(1e-3),
+    _rescaled(1e-6),
+    _parity(2),
+    _parity(3),
+    _parity(4),
+    _parity(5, limit=True),
+    Channel(
+        "lowest-bit",
+        2,
+        "s the lowest of 7 bits of one of three codes, a tenth flipped; ln 2 - h(.1)",
+        _lowest_bit,
+        bit_information,
+    ),
+    Channel(
+        "many-classes",
+        10,
+        "ten groups, shares .3 to .01, at ten places of one column, + N(0, 1), three columns of "
+        "noise; quadrature",
+        _many_classes,
+        cache(lambda: location_information(normal_density, _PLACES.tolist(), _SHARES.tolist())),
+    ),
+    Channel(
+        "high-dimension",
+        2,
+        f"z = m s + N(0, 1) in {_DIMENSIONS} columns alike, |m| such that quadrature gives .1",
+        _high_dimension,
+        lambda: 0.1,
+    ),
+    Channel(
+        "heavy-tails",
+        2,
+        "four columns of Cauchy noise, 3 s added to one; quadrature",
+        _heavy_tails,
+        cache(lambda: location_information(cauchy_density, (0, 3), (0.5, 0.5))),
+    ),
+    Channel(
+        "few-codes",
+        3,
+        "eight codes, three groups, a given table p(s, z); sum over its cells",
+        _few_codes,
+        lambda: table_information(_CODES),
+    ),
+    _independent(2),
+    _independent(10),
+)
+"""The channels of ``fairbench calibrate``, by name."""

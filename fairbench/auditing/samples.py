@@ -1,0 +1,153 @@
+"""Labelled rows as auditors train on them: equal rows grouped and counted, some held out.
+
+Quantised codes have few distinct rows, and a weighted distinct row teaches all that its copies do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api import Floats, Ints
+
+Weights = npt.NDArray[np.float64]
+
+GROUPING_PAYS = 0.5
+"""Rows are grouped where distinct ones are at most this share of all."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Labelled rows, each standing for ``weights`` equal ones.
+
+    Parameters
+    ----------
+    x : ndarray, shape (n, d)
+    labels : ndarray of int64, shape (n,)
+    weights : ndarray of float64, shape (n,)
+        Positive whole numbers.
+    """
+
+    x: Floats
+    labels: Ints
+    weights: Weights
+
+    @property
+    def total(self) -> int:
+        """Rows it stands for."""
+        return int(self.weights.sum())
+
+    def repeated(self) -> Ints:
+        """Number of each row as often as the row occurs, ``(total,)``."""
+        return np.repeat(np.arange(len(self.labels)), self.weights.astype(np.int64))
+
+    def seen_through(self, view: Callable[[Floats], Floats]) -> Sample:
+        """The same rows through a view."""
+        return Sample(view(self.x), self.labels, self.weights)
+
+
+@dataclass(frozen=True)
+class Training:
+    """What one member of the family learns from.
+
+    Parameters
+    ----------
+    fit : Sample
+        Rows that parameters are fitted on.
+    held : Sample
+        Rows of other people, from auditor-train too: early stopping, strengths of regularisation,
+        calibration and weights of the blend are read off these.
+    prior : ndarray, shape (classes,)
+        Shares of the labels, none of them 0.
+    draws : int
+        Draws of each person's z that ``fit`` holds.
+    """
+
+    fit: Sample
+    held: Sample
+    prior: Weights
+    draws: int = 1
+
+    @property
+    def classes(self) -> int:
+        """Values of the labels."""
+        return len(self.prior)
+
+    def seen_through(self, view: Callable[[Floats], Floats]) -> Training:
+        """The same rows through a view."""
+        fit, held = self.fit.seen_through(view), self.held.seen_through(view)
+        return Training(fit, held, self.prior, self.draws)
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """The distinct rows of an array, and which one each row is.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (m, d)
+    inverse : ndarray of int64, shape (n,)
+    """
+
+    rows: Floats
+    inverse: Ints
+
+
+def distinct(z: Floats) -> Distinct:
+    """Group equal rows of ``(n, d)``; where few are equal, every row stands for itself."""
+    first, inverse = group(z)
+    if len(first) > GROUPING_PAYS * len(z):
+        return Distinct(z, np.arange(len(z)))
+    return Distinct(z[first], inverse)
+
+
+def group(z: Floats) -> tuple[Ints, Ints]:
+    """First row of each group of equal rows, and the group of each row."""
+    clean = np.ascontiguousarray(z + 0 if z.dtype.kind == "f" else z)  # -0.0 is 0.0
+    width = clean.dtype.itemsize * clean.shape[1]
+    keys = clean.view(np.dtype((np.void, width))).ravel()
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return first, inverse
+
+
+def prior_of(labels: Ints, classes: int) -> Weights:
+    """Shares of the labels, half a row added to each so that no class is impossible."""
+    counts = np.bincount(labels, minlength=classes) + 0.5
+    return np.asarray(counts / counts.sum(), dtype=np.float64)
+
+
+def held_out_rows(rows: int) -> int:
+    """How many of ``rows`` people are held out: a tenth, and of small tables up to a third."""
+    return max(1, round(max(0.1 * rows, min(400, rows / 3))))
+
+
+def training(z: Floats, labels: Ints, *, classes: int, seed: int, draws: int = 1) -> Training:
+    """Split auditor-train into rows to fit and rows held out, and group equal ones.
+
+    Parameters
+    ----------
+    z : ndarray, shape (n, k)
+        ``draws`` draws of n / draws people, draw after draw; all draws of one are on one side.
+    labels : ndarray of int64, shape (n,)
+    """
+    people = len(z) // draws
+    order = np.random.default_rng(seed).permutation(people)
+    held = held_out_rows(people)
+    keys = distinct(z)
+    sides = []
+    for part in (order[held:], order[:held]):
+        chosen = np.concatenate([np.sort(part) + draw * people for draw in range(draws)])
+        sides.append(_sample(keys, chosen, labels, classes))
+    return Training(sides[0], sides[1], prior_of(labels, classes), draws)
+
+
+def _sample(keys: Distinct, chosen: Ints, labels: Ints, classes: int) -> Sample:
+    if len(keys.rows) == len(keys.inverse):
+        return Sample(keys.rows[chosen], labels[chosen], np.ones(len(chosen)))
+    pair = keys.inverse[chosen] * classes + labels[chosen]
+    pairs, counts = np.unique(pair, return_counts=True)
+    row, label = np.divmod(pairs, classes)
+    return Sample(keys.rows[row], label, counts.astype(np.float64))
