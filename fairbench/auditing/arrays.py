@@ -294,7 +294,7 @@ def _against_x(
     )
     lost = ((x[Role.TEST] - means[s[Role.TEST]]) ** 2).sum(axis=1)
     progress("auditing x itself")
-    reference = _audited(x, s, groups, config, derive_seed("arrays-reference", seed))
+    reference = _audited(x, s, groups, config, derive_seed("arrays", seed))
     return (
         float(squares[Role.TEST].mean()),
         float(lost.mean()),

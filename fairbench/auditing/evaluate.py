@@ -191,7 +191,8 @@ def audit_reference(data: Prepared, *, config: AuditConfig, seed: int) -> Refere
     s = {role: data.roles[role].s for role in AUDIT_ROLES}
     groups = len(data.info.groups)
     strict = audit(z, s, classes=groups, config=config, seed=derive_seed(seed, "auditors"))
-    paper = paper_audit(z, s, classes=groups, config=config, seed=derive_seed(seed, "paper"))
+    paper_seed = derive_seed(seed, "paper-auditors")
+    paper = paper_audit(z, s, classes=groups, config=config, seed=paper_seed)
     train = data.roles[Role.AUDITOR_TRAIN]
     x = z[Role.AUDITOR_TRAIN]
     means = np.stack([x[train.s == group].mean(axis=0) for group in range(groups)])
