@@ -199,14 +199,14 @@ LEADERBOARD_VIEW = {
 }
 """Columns of the table on the terminal, few enough for 80 characters; the CSV has all."""
 
-_OVER = {
-    "rows": (
-        "over the test rows of one seed's models: methods are trained once, so ranks tell these "
-        "models apart, not the methods"
-    ),
-    "rows and seeds": "over test rows and seeds",
-}
-"""What intervals are over, by the column interval_over."""
+_ONE_SEED = (
+    "95% intervals are over test rows alone: with one seed, ranks tell these models",
+    "apart, not the methods (--seeds 5 does). Rank: 1 + those significantly better.",
+)
+_MANY_SEEDS = (
+    "95% intervals are over test rows and {seeds}.",
+    "Rank: 1 + the number of methods that are significantly better.",
+)
 
 
 def show_leaderboard(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -223,6 +223,8 @@ def show_leaderboard(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
             shown.pop("params", None)
         if not any(row["points_missing"] for row in members):
             shown.pop("points_missing", None)
+        if _same_seeds(members):  # the note below tells
+            shown.pop("seeds")
         ranked_by = members[0]["ranked_by"]
         if ranked_by != "a_y_at_i10":
             shown.pop("a_y_at_i10", None)
@@ -260,21 +262,27 @@ def _leaderboard_cell(row: Mapping[str, Any], column: str, ranked_by: str) -> st
     return _cell(row.get(column))
 
 
-def _notes(members: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What intervals and ranks are worth, a line each."""
-    over = dict.fromkeys(row["interval_over"] for row in members if row["rank"] is not None)
-    notes = (
-        [
-            "95% intervals "
-            + "; some ".join(_OVER[kind] for kind in over if kind)
-            + ". Rank: 1 + methods significantly better."
-        ]
-        if any(over)
-        else []
+def _same_seeds(members: Sequence[Mapping[str, Any]]) -> bool:
+    return len({row["seeds"] for row in members}) == 1 and all(
+        row["interval_over"] for row in members
     )
+
+
+def _notes(members: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What intervals and ranks are worth."""
+    ranked = [row for row in members if row["rank"] is not None]
+    over = {row["interval_over"] for row in ranked}
+    notes: list[str] = []
+    if "rows and seeds" in over:
+        count = f"{ranked[0]['seeds']} seeds" if _same_seeds(members) else "seeds"
+        notes += [line.format(seeds=count) for line in _MANY_SEEDS]
+        if "rows" in over:
+            notes.append("Those of rows with one seed are over test rows alone.")
+    elif "rows" in over:
+        notes += _ONE_SEED
     if None in over:
-        rows = "Rows without an interval" if any(over) else "No replicates were kept: rows"
-        notes.append(f"{rows} rank by the value alone. 'fairbench audit' measures them again.")
+        notes.append("Rows without an interval have no replicates and rank by their value alone;")
+        notes.append("'fairbench audit' measures them again.")
     return notes
 
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from fairbench.columns import ATTAINMENT_COLUMNS, COLUMNS, POINT_COLUMNS, PROVENANCE
+from fairbench.console import show_leaderboard
 from fairbench.errors import ConfigError, UnknownNameError
-from fairbench.inference import Sample
+from fairbench.inference import Sample, estimate
 from fairbench.leaderboard import to_frame
 from fairbench.ranking import Entry, check_names, compare, ranked
 from fairbench.records import latest
@@ -152,3 +153,34 @@ def test_a_comparison_of_nobody_is_told() -> None:
         check_names({"sofair", "latfr"}, "latfr", "soair")
     with pytest.raises(ConfigError, match="with itself"):
         check_names({"sofair"}, "sofair", "sofair")
+
+
+def shown(entries: list[Entry], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    for each in entries:
+        full = dict.fromkeys(("seeds", "points_missing", "interval_over"))
+        each.row.update(full | {"points_missing": 0, "interval_over": "rows"} | each.row)
+        for column, sample in each.samples.items():
+            ends = estimate(sample).interval()
+            each.row[f"{column}_low"], each.row[f"{column}_high"] = ends
+    show_leaderboard("toy", [e.row for e in ranked(entries)])
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_table_shows_intervals_and_says_what_they_are_of(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = shown([entry("random-projection", 1, aufdc=0.2), entry("b", 2, aufdc=0.4)], capsys)
+    assert ".200 [.180, .220]" in lines[2]
+    assert max(map(len, lines)) <= 80
+    assert any("over test rows alone" in line for line in lines)
+    old = Entry(row("older", 0.3, seeds=1, interval_over=None))
+    lines = shown([old, entry("new", 2, aufdc=0.2)], capsys)
+    assert lines[3].split()[1:3] == ["older", ".300"]
+    assert any("rank by their value alone" in line for line in lines)
+
+
+def test_the_table_of_the_aware_track_shows_accuracy(capsys: pytest.CaptureFixture[str]) -> None:
+    aware = entry("centred", 1, aufdc=0.01, a_y_at_i10=0.85, track="aware")
+    lines = shown([aware], capsys)
+    assert "A_y at I<10%" in lines[1]
+    assert ".850 [.830, .870]" in lines[2]
