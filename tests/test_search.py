@@ -219,7 +219,7 @@ def test_it_finds_what_is_best_on_selection_and_never_looks_at_test(bench: Bench
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "nsga2", "random"])
-@pytest.mark.parametrize("patience", [0, 2, 9, 30])
+@pytest.mark.parametrize("patience", [2, 9, 30])
 def test_an_interrupted_search_equals_an_uninterrupted_one(
     bench: Bench, sampler: str, patience: int
 ) -> None:
@@ -251,12 +251,12 @@ def test_trials_is_the_total(bench: Bench) -> None:
 def test_a_search_depends_on_its_seed_and_batch_but_not_on_the_order_of_work(
     bench: Bench,
 ) -> None:
-    expected = bench.search(Answers(bowl), trials=12)
-    shuffled = bench.another("shuffled").search(Answers(bowl, shuffle=5), trials=12)
+    expected = bench.search(Answers(bowl), trials=16)
+    shuffled = bench.another("shuffled").search(Answers(bowl, shuffle=5), trials=16)
     assert same(shuffled.trials) == same(expected.trials)
-    seeded = bench.another("seeded").search(seed=1, trials=12)
+    seeded = bench.another("seeded").search(seed=1, trials=16)
     assert same(seeded.trials)[1:] != same(expected.trials)[1:]
-    wider = bench.another("wider").search(parallel=8, trials=12)
+    wider = bench.another("wider").search(parallel=8, trials=16)
     assert same(wider.trials) != same(expected.trials)
 
 
@@ -315,7 +315,7 @@ def test_two_objectives_give_the_pareto_set(bench: Bench) -> None:
     def answer(params: Mapping[str, Any], seed: int) -> float:
         return 0.4 - 0.003 * float(params["size"])  # larger is better, and costs more
 
-    search = bench.search(Answers(answer), trials=30, objectives="aufdc,cost", sampler="nsga2")
+    search = bench.search(Answers(answer), trials=20, objectives="aufdc,cost", sampler="nsga2")
     front = search.front
     assert len(front) > 3
     areas = [trial.values[0] for trial in front]
