@@ -19,7 +19,8 @@ def test_a_large_offset_does_not_hide_a_small_signal() -> None:
 
 @given(
     st.lists(st.integers(0, 255), min_size=3, max_size=40).filter(
-        lambda v: max(v) > np.gcd.reduce([*v, 256])  # a single bit needs no planes
+        # A constant is no code, and a single bit needs no planes.
+        lambda v: len(set(v)) > 1 and max(v) > np.gcd.reduce([*v, 256])
     )
 )
 def test_planes_are_the_binary_digits(values: list[int]) -> None:
