@@ -8,10 +8,12 @@ can only come closer to the truth, up to what the choice itself costs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fairbench.api import AuditorResult, Floats, Ints, Prediction, Role
 from fairbench.auditing.calibrating import calibrated, calibration, pool_weights, pooled
@@ -34,6 +36,9 @@ from fairbench.seeds import derive_seed
 _MOST_COLUMNS_FOR_TREES = 512
 """Beyond, raw pixels for one, a tree looks at every column of every row for minutes."""
 
+Losses = npt.NDArray[np.float64]
+"""-log p(label) of each person, nats, ``(people,)``."""
+
 _CHOOSING = (Role.SELECTION, Role.TEST)
 
 
@@ -46,7 +51,8 @@ class Audited:
     results : tuple of AuditorResult
         Each member's own figure.
     chosen : AuditorResult
-        The one with the lowest log loss on selection.
+        The one with the lowest log loss on selection; the prior, unless that beats it by a standard
+        error.
     prediction : Prediction
         Of the chosen one on test.
     """
@@ -133,8 +139,9 @@ def audit(
     heard = [family.prior(), *family.listen(views(train))]
     if Member.BLEND in config.members:
         heard.append(_blend(heard, rows))
-    results = []
-    predictions = []
+    results: list[AuditorResult] = []
+    losses: list[Losses] = []
+    predictions: list[Floats] = []
     for one in heard:
         p = {role: smoothed(one.says[role][seen[role].inverse], rows.prior) for role in _CHOOSING}
         results.append(
@@ -145,11 +152,24 @@ def audit(
                 test_information=information(p[Role.TEST], labels[Role.TEST]),
             )
         )
-        loss = float(log_loss(p[Role.SELECTION], labels[Role.SELECTION]).mean())
-        predictions.append((loss, p[Role.TEST]))
-    best = int(np.argmin([loss for loss, _ in predictions]))
-    prediction = Prediction(predictions[best][1], labels[Role.TEST])
+        # Of people, not of their draws.
+        lost = log_loss(p[Role.SELECTION], labels[Role.SELECTION]).reshape(draws, -1).mean(axis=0)
+        losses.append(lost)
+        predictions.append(p[Role.TEST])
+    best = _choose(losses)
+    prediction = Prediction(predictions[best], labels[Role.TEST])
     return Audited(tuple(results), results[best], prediction)
+
+
+def _choose(losses: list[Losses]) -> int:
+    """The lowest mean loss on selection; the first, the prior, unless that beats it clearly.
+
+    Of a dozen members that learned noise the luckiest looks better than the prior on selection, and
+    is worse on test: it must be better by a standard error of the difference.
+    """
+    best = int(np.argmin([lost.mean() for lost in losses]))
+    gain = losses[0] - losses[best]
+    return best if gain.mean() > gain.std() / math.sqrt(len(gain)) else 0
 
 
 @dataclass(frozen=True)

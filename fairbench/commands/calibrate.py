@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairbench.auditing.calibration import Reading, coverage, read, tolerance
 from fairbench.auditing.channels import CHANNELS, Channel
 from fairbench.auditing.config import PRESETS, Audit, Member
 from fairbench.console import err, out
 from fairbench.errors import ConfigError, UnknownNameError
+
+if TYPE_CHECKING:
+    from fairbench.auditing.calibration import Reading
 
 _COLUMNS = {
     "mlp": Member.MLP,
@@ -59,6 +61,8 @@ def calibrate_command(
         if draws < 1:
             raise ConfigError(f"--coverage is {draws}.", "Give a number of draws, such as 400.")
         return _coverage(channels, rows=rows, draws=draws, as_json=as_json)
+    from fairbench.auditing.calibration import read
+
     found: dict[str, list[Reading]] = {}
     if not as_json:
         out.print(
@@ -99,6 +103,8 @@ def _mean(values: Iterable[float]) -> float:
 
 def _hit(readings: Sequence[Reading]) -> bool:
     """Whether the means over seeds keep to the target; a known limit always does."""
+    from fairbench.auditing.calibration import tolerance
+
     truth = readings[0].truth
     gap = truth - _mean(r.found for r in readings)
     near = gap <= tolerance(truth) or readings[0].channel.limit
@@ -162,6 +168,8 @@ def _plain(readings: Sequence[Reading]) -> dict[str, Any]:
 
 
 def _coverage(channels: Sequence[Channel], *, rows: int, draws: int, as_json: bool) -> int:
+    from fairbench.auditing.calibration import coverage
+
     found = {
         channel.name: coverage(channel, rows=rows, draws=draws, config=PRESETS[Audit.STRICT])
         for channel in channels

@@ -148,7 +148,7 @@ def test_calibrate_prints_the_truth_beside_each_auditor(fairbench: Call) -> None
     lines = {line.split()[0]: line.split() for line in done.stdout.splitlines() if line}
     assert float(lines["few-codes"][1]) == pytest.approx(CHANNELS["few-codes"].truth(), abs=6e-4)
     assert lines["channel"][1:6] == ["truth", "family", "low", "high", "mlp"]
-    assert float(lines["independent-2"][2]) == pytest.approx(0, abs=0.05)
+    assert abs(float(lines["independent-2"][2])) < 0.06
 
 
 def test_calibrate_gives_json(capsys: pytest.CaptureFixture[str]) -> None:
