@@ -45,10 +45,14 @@ class Sample:
     values : ndarray, shape (seeds,)
     replicates : ndarray, shape (seeds, resamples)
         Bootstrap over test rows, the same resamples for every method of a dataset.
+    luck : float
+        Standard deviation of one seed's figure over trainings of its auditors. Several seeds show
+        it themselves; with one it is all there is to go by.
     """
 
     values: Array
     replicates: Array
+    luck: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,8 @@ class Estimate:
     shared : float
         Its part that all seeds have in common.
     seeds : float
-        Variance of the mean over seeds, with the rows' part that each seed has to itself; 0 with
-        one seed, whose training it cannot speak for.
+        Variance of the mean over seeds, with the rows' part that each seed has to itself; with one
+        seed that of its auditors' luck alone: it cannot speak for its own training.
     df : float
         Degrees of freedom of ``seeds``.
     """
@@ -80,7 +84,7 @@ class Estimate:
         from scipy.special import ndtri, stdtrit
 
         z = -float(ndtri(alpha / 2))
-        t = -float(stdtrit(self.df, alpha / 2)) if self.seeds > 0 else 0.0
+        t = -float(stdtrit(self.df, alpha / 2)) if math.isfinite(self.df) else z
         wide = math.sqrt(z * z * self.shared + t * t * self.seeds)
         return max(wide, z * math.sqrt(self.rows))
 
@@ -113,7 +117,7 @@ class _Seeds:
 
     between: float
     apart: float
-    df: int
+    df: float
 
 
 def estimate(sample: Sample) -> Estimate:
@@ -142,7 +146,7 @@ def paired(a: Sample | None, b: Sample | None) -> Estimate | None:
 def _seeds(sample: Sample) -> _Seeds:
     count = len(sample.values)
     if count == 1:
-        return _Seeds(0.0, 0.0, 0)
+        return _Seeds(sample.luck**2, 0.0, math.inf)
     errors = sample.replicates - sample.replicates.mean(axis=1, keepdims=True)
     return _Seeds(
         between=float(sample.values.var(ddof=1)) / count,
@@ -160,7 +164,7 @@ def _combine(value: float, replicates: Array, parts: Sequence[_Seeds]) -> Estima
     seeds = sum(part.between for part in between)
     squares = sum(part.between**2 / part.df for part in between)
     shared = max(rows - sum(part.apart for part in between), 0.0)
-    return Estimate(value, rows, shared, seeds, seeds**2 / squares if between else math.inf)
+    return Estimate(value, rows, shared, seeds, seeds**2 / squares if squares else math.inf)
 
 
 def holm(p: Sequence[float]) -> list[float]:

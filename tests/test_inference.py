@@ -279,3 +279,13 @@ def test_95_percent_intervals_hold_the_truth_in_at_least_91_percent(
     found = coverage(400, seeds, spread)
     print(f"seeds {seeds}, spread of I over models {spread}: coverage {found:.3f}")
     assert found >= 0.91
+
+
+def test_with_one_seed_the_auditors_luck_counts() -> None:
+    steady = np.full((1, 500), 0.5) + np.linspace(-1e-9, 1e-9, 500)
+    a = Sample(np.array([0.5]), steady, luck=0.005)
+    b = Sample(np.array([0.49]), steady - 0.01, luck=0.005)
+    assert estimate(a).interval() == pytest.approx(
+        (0.5 - 1.96 * 0.005, 0.5 + 1.96 * 0.005), abs=1e-4
+    )
+    assert difference(a, b).p_value() == pytest.approx(0.157, abs=0.002)  # z = sqrt(2)

@@ -109,11 +109,11 @@ class Answers(Executor):
             return [self._fit(job, i) for i in range(len(job.keys))]
         if isinstance(job, AuditJob):
             return [
-                PointResult(key, self._values(float(job.arrays[f"{n}/value"])), (), 1.0)
+                PointResult(key, self._values(float(job.arrays[f"{n}/value"])), (), 1.0, "")
                 for key, n in zip(job.keys, job.numbers, strict=True)
             ]
         ends = ("i_max", "d_max", "i_max_selection", "d_max_selection", "i_max_paper")
-        return dict.fromkeys(ends, 1.0), 1.0
+        return dict.fromkeys(ends, 1.0), 1.0, ""
 
     def _fit(self, job: FitJob, i: int) -> UnitResult:
         point = job.units[i].point
