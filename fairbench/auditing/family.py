@@ -33,8 +33,8 @@ from fairbench.auditing.trees import fit_trees
 from fairbench.auditing.views import View, raw, views_of
 from fairbench.seeds import derive_seed
 
-_MOST_COLUMNS_FOR_TREES = 512
-"""Beyond, raw pixels for one, a tree looks at every column of every row for minutes."""
+_MOST_COLUMNS = 512
+"""Beyond, raw pixels for one, trees, neighbours and interactions take minutes: the rest runs."""
 
 Losses = npt.NDArray[np.float64]
 """-log p(label) of each person, nats, ``(people,)``."""
@@ -216,23 +216,25 @@ class _Family:
             apart = derive_seed(self.seed, view.name)
             for member in self._members(view.name, rows.fit.x.shape[1]):
                 heard.append(self._ask(member, view, rows, apart))
-        if self.config.interactions:
-            heard += self._interactions(views[-1], heard)
+        if heard and self.config.interactions and rows.fit.x.shape[1] <= _MOST_COLUMNS:
+            heard += self._interactions(views[-1], rows, heard)
         return heard
 
     def _members(self, view: str, columns: int) -> list[Member]:
         """Who looks at a view.
 
-        Ranks do not change what a tree can say, nor any view what a cell of a code is. Nearest
-        neighbours in bits would count the lowest bit as much as the highest.
+        Nobody looks at z as released, where trees and counting see what they see on the common
+        scale, and the others less. Ranks do not change what a tree can say, nor any view what a
+        cell of a code is. Nearest neighbours in bits would count the lowest bit as much as the
+        highest. Products of columns are for those that are bad at finding them.
         """
         left_out = {
             "ranks": {Member.BOOSTED_TREES, Member.DEEP_TREES, Member.COUNTING},
             "bit-planes": {Member.KNN, Member.COUNTING},
             "interactions": set(Member) - {Member.BOOSTED_TREES, Member.LOGISTIC},
         }.get(view, set())
-        if columns > _MOST_COLUMNS_FOR_TREES:
-            left_out = left_out | {Member.BOOSTED_TREES, Member.DEEP_TREES}
+        if columns > _MOST_COLUMNS:
+            left_out = left_out | {Member.BOOSTED_TREES, Member.DEEP_TREES, Member.KNN}
         fit = self.rows.fit
         if len(fit.labels) == fit.total:  # no two rows are equal
             left_out = left_out | {Member.COUNTING}
@@ -275,10 +277,12 @@ class _Family:
             deep=member is Member.DEEP_TREES,
         )
 
-    def _interactions(self, view: View, heard: list[_Heard]) -> list[_Heard]:
-        """Products of columns that tell what the best of the others missed, if there are any."""
+    def _interactions(self, view: View, rows: Training, heard: list[_Heard]) -> list[_Heard]:
+        """Products of columns that tell what the best of the others missed, if there are any.
+
+        Of the last view: bits where z is a code, else ranks, else z on the common scale.
+        """
         seed = derive_seed(self.seed, "interactions")
-        rows = self.rows.seen_through(view.apply)
         linear = fit_logistic(rows)
         residual = np.eye(rows.classes, dtype=np.float32)[rows.fit.labels] - linear(rows.fit.x)
         products, split = find_products(rows, residual, seed=seed)
