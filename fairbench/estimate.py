@@ -20,7 +20,7 @@ _MODEL_STEP_MS = 0.8
 """Milliseconds a model a step on top of that, on one core."""
 _PLAIN_FIT = 25.0
 """Seconds to fit a method that is not neural."""
-_AUDIT = {Audit.STRICT: 14.0, Audit.QUICK: 2.5}
+_AUDIT = {Audit.STRICT: 10.0, Audit.QUICK: 2.5}
 """Seconds to audit a point of some ten thousand rows on one core."""
 
 

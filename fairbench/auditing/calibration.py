@@ -36,6 +36,8 @@ class Reading:
         The family's.
     low, high : float
         95% bootstrap interval over test rows of the chosen auditor's bound, nats.
+    plug_in : float or None
+        Miller-Madow estimate on test, where z is a code of few cells; no bound.
     """
 
     channel: Channel
@@ -45,6 +47,7 @@ class Reading:
     chosen: AuditorResult
     low: float
     high: float
+    plug_in: float | None
 
     @property
     def found(self) -> float:
@@ -93,7 +96,9 @@ def read(channel: Channel, *, rows: int, seed: int, config: AuditConfig) -> Read
         z, s, classes=channel.classes, config=config, seed=derive_seed(seed, channel.name)
     )
     low, high = interval(audited)
-    return Reading(channel, seed, channel.truth(), audited.results, audited.chosen, low, high)
+    return Reading(
+        channel, seed, channel.truth(), audited.results, audited.chosen, low, high, audited.plug_in
+    )
 
 
 def read_all(

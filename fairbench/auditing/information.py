@@ -40,6 +40,22 @@ def information(probabilities: Floats, labels: Ints) -> float:
     return entropy(labels) - float(log_loss(probabilities, labels).mean())
 
 
+def plug_in_information(cells: Ints, labels: Ints) -> float:
+    """Miller-Madow estimate of I(cell; label) in nats: of counted shares, less the mean bias.
+
+    Each entropy of counted shares is too small by about (values seen - 1) / 2n. An estimate on both
+    sides of the truth and no bound; good where cells have several rows each.
+    """
+
+    def corrected(values: Ints) -> float:
+        counts = np.unique(values, return_counts=True)[1]
+        share = counts / len(values)
+        return float(-(share * np.log(share)).sum()) + (len(counts) - 1) / (2 * len(values))
+
+    both = cells * (int(labels.max()) + 1) + labels
+    return corrected(cells) + corrected(labels) - corrected(both)
+
+
 def bootstrap_information(
     losses: npt.NDArray[np.float64], labels: Ints, *, resamples: int, seed: int = 0
 ) -> npt.NDArray[np.float64]:

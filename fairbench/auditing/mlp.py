@@ -160,7 +160,8 @@ def _fit(
     models = len(seeds)
     weights = [torch.Generator().manual_seed(derive_seed(seed, "weights")) for seed in seeds]
     orders = [np.random.default_rng(derive_seed(seed, "order")) for seed in seeds]
-    data = torch.tensor(z, dtype=torch.float32)
+    own = z.dtype == np.float32 and z.flags.writeable  # torch shares no read-only memory
+    data = torch.from_numpy(z if own else z.astype(np.float32))
     stack = StackedMLP(weights, (data.shape[1], *settings.hidden, outputs))
     parameters = list(stack.parameters())
     optimizer = torch.optim.Adam(

@@ -62,10 +62,13 @@ def raw() -> View:
 def standardised(z: Floats) -> View:
     """Each column to mean 0 and variance 1, so that a small scale hides nothing."""
     # In units of the largest value, so that no square overflows or vanishes.
-    unit = np.abs(z).max(axis=0).astype(np.float64)
+    largest, least = z.max(axis=0).astype(np.float64), z.min(axis=0).astype(np.float64)
+    unit = np.maximum(np.abs(largest), np.abs(least))
     unit[unit == 0] = 1.0
-    scaled = z / unit
-    mean, scale = scaled.mean(axis=0), scaled.std(axis=0)
+    parts = [slice(start, start + _CHUNK) for start in range(0, len(z), _CHUNK)]
+    mean = sum((z[part] / unit).sum(axis=0) for part in parts) / len(z)
+    square = sum(((z[part] / unit - mean) ** 2).sum(axis=0) for part in parts)
+    scale = np.sqrt(square / len(z))
     # Rounding alone spreads a constant column by about eps * |mean|: leave such a column at 0.
     alive = scale > 1e-12 * np.maximum(np.abs(mean), 1e-30)
     factor = np.divide(1.0, scale, out=np.zeros_like(scale), where=alive)

@@ -159,6 +159,7 @@ def _plain(readings: Sequence[Reading]) -> dict[str, Any]:
                 "family": r.found,
                 "low": r.low,
                 "high": r.high,
+                "plug_in": r.plug_in,
                 "chosen": asdict(r.chosen),
                 "auditors": [asdict(result) for result in r.results],
             }

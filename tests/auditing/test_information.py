@@ -9,7 +9,13 @@ from scipy import integrate, stats
 from fairbench.api import Floats, Ints, Role
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.family import Audited, audit, paper_audit
-from fairbench.auditing.information import bootstrap_information, entropy, information, log_loss
+from fairbench.auditing.information import (
+    bootstrap_information,
+    entropy,
+    information,
+    log_loss,
+    plug_in_information,
+)
 
 CONFIG = AuditConfig(mlps=2, epochs=12)
 XOR = 0.368
@@ -127,6 +133,28 @@ def test_the_papers_auditors_see_z_as_released() -> None:
 def test_the_same_seed_gives_the_same_figures() -> None:
     first, second = run(gaussian(1.0)[0], n=800), run(gaussian(1.0)[0], n=800)
     assert first.results == second.results
+
+
+def test_the_plug_in_estimate_is_corrected_for_its_bias() -> None:
+    """Independent cells: counting alone reads (cells - 1)(classes - 1) / 2n too much."""
+    rng = np.random.default_rng(0)
+    found = [
+        plug_in_information(rng.integers(0, 20, 1000), rng.integers(0, 3, 1000)) for _ in range(200)
+    ]
+    assert np.mean(found) == pytest.approx(0, abs=0.002)
+    s = rng.integers(0, 2, 20_000)
+    assert plug_in_information(noisy_bit(rng, s), s) == pytest.approx(XOR, abs=0.01)
+
+
+def test_a_code_of_few_cells_has_a_plug_in_estimate_beside_the_bound() -> None:
+    def draw(rng: np.random.Generator, n: int) -> tuple[Floats, Ints]:
+        s = rng.integers(0, 2, n)
+        return np.column_stack([rng.integers(0, 5, n), noisy_bit(rng, s)]), s
+
+    found = run(draw)
+    assert found.plug_in == pytest.approx(XOR, abs=0.03)
+    assert "counting" in {r.auditor for r in found.results}
+    assert run(gaussian(1.0)[0], n=800).plug_in is None
 
 
 def test_entropy_of_known_shares() -> None:
