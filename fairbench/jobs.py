@@ -82,7 +82,8 @@ class UnitResult:
 class FitJob:
     """Fit one stack of units of a method on a dataset and encode the audit roles.
 
-    ``point_estimate`` is what auditing one of its points will take, in seconds.
+    ``point_estimate`` is what auditing one of its points will take, in seconds. ``audits`` are the
+    keys of points that wait for it, where they are known.
     """
 
     id: str
@@ -98,6 +99,12 @@ class FitJob:
     device: str
     curve_points: int | None
     timeout: float | None = None
+    audits: tuple[str, ...] = ()
+
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        """Keys that no other run may work on meanwhile."""
+        return self.keys + self.audits
 
     @property
     def expected_points(self) -> int:
@@ -313,6 +320,11 @@ class AuditJob:
     config: AuditConfig
     metrics: tuple[type[Metric], ...]
 
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        """Keys that no other run may work on meanwhile."""
+        return self.keys
+
     def run(self, progress: Progress) -> list[PointResult]:
         """Audit each point; a result a point."""
         from fairbench.auditing.evaluate import evaluate
@@ -383,6 +395,11 @@ class ReferenceJob:
     key: str
     seed: int
     config: AuditConfig
+
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        """Keys that no other run may work on meanwhile."""
+        return (self.key,)
 
     def run(self, progress: Progress) -> tuple[dict[str, float], float]:
         """Values and seconds."""

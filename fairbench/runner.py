@@ -14,7 +14,7 @@ from fairbench.auditing.config import AuditConfig
 from fairbench.config import Rerun, RunConfig
 from fairbench.cost import versions
 from fairbench.estimate import audit_seconds, fit_seconds
-from fairbench.executors.base import Broke, Event, Executor, Finished, Started
+from fairbench.executors.base import Broke, Elsewhere, Event, Executor, Finished, Started
 from fairbench.jobs import AuditJob, FitJob, Job, PointResult, ReferenceJob, UnitResult
 from fairbench.plan import Plan, PlannedUnit, point_key, stacks
 from fairbench.registry import Registry
@@ -60,6 +60,7 @@ class Run:
         self.by_key = {planned.key: planned for planned in plan.units}
         self.summary = Summary()
         self._kept: set[str] = set()
+        self._wanted: dict[str, list[PlannedUnit]] = {}
         self._rows: dict[str, Row] = {}
         self._units = {row["key"]: row for row in store.rows("units")}
         self._points = store.statuses("points")
@@ -70,8 +71,7 @@ class Run:
     def jobs(self) -> list[Job]:
         """Jobs that can start now: references, missing fits, and audits of what is fitted."""
         to_fit = [planned for planned in self.plan.units if self._must_fit(planned)]
-        fits: list[Job] = [self._fit_job(stack) for stack in self._stacks(to_fit)]
-        fits.sort(key=lambda job: -job.estimate)
+        fits = self._fit_jobs(to_fit)
         fitting = {planned.key for planned in to_fit}
         audits: list[Job] = []
         for planned in self.plan.units:
@@ -130,19 +130,43 @@ class Run:
         return [(f"{method} on {data}", reason) for (method, data), reason in found.items()]
 
     def _stacks(self, to_fit: Sequence[PlannedUnit]) -> list[list[PlannedUnit]]:
-        """Stacks as recorded by an interrupted run, so that a resumed one is bitwise the same."""
+        """Stacks as recorded by an interrupted run, so that a resumed one is bitwise the same.
+
+        Where one model is wanted because its file is damaged, its whole stack trains again: sums in
+        floating point depend on what a model is stacked with.
+        """
         recorded: dict[str, list[PlannedUnit]] = {}
         fresh = []
         for planned in to_fit:
             row = self._units.get(planned.key)
             packing = row["packing"] if row else None
-            if packing:
+            if row and packing and not Status(row["status"]).bad and self._knows(packing):
+                recorded["\x1f".join(packing)] = [self.by_key[key] for key in packing]
+            elif packing:
                 recorded.setdefault("\x1f".join(packing), []).append(planned)
             else:
                 fresh.append(planned)
         return [*recorded.values(), *stacks(fresh, self.device)]
 
+    def _knows(self, packing: Sequence[str]) -> bool:
+        """Whether all of a stack is of this request, and none of it failed."""
+        for key in packing:
+            row = self._units.get(key)
+            if key not in self.by_key or (row is not None and Status(row["status"]).bad):
+                return False
+        return True
+
     # ---- jobs ------------------------------------------------------------------------------
+
+    def _fit_jobs(self, to_fit: Sequence[PlannedUnit]) -> list[Job]:
+        """Jobs that train what is wanted, the longest first."""
+        wanted = {planned.key for planned in to_fit}
+        jobs: list[Job] = []
+        for stack in self._stacks(to_fit):
+            job = self._fit_job(stack)
+            self._wanted[job.id] = [planned for planned in stack if planned.key in wanted]
+            jobs.append(job)
+        return sorted(jobs, key=lambda job: -job.estimate)
 
     def _fit_job(self, stack: Sequence[PlannedUnit]) -> FitJob:
         first = stack[0]
@@ -161,6 +185,12 @@ class Run:
             device=self.device,
             curve_points=first.curve_points,
             timeout=self.config.timeout,
+            audits=tuple(
+                key
+                for planned in stack
+                if (row := self._units.get(planned.key)) is not None
+                for _, _, key in self._missing_points(planned, row)
+            ),
         )
 
     def _audit_jobs(self, planned: PlannedUnit, row: Row) -> list[Job]:
@@ -251,35 +281,96 @@ class Run:
                     executor.submit(job)
             elif isinstance(event, Broke):
                 self._break(event)
+            elif isinstance(event, Elsewhere):
+                for job in self._left_of(event.job):
+                    executor.submit(job)
             observe(event)
 
     def _write_planned(self, jobs: Sequence[Job]) -> None:
         """Write units as PENDING with their packing before anything starts.
 
-        What is DONE and trained again keeps its old result until there is a new one.
+        What is DONE and trained again keeps its old result until there is a new one; what another
+        run wrote since this one looked is left alone.
         """
         rows = [u.row(self.id) for u in self.plan.units if u.skipped and u.key not in self._units]
         for job in jobs:
             if isinstance(job, FitJob):
-                for key in job.keys:
-                    row = self.by_key[key].row(self.id) | {"packing": list(job.keys)}
-                    old = self._units.get(key)
-                    self._units[key] = row
-                    if old is None or old["status"] != Status.DONE:
-                        rows.append(row)
+                for planned in self._wanted[job.id]:
+                    row = planned.row(self.id) | {"packing": list(job.keys)}
+                    old = self._units.get(planned.key)
+                    if old is not None and old["status"] == Status.DONE:
+                        self._kept.add(planned.key)
                     else:
-                        self._kept.add(key)
-        self.store.put("units", rows)
+                        rows.append(row)
+                    self._units[planned.key] = row
+        self.store.add("units", rows)
+
+    # ---- other runs on the same store --------------------------------------------------------
+
+    def settled(self, job: Job) -> bool:
+        """Whether another run did some of a job since this one planned it."""
+        if self.config.rerun is Rerun.ALL:
+            return False
+        if isinstance(job, ReferenceJob):
+            found = self.store.find("references", [job.key])
+            return any(row["status"] == Status.DONE for row in found.values())
+        planned = self._planned_of(job)
+        self._points = self.store.statuses("points")
+        if isinstance(job, AuditJob):
+            return len(self._still_missing(job)) < len(job.keys)
+        before = {unit.key: self._units[unit.key] for unit in planned}
+        self._units |= self.store.find("units", list(before))
+        if any(not self._must_fit(unit) for unit in planned):
+            return True
+        self._units |= before
+        return False
+
+    def _left_of(self, job: Job) -> list[Job]:
+        """What is left to do of a job that another run did some of."""
+        if isinstance(job, ReferenceJob):
+            return []
+        if isinstance(job, AuditJob):
+            (unit,) = self._planned_of(job)
+            for key in job.keys:
+                if (status := self._points.get(key)) is not None and status.bad:
+                    self.summary.broken.append((job.title, status, "in another run"))
+            return self._audit_jobs_of(unit, self._still_missing(job), job.arrays)
+        jobs: list[Job] = []
+        to_fit = []
+        for unit in self._planned_of(job):
+            row = self._units[unit.key]
+            if self._must_fit(unit):
+                to_fit.append(unit)
+            elif Status(row["status"]).bad:
+                self.summary.broken.append((_title(unit), Status(row["status"]), row["error"]))
+            else:
+                self.summary.reused += 1
+                jobs += self._audit_jobs(unit, row)
+        fits = self._fit_jobs(to_fit)
+        self._write_planned(fits)
+        return [*fits, *jobs]
+
+    def _planned_of(self, job: FitJob | AuditJob) -> list[PlannedUnit]:
+        if isinstance(job, FitJob):
+            return self._wanted[job.id]
+        return [self.by_key[self._rows[job.keys[0]]["unit"]]]
+
+    def _still_missing(self, job: AuditJob) -> list[tuple[int, str, str]]:
+        (unit,) = self._planned_of(job)
+        missing = self._missing_points(unit, self._units[unit.key])
+        return [found for found in missing if found[2] in job.keys]
 
     def _mark_running(self, job: FitJob) -> None:
         running = {"status": Status.RUNNING.value}
-        keys = [key for key in job.keys if key not in self._kept]
-        self.store.put("units", [self._units[key] | running for key in keys])
+        keys = [planned.key for planned in self._wanted[job.id]]
+        rows = [self._units[key] | running for key in keys if key not in self._kept]
+        self.store.put("units", rows)
 
     def _finish(self, job: Job, result: object) -> list[Job]:
         if isinstance(job, FitJob):
             assert isinstance(result, list)
-            return [follow for unit in result for follow in self._finish_unit(unit)]
+            wanted = {planned.key for planned in self._wanted[job.id]}
+            return self._finish_units([unit for unit in result if unit.key in wanted])
         if isinstance(job, AuditJob):
             assert isinstance(result, list)
             self._finish_points(result)
@@ -288,11 +379,26 @@ class Run:
         self._put_reference(job, Status.DONE, values=result[0], seconds=result[1])
         return []
 
-    def _finish_unit(self, result: UnitResult) -> list[Job]:
-        planned = self.by_key[result.key]
-        if result.status is not Status.DONE:
-            self._break_unit(planned, result.status, result.error or "", result.traceback)
-            return []
+    def _finish_units(self, results: Sequence[UnitResult]) -> list[Job]:
+        """Write a whole stack in one transaction: a part of one would be resumed as another."""
+        units, points, follow = [], [], []
+        for result in results:
+            planned = self.by_key[result.key]
+            if result.status is not Status.DONE:
+                error = result.error or ""
+                units.append(self._broken_unit(planned, result.status, error, result.traceback))
+                continue
+            row, missing = self._finish_unit(planned, result)
+            units.append(row)
+            points += [self._point_row(planned, row, n, key) for n, _, key in missing]
+            follow += self._audit_jobs_of(planned, missing, result.arrays)
+        self.store.put_all({"units": units, "points": points})
+        return follow
+
+    def _finish_unit(
+        self, planned: PlannedUnit, result: UnitResult
+    ) -> tuple[Row, list[tuple[int, str, str]]]:
+        """The row of a fitted unit, and which of its points are to be audited."""
         row = self._units[result.key] | {
             "status": Status.DONE.value,
             "error": None,
@@ -310,11 +416,8 @@ class Run:
             for point in row["read_points"]:
                 key = point_key(result.key, point["label"], planned.budget.audit)
                 self._points.pop(key, None)
-        missing = self._missing_points(planned, row)
-        points = [self._point_row(planned, row, n, key) for n, _, key in missing]
-        self.store.put_all({"units": [row], "points": points})
         self.summary.done += 1
-        return self._audit_jobs_of(planned, missing, result.arrays)
+        return row, self._missing_points(planned, row)
 
     def _point_row(self, planned: PlannedUnit, row: Row, number: int, key: str) -> Row:
         point = row["read_points"][number]
@@ -359,8 +462,11 @@ class Run:
     def _break(self, event: Broke) -> None:
         job = event.job
         if isinstance(job, FitJob):
-            for key in job.keys:
-                self._break_unit(self.by_key[key], event.status, event.error, event.traceback)
+            rows = [
+                self._broken_unit(planned, event.status, event.error, event.traceback)
+                for planned in self._wanted[job.id]
+            ]
+            self.store.put("units", rows)
         elif isinstance(job, AuditJob):
             self.summary.broken.append((job.title, event.status, event.error))
             change = {
@@ -374,14 +480,15 @@ class Run:
             self.summary.broken.append((job.title, event.status, event.error))
             self._put_reference(job, event.status, error=event.error, traceback=event.traceback)
 
-    def _break_unit(
+    def _broken_unit(
         self, planned: PlannedUnit, status: Status, error: str, traceback: str | None
-    ) -> None:
+    ) -> Row:
+        """The row of a unit that gave nothing."""
         self.summary.broken.append((_title(planned), status, error))
         row = self._units[planned.key]
         change = {"status": status.value, "error": error, "traceback": traceback}
         self._units[planned.key] = row | change | {"finished": now()}
-        self.store.put("units", [self._units[planned.key]])
+        return self._units[planned.key]
 
     def _put_reference(
         self,

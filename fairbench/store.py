@@ -160,7 +160,7 @@ class Store:
             ) from error
         if self.engine.dialect.name == "sqlite":
             sa.event.listen(self.engine, "connect", _set_pragmas)
-        with _told(f"The store {_shown(url)} cannot be opened"):
+        with told(f"The store {_shown(url)} cannot be opened"):
             self._open()
 
     @classmethod
@@ -239,7 +239,7 @@ class Store:
 
     def add_run(self, run: Row) -> None:
         """Remember how a run was started."""
-        with _told(_CANNOT_WRITE), self.engine.begin() as connection:
+        with told(_CANNOT_WRITE), self.engine.begin() as connection:
             connection.execute(runs.insert().values(**run))
 
     def put(self, table: str, rows: Iterable[Row]) -> None:
@@ -248,12 +248,30 @@ class Store:
 
     def put_all(self, tables: Mapping[str, Sequence[Row]]) -> None:
         """The same for several tables, still in one transaction."""
-        with _told(_CANNOT_WRITE), self.engine.begin() as connection:
+        with told(_CANNOT_WRITE), self.engine.begin() as connection:
             for name, rows in tables.items():
                 target = RECORDS[name]
                 for row in rows:
-                    connection.execute(target.delete().where(target.c.key == row["key"]))
-                    connection.execute(target.insert().values(**row))
+                    insert = self.insert(target).values(**row)
+                    rest = {name: insert.excluded[name] for name in row if name != "key"}
+                    connection.execute(
+                        insert.on_conflict_do_update(index_elements=["key"], set_=rest)
+                    )
+
+    def add(self, table: str, rows: Iterable[Row]) -> None:
+        """Insert rows whose key is not there yet, and leave the others as they are."""
+        target = RECORDS[table]
+        with told(_CANNOT_WRITE), self.engine.begin() as connection:
+            for row in rows:
+                insert = self.insert(target).values(**row)
+                connection.execute(insert.on_conflict_do_nothing())
+
+    def insert(self, target: sa.Table) -> Any:
+        """``INSERT`` with ``ON CONFLICT``: two runs may write a row at the same moment."""
+        from sqlalchemy.dialects import postgresql, sqlite
+
+        known = postgresql if self.engine.dialect.name == "postgresql" else sqlite
+        return known.insert(target)
 
     def rows(self, table: str, **equal: object) -> list[Row]:
         """All rows of a table whose columns equal what is given, by key."""
@@ -261,13 +279,20 @@ class Store:
         query = sa.select(target).order_by(target.c.key)
         for column, value in equal.items():
             query = query.where(target.c[column] == value)
-        with _told(_CANNOT_READ), self.engine.connect() as connection:
+        with told(_CANNOT_READ), self.engine.connect() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
+
+    def find(self, table: str, keys: Sequence[str]) -> dict[str, Row]:
+        """Rows by key, of those keys that are there."""
+        target = RECORDS[table]
+        query = sa.select(target).where(target.c.key.in_(keys))
+        with told(_CANNOT_READ), self.engine.connect() as connection:
+            return {row["key"]: dict(row) for row in connection.execute(query).mappings()}
 
     def statuses(self, table: str) -> dict[str, Status]:
         """Status of every row by key."""
         target = RECORDS[table]
-        with _told(_CANNOT_READ), self.engine.connect() as connection:
+        with told(_CANNOT_READ), self.engine.connect() as connection:
             found = connection.execute(sa.select(target.c.key, target.c.status))
             return {key: Status(status) for key, status in found}
 
@@ -336,7 +361,7 @@ def _dumps(value: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def _told(problem: str) -> Iterator[None]:
+def told(problem: str) -> Iterator[None]:
     """Turn what a database raises into one clear error."""
     try:
         yield

@@ -12,6 +12,7 @@ from typing import Any
 
 from fairbench import leaderboard
 from fairbench.api import Dataset
+from fairbench.claims import Claims
 from fairbench.commands.results import show_problems
 from fairbench.config import RunConfig, make_config, read_yaml, split_names
 from fairbench.console import Display, err, out, show_leaderboard, show_notes, spell, warn_simulated
@@ -19,6 +20,7 @@ from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.device import resolve_device
 from fairbench.errors import ConfigError
 from fairbench.executors import make_executor
+from fairbench.executors.shared import SharedExecutor
 from fairbench.jobs import FitJob, Job
 from fairbench.plan import make_plan
 from fairbench.registry import Registry, load_registry
@@ -170,8 +172,8 @@ def _execute(jobs: list[Job], run: Run, config: RunConfig, registry: Registry, w
     estimate = sum(job.estimate for job in jobs) + _audits_to_come(jobs)[1]
     executor = make_executor(config.executor, workers=workers, timeout=config.timeout)
     try:
-        with Display(estimate) as display:
-            run.execute(jobs, executor, display, command)
+        with Claims(run.store, run.id) as claims, Display(estimate) as display:
+            run.execute(jobs, SharedExecutor(executor, claims, run.settled), display, command)
     except KeyboardInterrupt:
         err.print(
             f"\nInterrupted; what is finished is kept. Resume with:\n  {command}", markup=False

@@ -21,6 +21,7 @@ from fairbench.executors.base import (
     Event,
     Executor,
     Finished,
+    Idle,
     Progressed,
     Started,
     run_guarded,
@@ -32,8 +33,8 @@ _PROGRESS_EVERY = 0.2
 """Seconds between progress messages of a job."""
 
 
-_LONGEST_WAIT = 3600.0
-"""Seconds; the system call behind the wait overflows on very long ones."""
+_LONGEST_WAIT = 1.0
+"""Seconds without news after which the caller may look around."""
 
 
 @dataclass
@@ -93,6 +94,8 @@ class InlineExecutor(Executor):
     def _wait(self) -> Iterator[Event]:
         connections = [child.connection for child in self._running]
         ready = multiprocessing.connection.wait(connections, timeout=self._patience())
+        if not ready:
+            yield Idle()
         for child in [c for c in self._running if c.connection in ready]:
             event = self._receive(child)
             if not isinstance(event, Progressed):
@@ -107,9 +110,9 @@ class InlineExecutor(Executor):
                 text = f"killed after {self.timeout:g} s (--timeout)"
                 yield Broke(child.job, Status.TIMEOUT, text, None, seconds)
 
-    def _patience(self) -> float | None:
+    def _patience(self) -> float:
         if self.timeout is None:
-            return None
+            return _LONGEST_WAIT
         ends = [child.started + self.timeout for child in self._running]
         return min(max(0.0, min(ends) - time.monotonic()), _LONGEST_WAIT)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fairbench.executors.base import Broke, Event, Executor, Finished, Started, run_guarded
+from fairbench.executors.base import Broke, Event, Executor, Finished, Idle, Started, run_guarded
 from fairbench.jobs import Job
 from fairbench.status import Status
 
@@ -66,6 +66,8 @@ class RayExecutor(Executor):
             ended, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=_LOOK_EVERY)
             for reference in ended:
                 yield self._end(reference, self._tasks.pop(reference))
+            if not ended:
+                yield Idle()
             yield from self._expired()
 
     def stop(self) -> None:

@@ -156,7 +156,7 @@ class TestInline(ExecutorTestCase):
             "from tests.executors.test_executors import Work;"
             "e = InlineExecutor(workers=1, timeout=None); e.submit(Work('sleep'));"
             "it = e.events(); next(it); next(it);"
-            "print(e._running[0].process.pid, flush=True); next(it)"
+            "print(e._running[0].process.pid, flush=True); list(it)"
         )
         driver = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         assert driver.stdout is not None
