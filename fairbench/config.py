@@ -72,6 +72,8 @@ class RunConfig(BaseModel):
     rerun : Rerun, optional
     timeout : float, optional
         Seconds a job may take.
+    checkpoint_every : float
+        Seconds between two checkpoints of a fit that takes long.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -91,6 +93,7 @@ class RunConfig(BaseModel):
     require_real_data: bool = False
     rerun: Rerun | None = None
     timeout: float | None = Field(None, gt=0, allow_inf_nan=False)
+    checkpoint_every: float = Field(300.0, ge=0, allow_inf_nan=False)
 
     @field_validator("methods", "datasets", "seeds")
     @classmethod
@@ -114,7 +117,7 @@ class RunConfig(BaseModel):
             return int(text)
         raise ValueError(f"{value!r} is not full, quick or a number of iterations (1 to 10^9)")
 
-    @field_validator("timeout", mode="before")
+    @field_validator("timeout", "checkpoint_every", mode="before")
     @classmethod
     def _parse_timeout(cls, value: object) -> object:
         return parse_duration(value) if isinstance(value, str) else value

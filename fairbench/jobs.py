@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from fairbench.api import (
     Unit,
 )
 from fairbench.auditing.config import AuditConfig
-from fairbench.cost import Meter, hardware, versions
+from fairbench.cost import EARLIER_SECONDS, Meter, hardware, versions
 from fairbench.data.prepare import Prepared
 from fairbench.status import Status
 
@@ -100,6 +101,8 @@ class FitJob:
     curve_points: int | None
     timeout: float | None = None
     audits: tuple[str, ...] = ()
+    checkpoint: Path | None = None
+    checkpoint_every: float = 300.0
 
     @property
     def claimed(self) -> tuple[str, ...]:
@@ -123,6 +126,8 @@ class FitJob:
             progress=lambda fraction, note: progress(0.95 * fraction, note),
             report=reported.__setitem__,
             deadline=None if self.timeout is None else time.monotonic() + self.timeout,
+            checkpoint=self.checkpoint,
+            checkpoint_every=self.checkpoint_every,
         )
         with meter.phase("train"):
             fitted = method.fit(TrainingRows(rows.x, rows.s, self.data.info), self.units, context)
@@ -245,18 +250,19 @@ class FitJob:
         return found
 
     def _costs(self, meter: Meter, reported: Mapping[str, float]) -> dict[str, float]:
-        seconds, models = meter.seconds["train"], len(self.units)
+        earlier = reported.get(EARLIER_SECONDS, 0.0)
+        seconds, models = meter.seconds["train"] + earlier, len(self.units)
         costs = {
             "train_seconds": seconds / models,
             "stack_seconds": seconds,
             "stack_models": float(models),
-            **reported,
+            **{name: value for name, value in reported.items() if name != EARLIER_SECONDS},
             **meter.peaks(),
         }
         if reported.get("steps"):
             costs["ms_step"] = 1e3 * seconds / reported["steps"]
             costs["ms_model_step"] = costs["ms_step"] / models
-        if meter.energy_j is not None:
+        if meter.energy_j is not None and not earlier:  # of the part before nothing is known
             costs["energy_j"] = meter.energy_j / models
         return costs
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fairbench import artefacts
+from fairbench import artefacts, checkpoints
 from fairbench.api import Metric
 from fairbench.auditing.config import AuditConfig
 from fairbench.config import Rerun, RunConfig
@@ -191,6 +191,10 @@ class Run:
                 if (row := self._units.get(planned.key)) is not None
                 for _, _, key in self._missing_points(planned, row)
             ),
+            checkpoint=checkpoints.path_of(
+                self.config.results, [planned.key for planned in stack], self.device
+            ),
+            checkpoint_every=self.config.checkpoint_every,
         )
 
     def _audit_jobs(self, planned: PlannedUnit, row: Row) -> list[Job]:
@@ -370,7 +374,10 @@ class Run:
         if isinstance(job, FitJob):
             assert isinstance(result, list)
             wanted = {planned.key for planned in self._wanted[job.id]}
-            return self._finish_units([unit for unit in result if unit.key in wanted])
+            follow = self._finish_units([unit for unit in result if unit.key in wanted])
+            if job.checkpoint is not None:
+                checkpoints.drop(job.checkpoint)
+            return follow
         if isinstance(job, AuditJob):
             assert isinstance(result, list)
             self._finish_points(result)
@@ -467,6 +474,9 @@ class Run:
                 for planned in self._wanted[job.id]
             ]
             self.store.put("units", rows)
+            # What was killed may go on with more time or memory; what raised would raise again.
+            if event.status is Status.FAILED and job.checkpoint is not None:
+                checkpoints.drop(job.checkpoint)
         elif isinstance(job, AuditJob):
             self.summary.broken.append((job.title, event.status, event.error))
             change = {

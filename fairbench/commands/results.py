@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairbench import artefacts
+from fairbench import artefacts, checkpoints
 from fairbench import leaderboard as tables_of
 from fairbench.atomic import write_atomically
 from fairbench.config import DEFAULT_RESULTS
@@ -64,14 +64,15 @@ def import_command(file: Path, results: Path | None, url: str | None) -> None:
 
 
 def clean_command(results: Path | None, *, yes: bool, dry_run: bool) -> None:
-    """Delete representation files; records and leaderboards stay."""
+    """Delete representations and checkpoints; records and leaderboards stay."""
     folder = results or DEFAULT_RESULTS
     Store.in_folder(folder, create=False)
-    files = artefacts.files(folder)
+    kept, unfinished = artefacts.files(folder), checkpoints.files(folder)
+    files = [*kept, *unfinished]
     size = sum(path.stat().st_size for path in files)
     out.print(
-        f"Representations: {len(files)} files, {size / 1e6:.1f} MB in "
-        f"{folder / artefacts.FOLDER}.\n"
+        f"Representations: {len(kept)} files in {folder / artefacts.FOLDER}; checkpoints of "
+        f"unfinished training: {len(unfinished)}. {size / 1e6:.1f} MB.\n"
         "They go; records and leaderboards stay. Without them, points not yet audited need their "
         "models trained again.",
         markup=False,

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairbench import leaderboard
+from fairbench import checkpoints, leaderboard
 from fairbench.api import Dataset
 from fairbench.claims import Claims
 from fairbench.commands.results import show_problems
-from fairbench.config import RunConfig, make_config, read_yaml, split_names
+from fairbench.config import Rerun, RunConfig, make_config, read_yaml, split_names
 from fairbench.console import Display, err, out, show_leaderboard, show_notes, spell, warn_simulated
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.device import resolve_device
@@ -170,6 +170,7 @@ def _audits_to_come(jobs: list[Job]) -> tuple[int, float]:
 def _execute(jobs: list[Job], run: Run, config: RunConfig, registry: Registry, workers: int) -> int:
     command = shlex.join(["fairbench", *sys.argv[1:]])
     estimate = sum(job.estimate for job in jobs) + _audits_to_come(jobs)[1]
+    _review_checkpoints(jobs, config)
     executor = make_executor(config.executor, workers=workers, timeout=config.timeout)
     try:
         with Claims(run.store, run.id) as claims, Display(estimate) as display:
@@ -182,6 +183,17 @@ def _execute(jobs: list[Job], run: Run, config: RunConfig, registry: Registry, w
     finally:
         executor.stop()
     return _report(run, config, registry)
+
+
+def _review_checkpoints(jobs: list[Job], config: RunConfig) -> None:
+    """Tell which fits go on where they were, and which cannot."""
+    checkpoints.make_folder(config.results)
+    paths = [job.checkpoint for job in jobs if isinstance(job, FitJob) and job.checkpoint]
+    if config.rerun is Rerun.ALL:
+        for path in paths:
+            checkpoints.drop(path)
+    for line in checkpoints.review(paths):
+        err.print(line, markup=False)
 
 
 def _report(run: Run, config: RunConfig, registry: Registry) -> int:
