@@ -92,6 +92,12 @@ def run(
     results: Results = None,
     device: Annotated[Device | None, typer.Option(help="Where to train.")] = None,
     executor: Annotated[ExecutorName | None, typer.Option(help="How to run jobs.")] = None,
+    ray_address: Annotated[
+        str | None, typer.Option(help="Ray cluster to join [default: one of this machine alone].")
+    ] = None,
+    in_process: Annotated[
+        bool, typer.Option("--in-process", help="Jobs in this process, for debuggers.")
+    ] = False,
     workers: Annotated[int | None, typer.Option(help="Jobs at a time [default: cores].")] = None,
     data_root: DataRoot = None,
     require_real_data: Annotated[
@@ -115,6 +121,8 @@ def run(
         "results": results,
         "device": device.value if device else None,
         "executor": executor.value if executor else None,
+        "ray_address": ray_address,
+        "in_process": in_process or None,
         "workers": workers,
         "data_root": data_root,
         "require_real_data": require_real_data or None,

@@ -6,9 +6,9 @@ import enum
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from fairbench.errors import ConfigError, UnknownNameError
 
@@ -64,6 +64,10 @@ class RunConfig(BaseModel):
     store : str, optional
         Database URL instead of the SQLite file in the results folder.
     device, executor : Device, ExecutorName
+    in_process : bool
+        Run jobs in the driver's own process, for debuggers.
+    ray_address : str, optional
+        Of a Ray cluster; default: RAY_ADDRESS, else a cluster of this machine alone.
     workers : int, optional
         Jobs at a time; default: one a core.
     data_root : Path, optional
@@ -88,6 +92,8 @@ class RunConfig(BaseModel):
     store: str | None = None
     device: Device = Device.AUTO
     executor: ExecutorName = ExecutorName.INLINE
+    in_process: bool = False
+    ray_address: str | None = None
     workers: int | None = Field(None, ge=1)
     data_root: Path | None = None
     require_real_data: bool = False
@@ -106,6 +112,14 @@ class RunConfig(BaseModel):
         if any(not 0 <= seed < 2**31 for seed in value):
             raise ValueError("seeds are whole numbers from 0 to 2147483647")
         return value
+
+    @model_validator(mode="after")
+    def _one_executor(self) -> Self:
+        if self.executor is not ExecutorName.RAY and self.ray_address is not None:
+            raise ValueError("--ray-address needs --executor ray")
+        if self.executor is ExecutorName.RAY and self.in_process:
+            raise ValueError("--in-process and --executor ray exclude each other")
+        return self
 
     @field_validator("budget", mode="before")
     @classmethod
@@ -157,6 +171,8 @@ def make_config(file: Path | None, given: Mapping[str, Any]) -> RunConfig:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][:1])
         text = str(first["msg"]).removeprefix("Value error, ")
+        if not where:  # of the configuration as a whole
+            raise ConfigError(f"{text}.") from None
         raise ConfigError(f"{where}: {text} (got {first['input']!r}).") from None
 
 

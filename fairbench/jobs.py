@@ -83,8 +83,8 @@ class UnitResult:
 class FitJob:
     """Fit one stack of units of a method on a dataset and encode the audit roles.
 
-    ``point_estimate`` is what auditing one of its points will take, in seconds. ``audits`` are the
-    keys of points that wait for it, where they are known.
+    ``point_estimate`` is what auditing one of its points will take, in seconds; ``gpus`` the share
+    of a GPU it needs. ``audits`` are the keys of points that wait for it, where they are known.
     """
 
     id: str
@@ -100,6 +100,7 @@ class FitJob:
     device: str
     curve_points: int | None
     timeout: float | None = None
+    gpus: float = 0.0
     audits: tuple[str, ...] = ()
     checkpoint: Path | None = None
     checkpoint_every: float = 300.0

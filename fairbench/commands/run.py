@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import sys
@@ -19,7 +18,7 @@ from fairbench.console import Display, err, out, show_leaderboard, show_notes, s
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.device import resolve_device
 from fairbench.errors import ConfigError
-from fairbench.executors import make_executor
+from fairbench.executors import cores, make_executor
 from fairbench.executors.shared import SharedExecutor
 from fairbench.jobs import FitJob, Job
 from fairbench.plan import make_plan
@@ -69,14 +68,14 @@ def run_command(
     if simulated:
         warn_simulated(simulated)
     _describe(datasets, device)
-    workers = configured.workers or _cores()
+    workers = configured.workers or cores()
     for title, reason in run.skipped():
         err.print(f"SKIPPED: {title}: {reason}", markup=False)
     jobs = run.jobs()
     if dry_run:
         _show_jobs(jobs, run, workers)
         return 0
-    return _execute(jobs, run, configured, registry, workers)
+    return _execute(jobs, run, configured, registry)
 
 
 def open_store(results: Path, url: str | None, *, dry_run: bool) -> Store:
@@ -167,11 +166,11 @@ def _audits_to_come(jobs: list[Job]) -> tuple[int, float]:
     return sum(job.expected_points for job in fits), seconds
 
 
-def _execute(jobs: list[Job], run: Run, config: RunConfig, registry: Registry, workers: int) -> int:
+def _execute(jobs: list[Job], run: Run, config: RunConfig, registry: Registry) -> int:
     command = shlex.join(["fairbench", *sys.argv[1:]])
     estimate = sum(job.estimate for job in jobs) + _audits_to_come(jobs)[1]
     _review_checkpoints(jobs, config)
-    executor = make_executor(config.executor, workers=workers, timeout=config.timeout)
+    executor = make_executor(config)
     try:
         with Claims(run.store, run.id) as claims, Display(estimate) as display:
             run.execute(jobs, SharedExecutor(executor, claims, run.settled), display, command)
@@ -213,7 +212,3 @@ def _report(run: Run, config: RunConfig, registry: Registry) -> int:
     for path in written:
         err.print(str(path), markup=False)
     return show_problems(tables) or (1 if run.summary.broken else 0)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -26,6 +27,7 @@ from fairbench.executors.base import (
     Started,
     run_guarded,
 )
+from fairbench.executors.devices import Devices, count_devices, environment_of
 from fairbench.jobs import Job
 from fairbench.status import Status
 
@@ -37,12 +39,17 @@ _LONGEST_WAIT = 1.0
 """Seconds without news after which the caller may look around."""
 
 
+_PR_SET_PDEATHSIG = 1
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
 @dataclass
 class _Child:
     job: Job
     process: Any
     connection: Connection
     started: float
+    device: int | None
 
 
 class InlineExecutor(Executor):
@@ -54,10 +61,14 @@ class InlineExecutor(Executor):
         Jobs at a time.
     timeout : float or None
         Seconds a job may take; it is killed, whatever it is doing.
+    assign_devices : bool
+        Whether to give each job that trains on a GPU one of this machine's; else it sees what this
+        process sees.
     """
 
-    def __init__(self, *, workers: int, timeout: float | None) -> None:
+    def __init__(self, *, workers: int, timeout: float | None, assign_devices: bool = True) -> None:
         self.workers, self.timeout = workers, timeout
+        self._devices = None if assign_devices else Devices(0)
         self._waiting: deque[Job] = deque()
         self._running: list[_Child] = []
         self._context = _context()
@@ -67,8 +78,11 @@ class InlineExecutor(Executor):
 
     def events(self) -> Iterator[Event]:
         while self._waiting or self._running:
-            while self._waiting and len(self._running) < self.workers:
-                child = self._start(self._waiting.popleft())
+            while len(self._running) < self.workers:
+                job = self._next_that_fits()
+                if job is None:
+                    break
+                child = self._start(job)
                 self._running.append(child)
                 yield Started(child.job)
             yield from self._wait()
@@ -81,14 +95,30 @@ class InlineExecutor(Executor):
             child.process.join()
         self._running.clear()
 
+    def _next_that_fits(self) -> Job | None:
+        """The first job that waits and finds room on a GPU, if it needs one."""
+        for job in self._waiting:
+            if _share(job) <= 0 or self._gpus().fits(_share(job)):
+                self._waiting.remove(job)
+                return job
+        return None
+
+    def _gpus(self) -> Devices:
+        if self._devices is None:
+            self._devices = Devices(count_devices())
+        return self._devices
+
     def _start(self, job: Job) -> _Child:
         ours, theirs = self._context.Pipe(duplex=True)
         process = self._context.Process(target=_main, args=(theirs,), daemon=True)
         process.start()
         theirs.close()
-        child = _Child(job, process, ours, time.monotonic())
+        device = self._gpus().take(_share(job)) if _share(job) > 0 else None
+        child = _Child(job, process, ours, time.monotonic(), device)
+        # The server that children are forked from may be older than this process's environment.
+        seen = {k: os.environ[k] for k in (_VISIBLE,) if k in os.environ} | environment_of(device)
         with contextlib.suppress(OSError):  # the child died at once: _wait reports it
-            ours.send(job)
+            ours.send((seen, job))
         return child
 
     def _wait(self) -> Iterator[Event]:
@@ -132,6 +162,8 @@ class InlineExecutor(Executor):
 
     def _remove(self, child: _Child) -> None:
         self._running.remove(child)
+        if child.device is not None:
+            self._gpus().give_back(child.device, _share(child.job))
         # A job has said its last word; threads or children it left behind must not outlive it.
         child.process.kill()
         child.process.join()
@@ -161,6 +193,17 @@ def _how_it_died(process: Any) -> str:
     return f"the process ended without a result (exit code {code})"
 
 
+def _share(job: Job) -> float:
+    """Share of a GPU that a job needs."""
+    return float(getattr(job, "gpus", 0.0))
+
+
+def _die_with_the_parent() -> None:
+    """Have the system kill this process when its server is gone, also one that holds the GIL."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def _die_with_the_driver(connection: Connection) -> None:
     """End this process when the driver is gone, however it went: nobody waits for the result."""
     with contextlib.suppress(EOFError, OSError):
@@ -171,7 +214,9 @@ def _die_with_the_driver(connection: Connection) -> None:
 def _main(connection: Connection) -> None:
     # Ctrl-C reaches the whole process group; the driver alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    job: Job = connection.recv()
+    _die_with_the_parent()
+    seen, job = connection.recv()
+    os.environ.update(seen)
     threading.Thread(target=_die_with_the_driver, args=(connection,), daemon=True).start()
     last = 0.0
 
