@@ -16,9 +16,10 @@ from fairbench.cost import versions
 from fairbench.estimate import audit_seconds, fit_seconds
 from fairbench.executors.base import Broke, Elsewhere, Event, Executor, Finished, Started
 from fairbench.jobs import AuditJob, FitJob, Job, PointResult, ReferenceJob, UnitResult
-from fairbench.plan import Plan, PlannedUnit, point_key, stacks
+from fairbench.plan import Plan, PlannedUnit, bytes_of, point_key, stacks
 from fairbench.registry import Registry
 from fairbench.seeds import derive_seed
+from fairbench.sizing import device_memory, gpu_share
 from fairbench.status import Status
 from fairbench.store import Row, Store, now
 from fairbench.versions import AUDIT_VERSION, PROTOCOL_VERSION
@@ -56,6 +57,7 @@ class Run:
         self.metrics: tuple[type[Metric], ...] = tuple(
             m for m in registry.metrics.classes.values() if m.level == "point"
         )
+        self.memory = device_memory(device)
         self.id = uuid.uuid4().hex
         self.by_key = {planned.key: planned for planned in plan.units}
         self.summary = Summary()
@@ -146,7 +148,7 @@ class Run:
                 recorded.setdefault("\x1f".join(packing), []).append(planned)
             else:
                 fresh.append(planned)
-        return [*recorded.values(), *stacks(fresh, self.device)]
+        return [*recorded.values(), *stacks(fresh, self.device, self.memory)]
 
     def _knows(self, packing: Sequence[str]) -> bool:
         """Whether all of a stack is of this request, and none of it failed."""
@@ -191,11 +193,18 @@ class Run:
                 if (row := self._units.get(planned.key)) is not None
                 for _, _, key in self._missing_points(planned, row)
             ),
+            gpus=self._gpus(stack),
             checkpoint=checkpoints.path_of(
                 self.config.results, [planned.key for planned in stack], self.device
             ),
             checkpoint_every=self.config.checkpoint_every,
         )
+
+    def _gpus(self, stack: Sequence[PlannedUnit]) -> float:
+        """The share of a GPU that a stack needs; nothing on the CPU."""
+        if not self.memory:
+            return 0.0
+        return gpu_share(bytes_of(stack, stack[0].data), min(total for _, total in self.memory))
 
     def _audit_jobs(self, planned: PlannedUnit, row: Row) -> list[Job]:
         missing = self._missing_points(planned, row)
