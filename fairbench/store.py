@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -131,6 +132,12 @@ _TRIES = 40
 _CANNOT_WRITE = "The store cannot be written"
 _CANNOT_READ = "The store cannot be read"
 
+_CHECK = "Check disk space and permissions, or that the server runs; the same command resumes."
+_DAMAGED = (
+    "Move the file away (and those beside it that end in -wal and -shm): the same command computes "
+    "everything again. What was exported comes back with fairbench results import."
+)
+
 Row = dict[str, Any]
 
 
@@ -164,6 +171,26 @@ class Store:
             self._open()
 
     @classmethod
+    def by_url(cls, url: str) -> Store:
+        """The store that ``--store`` names; StoreError for one that would keep nothing."""
+        try:
+            parsed = sa.engine.make_url(url)
+        except (sa.exc.SQLAlchemyError, ValueError):
+            return cls(url)  # which tells what is wrong with it
+        kind = parsed.get_backend_name()
+        if kind not in ("sqlite", "postgresql"):
+            raise StoreError(
+                f"The store {_shown(url)} cannot be opened: {kind} is not supported.",
+                "Use postgresql+psycopg://USER@HOST/NAME, or sqlite:///FILE.",
+            )
+        if kind == "sqlite" and (parsed.database or ":memory:") == ":memory:":
+            raise StoreError(
+                f"The store {_shown(url)} is in memory: it keeps nothing.",
+                "Name a file, as in sqlite:///results.sqlite, or leave --store out.",
+            )
+        return cls(url)
+
+    @classmethod
     def in_folder(cls, folder: Path, *, create: bool = True) -> Store:
         """The SQLite store of a results folder; StoreError if there is none and not ``create``."""
         path = folder / "fairbench.sqlite"
@@ -176,6 +203,7 @@ class Store:
         return cls(sa.URL.create("sqlite", database=str(path)))
 
     def _open(self) -> None:
+        self._check()
         tries = 0
         while (found := self._schema()) is None:
             try:
@@ -195,6 +223,15 @@ class Store:
                 f"to {SCHEMA_VERSION}).",
                 "Upgrade fairbench, or name another folder with --results DIR.",
             )
+
+    def _check(self) -> None:
+        """Refuse a file that is damaged: of what can still be read, nothing can be trusted."""
+        if self.engine.dialect.name == "sqlite":
+            with self.engine.connect() as connection:
+                found = connection.execute(sa.text("PRAGMA quick_check(1)")).scalar()
+            if found != "ok":
+                what = str(found).splitlines()[-1].rstrip(".")
+                raise StoreError(f"The store is damaged: {what}.", _DAMAGED)
 
     def _schema(self) -> str | None:
         """The schema version in the store; None for one that is empty."""
@@ -251,7 +288,8 @@ class Store:
         with told(_CANNOT_WRITE), self.engine.begin() as connection:
             for name, rows in tables.items():
                 target = RECORDS[name]
-                for row in rows:
+                # In one order for all runs, so that none of two waits for the other.
+                for row in sorted(rows, key=lambda row: row["key"]):
                     insert = self.insert(target).values(**row)
                     rest = {name: insert.excluded[name] for name in row if name != "key"}
                     connection.execute(
@@ -262,7 +300,7 @@ class Store:
         """Insert rows whose key is not there yet, and leave the others as they are."""
         target = RECORDS[table]
         with told(_CANNOT_WRITE), self.engine.begin() as connection:
-            for row in rows:
+            for row in sorted(rows, key=lambda row: row["key"]):
                 insert = self.insert(target).values(**row)
                 connection.execute(insert.on_conflict_do_nothing())
 
@@ -366,11 +404,14 @@ def told(problem: str) -> Iterator[None]:
     try:
         yield
     except sa.exc.SQLAlchemyError as error:
-        raise StoreError(
-            f"{problem}: {_short(error)}.",
-            "Check disk space and permissions; the same command resumes. A damaged file can be "
-            "moved away and results imported from an export.",
-        ) from error
+        damaged = re.search("malformed|not a database", str(error)) is not None
+        hint = _DAMAGED if damaged else _CHECK
+        raise StoreError(f"{problem}: {_short(error)}.", hint) from error
+    # What is in a column is not of its kind: JSON that is cut off, an unknown status.
+    except ValueError as error:
+        raise StoreError(f"{problem}: a value in it is garbled ({_short(error)}).", _DAMAGED) from (
+            error
+        )
 
 
 def _shown(url: str | sa.URL) -> str:

@@ -17,7 +17,7 @@ from fairbench.store import Store, parse_export
 
 def existing_store(results: Path | None, url: str | None) -> Store:
     """The store that is there already; StoreError where there is none."""
-    return Store(url) if url else Store.in_folder(results or DEFAULT_RESULTS, create=False)
+    return Store.by_url(url) if url else Store.in_folder(results or DEFAULT_RESULTS, create=False)
 
 
 def leaderboard_command(registry: Registry, results: Path | None, url: str | None) -> int:
@@ -57,7 +57,7 @@ def import_command(file: Path, results: Path | None, url: str | None) -> None:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}.") from None
     incoming = parse_export(lines)
-    store = Store(url) if url else Store.in_folder(results or DEFAULT_RESULTS)
+    store = Store.by_url(url) if url else Store.in_folder(results or DEFAULT_RESULTS)
     taken = store.merge(incoming)
     found = ", ".join(f"{count} {name}" for name, count in taken.items())
     out.print(f"Imported {found}; what was there already is kept.", markup=False)

@@ -82,7 +82,7 @@ def open_store(results: Path, url: str | None, *, dry_run: bool) -> Store:
     """The store by URL, else the SQLite file of the results folder; a dry run leaves no trace."""
     make_folder(results, keep=not dry_run)
     if url:
-        return Store(url)
+        return Store.by_url(url)
     if dry_run and not (results / "fairbench.sqlite").exists():
         return Store("sqlite://")
     return Store.in_folder(results)

@@ -65,6 +65,8 @@ class RayExecutor(Executor):
     ) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        # Jobs are what the machine is for: not behind everything else, as Ray would have them.
+        os.environ.setdefault("RAY_worker_niceness", "0")
         import ray
 
         self._ray: Any = ray

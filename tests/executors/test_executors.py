@@ -200,6 +200,7 @@ class TestRay(ExecutorTestCase):
     def cluster(self) -> Iterator[None]:
         import ray
 
+        os.environ["RAY_worker_niceness"] = "0"
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
         yield
         ray.shutdown()
