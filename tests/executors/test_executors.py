@@ -15,9 +15,24 @@ from typing import Any
 
 import pytest
 
-from fairbench.executors.base import Broke, Executor, Finished
+from fairbench.executors.base import Broke, Executor, Finished, Idle, Progressed, Started
 from fairbench.executors.inline import InlineExecutor
 from fairbench.status import Status
+
+
+def grandparent() -> int:
+    """The parent of this process's parent: of a job under Ray, its worker."""
+    pid = os.getpid()
+    for _ in range(2):
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    return pid
+
+
+def first_time(path: str) -> bool:
+    """Whether nobody asked before; ``path`` is a file that remembers."""
+    seen = Path(path).exists()
+    Path(path).touch()
+    return not seen
 
 
 @dataclass(frozen=True)
@@ -49,6 +64,11 @@ class Work:
             time.sleep(600)
         if self.what == "hold-the-gil":
             ctypes.PyDLL(None).sleep(600)
+        if self.what == "lose-the-worker" or (self.what == "lose-it-once" and first_time(self.id)):
+            os.kill(grandparent(), signal.SIGKILL)
+            time.sleep(600)
+        if self.what == "lose-the-node-once" and first_time(self.id):
+            time.sleep(600)
         if self.what == "vandal":
             os.chdir("/")
             os.environ["FAIRBENCH_VANDAL"] = "was here"
@@ -200,7 +220,7 @@ class TestRay(ExecutorTestCase):
     def cluster(self) -> Iterator[None]:
         import ray
 
-        os.environ["RAY_worker_niceness"] = "0"
+        os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's own spelling
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
         yield
         ray.shutdown()
@@ -209,3 +229,47 @@ class TestRay(ExecutorTestCase):
         from fairbench.executors.ray import RayExecutor
 
         return RayExecutor(workers=2, timeout=timeout)
+
+    def test_a_job_whose_worker_is_killed_is_done_again(
+        self, executor: Executor, tmp_path: Path
+    ) -> None:
+        path = str(tmp_path / "seen")
+        executor.submit(Work("lose-it-once", id=path))  # type: ignore[arg-type]
+        events = [e for e in executor.events() if not isinstance(e, Idle | Progressed)]
+        assert [type(event) for event in events] == [Started, Finished]
+
+    def test_one_that_loses_every_worker_is_given_up(self, executor: Executor) -> None:
+        ends = self.ends(executor, "lose-the-worker", "fine")
+        lost = ends["lose-the-worker"]
+        assert isinstance(lost, Broke)
+        assert lost.status is Status.CRASHED
+        assert "lost 3 times" in lost.error
+        assert isinstance(ends["fine"], Finished)
+
+
+@pytest.mark.slow
+def test_the_jobs_of_a_lost_node_go_on_elsewhere(tmp_path: Path) -> None:
+    import ray
+    from ray.cluster_utils import Cluster
+
+    from fairbench.executors.ray import RayExecutor
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    node = cluster.add_node(num_cpus=1)
+    path = tmp_path / "seen"
+    executor = RayExecutor(workers=1, timeout=None, address=cluster.address)
+    try:
+        executor.submit(Work("lose-the-node-once", id=str(path)))  # type: ignore[arg-type]
+        ends = []
+        for event in executor.events():
+            if path.exists() and node is not None:
+                cluster.add_node(num_cpus=1)
+                cluster.remove_node(node, allow_graceful=False)
+                node = None
+            if isinstance(event, Finished | Broke):
+                ends.append(event)
+        assert [type(event) for event in ends] == [Finished]
+    finally:
+        executor.stop()
+        ray.shutdown()
+        cluster.shutdown()
