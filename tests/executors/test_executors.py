@@ -214,17 +214,20 @@ class TestInline(ExecutorTestCase):
         assert not child.process.is_alive()
 
 
+@pytest.fixture(scope="class")
+def ray_cluster() -> Iterator[None]:
+    """One cluster for many tests: it takes seconds to start."""
+    import ray
+
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's own spelling
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield
+    ray.shutdown()
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("ray_cluster")
 class TestRay(ExecutorTestCase):
-    @pytest.fixture(autouse=True, scope="class")
-    def cluster(self) -> Iterator[None]:
-        import ray
-
-        os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's own spelling
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-        yield
-        ray.shutdown()
-
     def make(self, timeout: float | None = None) -> Executor:
         from fairbench.executors.ray import RayExecutor
 
