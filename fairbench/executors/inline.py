@@ -200,8 +200,16 @@ def _share(job: Job) -> float:
 
 def _die_with_the_parent() -> None:
     """Have the system kill this process when its server is gone, also one that holds the GIL."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # The server ends when nobody holds its pipe any more: the driver alone shall.
+    from multiprocessing import forkserver
+
+    server: Any = forkserver._forkserver
+    if (pipe := getattr(server, "_forkserver_alive_fd", None)) is not None:
+        server._forkserver_alive_fd = None
+        os.close(pipe)
 
 
 def _die_with_the_driver(connection: Connection) -> None:
