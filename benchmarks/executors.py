@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fairbench.executors.base import Executor, Finished
+from fairbench.executors.base import Broke, Executor, Finished
 from fairbench.executors.inline import InlineExecutor
 from fairbench.executors.ray import RayExecutor
 
@@ -38,7 +38,11 @@ def seconds(executor: Executor, jobs: int) -> float:
     started = time.perf_counter()
     for number in range(jobs):
         executor.submit(Short(f"job {number}", bytes(2_000_000)))  # type: ignore[arg-type]
-    ended = sum(isinstance(event, Finished) for event in executor.events())
+    ended = 0
+    for event in executor.events():
+        if isinstance(event, Broke):
+            raise SystemExit(f"{event.job.title}: {event.status}: {event.error}")
+        ended += isinstance(event, Finished)
     assert ended == jobs
     return time.perf_counter() - started
 
@@ -68,4 +72,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    import executors  # jobs travel by the name of their module, and __main__ is another one there
+
+    executors.main()
