@@ -98,7 +98,7 @@ def jobs_of(told: str) -> int:
 def kills(bench: Bench, options: argparse.Namespace) -> bool:
     """kill -9 of the driver at random moments, each time with a resume by the same command."""
     began = time.monotonic()
-    bench.same_run = bench.run("timed")  # type: ignore[attr-defined]
+    bench.run("timed")
     length = time.monotonic() - began
     rng = random.Random(options.seed)
     redone = lost = count = killed = 0
@@ -204,7 +204,7 @@ def full_disk(bench: Bench, options: argparse.Namespace) -> bool:
 
 
 def damage(bench: Bench, options: argparse.Namespace) -> bool:
-    """Each file of the results folder cut in half, then overwritten, half way through a run."""
+    """Each file of a finished run's folder cut in half, or overwritten, and the command again."""
     good = True
     ways: dict[str, Callable[[bytes], bytes]] = {
         "cut in half": lambda content: content[: len(content) // 2],
