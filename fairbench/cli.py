@@ -23,6 +23,7 @@ from fairbench.config import (
     split_names,
 )
 from fairbench.errors import FairbenchError
+from fairbench.report.tables import TableFormat
 
 if TYPE_CHECKING:
     from fairbench.registry import Registry
@@ -290,6 +291,9 @@ def leaderboard(
             help="Only print how far apart two methods are: difference, interval, p.",
         ),
     ] = None,
+    form: Annotated[
+        TableFormat, typer.Option("--format", help="What is printed.")
+    ] = TableFormat.TABLE,
     store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
 ) -> None:
     """Write the leaderboard CSVs anew from the store, and print them."""
@@ -297,7 +301,7 @@ def leaderboard(
 
     if compare is not None:
         raise typer.Exit(compare_command(_registry(), results, store, *compare))
-    raise typer.Exit(leaderboard_command(_registry(), results, store))
+    raise typer.Exit(leaderboard_command(_registry(), results, store, form))
 
 
 @app.command()

@@ -142,8 +142,8 @@ def test_every_option_of_search_is_in_its_help(
     text = capsys.readouterr().out
     fixed = (
         "method dataset trials objective sampler pruner parallel seed seeds seed-list budget "
-        "points params output results device executor workers data-root require-real-data "
-        "dry-run rerun timeout store"
+        "points params output results device executor ray-address in-process workers "
+        "data-root require-real-data dry-run rerun timeout store"
     )
     for name in fixed.split():
         assert f"--{name}" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from fairbench.console import err, out, show_comparison, show_leaderboard
 from fairbench.errors import ConfigError, StoreError
 from fairbench.ranking import check_names, compare
 from fairbench.registry import Registry
+from fairbench.report.tables import TableFormat, rendered
 from fairbench.store import Store, parse_export
 
 
@@ -21,12 +23,17 @@ def existing_store(results: Path | None, url: str | None) -> Store:
     return Store.by_url(url) if url else Store.in_folder(results or DEFAULT_RESULTS, create=False)
 
 
-def leaderboard_command(registry: Registry, results: Path | None, url: str | None) -> int:
+def leaderboard_command(
+    registry: Registry, results: Path | None, url: str | None, form: TableFormat
+) -> int:
     """Build, write and print all leaderboards of a store; returns the exit code."""
     store = existing_store(results, url)
     tables = tables_of.build(store, registry)
-    for table in tables:
-        show_leaderboard(table.dataset, table.leaderboard)
+    if form is TableFormat.TABLE:
+        for table in tables:
+            show_leaderboard(table.dataset, table.leaderboard)
+    else:
+        sys.stdout.write(rendered(tables, form))
     for path in tables_of.write(tables, results or DEFAULT_RESULTS):
         err.print(str(path), markup=False)
     return show_problems(tables)

@@ -1,0 +1,92 @@
+"""Leaderboards as text for other programs: CSV, JSON, and tables for Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairbench.leaderboard import Tables
+    from fairbench.report.panels import Panel
+    from fairbench.store import Row
+
+
+class TableFormat(enum.StrEnum):
+    """How ``fairbench leaderboard`` prints."""
+
+    TABLE = "table"
+    """For people, on a terminal."""
+    CSV = "csv"
+    """Every column of every dataset."""
+    JSON = "json"
+    """The same as a list of objects; numbers in full."""
+    MARKDOWN = "markdown"
+    """The columns of the terminal, a table a ranking."""
+    LATEX = "latex"
+    """The same, for a paper with the booktabs package."""
+
+
+HEADS = {
+    "rank": "rank",
+    "method": "method",
+    "aufdc": "AUFDC",
+    "aufdc_paper": "paper's",
+    "d_min": "D min",
+    "i_min": "I min",
+    "front_hypervolume": "front",
+    "seeds": "seeds",
+    "points": "points",
+    "train_seconds": "train s",
+}
+"""Columns of a table for reading, and their headings."""
+
+
+def rendered(tables: Sequence[Tables], form: TableFormat) -> str:
+    """All leaderboards in one of the formats, ending in a newline."""
+    from fairbench.leaderboard import to_frame
+    from fairbench.report.panels import panels
+
+    rows = [row for table in tables for row in table.leaderboard]
+    if form is TableFormat.CSV:
+        return str(to_frame(rows).to_csv(index=False, lineterminator="\n"))
+    if form is TableFormat.JSON:
+        return json.dumps(rows, indent=1) + "\n"
+    shown = [panel for table in tables for panel in panels(table)]
+    draw = _markdown if form is TableFormat.MARKDOWN else _latex
+    return "\n".join(draw(panel) for panel in shown)
+
+
+def _cells(panel: Panel) -> list[dict[str, str]]:
+    names = panel.names
+    return [
+        {head: _cell(names, row, column) for column, head in HEADS.items()} for row in panel.rows
+    ]
+
+
+def _cell(names: dict[tuple[str, str], str], row: Row, column: str) -> str:
+    value = row.get(column)
+    if column == "method":
+        return names[(row["method"], row["params"])]
+    if value is None:
+        return ""
+    if column == "aufdc" and row.get("aufdc_low") is not None:
+        return f"{value:.3f} [{row['aufdc_low']:.3f}, {row['aufdc_high']:.3f}]"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _markdown(panel: Panel) -> str:
+    from tabulate import tabulate
+
+    # A pipe would end the cell.
+    cells = [{k: v.replace("|", "\\|") for k, v in row.items()} for row in _cells(panel)]
+    words = tabulate(cells, headers="keys", tablefmt="github", disable_numparse=True)
+    return f"**{panel.title}**\n\n{words}\n"
+
+
+def _latex(panel: Panel) -> str:
+    from tabulate import tabulate
+
+    words = tabulate(_cells(panel), headers="keys", tablefmt="latex_booktabs")
+    return f"% {panel.title.replace(chr(10), ' ')}\n{words}\n"
