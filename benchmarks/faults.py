@@ -144,6 +144,17 @@ def two_runs(bench: Bench, options: argparse.Namespace) -> bool:
     return codes == [0, 0] and sum(jobs) == alone and bench.same("shared")
 
 
+def two_folders(bench: Bench, options: argparse.Namespace) -> bool:
+    """Twice at once on one store, but what one trained the other cannot read."""
+    alone = jobs_of(bench.run("here")[1])
+    url = f"sqlite:///{bench.folder / 'shared.sqlite'}"
+    both = [bench.start(name, "--store", url) for name in ("there", "yonder")]
+    told = [process.communicate()[1] for process in both]
+    jobs, codes = [jobs_of(text) for text in told], [process.returncode for process in both]
+    print(f"two folders: exit codes {codes}; jobs {jobs[0]} + {jobs[1]}, of one run {alone}")
+    return codes == [0, 0] and sum(jobs) == alone and bench.same("there") and bench.same("yonder")
+
+
 def one_of_two_killed(bench: Bench, options: argparse.Namespace) -> bool:
     """The same command twice at once; the one that started first is killed."""
     first, second = bench.start("widow"), bench.start("widow")
@@ -260,6 +271,7 @@ def executors_agree(bench: Bench, options: argparse.Namespace) -> bool:
 EXPERIMENTS: dict[str, Callable[[Bench, argparse.Namespace], bool]] = {
     "kills": kills,
     "two-runs": two_runs,
+    "two-folders": two_folders,
     "one-of-two-killed": one_of_two_killed,
     "interrupt": interrupt,
     "full-disk": full_disk,

@@ -215,6 +215,20 @@ def test_ctrl_c_keeps_finished_trials_and_says_how_to_resume(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+def test_two_searches_at_once_end_as_one_does(fairbench: Call, tmp_path: Path) -> None:
+    words = ("search", *TRIALS, "--trials", "6", "--parallel", "2")
+    whole = fairbench(*words, "--results", "whole")
+    assert whole.returncode == 0, whole.stderr
+    both = [_start(tmp_path, *words) for _ in range(2)]
+    told = [process.communicate()[1] for process in both]
+    assert [process.returncode for process in both] == [0, 0], told
+    assert any("by another run" in text for text in told)
+    pd.testing.assert_frame_equal(
+        trials(tmp_path / "out"), trials(tmp_path / "whole"), check_exact=True
+    )
+
+
+@pytest.mark.slow
 def test_a_search_on_ray_finds_the_same(fairbench: Call, tmp_path: Path) -> None:
     words = ("search", *TRIALS, "--trials", "3")
     assert fairbench(*words).returncode == 0
