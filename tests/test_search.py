@@ -19,6 +19,7 @@ from pydantic import Field, create_model
 
 from fairbench import leaderboard, search_files
 from fairbench.api import Knob, Method, Params, Point
+from fairbench.claims import Claims
 from fairbench.config import RunConfig, make_search
 from fairbench.data.prepare import Prepared
 from fairbench.errors import CheckError, ConfigError, StoreError, UnknownNameError
@@ -390,6 +391,24 @@ def test_trials_are_no_rows_of_the_leaderboard_until_a_run_asks(bench: Bench) ->
     # And a search that meets a run's units leaves them to it.
     bench.search(trials=5)
     assert len(leaderboard.build(store, bench.registry)[0].leaderboard) == 1
+
+
+def test_a_run_takes_over_what_a_search_has_trained_since_it_planned(bench: Bench) -> None:
+    config, data, store = bench.run_config(), bench.data, bench.store()
+    defaults = validated(Bowl, {})  # which are trial 0
+    plan = Plan(units_of(Bowl, defaults, data, make_budget(10, data), config))
+    run = Run(config, bench.registry, plan, store, "cpu")
+    jobs = run.jobs()
+    assert any(isinstance(job, FitJob) for job in jobs)
+    bench.search(trials=1)
+    answers = Answers(bowl)
+    with Claims(store, run.id) as claims:
+        shared = SharedExecutor(answers, claims, run.settled)
+        run.execute(jobs, shared, lambda event: None, "fairbench run")
+    assert (answers.fits, answers.audits) == (0, 0)
+    units = store.find("units", list(run.by_key))
+    assert {row["status"] for row in units.values()} == {"DONE"}
+    assert {row["run"] for row in units.values()} == {run.id}
 
 
 def test_what_trials_encoded_is_not_kept_but_a_runs_is(bench: Bench) -> None:
