@@ -58,9 +58,10 @@ class SharedExecutor(Executor):
         self._looked = 0.0
 
     def submit(self, job: Job) -> None:
-        # Claimed at once, before the claim on its fit is given up: what another run could only
-        # audit by training the model again, it waits for.
-        if isinstance(job, AuditJob) and self.claims.take(job.claimed):
+        # An audit that follows from a fit is claimed at once, before the claim on the fit is given
+        # up: what another run could only audit by training the model again, it waits for. Those
+        # that are there from the start are shared out among runs.
+        if isinstance(job, AuditJob) and self._running and self.claims.take(job.claimed):
             self._held.add(job.id)
         self._queue.append(job)
 

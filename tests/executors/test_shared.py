@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 from fairbench.claims import Claims
 from fairbench.executors.base import Broke, Elsewhere, Event, Executor, Finished, Idle, Waits
 from fairbench.executors.shared import SharedExecutor
+from fairbench.jobs import AuditJob
 from fairbench.status import Status
 from fairbench.store import Store
 
@@ -109,10 +111,30 @@ def test_a_run_waits_for_what_another_holds_and_says_so(store_url: str) -> None:
     assert "process" in seen[0].holder
 
 
+def test_audits_are_shared_out_but_those_of_an_own_fit_are_kept(store_url: str) -> None:
+    together, store = Together(), Store(store_url)
+    other = Claims(store, "other")
+    with Claims(store, "one") as claims:
+        executor = SharedExecutor(Instant(), claims, together.settled)
+        executor.submit(_audit("early"))
+        assert other.take(["early"])
+        other.release()
+        executor.submit(Work("fit", ("unit",)))  # type: ignore[arg-type]
+        for event in executor.events():
+            if isinstance(event, Finished) and event.job.id == "fit":
+                executor.submit(_audit("late"))
+                assert not other.take(["late"])
+
+
+def _audit(key: str) -> AuditJob:
+    fields = dict.fromkeys(field.name for field in dataclasses.fields(AuditJob))
+    return AuditJob(**fields | {"id": key, "keys": (key,)})  # type: ignore[arg-type]
+
+
 def test_what_a_dead_run_held_is_taken_over(store_url: str) -> None:
     together, store = Together(), Store(store_url)
     assert Claims(store, "dead").take(["a"])
-    with Claims(store, "next", stale=0.2) as claims:
+    with Claims(store, "next", stale=3.0) as claims:
         executor = SharedExecutor(Instant(), claims, together.settled, look_every=0.05)
         executor.submit(Work("first", ("a",)))  # type: ignore[arg-type]
         assert [type(event) for event in executor.events()] == [Waits, Finished]
