@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from fairbench.api import FitContext, Method, Role, Shots, TrainingRows, Unit
 from fairbench.data.prepare import load_dataset
-from fairbench.plan import LARGEST_STACK
+from fairbench.sizing import LARGEST_STACK
 from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
 from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams

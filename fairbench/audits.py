@@ -8,7 +8,7 @@ here, so a figure does not depend on which of them asked for it.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,8 +91,10 @@ class Audits:
         self.store, self.metrics, self.retry = store, tuple(metrics), retry
         self._points = store.statuses("points")
         self._references = store.statuses("references")
+        self._work: dict[str, tuple[Target, Sequence[Row]]] = {}
         self._rows: dict[str, Row] = {}
         self._asked: dict[str, tuple[int, AuditConfig]] = {}
+        self._again: dict[str, str | None] = {}
 
     # ---- what is missing -------------------------------------------------------------------
 
@@ -101,22 +103,61 @@ class Audits:
         return self._points.get(point_key(target.unit, label, target.config))
 
     def missing(
-        self, target: Target, read_points: Sequence[Row], *, again: Collection[str] = ()
+        self,
+        target: Target,
+        read_points: Sequence[Row],
+        *,
+        again: Mapping[str, str | None] | None = None,
     ) -> list[Missing]:
-        """Points without a result, and those whose key is in ``again``."""
+        """Points without a result, and those of ``again``: by key, when they were measured."""
+        self._again.update(again or {})
         found = []
         for number, point in enumerate(read_points):
             key = point_key(target.unit, point["label"], target.config)
-            status = self._points.get(key)
-            undone = status is not Status.DONE and (status is None or not status.bad or self.retry)
-            if undone or key in again:
+            if self._is_wanted(key, self._points.get(key)):
                 found.append(Missing(number, point["label"], key))
         return found
+
+    def _is_wanted(self, key: str, status: Status | None) -> bool:
+        if status is Status.DONE:
+            return key in self._again
+        return status is None or not status.bad or self.retry
 
     def forget(self, target: Target, read_points: Sequence[Row]) -> None:
         """Take points for missing: what they measured was another model."""
         for point in read_points:
             self._points.pop(point_key(target.unit, point["label"], target.config), None)
+
+    # ---- other runs on the same store --------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Take in what other runs have measured since."""
+        self._points = self.store.statuses("points")
+
+    def settled(self, job: AuditJob | ReferenceJob) -> bool:
+        """Whether another run did some of a job since this one planned it."""
+        reference = isinstance(job, ReferenceJob)
+        found = self.store.find("references" if reference else "points", job.claimed)
+        for key, row in found.items():
+            if key in self._again and row["finished"] not in (None, self._again[key]):
+                del self._again[key]
+            if not reference:
+                self._points[key] = Status(row["status"])
+        if reference:
+            return any(
+                r["status"] == Status.DONE and k not in self._again for k, r in found.items()
+            )
+        return any(not self._is_wanted(key, self._points.get(key)) for key in job.claimed)
+
+    def left_of(self, job: AuditJob | ReferenceJob) -> tuple[list[Job], list[Status]]:
+        """What is left to do of a job that is settled, and how points ended that gave nothing."""
+        if isinstance(job, ReferenceJob):
+            return [], []
+        statuses = [self._points.get(key) for key in job.keys]
+        target, read_points = self._work[job.keys[0]]
+        missing = [m for m in self.missing(target, read_points) if m.key in job.keys]
+        bad = [s for s in statuses if s is not None and s.bad and not self.retry]
+        return self.jobs(target, read_points, missing, job.arrays), bad
 
     # ---- jobs ------------------------------------------------------------------------------
 
@@ -135,6 +176,7 @@ class Audits:
             label = chunk[0].label
             title = label if len(chunk) == 1 else f"{len(chunk)} points from {label}"
             for point in chunk:
+                self._work[point.key] = (target, read_points)
                 self._rows[point.key] = self.row(target, read_points, point)
             jobs.append(
                 AuditJob(
@@ -164,6 +206,9 @@ class Audits:
         key = reference_key(data, seed, config)
         if key in self._asked or (self._references.get(key) is Status.DONE and not again):
             return None
+        if again:
+            row = self.store.find("references", [key]).get(key)
+            self._again[key] = row["finished"] if row else None
         self._asked[key] = (seed, config)
         return ReferenceJob(
             id=uuid.uuid4().hex,

@@ -58,6 +58,13 @@ DataRoot = Annotated[
     Path | None,
     typer.Option("--data-root", help="Folder with data files [default: FAIRBENCH_DATA]."),
 ]
+Executing = Annotated[ExecutorName | None, typer.Option("--executor", help="How to run jobs.")]
+RayAddress = Annotated[
+    str | None, typer.Option(help="Ray cluster to join [default: one of this machine alone].")
+]
+InProcess = Annotated[
+    bool, typer.Option("--in-process", help="Jobs in this process, for debuggers.")
+]
 
 
 def _show_version(asked: bool) -> None:
@@ -100,7 +107,9 @@ def run(
     ] = None,
     results: Results = None,
     device: Annotated[Device | None, typer.Option(help="Where to train.")] = None,
-    executor: Annotated[ExecutorName | None, typer.Option(help="How to run jobs.")] = None,
+    executor: Executing = None,
+    ray_address: RayAddress = None,
+    in_process: InProcess = False,
     workers: Annotated[int | None, typer.Option(help="Jobs at a time [default: cores].")] = None,
     data_root: DataRoot = None,
     require_real_data: Annotated[
@@ -128,6 +137,8 @@ def run(
         "results": results,
         "device": device.value if device else None,
         "executor": executor.value if executor else None,
+        "ray_address": ray_address,
+        "in_process": in_process or None,
         "workers": workers,
         "data_root": data_root,
         "require_real_data": require_real_data or None,
@@ -187,7 +198,9 @@ def search(
     ] = None,
     results: Results = None,
     device: Annotated[Device | None, typer.Option(help="Where to train.")] = None,
-    executor: Annotated[ExecutorName | None, typer.Option(help="How to run jobs.")] = None,
+    executor: Executing = None,
+    ray_address: RayAddress = None,
+    in_process: InProcess = False,
     workers: Annotated[int | None, typer.Option(help="Jobs at a time [default: cores].")] = None,
     data_root: DataRoot = None,
     require_real_data: Annotated[
@@ -211,6 +224,8 @@ def search(
         "results": results,
         "device": device.value if device else None,
         "executor": executor.value if executor else None,
+        "ray_address": ray_address,
+        "in_process": in_process or None,
         "workers": workers,
         "data_root": data_root,
         "require_real_data": require_real_data or None,
@@ -331,7 +346,9 @@ def audit(
     again: Annotated[
         bool, typer.Option("--again", help="Measure also what these auditors have measured.")
     ] = False,
-    executor: Annotated[ExecutorName | None, typer.Option(help="How to run jobs.")] = None,
+    executor: Executing = None,
+    ray_address: RayAddress = None,
+    in_process: InProcess = False,
     workers: Annotated[int | None, typer.Option(help="Jobs at a time [default: cores].")] = None,
     data_root: DataRoot = None,
     timeout: Annotated[str | None, typer.Option(help="Limit for a job: 90s, 30m, 2h.")] = None,
@@ -350,6 +367,8 @@ def audit(
         "--audit": preset,
         "--again": again,
         "--executor": executor,
+        "--ray-address": ray_address,
+        "--in-process": in_process,
         "--workers": workers,
         "--data-root": data_root,
         "--timeout": timeout,
@@ -371,6 +390,8 @@ def audit(
         workers=workers,
         data_root=data_root,
         timeout=timeout,
+        ray_address=ray_address,
+        in_process=in_process,
     )
     raise typer.Exit(results_command(_registry(), request))
 

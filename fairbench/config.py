@@ -82,8 +82,46 @@ class PrunerName(enum.StrEnum):
     """All but the best third at each rung, in brackets that begin at different seeds."""
 
 
-class RunConfig(BaseModel):
-    """Everything a run depends on; unknown keys are errors.
+class ExecutorConfig(BaseModel):
+    """How jobs are run; unknown keys are errors.
+
+    Parameters
+    ----------
+    executor : ExecutorName
+    in_process : bool
+        Run jobs in the driver's own process, for debuggers.
+    ray_address : str, optional
+        Of a Ray cluster; default: RAY_ADDRESS, else a cluster of this machine alone.
+    workers : int, optional
+        Jobs at a time; default: one a core.
+    timeout : float, optional
+        Seconds a job may take.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    executor: ExecutorName = ExecutorName.INLINE
+    in_process: bool = False
+    ray_address: str | None = None
+    workers: int | None = Field(None, ge=1)
+    timeout: float | None = Field(None, gt=0, allow_inf_nan=False)
+
+    @field_validator("timeout", mode="before")
+    @classmethod
+    def _parse_timeout(cls, value: object) -> object:
+        return parse_duration(value) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_executor(self) -> Self:
+        if self.executor is not ExecutorName.RAY and self.ray_address is not None:
+            raise ValueError("--ray-address needs --executor ray")
+        if self.executor is ExecutorName.RAY and self.in_process:
+            raise ValueError("--in-process and --executor ray exclude each other")
+        return self
+
+
+class RunConfig(ExecutorConfig):
+    """Everything a run depends on; with what an ExecutorConfig has.
 
     Parameters
     ----------
@@ -101,18 +139,14 @@ class RunConfig(BaseModel):
         Results folder.
     store : str, optional
         Database URL instead of the SQLite file in the results folder.
-    device, executor : Device, ExecutorName
-    workers : int, optional
-        Jobs at a time; default: one a core.
+    device : Device
     data_root : Path, optional
     require_real_data : bool
         Refuse simulated twins.
     rerun : Rerun, optional
-    timeout : float, optional
-        Seconds a job may take.
+    checkpoint_every : float
+        Seconds between two checkpoints of a fit that takes long.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     methods: tuple[str, ...] = Field(min_length=1)
     datasets: tuple[str, ...] = Field(min_length=1)
@@ -123,12 +157,10 @@ class RunConfig(BaseModel):
     results: Path = DEFAULT_RESULTS
     store: str | None = None
     device: Device = Device.AUTO
-    executor: ExecutorName = ExecutorName.INLINE
-    workers: int | None = Field(None, ge=1)
     data_root: Path | None = None
     require_real_data: bool = False
     rerun: Rerun | None = None
-    timeout: float | None = Field(None, gt=0, allow_inf_nan=False)
+    checkpoint_every: float = Field(300.0, ge=0, allow_inf_nan=False)
 
     @field_validator("methods", "datasets", "seeds")
     @classmethod
@@ -152,9 +184,9 @@ class RunConfig(BaseModel):
             return int(text)
         raise ValueError(f"{value!r} is not full, quick or a number of iterations (1 to 10^9)")
 
-    @field_validator("timeout", mode="before")
+    @field_validator("checkpoint_every", mode="before")
     @classmethod
-    def _parse_timeout(cls, value: object) -> object:
+    def _parse_checkpoint_every(cls, value: object) -> object:
         return parse_duration(value) if isinstance(value, str) else value
 
 
@@ -196,6 +228,14 @@ class SearchConfig(BaseModel):
         if self.run.rerun is Rerun.ALL:
             raise ValueError("--rerun all is for runs; a search takes --rerun failed")
         return self
+
+
+def make_executor_config(given: Mapping[str, Any]) -> ExecutorConfig:
+    """How jobs are run, of what is given on the command line; ConfigError if it cannot be."""
+    try:
+        return ExecutorConfig(**{k: v for k, v in given.items() if v is not None})
+    except ValidationError as error:
+        raise _told(error) from None
 
 
 def make_search(run: RunConfig, given: Mapping[str, Any]) -> SearchConfig:

@@ -13,7 +13,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairbench.executors.base import Broke, Event, Finished, Progressed, Started
+from fairbench.executors.base import (
+    Broke,
+    Elsewhere,
+    Event,
+    Finished,
+    Idle,
+    Progressed,
+    Started,
+    Waits,
+)
 from fairbench.inference import LEAST_P
 from fairbench.jobs import AuditJob, FitJob
 
@@ -75,8 +84,15 @@ class Display:
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
+        if isinstance(event, Idle):
+            return
         job = event.job
-        if isinstance(event, Started):
+        if isinstance(event, Waits):
+            self._line(f"waits  {job.title}: {event.holder} has it")
+        elif isinstance(event, Elsewhere):
+            self.estimate -= job.estimate  # what is left of it has an estimate of its own
+            self._line(f"seen   {job.title}: done by another run")
+        elif isinstance(event, Started):
             self._begin(event)
         elif isinstance(event, Progressed):
             self._done[job.id] = event.fraction * job.estimate

@@ -28,6 +28,9 @@ COSTS = {
 }
 """Names and meanings of a unit's costs."""
 
+EARLIER_SECONDS = "earlier_seconds"
+"""What a fit that went on from a checkpoint reports; it becomes part of the times above."""
+
 
 @dataclass
 class Meter:

@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from fairbench.api import (
     Unit,
 )
 from fairbench.auditing.config import AuditConfig
-from fairbench.cost import Meter, hardware, versions
+from fairbench.cost import EARLIER_SECONDS, Meter, hardware, versions
 from fairbench.data.prepare import Prepared
 from fairbench.replicates import to_text
 from fairbench.status import Status
@@ -85,7 +86,8 @@ class UnitResult:
 class FitJob:
     """Fit one stack of units of a method on a dataset and encode the audit roles.
 
-    ``point_estimate`` is what auditing one of its points will take, in seconds.
+    ``point_estimate`` is what auditing one of its points will take, in seconds; ``gpus`` the share
+    of a GPU it needs. ``audits`` are the keys of points that wait for it, where they are known.
     """
 
     id: str
@@ -101,6 +103,15 @@ class FitJob:
     device: str
     curve_points: int | None
     timeout: float | None = None
+    gpus: float = 0.0
+    audits: tuple[str, ...] = ()
+    checkpoint: Path | None = None
+    checkpoint_every: float = 300.0
+
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        """Keys that no other run may work on meanwhile."""
+        return self.keys + self.audits
 
     @property
     def expected_points(self) -> int:
@@ -119,6 +130,8 @@ class FitJob:
             progress=lambda fraction, note: progress(0.95 * fraction, note),
             report=reported.__setitem__,
             deadline=None if self.timeout is None else time.monotonic() + self.timeout,
+            checkpoint=self.checkpoint,
+            checkpoint_every=self.checkpoint_every,
         )
         with meter.phase("train"):
             fitted = method.fit(TrainingRows(rows.x, rows.s, self.data.info), self.units, context)
@@ -244,18 +257,19 @@ class FitJob:
         return found
 
     def _costs(self, meter: Meter, reported: Mapping[str, float]) -> dict[str, float]:
-        seconds, models = meter.seconds["train"], len(self.units)
+        earlier = reported.get(EARLIER_SECONDS, 0.0)
+        seconds, models = meter.seconds["train"] + earlier, len(self.units)
         costs = {
             "train_seconds": seconds / models,
             "stack_seconds": seconds,
             "stack_models": float(models),
-            **reported,
+            **{name: value for name, value in reported.items() if name != EARLIER_SECONDS},
             **meter.peaks(),
         }
         if reported.get("steps"):
             costs["ms_step"] = 1e3 * seconds / reported["steps"]
             costs["ms_model_step"] = costs["ms_step"] / models
-        if meter.energy_j is not None:
+        if meter.energy_j is not None and not earlier:  # of the part before nothing is known
             costs["energy_j"] = meter.energy_j / models
         return costs
 
@@ -339,6 +353,11 @@ class AuditJob:
     config: AuditConfig
     metrics: tuple[type[Metric], ...]
 
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        """Keys that no other run may work on meanwhile."""
+        return self.keys
+
     def run(self, progress: Progress) -> list[PointResult]:
         """Audit each point; a result a point."""
         from fairbench.auditing.evaluate import evaluate
@@ -410,6 +429,11 @@ class ReferenceJob:
     key: str
     seed: int
     config: AuditConfig
+
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        """Keys that no other run may work on meanwhile."""
+        return (self.key,)
 
     def run(self, progress: Progress) -> tuple[dict[str, float], float, str]:
         """Values, seconds and the text of the replicates."""

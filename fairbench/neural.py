@@ -85,7 +85,9 @@ class NeuralMethod(Method):
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext
     ) -> Sequence[Fitted]:
         """Train all units as one stack; see :func:`fairbench.training.trainer.train`."""
+        from fairbench.cost import EARLIER_SECONDS
         from fairbench.seeds import derive_seed
+        from fairbench.training.checkpoint import Checkpoint
         from fairbench.training.streams import Streams
         from fairbench.training.trainer import Schedule
         from fairbench.training.trainer import train as train_stack
@@ -94,6 +96,9 @@ class NeuralMethod(Method):
         streams = Streams(seeds, context.device)
         model = self.build(units, train.info, self.networks(train.info), streams)
         model = model.to(context.device)
+        checkpoint = None
+        if context.checkpoint is not None:
+            checkpoint = Checkpoint(context.checkpoint, context.checkpoint_every)
         schedule = Schedule(context.iterations, self.params.batch_size, self.params.learning_rate)
         reasons = train_stack(
             model,
@@ -104,8 +109,11 @@ class NeuralMethod(Method):
             streams=streams,
             progress=context.progress,
             deadline=context.deadline,
+            checkpoint=checkpoint,
         )
         context.report("steps", float(context.iterations))
+        if checkpoint is not None and checkpoint.earlier_seconds:
+            context.report(EARLIER_SECONDS, checkpoint.earlier_seconds)
         return [
             Diverged(reason) if reason is not None else self._fitted(model.take(i), train.info)
             for i, reason in enumerate(reasons)

@@ -5,33 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
 
-from fairbench.api import Method, Params, Point, Shots, Track, Unit, iterate_points
+from fairbench.api import Method, Params, Point, Role, Shots, Track, Unit, iterate_points
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.config import RunConfig
 from fairbench.curves import DEFAULT_POINTS
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.registry import Registry, plugin_source, plugin_version
+from fairbench.sizing import largest_stack, model_bytes, spread
 from fairbench.status import Status
 from fairbench.store import Row
 from fairbench.versions import AUDIT_VERSION, ENGINE_VERSION, PROTOCOL_VERSION
 
 QUICK_IMAGE_ITERATIONS = 500
 """A convolutional step costs about a tenth of a second on two cores."""
-
-LARGEST_STACK = {"cpu": 16, "cuda": 1024}
-"""Units trained together at most, by device: bounds memory, and what a single failure can cost.
-
-On a core larger stacks are slower, as their activations leave the cache, and share out worse; a GPU
-is bound by launches until it is full.
-"""
-LARGEST_IMAGE_STACK = {"cpu": 8, "cuda": 128}
-"""The same for convolutional models, whose activations take some 100 MB each at batch 128."""
 
 
 @dataclass(frozen=True)
@@ -231,19 +223,47 @@ def units_of(
     return found
 
 
-def stacks(units: Sequence[PlannedUnit], device: str) -> list[list[PlannedUnit]]:
-    """Group units that train together: one method, parameters, dataset; any points and seeds."""
+def stacks(
+    units: Sequence[PlannedUnit], device: str, memory: Sequence[tuple[float, float]] = ()
+) -> list[list[PlannedUnit]]:
+    """Group units that train together: one method, parameters, dataset; any points and seeds.
+
+    ``memory`` has free and total bytes of each GPU, over which the stacks are spread.
+    """
     groups: dict[tuple[object, ...], list[PlannedUnit]] = {}
     for unit in units:
         alike = (unit.data.fingerprint, unit.budget, unit.method.name, unit.params)
         groups.setdefault(alike, []).append(unit)
     found = []
     for members in groups.values():
-        image = members[0].data.info.architecture.image is not None
-        most = (LARGEST_IMAGE_STACK if image else LARGEST_STACK)[device]
-        for start in range(0, len(members), most):
-            found.append(members[start : start + most])
+        most = largest_stack(
+            device,
+            image=members[0].data.info.architecture.image is not None,
+            bytes_a_model=bytes_of(members[:1]),
+            data_bytes=bytes_of([], members[0].data),
+            free_bytes=min((free for free, _ in memory), default=None),
+        )
+        start = 0
+        for size in spread(len(members), most, len(memory)):
+            found.append(members[start : start + size])
+            start += size
     return found
+
+
+def bytes_of(stack: Sequence[PlannedUnit], data: Prepared | None = None) -> float:
+    """Device memory of the models of a stack, and of the rows of ``data``, bytes."""
+    rows = 0.0 if data is None else float(data.roles[Role.ENCODER_TRAIN].x.nbytes)
+    if not stack:
+        return rows
+    info, params = stack[0].data.info, stack[0].params
+    suited = info.architecture
+    sized = replace(
+        suited,
+        hidden=getattr(params, "hidden", None) or suited.hidden,
+        latent=getattr(params, "latent", None) or suited.latent,
+    )
+    batch = getattr(params, "batch_size", 128)
+    return rows + len(stack) * model_bytes(sized, len(info.features), batch)
 
 
 def params_label(method: type[Method], params: Params) -> str:

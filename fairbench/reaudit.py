@@ -6,8 +6,9 @@ where the present version of the audits has not done so, or where a metric has c
 
 from __future__ import annotations
 
+import itertools
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from fairbench.audits import Audits, Missing, Target, point_metrics
 from fairbench.cost import versions
 from fairbench.data.prepare import Prepared
 from fairbench.estimate import audit_seconds
-from fairbench.executors.base import Broke, Event, Executor, Finished
-from fairbench.jobs import FitJob, Job
+from fairbench.executors.base import Broke, Elsewhere, Event, Executor, Finished, Waits
+from fairbench.jobs import AuditJob, FitJob, Job
 from fairbench.registry import Registry
 from fairbench.status import Status
 from fairbench.store import Row, Store, now
@@ -45,11 +46,14 @@ class Outcome:
         Keys of points.
     gone : set of str
         Keys of units whose representation is not on disk, or damaged: they keep their figures.
+    elsewhere : set of str
+        Keys of points that another run measured meanwhile.
     broken : list of (str, Status, str)
         Title, status and error of jobs that gave nothing.
     """
 
     measured: set[str] = field(default_factory=set)
+    elsewhere: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
     broken: list[tuple[str, Status, str]] = field(default_factory=list)
 
@@ -86,6 +90,7 @@ class Reaudit:
     ) -> None:
         self.store, self.results, self.datasets = store, results, datasets
         self.audits = Audits(store, point_metrics(registry), retry=True)
+        self.id = uuid.uuid4().hex
         self.outcome = Outcome()
         self.known = 0
         """Points that need nothing."""
@@ -109,7 +114,7 @@ class Reaudit:
         tasks = any(rows.y for rows in data.roles.values())
         wanted = plain_columns(self.audits.metrics, tasks=tasks)
         stale = {
-            point["key"]
+            point["key"]: point["finished"]
             for point in points
             if point["status"] == Status.DONE
             and (self._again or not wanted <= set(point["values"]))
@@ -148,27 +153,48 @@ class Reaudit:
     ) -> None:
         """Measure, writing results as they come.
 
-        At most ``ahead`` jobs are in memory with their representations.
+        At most ``ahead`` jobs are in memory with their representations, but for those that wait
+        for other runs.
         """
         self.store.add_run(
             {
-                "id": uuid.uuid4().hex,
+                "id": self.id,
                 "started": now(),
                 "command": command,
                 "config": {"again": self._again, "audit_version": AUDIT_VERSION},
                 "versions": versions(),
             }
         )
-        jobs, given = self._jobs(), 0
-        while given < ahead and (job := next(jobs, None)):
-            executor.submit(job)
-            given += 1
+        jobs = self._jobs()
+        ready: set[str] = set()
+
+        def submit(some: Iterable[Job]) -> None:
+            for job in some:
+                ready.add(job.id)
+                executor.submit(job)
+
+        submit(itertools.islice(jobs, ahead))
         for event in executor.events():
+            if isinstance(event, Finished | Broke | Elsewhere | Waits):
+                ready.discard(event.job.id)
             if isinstance(event, Finished | Broke):
                 self._end(event)
-                if (job := next(jobs, None)) is not None:
-                    executor.submit(job)
+            elif isinstance(event, Elsewhere):
+                submit(self._left_of(event.job))
+            submit(itertools.islice(jobs, max(0, ahead - len(ready))))
             observe(event)
+
+    def settled(self, job: Job) -> bool:
+        """Whether another run did some of a job since this one planned it."""
+        assert not isinstance(job, FitJob)
+        return self.audits.settled(job)
+
+    def _left_of(self, job: Job) -> list[Job]:
+        assert not isinstance(job, FitJob)
+        left, _ = self.audits.left_of(job)
+        if isinstance(job, AuditJob):
+            self.outcome.elsewhere |= set(job.keys) - {key for j in left for key in j.claimed}
+        return left
 
     def _jobs(self) -> Iterator[Job]:
         """All jobs; a representation is read when its turn has come."""

@@ -6,15 +6,16 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fairbench import artefacts
+from fairbench import artefacts, checkpoints
 from fairbench.audits import Audits, Missing, Target, point_metrics
 from fairbench.config import Rerun, RunConfig
 from fairbench.cost import versions
 from fairbench.estimate import audit_seconds, fit_seconds
-from fairbench.executors.base import Broke, Event, Executor, Finished, Started
+from fairbench.executors.base import Broke, Elsewhere, Event, Executor, Finished, Started
 from fairbench.jobs import FitJob, Job, UnitResult
-from fairbench.plan import Plan, PlannedUnit, stacks
+from fairbench.plan import Plan, PlannedUnit, bytes_of, stacks
 from fairbench.registry import Registry
+from fairbench.sizing import device_memory, gpu_share
 from fairbench.status import Status
 from fairbench.store import TRIAL, Row, Store, now, of_a_trial
 
@@ -55,10 +56,12 @@ class Run:
     ) -> None:
         self.config, self.plan, self.store, self.device = config, plan, store, device
         self._is_trial = trial
+        self.memory = device_memory(device)
         self.id = (TRIAL if trial else "") + uuid.uuid4().hex
         self.by_key = {planned.key: planned for planned in plan.units}
         self.summary = Summary()
         self._kept: set[str] = set()
+        self._wanted: dict[str, list[PlannedUnit]] = {}
         self._units = {row["key"]: row for row in store.rows("units")}
         self.audits = Audits(store, point_metrics(registry), retry=config.rerun is Rerun.FAILED)
 
@@ -67,8 +70,7 @@ class Run:
     def jobs(self) -> list[Job]:
         """Jobs that can start now: references, missing fits, and audits of what is fitted."""
         to_fit = [planned for planned in self.plan.units if self._must_fit(planned)]
-        fits: list[Job] = [self._fit_job(stack) for stack in self._stacks(to_fit)]
-        fits.sort(key=lambda job: -job.estimate)
+        fits = self._fit_jobs(to_fit)
         fitting = {planned.key for planned in to_fit}
         audits: list[Job] = []
         for planned in self.plan.units:
@@ -118,21 +120,46 @@ class Run:
         return [(f"{method} on {data}", reason) for (method, data), reason in found.items()]
 
     def _stacks(self, to_fit: Sequence[PlannedUnit]) -> list[list[PlannedUnit]]:
-        """Stacks as recorded by an interrupted run, so that a resumed one is bitwise the same."""
+        """Stacks as recorded by an interrupted run, so that a resumed one is bitwise the same.
+
+        Where one model is wanted because its file is damaged, its whole stack trains again: sums in
+        floating point depend on what a model is stacked with.
+        """
         recorded: dict[str, list[PlannedUnit]] = {}
         fresh = []
         for planned in to_fit:
             row = self._units.get(planned.key)
             packing = row["packing"] if row else None
-            if packing:
+            if row and packing and not Status(row["status"]).bad and self._knows(packing):
+                recorded["\x1f".join(packing)] = [self.by_key[key] for key in packing]
+            elif packing:
                 recorded.setdefault("\x1f".join(packing), []).append(planned)
             else:
                 fresh.append(planned)
-        return [*recorded.values(), *stacks(fresh, self.device)]
+        return [*recorded.values(), *stacks(fresh, self.device, self.memory)]
+
+    def _knows(self, packing: Sequence[str]) -> bool:
+        """Whether all of a stack is of this request, and none of it failed."""
+        for key in packing:
+            row = self._units.get(key)
+            if key not in self.by_key or (row is not None and Status(row["status"]).bad):
+                return False
+        return True
 
     # ---- jobs ------------------------------------------------------------------------------
 
-    def _fit_job(self, stack: Sequence[PlannedUnit]) -> FitJob:
+    def _fit_jobs(self, to_fit: Sequence[PlannedUnit]) -> list[Job]:
+        """Jobs that train what is wanted, the longest first."""
+        wanted = {planned.key for planned in to_fit}
+        jobs: list[Job] = []
+        for stack in self._stacks(to_fit):
+            asked = [planned for planned in stack if planned.key in wanted]
+            job = self._fit_job(stack, asked)
+            self._wanted[job.id] = asked
+            jobs.append(job)
+        return sorted(jobs, key=lambda job: -job.estimate)
+
+    def _fit_job(self, stack: Sequence[PlannedUnit], asked: Sequence[PlannedUnit]) -> FitJob:
         first = stack[0]
         models = f"{len(stack)} models" if len(stack) > 1 else "1 model"
         return FitJob(
@@ -149,7 +176,28 @@ class Run:
             device=self.device,
             curve_points=first.curve_points,
             timeout=self.config.timeout,
+            audits=self._points_to_audit(asked),
+            gpus=self._gpus(stack),
+            checkpoint=checkpoints.path_of(
+                self.config.results, [planned.key for planned in stack], self.device
+            ),
+            checkpoint_every=self.config.checkpoint_every,
         )
+
+    def _points_to_audit(self, planned: Sequence[PlannedUnit]) -> tuple[str, ...]:
+        """Keys of the points of what has been fitted that are without a result."""
+        return tuple(
+            point.key
+            for unit in planned
+            if (row := self._units.get(unit.key)) is not None
+            for point in self._missing_points(unit, row)
+        )
+
+    def _gpus(self, stack: Sequence[PlannedUnit]) -> float:
+        """The share of a GPU that a stack needs; nothing on the CPU."""
+        if not self.memory:
+            return 0.0
+        return gpu_share(bytes_of(stack, stack[0].data), min(total for _, total in self.memory))
 
     def _audit_jobs(self, planned: PlannedUnit, row: Row) -> list[Job]:
         missing = self._missing_points(planned, row)
@@ -186,7 +234,8 @@ class Run:
                 "versions": versions(),
             }
         )
-        self.store.put("units", self._adopted())
+        checkpoints.make_folder(self.config.results)
+        self._adopt(self.plan.units)
         self._write_planned(jobs)
         for job in jobs:
             executor.submit(job)
@@ -198,25 +247,74 @@ class Run:
                     executor.submit(job)
             elif isinstance(event, Broke):
                 self._break(event)
+            elif isinstance(event, Elsewhere):
+                for job in self._left_of(event.job):
+                    executor.submit(job)
             observe(event)
 
     def _write_planned(self, jobs: Sequence[Job]) -> None:
         """Write units as PENDING with their packing before anything starts.
 
-        What is DONE and trained again keeps its old result until there is a new one.
+        What is DONE and trained again keeps its old result until there is a new one; what another
+        run wrote since this one looked is left alone.
         """
         rows = [u.row(self.id) for u in self.plan.units if u.skipped and u.key not in self._units]
         for job in jobs:
             if isinstance(job, FitJob):
-                for key in job.keys:
-                    old = self._units.get(key)
-                    row = self.by_key[key].row(self._owner(old)) | {"packing": list(job.keys)}
-                    self._units[key] = row
-                    if old is None or old["status"] != Status.DONE:
-                        rows.append(row)
+                for planned in self._wanted[job.id]:
+                    old = self._units.get(planned.key)
+                    row = planned.row(self._owner(old)) | {"packing": list(job.keys)}
+                    if old is not None and old["status"] == Status.DONE:
+                        self._kept.add(planned.key)
                     else:
-                        self._kept.add(key)
-        self.store.put("units", rows)
+                        rows.append(row)
+                    self._units[planned.key] = row
+        self.store.add("units", rows)
+
+    # ---- other runs on the same store --------------------------------------------------------
+
+    def settled(self, job: Job) -> bool:
+        """Whether another run did some of a job since this one planned it."""
+        if self.config.rerun is Rerun.ALL:
+            return False
+        if not isinstance(job, FitJob):
+            return self.audits.settled(job)
+        planned = self._wanted[job.id]
+        before = {unit.key: self._units[unit.key] for unit in planned}
+        # Twice: searches drop what they have measured, so what is gone is measured by now.
+        for _ in range(2):
+            self._units |= self.store.find("units", list(before))
+            self.audits.refresh()
+            fitted = any(not self._must_fit(unit) for unit in planned)
+            # What another run fitted where this one cannot read it, that one audits.
+            if fitted or self._points_to_audit(planned) != job.audits:
+                return True
+        self._units |= before
+        return False
+
+    def _left_of(self, job: Job) -> list[Job]:
+        """What is left to do of a job that another run did some of."""
+        if not isinstance(job, FitJob):
+            left, bad = self.audits.left_of(job)
+            self.summary.broken += [(job.title, status, "in another run") for status in bad]
+            return left
+        jobs: list[Job] = []
+        to_fit, found = [], []
+        for unit in self._wanted[job.id]:
+            row = self._units[unit.key]
+            if self._must_fit(unit):
+                to_fit.append(unit)
+                continue
+            found.append(unit)
+            if Status(row["status"]).bad:
+                self.summary.broken.append((_title(unit), Status(row["status"]), row["error"]))
+            else:
+                self.summary.reused += 1
+                jobs += self._audit_jobs(unit, row)
+        self._adopt(found)
+        fits = self._fit_jobs(to_fit)
+        self._write_planned(fits)
+        return [*fits, *jobs]
 
     def _owner(self, old: Row | None) -> str:
         """The run whose unit this is: a trial takes nothing from the run that asked before it."""
@@ -224,32 +322,53 @@ class Run:
             return str(old["run"])
         return self.id
 
-    def _adopted(self) -> list[Row]:
+    def _adopt(self, planned: Sequence[PlannedUnit]) -> None:
         """What a search has trained and this run asks for: from now on it is the run's."""
         if self._is_trial:
-            return []
-        found = [self._units[u.key] for u in self.plan.units if u.key in self._units]
-        adopted = {row["key"]: row | {"run": self.id} for row in found if of_a_trial(row)}
+            return
+        rows = [self._units[unit.key] for unit in planned if unit.key in self._units]
+        adopted = {row["key"]: row | {"run": self.id} for row in rows if of_a_trial(row)}
+        self.store.adopt(list(adopted), self.id)
         self._units |= adopted
-        return list(adopted.values())
 
     def _mark_running(self, job: FitJob) -> None:
         running = {"status": Status.RUNNING.value}
-        keys = [key for key in job.keys if key not in self._kept]
-        self.store.put("units", [self._units[key] | running for key in keys])
+        keys = [planned.key for planned in self._wanted[job.id]]
+        rows = [self._units[key] | running for key in keys if key not in self._kept]
+        self.store.put("units", rows)
 
     def _finish(self, job: Job, result: object) -> list[Job]:
         if not isinstance(job, FitJob):
             self.audits.finish(job, result)
             return []
         assert isinstance(result, list)
-        return [follow for unit in result for follow in self._finish_unit(unit)]
+        wanted = {planned.key for planned in self._wanted[job.id]}
+        follow = self._finish_units([unit for unit in result if unit.key in wanted])
+        if job.checkpoint is not None:
+            checkpoints.drop(job.checkpoint)
+        return follow
 
-    def _finish_unit(self, result: UnitResult) -> list[Job]:
-        planned = self.by_key[result.key]
-        if result.status is not Status.DONE:
-            self._break_unit(planned, result.status, result.error or "", result.traceback)
-            return []
+    def _finish_units(self, results: Sequence[UnitResult]) -> list[Job]:
+        """Write a whole stack in one transaction: a part of one would be resumed as another."""
+        units: list[Row] = []
+        points: list[Row] = []
+        follow: list[Job] = []
+        for result in results:
+            planned = self.by_key[result.key]
+            if result.status is not Status.DONE:
+                error = result.error or ""
+                units.append(self._broken_unit(planned, result.status, error, result.traceback))
+                continue
+            row, missing = self._finish_unit(planned, result)
+            units.append(row)
+            target, read = _target(planned), row["read_points"]
+            points += [self.audits.row(target, read, point) for point in missing]
+            follow += self.audits.jobs(target, read, missing, result.arrays)
+        self.store.put_all({"units": units, "points": points})
+        return follow
+
+    def _finish_unit(self, planned: PlannedUnit, result: UnitResult) -> tuple[Row, list[Missing]]:
+        """The row of a fitted unit, and which of its points are to be audited."""
         row = self._units[result.key] | {
             "status": Status.DONE.value,
             "error": None,
@@ -266,31 +385,35 @@ class Run:
         if self.config.rerun is Rerun.ALL:
             # Everything measured of the old model is of the past.
             self.audits.forget(target, read)
-        missing = self.audits.missing(target, read)
-        points = [self.audits.row(target, read, point) for point in missing]
-        self.store.put_all({"units": [row], "points": points})
         self.summary.done += 1
-        return self.audits.jobs(target, read, missing, result.arrays)
+        return row, self.audits.missing(target, read)
 
     # ---- failures --------------------------------------------------------------------------
 
     def _break(self, event: Broke) -> None:
         job = event.job
         if isinstance(job, FitJob):
-            for key in job.keys:
-                self._break_unit(self.by_key[key], event.status, event.error, event.traceback)
+            rows = [
+                self._broken_unit(planned, event.status, event.error, event.traceback)
+                for planned in self._wanted[job.id]
+            ]
+            self.store.put("units", rows)
+            # What was killed may go on with more time or memory; what raised would raise again.
+            if event.status is Status.FAILED and job.checkpoint is not None:
+                checkpoints.drop(job.checkpoint)
         else:
             self.summary.broken.append((job.title, event.status, event.error))
             self.audits.broke(job, event)
 
-    def _break_unit(
+    def _broken_unit(
         self, planned: PlannedUnit, status: Status, error: str, traceback: str | None
-    ) -> None:
+    ) -> Row:
+        """The row of a unit that gave nothing."""
         self.summary.broken.append((_title(planned), status, error))
         row = self._units[planned.key]
         change = {"status": status.value, "error": error, "traceback": traceback}
         self._units[planned.key] = row | change | {"finished": now()}
-        self.store.put("units", [self._units[planned.key]])
+        return self._units[planned.key]
 
 
 def _target(planned: PlannedUnit) -> Target:

@@ -21,11 +21,13 @@ from typing import Any, Self
 
 from fairbench import artefacts
 from fairbench.api import Params, Shots
+from fairbench.claims import Claims
 from fairbench.config import Objective, PrunerName, SamplerName, SearchConfig
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, FairbenchError, StoreError
 from fairbench.executors import make_executor
 from fairbench.executors.base import Event, Executor
+from fairbench.executors.shared import SharedExecutor
 from fairbench.jobs import Job
 from fairbench.metrics.aufdc import strict_area
 from fairbench.plan import (
@@ -290,8 +292,9 @@ class Search:
         run = Run(config, self.registry, plan, self.store, self.device, trial=True)
         jobs = run.jobs()
         if jobs:
-            with watch(jobs) as observe:
-                run.execute(jobs, self._executing(), observe, command())
+            with Claims(self.store, run.id) as claims, watch(jobs) as observe:
+                executor = SharedExecutor(self._executing(), claims, run.settled)
+                run.execute(jobs, executor, observe, command())
         for asked, own in zip(going, units, strict=True):
             for seed in seeds:
                 curve = [planned for planned in own if planned.unit.seed == seed]
@@ -301,10 +304,7 @@ class Search:
     def _executing(self) -> Executor:
         """The executor, started when there is something to do and kept for the whole search."""
         if self._executor is None:
-            config = self.config.run
-            self._executor = make_executor(
-                config.executor, workers=self.workers, timeout=config.timeout
-            )
+            self._executor = make_executor(self.config.run)
         return self._executor
 
     def _tell(self, asked: _Asked) -> Trial:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -138,6 +139,12 @@ _TRIES = 40
 _CANNOT_WRITE = "The store cannot be written"
 _CANNOT_READ = "The store cannot be read"
 
+_CHECK = "Check disk space and permissions, or that the server runs; the same command resumes."
+_DAMAGED = (
+    "Move the file away (and those beside it that end in -wal and -shm): the same command computes "
+    "everything again. What was exported comes back with fairbench results import."
+)
+
 Row = dict[str, Any]
 
 
@@ -167,8 +174,28 @@ class Store:
             ) from error
         if self.engine.dialect.name == "sqlite":
             sa.event.listen(self.engine, "connect", _set_pragmas)
-        with _told(f"The store {_shown(url)} cannot be opened"):
+        with told(f"The store {_shown(url)} cannot be opened"):
             self._open()
+
+    @classmethod
+    def by_url(cls, url: str) -> Store:
+        """The store that ``--store`` names; StoreError for one that would keep nothing."""
+        try:
+            parsed = sa.engine.make_url(url)
+        except (sa.exc.SQLAlchemyError, ValueError):
+            return cls(url)  # which tells what is wrong with it
+        kind = parsed.get_backend_name()
+        if kind not in ("sqlite", "postgresql"):
+            raise StoreError(
+                f"The store {_shown(url)} cannot be opened: {kind} is not supported.",
+                "Use postgresql+psycopg://USER@HOST/NAME, or sqlite:///FILE.",
+            )
+        if kind == "sqlite" and (parsed.database or ":memory:") == ":memory:":
+            raise StoreError(
+                f"The store {_shown(url)} is in memory: it keeps nothing.",
+                "Name a file, as in sqlite:///results.sqlite, or leave --store out.",
+            )
+        return cls(url)
 
     @classmethod
     def in_folder(cls, folder: Path, *, create: bool = True) -> Store:
@@ -183,6 +210,7 @@ class Store:
         return cls(sa.URL.create("sqlite", database=str(path)))
 
     def _open(self) -> None:
+        self._check()
         tries = 0
         while (found := self._schema()) is None:
             try:
@@ -202,6 +230,15 @@ class Store:
                 f"to {SCHEMA_VERSION}).",
                 "Upgrade fairbench, or name another folder with --results DIR.",
             )
+
+    def _check(self) -> None:
+        """Refuse a file that is damaged: of what can still be read, nothing can be trusted."""
+        if self.engine.dialect.name == "sqlite":
+            with self.engine.connect() as connection:
+                found = connection.execute(sa.text("PRAGMA quick_check(1)")).scalar()
+            if found != "ok":
+                what = str(found).splitlines()[-1].rstrip(".")
+                raise StoreError(f"The store is damaged: {what}.", _DAMAGED)
 
     def _schema(self) -> str | None:
         """The schema version in the store; None for one that is empty."""
@@ -246,7 +283,7 @@ class Store:
 
     def add_run(self, run: Row) -> None:
         """Remember how a run was started."""
-        with _told(_CANNOT_WRITE), self.engine.begin() as connection:
+        with told(_CANNOT_WRITE), self.engine.begin() as connection:
             connection.execute(runs.insert().values(**run))
 
     def put(self, table: str, rows: Iterable[Row]) -> None:
@@ -255,12 +292,37 @@ class Store:
 
     def put_all(self, tables: Mapping[str, Sequence[Row]]) -> None:
         """The same for several tables, still in one transaction."""
-        with _told(_CANNOT_WRITE), self.engine.begin() as connection:
+        with told(_CANNOT_WRITE), self.engine.begin() as connection:
             for name, rows in tables.items():
                 target = RECORDS[name]
-                for row in rows:
-                    connection.execute(target.delete().where(target.c.key == row["key"]))
-                    connection.execute(target.insert().values(**row))
+                # In one order for all runs, so that none of two waits for the other.
+                for row in sorted(rows, key=lambda row: row["key"]):
+                    insert = self.insert(target).values(**row)
+                    rest = {name: insert.excluded[name] for name in row if name != "key"}
+                    connection.execute(
+                        insert.on_conflict_do_update(index_elements=["key"], set_=rest)
+                    )
+
+    def add(self, table: str, rows: Iterable[Row]) -> None:
+        """Insert rows whose key is not there yet, and leave the others as they are."""
+        target = RECORDS[table]
+        with told(_CANNOT_WRITE), self.engine.begin() as connection:
+            for row in sorted(rows, key=lambda row: row["key"]):
+                insert = self.insert(target).values(**row)
+                connection.execute(insert.on_conflict_do_nothing())
+
+    def adopt(self, keys: Sequence[str], run: str) -> None:
+        """Give units that only a search has asked for to a run; nothing else of them changes."""
+        trials = units.c.key.in_(keys) & units.c.run.startswith(TRIAL)
+        with told(_CANNOT_WRITE), self.engine.begin() as connection:
+            connection.execute(units.update().where(trials).values(run=run))
+
+    def insert(self, target: sa.Table) -> Any:
+        """``INSERT`` with ``ON CONFLICT``: two runs may write a row at the same moment."""
+        from sqlalchemy.dialects import postgresql, sqlite
+
+        known = postgresql if self.engine.dialect.name == "postgresql" else sqlite
+        return known.insert(target)
 
     def rows(self, table: str, **equal: object) -> list[Row]:
         """All rows of a table whose columns equal what is given, by key."""
@@ -268,19 +330,26 @@ class Store:
         query = sa.select(target).order_by(target.c.key)
         for column, value in equal.items():
             query = query.where(target.c[column] == value)
-        with _told(_CANNOT_READ), self.engine.connect() as connection:
+        with told(_CANNOT_READ), self.engine.connect() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def runs(self) -> list[Row]:
         """How runs were started, by id."""
-        with _told(_CANNOT_READ), self.engine.connect() as connection:
+        with told(_CANNOT_READ), self.engine.connect() as connection:
             found = connection.execute(sa.select(runs).order_by(runs.c.id)).mappings()
             return [dict(row) for row in found]
+
+    def find(self, table: str, keys: Sequence[str]) -> dict[str, Row]:
+        """Rows by key, of those keys that are there."""
+        target = RECORDS[table]
+        query = sa.select(target).where(target.c.key.in_(keys))
+        with told(_CANNOT_READ), self.engine.connect() as connection:
+            return {row["key"]: dict(row) for row in connection.execute(query).mappings()}
 
     def statuses(self, table: str) -> dict[str, Status]:
         """Status of every row by key."""
         target = RECORDS[table]
-        with _told(_CANNOT_READ), self.engine.connect() as connection:
+        with told(_CANNOT_READ), self.engine.connect() as connection:
             found = connection.execute(sa.select(target.c.key, target.c.status))
             return {key: Status(status) for key, status in found}
 
@@ -354,16 +423,19 @@ def _dumps(value: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def _told(problem: str) -> Iterator[None]:
+def told(problem: str) -> Iterator[None]:
     """Turn what a database raises into one clear error."""
     try:
         yield
     except sa.exc.SQLAlchemyError as error:
-        raise StoreError(
-            f"{problem}: {_short(error)}.",
-            "Check disk space and permissions; the same command resumes. A damaged file can be "
-            "moved away and results imported from an export.",
-        ) from error
+        damaged = re.search("malformed|not a database", str(error)) is not None
+        hint = _DAMAGED if damaged else _CHECK
+        raise StoreError(f"{problem}: {_short(error)}.", hint) from error
+    # What is in a column is not of its kind: JSON that is cut off, an unknown status.
+    except ValueError as error:
+        raise StoreError(f"{problem}: a value in it is garbled ({_short(error)}).", _DAMAGED) from (
+            error
+        )
 
 
 def _shown(url: str | sa.URL) -> str:

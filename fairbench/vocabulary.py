@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -221,6 +222,11 @@ class FitContext:
     deadline : float or None
         Value of ``time.monotonic()`` after which the job is killed; a method that sees it coming
         may raise TimeoutError itself.
+    checkpoint : Path or None
+        File to which a fit that takes long may save its state, and go on from where it is there;
+        the suite deletes it once there is a result. Methods on the engine do so by themselves.
+    checkpoint_every : float
+        Seconds between two saves.
     """
 
     iterations: int
@@ -228,6 +234,8 @@ class FitContext:
     progress: Callable[[float, str], None] = field(default=lambda fraction, note: None)
     report: Callable[[str, float], None] = field(default=lambda name, value: None)
     deadline: float | None = None
+    checkpoint: Path | None = None
+    checkpoint_every: float = 300.0
 
 
 def iterate_points(points: Sequence[Point], count: int | None) -> Iterator[Point]:

@@ -9,7 +9,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import subprocess
 import sys
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ import pytest
 from fairbench.api import Table
 from fairbench.data.prepare import Prepared, prepare
 from fairbench_datasets.adults import AdultsGender
+from tests.postgres import postgres_server
 
 TOY = Path(__file__).parent / "toy"
 
@@ -77,3 +79,30 @@ def fairbench(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]
         )
 
     return call
+
+
+@pytest.fixture(scope="session")
+def _postgres() -> Iterator[str]:
+    with postgres_server() as url:
+        yield url
+
+
+@pytest.fixture
+def postgres(_postgres: str) -> str:
+    """URL of an empty PostgreSQL database."""
+    import sqlalchemy as sa
+
+    name = f"db{uuid.uuid4().hex}"
+    engine = sa.create_engine(_postgres, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(sa.text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return _postgres.replace("/postgres?", f"/{name}?")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """URL of an empty store, of each database in turn."""
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("postgres"))
+    return f"sqlite:///{tmp_path / 'store.sqlite'}"

@@ -81,7 +81,8 @@ def test_one_command_ends_with_a_leaderboard(fairbench: Call, tmp_path: Path) ->
 
 
 def test_failures_are_kept_apart_and_told(fairbench: Call, tmp_path: Path) -> None:
-    bad = "raises,crashes,segfaults,hangs,out-of-memory,half-diverges,gives-nan,vandal,plain"
+    bad = "raises,crashes,segfaults,hangs,holds-the-gil,out-of-memory,half-diverges,gives-nan,"
+    bad += "raises-later,vandal,plain"
     done = fairbench(*RUN, "--methods", bad, "--timeout", "20s")
     assert done.returncode == 1
     with sqlite3.connect(tmp_path / "out" / "fairbench.sqlite") as connection:
@@ -96,7 +97,10 @@ def test_failures_are_kept_apart_and_told(fairbench: Call, tmp_path: Path) -> No
     )
     assert rows["segfaults", point][0] == "CRASHED"
     assert rows["hangs", point][0] == "TIMEOUT"
+    assert rows["holds-the-gil", point][0] == "TIMEOUT"
     assert rows["out-of-memory", point][0] == "OOM"
+    assert rows["raises-later", point][0] == "FAILED"
+    assert rows["raises-later", "scale=1"][0] == "DONE"
     assert rows["half-diverges", point][:2] == ("DIVERGED", "loss nan at step 3")
     assert rows["half-diverges", "scale=1"][0] == "DONE"
     assert "not finite" in rows["gives-nan", point][1]
@@ -182,6 +186,11 @@ def test_dry_run_lists_jobs_and_trains_nothing(fairbench: Call, tmp_path: Path) 
         (["--methods", "plain", "--require-real-data"], "not to be had"),
         (["--methods", "plain", "--points", "x"], "valid integer"),
         (["--methods", "plain", "--store", "mysql://x"], "cannot be opened"),
+        (["--methods", "plain", "--store", "sqlite:///:memory:"], "keeps nothing"),
+        (["--methods", "plain", "--store", "sqlite://"], "keeps nothing"),
+        (["--methods", "plain", "--store", "postgresql+psycopg://nobody@localhost:1/x"], "opened"),
+        (["--methods", "plain", "--ray-address", "x:1"], "needs --executor ray"),
+        (["--methods", "plain", "--in-process", "--executor", "ray"], "exclude each other"),
         (["--budget", "quick"], "No methods given"),
         (["--methods", "plain", "--sedes", "1"], "--sedes"),
     ],

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -164,8 +165,8 @@ def test_every_option_is_on_the_page_and_in_the_help(fairbench: Call) -> None:
 
 
 OPTIONS = (
-    "z s y x roles seed quick json results dataset audit again executor workers data-root timeout "
-    "store"
+    "z s y x roles seed quick json results dataset audit again executor ray-address in-process "
+    "workers data-root timeout store"
 )
 
 
@@ -268,6 +269,19 @@ def test_a_store_is_measured_again_and_says_what_changed(tmp_path: Path) -> None
     more = later(tmp_path, "audit", "--results", "out", "--audit", "quick")
     assert "1 point measured; 1 point had been already" in more.stderr
     assert "New figures: dimensions" in more.stdout
+
+
+def test_two_at_once_measure_each_point_once(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    stored(out)
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(lambda _: later(tmp_path, "audit", "--results", "out"), range(2)))
+    assert [process.returncode for process in done] == [0, 0], done
+    lines = [line for process in done for line in process.stderr.splitlines()]
+    # Two points and what two seeds' curves are normalised by.
+    assert sum(line.startswith("start ") for line in lines) == 4
+    assert query(out, "SELECT count(*) FROM points WHERE audit_version = 99") == [(2,)]
+    assert query(out, "SELECT count(*) FROM claims") == [(0,)]
 
 
 def test_what_cannot_be_measured_is_told(tmp_path: Path) -> None:

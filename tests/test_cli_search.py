@@ -142,8 +142,8 @@ def test_every_option_of_search_is_in_its_help(
     text = capsys.readouterr().out
     fixed = (
         "method dataset trials objective sampler pruner parallel seed seeds seed-list budget "
-        "points params output results device executor workers data-root require-real-data "
-        "dry-run rerun timeout store"
+        "points params output results device executor ray-address in-process workers "
+        "data-root require-real-data dry-run rerun timeout store"
     )
     for name in fixed.split():
         assert f"--{name}" in text
@@ -212,6 +212,20 @@ def test_ctrl_c_keeps_finished_trials_and_says_how_to_resume(tmp_path: Path) -> 
     assert process.wait(timeout=30) == 130
     assert "Resume with:" in rest
     assert "fairbench search --method noisy" in rest
+
+
+@pytest.mark.slow
+def test_two_searches_at_once_end_as_one_does(fairbench: Call, tmp_path: Path) -> None:
+    words = ("search", *TRIALS, "--trials", "6", "--parallel", "2")
+    whole = fairbench(*words, "--results", "whole")
+    assert whole.returncode == 0, whole.stderr
+    both = [_start(tmp_path, *words) for _ in range(2)]
+    told = [process.communicate()[1] for process in both]
+    assert [process.returncode for process in both] == [0, 0], told
+    assert any("by another run" in text for text in told)
+    pd.testing.assert_frame_equal(
+        trials(tmp_path / "out"), trials(tmp_path / "whole"), check_exact=True
+    )
 
 
 @pytest.mark.slow

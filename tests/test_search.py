@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,10 +19,12 @@ from pydantic import Field, create_model
 
 from fairbench import leaderboard, search_files
 from fairbench.api import Knob, Method, Params, Point
+from fairbench.claims import Claims
 from fairbench.config import RunConfig, make_search
 from fairbench.data.prepare import Prepared
 from fairbench.errors import CheckError, ConfigError, StoreError, UnknownNameError
 from fairbench.executors.base import Event, Executor, Finished, Started
+from fairbench.executors.shared import SharedExecutor
 from fairbench.jobs import AuditJob, FitJob, Job, PointResult, UnitResult
 from fairbench.metrics.aufdc import Aufdc
 from fairbench.plan import Plan, make_budget, units_of, validated
@@ -82,7 +87,7 @@ class Answers(Executor):
 
     def __init__(self, answer: Answer, patience: int | None = None, shuffle: int = 0) -> None:
         self.answer, self.patience = answer, patience
-        self.fits = 0
+        self.fits = self.audits = 0
         self.workers = 1
         self._queue: list[Job] = []
         self._rng = np.random.default_rng(shuffle)
@@ -108,6 +113,7 @@ class Answers(Executor):
             self.fits += len(job.keys)
             return [self._fit(job, i) for i in range(len(job.keys))]
         if isinstance(job, AuditJob):
+            self.audits += len(job.keys)
             return [
                 PointResult(key, self._values(float(job.arrays[f"{n}/value"])), (), 1.0, "")
                 for key, n in zip(job.keys, job.numbers, strict=True)
@@ -387,6 +393,24 @@ def test_trials_are_no_rows_of_the_leaderboard_until_a_run_asks(bench: Bench) ->
     assert len(leaderboard.build(store, bench.registry)[0].leaderboard) == 1
 
 
+def test_a_run_takes_over_what_a_search_has_trained_since_it_planned(bench: Bench) -> None:
+    config, data, store = bench.run_config(), bench.data, bench.store()
+    defaults = validated(Bowl, {})  # which are trial 0
+    plan = Plan(units_of(Bowl, defaults, data, make_budget(10, data), config))
+    run = Run(config, bench.registry, plan, store, "cpu")
+    jobs = run.jobs()
+    assert any(isinstance(job, FitJob) for job in jobs)
+    bench.search(trials=1)
+    answers = Answers(bowl)
+    with Claims(store, run.id) as claims:
+        shared = SharedExecutor(answers, claims, run.settled)
+        run.execute(jobs, shared, lambda event: None, "fairbench run")
+    assert (answers.fits, answers.audits) == (0, 0)
+    units = store.find("units", list(run.by_key))
+    assert {row["status"] for row in units.values()} == {"DONE"}
+    assert {row["run"] for row in units.values()} == {run.id}
+
+
 def test_what_trials_encoded_is_not_kept_but_a_runs_is(bench: Bench) -> None:
     config, data = bench.run_config(), bench.data
     params = validated(Bowl, {})
@@ -409,16 +433,46 @@ def test_held_parameters_are_not_searched(bench: Bench) -> None:
         bench.prepare(run={"params": {"bowl": {"kind": "round", "size": 32, "a": 0.5}}})
 
 
-def test_a_trial_under_another_run_is_told_to_wait(bench: Bench) -> None:
+def test_a_trial_that_is_not_measured_whole_is_told(bench: Bench) -> None:
     class Lazy(Answers):
         def events(self) -> Iterator[Event]:
             for event in super().events():
-                if not isinstance(event.job, AuditJob):
-                    yield event
+                if isinstance(event, Finished) and isinstance(event.job, AuditJob):
+                    event = Finished(event.job, [], 1.0)
+                yield event
 
     with pytest.raises(StoreError, match="another run"):
         bench.search(Lazy(bowl), trials=2)
     assert bench.search(trials=2).best is not None
+
+
+def test_two_searches_at_once_share_the_work_and_find_the_same(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(Answers):
+        def _result(self, job: Job) -> Any:
+            time.sleep(0.02)
+            return super()._result(job)
+
+    alone = Slow(bowl)
+    whole = bench.another("alone").search(alone, trials=8)
+    executors = [Slow(bowl), Slow(bowl, shuffle=1)]
+    given = iter(executors)
+    monkeypatch.setattr("fairbench.search.make_executor", lambda *a, **k: next(given))
+    eager = functools.partial(SharedExecutor, look_every=0.01)
+    monkeypatch.setattr("fairbench.search.SharedExecutor", eager)
+    searches = [bench.prepare(trials=8) for _ in executors]
+
+    def run(search: Search) -> list[tuple[Any, ...]]:
+        with search:
+            search.run(lambda jobs: nullcontext(lambda event: None), lambda trial: None)
+        return same(search.trials)
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(run, searches))
+    assert found == [same(whole.trials)] * 2
+    assert alone.fits == sum(executor.fits for executor in executors)
+    assert alone.audits == sum(executor.audits for executor in executors)
 
 
 def _declares(name: str, **space: Any) -> type[Method]:

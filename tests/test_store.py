@@ -2,11 +2,13 @@
 
 import json
 import sqlite3
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 
 from fairbench import artefacts
 from fairbench.errors import StoreError
@@ -194,3 +196,88 @@ def test_representations_are_named_by_content_and_never_trusted_when_damaged(
     assert artefacts.load(tmp_path, name) is None
     path.unlink()
     assert artefacts.load(tmp_path, name) is None
+
+
+def test_both_databases_keep_rows_alike(store_url: str) -> None:
+    first = Store(store_url)
+    rows = [reference("a", value=0.1 + 0.2), reference("b", Status.RUNNING)]
+    first.put("references", rows)
+    first.put("references", [reference("b", value=1e-300)])
+    first.add("references", [reference("a", value=7.0), reference("c")])
+    again = Store.by_url(store_url)
+    found = {row["key"]: row["values"]["i_max"] for row in again.rows("references")}
+    assert found == {"a": 0.1 + 0.2, "b": 1e-300, "c": 1.0}
+    assert again.find("references", ["c", "z"]).keys() == {"c"}
+    assert list(again.export()) == list(first.export())
+    first.add_run({"id": "r", "started": "now", "command": "x", "config": {}, "versions": {}})
+
+
+def test_many_that_write_the_same_rows_at_once_all_succeed(store_url: str) -> None:
+    rows = [reference(f"{i:02}") for i in range(20)]
+
+    def write(number: int) -> None:
+        Store(store_url).put("references", rows if number % 2 else rows[::-1])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(8)))
+    assert len(Store(store_url).statuses("references")) == 20
+
+
+def test_an_older_store_is_brought_up_to_date_in_both(store_url: str) -> None:
+    first = Store(store_url)
+    first.put("references", [reference("a")])
+    with first.engine.begin() as connection:
+        connection.execute(sa.text("UPDATE meta SET value = '1' WHERE name = 'schema'"))
+        for table in ("points", "references"):
+            connection.execute(sa.text(f'ALTER TABLE "{table}" DROP COLUMN replicates'))
+    with ThreadPoolExecutor(3) as pool:
+        opened = list(pool.map(lambda _: Store(store_url), range(3)))
+    opened[0].put("references", [reference("b") | {"replicates": "x"}])
+    assert [row["replicates"] for row in opened[1].rows("references")] == [None, "x"]
+
+
+def fill(folder: Path) -> Path:
+    store(folder).put("references", [reference(f"{i:03}") for i in range(300)])
+    path = folder / "fairbench.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for beside in folder.glob("*-*"):
+        beside.unlink()
+    return path
+
+
+def halved(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def holed(content: bytes) -> bytes:
+    third = len(content) // 3
+    return content[:third] + bytes(third) + content[2 * third :]
+
+
+def overwritten(content: bytes) -> bytes:
+    return b"garbled " * (len(content) // 8)
+
+
+@pytest.mark.parametrize("damage", [halved, holed, overwritten])
+def test_a_damaged_file_is_told_and_never_read(
+    tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    path = fill(tmp_path)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(StoreError) as error:
+        store(tmp_path)
+    assert "Move the file away" in error.value.hint
+    assert "\n" not in error.value.message
+
+
+def test_a_garbled_value_is_told(tmp_path: Path) -> None:
+    path = fill(tmp_path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("""UPDATE "references" SET "values" = '{"i_max": 1' WHERE key = '007'""")
+    with pytest.raises(StoreError, match="garbled"):
+        store(tmp_path).rows("references")
+    with sqlite3.connect(path) as connection:
+        connection.execute("""UPDATE "references" SET status = 'DOME' WHERE key = '007'""")
+    with pytest.raises(StoreError, match="garbled"):
+        store(tmp_path).statuses("references")

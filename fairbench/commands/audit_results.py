@@ -14,14 +14,16 @@ from fairbench import artefacts, leaderboard
 from fairbench.api import Dataset
 from fairbench.auditing.config import Audit
 from fairbench.changes import Before, Change, changes
+from fairbench.claims import Claims
 from fairbench.commands.results import existing_store, show_problems
-from fairbench.config import DEFAULT_RESULTS, ExecutorName, parse_duration
+from fairbench.config import DEFAULT_RESULTS, ExecutorName, make_executor_config
 from fairbench.console import Display, err, out, show_columns, spell
 from fairbench.data.card import is_card
 from fairbench.data.prepare import Prepared, load_dataset, load_twin
 from fairbench.device import cores
 from fairbench.errors import ConfigError, FairbenchError, nearest
 from fairbench.executors import make_executor
+from fairbench.executors.shared import SharedExecutor
 from fairbench.reaudit import Reaudit
 from fairbench.records import latest
 from fairbench.registry import Registry
@@ -43,14 +45,22 @@ class Request:
     workers: int | None
     data_root: Path | None
     timeout: str | None
+    ray_address: str | None = None
+    in_process: bool = False
 
 
 def results_command(registry: Registry, request: Request) -> int:
     """Measure, write the leaderboards, and print what changed; returns the exit code."""
-    timeout = _timeout(request.timeout)
-    workers = request.workers if request.workers is not None else cores()
-    if workers < 1:
-        raise ConfigError(f"--workers {workers}: at least one is needed.")
+    config = make_executor_config(
+        {
+            "executor": request.executor,
+            "workers": request.workers,
+            "timeout": request.timeout,
+            "ray_address": request.ray_address,
+            "in_process": request.in_process,
+        }
+    )
+    workers = config.workers or cores()
     folder = request.results or DEFAULT_RESULTS
     store = existing_store(request.results, request.store)
     units = _units(store, folder, registry, request.datasets)
@@ -71,10 +81,11 @@ def results_command(registry: Registry, request: Request) -> int:
             markup=False,
         )
     command = shlex.join(["fairbench", *sys.argv[1:]])
-    executor = make_executor(request.executor, workers=workers, timeout=timeout)
+    executor = make_executor(config)
     try:
-        with Display(audit.estimate) as display:
-            audit.execute(executor, display, command=command, ahead=2 * workers)
+        with Claims(store, audit.id) as claims, Display(audit.estimate) as display:
+            shared = SharedExecutor(executor, claims, audit.settled)
+            audit.execute(shared, display, command=command, ahead=2 * executor.workers)
     except KeyboardInterrupt:
         err.print(
             f"\nInterrupted; what is measured is kept. Go on with:\n  {command}", markup=False
@@ -85,17 +96,11 @@ def results_command(registry: Registry, request: Request) -> int:
     tables = leaderboard.build(store, registry)
     written = leaderboard.write(tables, folder)
     if before is not None:
-        _show_changes(changes(before, store, tables, audit.outcome.measured))
+        measured = audit.outcome.measured | audit.outcome.elsewhere
+        _show_changes(changes(before, store, tables, measured))
     _report(audit, written)
     problems = show_problems(tables)
     return 1 if problems or left or audit.outcome.broken else 0
-
-
-def _timeout(text: str | None) -> float | None:
-    try:
-        return parse_duration(text) if text is not None else None
-    except ValueError as error:
-        raise ConfigError(f"timeout: {error}.") from None
 
 
 def _units(store: Store, folder: Path, registry: Registry, asked: Sequence[str]) -> list[Row]:
@@ -234,7 +239,8 @@ def _show_changes(found: Sequence[Change]) -> None:
 def _report(audit: Reaudit, written: Sequence[Path]) -> None:
     outcome = audit.outcome
     known = f"; {_count(audit.known, 'point')} had been already" if audit.known else ""
-    err.print(f"{_count(len(outcome.measured), 'point')} measured{known}.", markup=False)
+    others = f", {len(outcome.elsewhere):,} by another run" if outcome.elsewhere else ""
+    err.print(f"{_count(len(outcome.measured), 'point')} measured{others}{known}.", markup=False)
     if outcome.gone:
         err.print(
             f"{_count(len(outcome.gone), 'model')} without a representation on disk: the old "

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairbench import artefacts
+from fairbench import artefacts, checkpoints
 from fairbench import leaderboard as tables_of
 from fairbench.atomic import write_atomically
 from fairbench.config import DEFAULT_RESULTS
@@ -20,7 +20,7 @@ from fairbench.store import Store, parse_export
 
 def existing_store(results: Path | None, url: str | None) -> Store:
     """The store that is there already; StoreError where there is none."""
-    return Store(url) if url else Store.in_folder(results or DEFAULT_RESULTS, create=False)
+    return Store.by_url(url) if url else Store.in_folder(results or DEFAULT_RESULTS, create=False)
 
 
 def leaderboard_command(
@@ -86,21 +86,22 @@ def import_command(file: Path, results: Path | None, url: str | None) -> None:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}.") from None
     incoming = parse_export(lines)
-    store = Store(url) if url else Store.in_folder(results or DEFAULT_RESULTS)
+    store = Store.by_url(url) if url else Store.in_folder(results or DEFAULT_RESULTS)
     taken = store.merge(incoming)
     found = ", ".join(f"{count} {name}" for name, count in taken.items())
     out.print(f"Imported {found}; what was there already is kept.", markup=False)
 
 
 def clean_command(results: Path | None, *, yes: bool, dry_run: bool) -> None:
-    """Delete representation files; records and leaderboards stay."""
+    """Delete representations and checkpoints; records and leaderboards stay."""
     folder = results or DEFAULT_RESULTS
     Store.in_folder(folder, create=False)
-    files = artefacts.files(folder)
+    kept, unfinished = artefacts.files(folder), checkpoints.files(folder)
+    files = [*kept, *unfinished]
     size = sum(path.stat().st_size for path in files)
     out.print(
-        f"Representations: {len(files)} files, {size / 1e6:.1f} MB in "
-        f"{folder / artefacts.FOLDER}.\n"
+        f"Representations: {len(kept)} files in {folder / artefacts.FOLDER}; checkpoints of "
+        f"unfinished training: {len(unfinished)}. {size / 1e6:.1f} MB.\n"
         "They go; records and leaderboards stay. Without them, points not yet audited need their "
         "models trained again.",
         markup=False,

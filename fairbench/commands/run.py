@@ -5,20 +5,22 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairbench import leaderboard
+from fairbench import checkpoints, leaderboard
 from fairbench.api import Dataset
+from fairbench.claims import Claims
 from fairbench.commands.results import show_problems
 from fairbench.commands.tuning import Tuning, searched_methods
-from fairbench.config import RunConfig, make_config, read_yaml, split_names
+from fairbench.config import Rerun, RunConfig, make_config, read_yaml, split_names
 from fairbench.console import Display, err, out, show_leaderboard, show_notes, spell, warn_simulated
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.device import cores, resolve_device
 from fairbench.errors import ConfigError
 from fairbench.executors import make_executor
+from fairbench.executors.shared import SharedExecutor
 from fairbench.jobs import FitJob, Job
 from fairbench.plan import make_plan
 from fairbench.registry import Registry, load_registry
@@ -70,7 +72,7 @@ def run_command(
     if dry_run:
         _show_jobs(jobs, run, workers)
         return 0
-    code = _execute(jobs, run, configured, registry, workers)
+    code = _execute(jobs, run, configured, registry)
     return code or (1 if untuned else 0)
 
 
@@ -93,7 +95,7 @@ def open_store(results: Path, url: str | None, *, dry_run: bool) -> Store:
     """The store by URL, else the SQLite file of the results folder; a dry run leaves no trace."""
     make_folder(results, keep=not dry_run)
     if url:
-        return Store(url)
+        return Store.by_url(url)
     if dry_run and not (results / "fairbench.sqlite").exists():
         return Store("sqlite://")
     return Store.in_folder(results)
@@ -192,18 +194,30 @@ def audits_to_come(jobs: list[Job]) -> tuple[int, float]:
     return sum(job.expected_points for job in fits), seconds
 
 
-def _execute(jobs: list[Job], run: Run, config: RunConfig, registry: Registry, workers: int) -> int:
+def _execute(jobs: list[Job], run: Run, config: RunConfig, registry: Registry) -> int:
     command = shlex.join(["fairbench", *sys.argv[1:]])
     estimate = sum(job.estimate for job in jobs) + audits_to_come(jobs)[1]
-    executor = make_executor(config.executor, workers=workers, timeout=config.timeout)
+    review_checkpoints(jobs, config)
+    executor = make_executor(config)
     try:
-        with Display(estimate) as display:
-            run.execute(jobs, executor, display, command)
+        with Claims(run.store, run.id) as claims, Display(estimate) as display:
+            executed = SharedExecutor(executor, claims, run.settled)
+            run.execute(jobs, executed, display, command)
     except KeyboardInterrupt:
         return interrupted()
     finally:
         executor.stop()
     return _report(run, config, registry)
+
+
+def review_checkpoints(jobs: Sequence[Job], config: RunConfig) -> None:
+    """Tell which fits go on where they were, and which cannot."""
+    paths = [job.checkpoint for job in jobs if isinstance(job, FitJob) and job.checkpoint]
+    if config.rerun is Rerun.ALL:
+        for path in paths:
+            checkpoints.drop(path)
+    for line in checkpoints.review(paths):
+        err.print(line, markup=False)
 
 
 def _report(run: Run, config: RunConfig, registry: Registry) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Self
 
+from fairbench.commands.run import review_checkpoints
 from fairbench.console import Display, err, spell
 from fairbench.executors.base import Broke, Finished, Started
 from fairbench.jobs import FitJob, Job
@@ -29,6 +30,7 @@ class TrialDisplay:
     @contextmanager
     def watch(self, jobs: Sequence[Job]) -> Iterator[Display]:
         """Show some jobs."""
+        review_checkpoints(jobs, self.search.config.run)
         fits = [job for job in jobs if isinstance(job, FitJob)]
         later = sum(job.expected_points * job.point_estimate for job in fits)
         with _Jobs(sum(job.estimate for job in jobs) + later) as display:
@@ -66,7 +68,10 @@ def spell_value(value: float) -> str:
 
 
 class _Jobs(Display):
-    """A run's display, but its bars go when a batch ends, and logs tell of broken jobs alone."""
+    """A run's display, but its bars go when a batch ends, and logs tell of few jobs.
+
+    Of those that broke, and of those that another run has.
+    """
 
     def __enter__(self) -> Self:
         super().__enter__()

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from fairbench.config import ExecutorName
+from fairbench.config import ExecutorConfig, ExecutorName
+from fairbench.device import cores
 from fairbench.executors.base import Executor
 
 
-def make_executor(name: ExecutorName, *, workers: int, timeout: float | None) -> Executor:
-    """The executor of that name; its library is imported only here."""
-    if name is ExecutorName.RAY:
+def make_executor(config: ExecutorConfig) -> Executor:
+    """The executor that is asked for; its library is imported only here."""
+    if config.in_process:
+        from fairbench.executors.in_process import InProcessExecutor
+
+        return InProcessExecutor()
+    if config.executor is ExecutorName.RAY:
         from fairbench.executors.ray import RayExecutor
 
-        return RayExecutor(workers=workers, timeout=timeout)
+        return RayExecutor(
+            workers=config.workers, timeout=config.timeout, address=config.ray_address
+        )
     from fairbench.executors.inline import InlineExecutor
 
-    return InlineExecutor(workers=workers, timeout=timeout)
+    return InlineExecutor(workers=config.workers or cores(), timeout=config.timeout)

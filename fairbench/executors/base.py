@@ -47,11 +47,33 @@ class Broke:
     seconds: float
 
 
-Event = Started | Progressed | Finished | Broke
+@dataclass(frozen=True)
+class Idle:
+    """Nothing happened for about a second: a chance to look around."""
+
+
+@dataclass(frozen=True)
+class Waits:
+    """A job is held by another run on the same store; ``holder`` says by which."""
+
+    job: Job
+    holder: str
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Another run did some of a job, or all of it, before its turn came here; it was not run."""
+
+    job: Job
+
+
+Event = Started | Progressed | Finished | Broke | Idle | Waits | Elsewhere
 
 
 class Executor(ABC):
-    """Runs jobs, each in a fresh process; may be given more jobs while it works."""
+    """Runs jobs, ``workers`` at a time; may be given more jobs while it works."""
+
+    workers: int
 
     @abstractmethod
     def submit(self, job: Job) -> None:

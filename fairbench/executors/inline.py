@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -21,10 +22,12 @@ from fairbench.executors.base import (
     Event,
     Executor,
     Finished,
+    Idle,
     Progressed,
     Started,
     run_guarded,
 )
+from fairbench.executors.devices import Devices, count_devices, environment_of
 from fairbench.jobs import Job
 from fairbench.status import Status
 
@@ -32,8 +35,12 @@ _PROGRESS_EVERY = 0.2
 """Seconds between progress messages of a job."""
 
 
-_LONGEST_WAIT = 3600.0
-"""Seconds; the system call behind the wait overflows on very long ones."""
+_LONGEST_WAIT = 1.0
+"""Seconds without news after which the caller may look around."""
+
+
+_PR_SET_PDEATHSIG = 1
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 @dataclass
@@ -42,6 +49,7 @@ class _Child:
     process: Any
     connection: Connection
     started: float
+    device: int | None
 
 
 class InlineExecutor(Executor):
@@ -53,10 +61,14 @@ class InlineExecutor(Executor):
         Jobs at a time.
     timeout : float or None
         Seconds a job may take; it is killed, whatever it is doing.
+    assign_devices : bool
+        Whether to give each job that trains on a GPU one of this machine's; else it sees what this
+        process sees.
     """
 
-    def __init__(self, *, workers: int, timeout: float | None) -> None:
+    def __init__(self, *, workers: int, timeout: float | None, assign_devices: bool = True) -> None:
         self.workers, self.timeout = workers, timeout
+        self._devices = None if assign_devices else Devices(0)
         self._waiting: deque[Job] = deque()
         self._running: list[_Child] = []
         self._context = _context()
@@ -66,8 +78,11 @@ class InlineExecutor(Executor):
 
     def events(self) -> Iterator[Event]:
         while self._waiting or self._running:
-            while self._waiting and len(self._running) < self.workers:
-                child = self._start(self._waiting.popleft())
+            while len(self._running) < self.workers:
+                job = self._next_that_fits()
+                if job is None:
+                    break
+                child = self._start(job)
                 self._running.append(child)
                 yield Started(child.job)
             yield from self._wait()
@@ -80,19 +95,37 @@ class InlineExecutor(Executor):
             child.process.join()
         self._running.clear()
 
+    def _next_that_fits(self) -> Job | None:
+        """The first job that waits and finds room on a GPU, if it needs one."""
+        for job in self._waiting:
+            if _share(job) <= 0 or self._gpus().fits(_share(job)):
+                self._waiting.remove(job)
+                return job
+        return None
+
+    def _gpus(self) -> Devices:
+        if self._devices is None:
+            self._devices = Devices(count_devices())
+        return self._devices
+
     def _start(self, job: Job) -> _Child:
         ours, theirs = self._context.Pipe(duplex=True)
         process = self._context.Process(target=_main, args=(theirs,), daemon=True)
         process.start()
         theirs.close()
-        child = _Child(job, process, ours, time.monotonic())
+        device = self._gpus().take(_share(job)) if _share(job) > 0 else None
+        child = _Child(job, process, ours, time.monotonic(), device)
+        # The server that children are forked from may be older than this process's environment.
+        seen = {k: os.environ[k] for k in (_VISIBLE,) if k in os.environ} | environment_of(device)
         with contextlib.suppress(OSError):  # the child died at once: _wait reports it
-            ours.send(job)
+            ours.send((seen, job))
         return child
 
     def _wait(self) -> Iterator[Event]:
         connections = [child.connection for child in self._running]
         ready = multiprocessing.connection.wait(connections, timeout=self._patience())
+        if not ready:
+            yield Idle()
         for child in [c for c in self._running if c.connection in ready]:
             event = self._receive(child)
             if not isinstance(event, Progressed):
@@ -107,9 +140,9 @@ class InlineExecutor(Executor):
                 text = f"killed after {self.timeout:g} s (--timeout)"
                 yield Broke(child.job, Status.TIMEOUT, text, None, seconds)
 
-    def _patience(self) -> float | None:
+    def _patience(self) -> float:
         if self.timeout is None:
-            return None
+            return _LONGEST_WAIT
         ends = [child.started + self.timeout for child in self._running]
         return min(max(0.0, min(ends) - time.monotonic()), _LONGEST_WAIT)
 
@@ -129,6 +162,8 @@ class InlineExecutor(Executor):
 
     def _remove(self, child: _Child) -> None:
         self._running.remove(child)
+        if child.device is not None:
+            self._gpus().give_back(child.device, _share(child.job))
         # A job has said its last word; threads or children it left behind must not outlive it.
         child.process.kill()
         child.process.join()
@@ -158,6 +193,25 @@ def _how_it_died(process: Any) -> str:
     return f"the process ended without a result (exit code {code})"
 
 
+def _share(job: Job) -> float:
+    """Share of a GPU that a job needs."""
+    return float(getattr(job, "gpus", 0.0))
+
+
+def _die_with_the_parent() -> None:
+    """Have the system kill this process when its server is gone, also one that holds the GIL."""
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # The server ends when nobody holds its pipe any more: the driver alone shall.
+    from multiprocessing import forkserver
+
+    server: Any = forkserver._forkserver
+    if (pipe := getattr(server, "_forkserver_alive_fd", None)) is not None:
+        server._forkserver_alive_fd = None
+        os.close(pipe)
+
+
 def _die_with_the_driver(connection: Connection) -> None:
     """End this process when the driver is gone, however it went: nobody waits for the result."""
     with contextlib.suppress(EOFError, OSError):
@@ -168,7 +222,9 @@ def _die_with_the_driver(connection: Connection) -> None:
 def _main(connection: Connection) -> None:
     # Ctrl-C reaches the whole process group; the driver alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    job: Job = connection.recv()
+    _die_with_the_parent()
+    seen, job = connection.recv()
+    os.environ.update(seen)
     threading.Thread(target=_die_with_the_driver, args=(connection,), daemon=True).start()
     last = 0.0
 

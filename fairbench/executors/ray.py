@@ -1,58 +1,98 @@
-"""Jobs as plain Ray tasks: one fresh worker process a job, on this machine or a cluster."""
+"""Jobs as plain Ray tasks, on this machine or a cluster.
+
+A task is a supervisor: it runs its job as the inline executor does, in a fresh child process that
+it can kill, and passes on what happens. So a job ends in the same ways under both executors, and
+what Ray itself reports is of the machines and not of the method: such a job is tried again.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
+import sys
 import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fairbench.executors.base import Broke, Event, Executor, Finished, Started, run_guarded
+from fairbench.device import cores
+from fairbench.errors import ConfigError
+from fairbench.executors.base import (
+    Broke,
+    Event,
+    Executor,
+    Idle,
+    Progressed,
+    Started,
+)
+from fairbench.executors.inline import InlineExecutor
 from fairbench.jobs import Job
 from fairbench.status import Status
 
-_LOOK_EVERY = 0.5
-"""Seconds between looks at the clock while nothing ends."""
+_LOOK_EVERY = 1.0
+"""Seconds without news after which the caller may look around."""
+
+_PROGRESS_EVERY = 2.0
+"""Seconds between progress messages of a job: each is an object in Ray's store."""
+
+MOST_TRIES = 3
+"""Starts of a job whose machine or worker is lost under it."""
 
 
 @dataclass
 class _Task:
     job: Job
     started: float
+    told: bool
 
 
 class RayExecutor(Executor):
-    """Up to ``workers`` Ray tasks at a time; a local cluster is started if there is none.
+    """Up to ``workers`` Ray tasks at a time; a local cluster is started if no address is given.
 
     Parameters
     ----------
-    workers : int
-        Jobs at a time.
+    workers : int or None
+        Jobs at a time; None: the cluster's CPUs.
     timeout : float or None
-        Seconds a job may take; its worker is killed.
+        Seconds a job may take; it is killed, whatever it is doing.
+    address : str or None
+        Of a cluster; None: RAY_ADDRESS, else a cluster of this machine alone.
     """
 
-    def __init__(self, *, workers: int, timeout: float | None) -> None:
+    def __init__(
+        self, *, workers: int | None, timeout: float | None, address: str | None = None
+    ) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        # Jobs are what the machine is for: not behind everything else, as Ray would have them.
+        os.environ.setdefault("RAY_worker_niceness", "0")
         import ray
 
-        self._ray = ray
-        self.workers, self.timeout = workers, timeout
-        if not ray.is_initialized():
-            quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-            if os.environ.get("RAY_ADDRESS"):
-                ray.init(**quiet)
+        self._ray: Any = ray
+        self._ours = not ray.is_initialized()
+        address = address or os.environ.get("RAY_ADDRESS")
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        try:
+            if not self._ours:
+                pass
+            elif address:
+                ray.init(address=address, **quiet)
             else:
-                ray.init(num_cpus=workers, include_dashboard=False, **quiet)
-        # A worker serves one job (max_calls): what a plugin does to its process dies with it. Ray
-        # does not retry (max_retries): what became of a job is ours to say.
-        self._run = ray.remote(num_cpus=1, max_retries=0, max_calls=1)(_run)
+                ray.init(num_cpus=workers or cores(), include_dashboard=False, **quiet)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise ConfigError(
+                f"No Ray cluster answers at {address or 'this machine'}: {_first_line(error)}.",
+                "Start one (ray start --head), or leave --ray-address out for one of its own.",
+            ) from error
+        self.workers = workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        self.timeout = timeout
+        # Ray does not retry: what became of a job is ours to say.
+        self._run = ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")(_supervise)
         self._waiting: deque[Job] = deque()
         self._tasks: dict[Any, _Task] = {}
+        self._losses: dict[str, int] = {}
 
     def submit(self, job: Job) -> None:
         self._waiting.append(job)
@@ -60,47 +100,74 @@ class RayExecutor(Executor):
     def events(self) -> Iterator[Event]:
         while self._waiting or self._tasks:
             while self._waiting and len(self._tasks) < self.workers:
-                job = self._waiting.popleft()
-                self._tasks[self._run.remote(job)] = _Task(job, time.monotonic())
-                yield Started(job)
-            ended, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=_LOOK_EVERY)
-            for reference in ended:
-                yield self._end(reference, self._tasks.pop(reference))
-            yield from self._expired()
+                self._start(self._waiting.popleft())
+            ready, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=_LOOK_EVERY)
+            if not ready:
+                yield Idle()
+            for stream in ready:
+                yield from self._next(stream)
 
     def stop(self) -> None:
         self._waiting.clear()
-        for reference in self._tasks:
-            self._ray.cancel(reference, force=True)
+        for stream in self._tasks:
+            self._ray.cancel(stream, force=True)
         self._tasks.clear()
-        self._ray.shutdown()
+        if self._ours:
+            self._ray.shutdown()
 
-    def _end(self, reference: Any, task: _Task) -> Event:
+    def _start(self, job: Job) -> None:
+        run = self._run.options(num_gpus=getattr(job, "gpus", 0.0))
+        told = job.id in self._losses
+        self._tasks[run.remote(job, self.timeout)] = _Task(job, time.monotonic(), told)
+
+    def _next(self, stream: Any) -> Iterator[Event]:
+        """The next event of a task, or its loss."""
+        task, errors = self._tasks[stream], self._ray.exceptions
         seconds = time.monotonic() - task.started
         try:
-            ok, result, status, error, trace = self._ray.get(reference)
-        except self._ray.exceptions.OutOfMemoryError as problem:
-            return Broke(task.job, Status.OOM, _first_line(problem), None, seconds)
-        except self._ray.exceptions.RayError as problem:
-            return Broke(task.job, Status.CRASHED, _first_line(problem), None, seconds)
-        if ok:
-            return Finished(task.job, result, seconds)
-        return Broke(task.job, status, error, trace, seconds)
-
-    def _expired(self) -> Iterator[Event]:
-        if self.timeout is None:
+            event = self._ray.get(next(stream))
+        except errors.OutOfMemoryError as problem:
+            event = Broke(task.job, Status.OOM, _first_line(problem), None, seconds)
+        except errors.RayTaskError as problem:
+            # Ours, or a plugin that is not installed where the task ran.
+            text = str(problem).strip()
+            event = Broke(task.job, Status.FAILED, text.splitlines()[-1], text, seconds)
+        except (errors.RayError, StopIteration) as problem:
+            event = self._lost(task.job, problem, seconds)
+        if not isinstance(event, Started | Progressed):
+            del self._tasks[stream]
+        if event is None or (isinstance(event, Started) and task.told):
             return
-        for reference, task in list(self._tasks.items()):
-            seconds = time.monotonic() - task.started
-            if seconds >= self.timeout:
-                del self._tasks[reference]
-                self._ray.cancel(reference, force=True)
-                text = f"killed after {self.timeout:g} s (--timeout)"
-                yield Broke(task.job, Status.TIMEOUT, text, None, seconds)
+        yield dataclasses.replace(event, job=task.job)
+
+    def _lost(self, job: Job, problem: Exception, seconds: float) -> Broke | None:
+        """Queue a job again whose machine or worker went away; Broke after the last try."""
+        self._losses[job.id] = self._losses.get(job.id, 0) + 1
+        if self._losses[job.id] < MOST_TRIES:
+            self._waiting.appendleft(job)
+            return None
+        text = f"lost {MOST_TRIES} times with its worker: {_first_line(problem)}"
+        return Broke(job, Status.CRASHED, text, None, seconds)
 
 
-def _run(job: Job) -> tuple[bool, Any, Status, str, str]:
-    return run_guarded(job, lambda fraction, note: None)
+def _supervise(job: Job, timeout: float | None) -> Iterator[Event]:
+    """Run a job in a child process; what happens, without the job itself."""
+    # Children would load the main module of their parent, Ray's worker, for nothing.
+    vars(sys.modules["__main__"]).pop("__file__", None)
+    executor = InlineExecutor(workers=1, timeout=timeout, assign_devices=False)
+    executor.submit(job)
+    last = 0.0
+    try:
+        for event in executor.events():
+            if isinstance(event, Idle):
+                continue
+            if isinstance(event, Progressed):
+                if time.monotonic() - last < _PROGRESS_EVERY:
+                    continue
+                last = time.monotonic()
+            yield dataclasses.replace(event, job=None)  # type: ignore[arg-type]
+    finally:
+        executor.stop()
 
 
 def _first_line(error: BaseException) -> str:

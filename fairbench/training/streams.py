@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -51,6 +52,24 @@ class Streams:
     def normal(self, use: str, *shape: int) -> Tensor:
         """Standard normal numbers, ``(units, *shape)``, float32."""
         return self._next(f"{use}/normal/{shape}", shape, -1)
+
+    def state(self) -> dict[str, Any]:
+        """All that later draws depend on, as tensors and numbers."""
+        return {
+            "generators": {
+                k: [g.get_state() for g in all_] for k, all_ in self._generators.items()
+            },
+            "blocks": {key: block.cpu() for key, block in self._blocks.items()},
+            "used": dict(self._used),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on drawing where ``state`` was taken."""
+        for use, states in state["generators"].items():
+            for generator, one in zip(self.generators(use), states, strict=True):
+                generator.set_state(one)
+        self._blocks = {key: block.to(self.device) for key, block in state["blocks"].items()}
+        self._used = dict(state["used"])
 
     def _next(self, key: str, shape: tuple[int, ...], kind: int) -> Tensor:
         used = self._used.get(key, _BLOCK_STEPS)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fairbench.training.checkpoint import Checkpoint
 from fairbench.training.model import Batch, StackedModel, onehot
 from fairbench.training.streams import Streams
 
@@ -51,6 +53,7 @@ def train(
     streams: Streams,
     progress: Callable[[float, str], None],
     deadline: float | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> list[str | None]:
     """Train all models of a stack together, in place.
 
@@ -73,6 +76,8 @@ def train(
         ``progress(fraction, note)``.
     deadline : float, optional
         Value of ``time.monotonic()``; TimeoutError is raised soon after.
+    checkpoint : Checkpoint, optional
+        Training goes on from what it holds, and is saved to it now and then.
 
     Returns
     -------
@@ -92,9 +97,12 @@ def train(
         lr=schedule.learning_rate,
         fused=True,
     )
-    watch = _Watch(len(streams.seeds))
+    watch = Watch(len(streams.seeds))
     model.train()
-    for step in range(schedule.iterations):
+    first = 0
+    if checkpoint is not None:
+        first = checkpoint.restore(model, optimizer, streams, watch, schedule)
+    for step in range(first, schedule.iterations):
         done = step / schedule.iterations
         for group in optimizer.param_groups:
             cosine = 0.5 * (1 + math.cos(math.pi * done))
@@ -107,6 +115,8 @@ def train(
         if step % _CHECK_EVERY == 0 or step == schedule.iterations - 1:
             watch.look(losses, parameters, step)
             progress(done, f"step {step:,} of {schedule.iterations:,}")
+            if checkpoint is not None and checkpoint.due():
+                checkpoint.save(step + 1, model, optimizer, streams, watch, schedule)
             if deadline is not None and time.monotonic() > deadline:
                 raise TimeoutError(f"deadline passed at step {step:,} of {schedule.iterations:,}")
     watch.look_at_parameters(parameters)
@@ -146,12 +156,22 @@ def _set_gradients(losses: dict[str, Tensor], parameters: dict[str, list[nn.Para
             parameter.grad = gradient.contiguous()
 
 
-class _Watch:
+class Watch:
     """Looks for models that diverged and masks them."""
 
     def __init__(self, models: int) -> None:
         self.reasons: list[str | None] = [None] * models
         self._start: np.ndarray | None = None
+
+    def state(self) -> dict[str, Any]:
+        """What it has seen, as plain numbers and words."""
+        start = None if self._start is None else self._start.tolist()
+        return {"reasons": list(self.reasons), "start": start}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on watching where ``state`` was taken."""
+        self.reasons = list(state["reasons"])
+        self._start = None if state["start"] is None else np.array(state["start"])
 
     def look(
         self, losses: dict[str, Tensor], parameters: dict[str, list[nn.Parameter]], step: int

@@ -15,9 +15,24 @@ from typing import Any
 
 import pytest
 
-from fairbench.executors.base import Broke, Executor, Finished
+from fairbench.executors.base import Broke, Executor, Finished, Idle, Progressed, Started
 from fairbench.executors.inline import InlineExecutor
 from fairbench.status import Status
+
+
+def grandparent() -> int:
+    """The parent of this process's parent: of a job under Ray, its worker."""
+    pid = os.getpid()
+    for _ in range(2):
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    return pid
+
+
+def first_time(path: str) -> bool:
+    """Whether nobody asked before; ``path`` is a file that remembers."""
+    seen = Path(path).exists()
+    Path(path).touch()
+    return not seen
 
 
 @dataclass(frozen=True)
@@ -49,6 +64,11 @@ class Work:
             time.sleep(600)
         if self.what == "hold-the-gil":
             ctypes.PyDLL(None).sleep(600)
+        if self.what == "lose-the-worker" or (self.what == "lose-it-once" and first_time(self.id)):
+            os.kill(grandparent(), signal.SIGKILL)
+            time.sleep(600)
+        if self.what == "lose-the-node-once" and first_time(self.id):
+            time.sleep(600)
         if self.what == "vandal":
             os.chdir("/")
             os.environ["FAIRBENCH_VANDAL"] = "was here"
@@ -63,14 +83,26 @@ class Work:
         return self.what
 
 
-class ExecutorTestCase:
-    """Subclass it and give ``executor``."""
+def runs(pid: int) -> bool:
+    """Whether there is such a process, and not only what nobody has asked after yet."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
 
-    timeout: float | None = None
+
+class ExecutorTestCase:
+    """Subclass it and give ``make``."""
+
+    def make(self, timeout: float | None = None) -> Executor:
+        raise AssertionError("give an executor")
 
     @pytest.fixture
     def executor(self) -> Iterator[Executor]:
-        raise AssertionError("give an executor")
+        made = self.make()
+        yield made
+        made.stop()
 
     @staticmethod
     def ends(executor: Executor, *what: str) -> dict[str, Finished | Broke]:
@@ -127,14 +159,6 @@ class ExecutorTestCase:
         assert "no luck" in (raised.traceback or "")
         assert isinstance(ends["fine"], Finished)
 
-
-class TestInline(ExecutorTestCase):
-    @pytest.fixture
-    def executor(self) -> Iterator[Executor]:
-        made = InlineExecutor(workers=2, timeout=None)
-        yield made
-        made.stop()
-
     def test_a_plugins_sys_exit_is_a_failure(self, executor: Executor) -> None:
         end = self.ends(executor, "system-exit")["system-exit"]
         assert isinstance(end, Broke)
@@ -142,29 +166,40 @@ class TestInline(ExecutorTestCase):
 
     @pytest.mark.parametrize("what", ["sleep", "hold-the-gil"])
     def test_a_hanging_job_is_killed_at_its_limit(self, what: str) -> None:
-        executor = InlineExecutor(workers=2, timeout=2.0)
+        executor = self.make(timeout=4.0)
         ends = self.ends(executor, what, "fine")
         executor.stop()
         hung = ends[what]
         assert isinstance(hung, Broke)
         assert hung.status is Status.TIMEOUT
+        assert hung.seconds < 4.0 + 5.0
         assert isinstance(ends["fine"], Finished)
 
-    def test_a_driver_that_is_killed_leaves_no_process_behind(self, tmp_path: Path) -> None:
+    def test_more_workers_than_jobs_and_back(self, executor: Executor) -> None:
+        assert len(self.ends(executor, "one", "two", "three", "four", "five")) == 5
+        assert len(self.ends(executor, "six")) == 1
+
+
+class TestInline(ExecutorTestCase):
+    def make(self, timeout: float | None = None) -> Executor:
+        return InlineExecutor(workers=2, timeout=timeout)
+
+    @pytest.mark.parametrize("what", ["sleep", "hold-the-gil"])
+    def test_a_driver_that_is_killed_leaves_no_process_behind(self, what: str) -> None:
         code = (
             "from fairbench.executors.inline import InlineExecutor;"
             "from tests.executors.test_executors import Work;"
-            "e = InlineExecutor(workers=1, timeout=None); e.submit(Work('sleep'));"
-            "it = e.events(); next(it); next(it);"
-            "print(e._running[0].process.pid, flush=True); next(it)"
+            f"e = InlineExecutor(workers=1, timeout=None); e.submit(Work({what!r}));"
+            "it = e.events(); next(x for x in it if type(x).__name__ == 'Progressed');"
+            "print(e._running[0].process.pid, flush=True); list(it)"
         )
         driver = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         assert driver.stdout is not None
         pid = int(driver.stdout.readline())
         driver.kill()
         driver.wait()
-        for _ in range(50):
-            if not Path(f"/proc/{pid}").exists():
+        for _ in range(200):
+            if not runs(pid):
                 return
             time.sleep(0.1)
         os.kill(pid, signal.SIGKILL)
@@ -179,22 +214,65 @@ class TestInline(ExecutorTestCase):
         assert not child.process.is_alive()
 
 
+@pytest.fixture(scope="class")
+def ray_cluster() -> Iterator[None]:
+    """One cluster for many tests: it takes seconds to start."""
+    import ray
+
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's own spelling
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield
+    ray.shutdown()
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("ray_cluster")
 class TestRay(ExecutorTestCase):
-    @pytest.fixture
-    def executor(self) -> Iterator[Executor]:
+    def make(self, timeout: float | None = None) -> Executor:
         from fairbench.executors.ray import RayExecutor
 
-        made = RayExecutor(workers=2, timeout=None)
-        yield made
-        made.stop()
+        return RayExecutor(workers=2, timeout=timeout)
 
-    def test_a_hanging_job_is_killed_at_its_limit(self) -> None:
-        from fairbench.executors.ray import RayExecutor
+    def test_a_job_whose_worker_is_killed_is_done_again(
+        self, executor: Executor, tmp_path: Path
+    ) -> None:
+        path = str(tmp_path / "seen")
+        executor.submit(Work("lose-it-once", id=path))  # type: ignore[arg-type]
+        events = [e for e in executor.events() if not isinstance(e, Idle | Progressed)]
+        assert [type(event) for event in events] == [Started, Finished]
 
-        executor = RayExecutor(workers=2, timeout=5.0)
-        ends = self.ends(executor, "sleep", "fine")
+    def test_one_that_loses_every_worker_is_given_up(self, executor: Executor) -> None:
+        ends = self.ends(executor, "lose-the-worker", "fine")
+        lost = ends["lose-the-worker"]
+        assert isinstance(lost, Broke)
+        assert lost.status is Status.CRASHED
+        assert "lost 3 times" in lost.error
+        assert isinstance(ends["fine"], Finished)
+
+
+@pytest.mark.slow
+def test_the_jobs_of_a_lost_node_go_on_elsewhere(tmp_path: Path) -> None:
+    import ray
+    from ray.cluster_utils import Cluster
+
+    from fairbench.executors.ray import RayExecutor
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    node = cluster.add_node(num_cpus=1)
+    path = tmp_path / "seen"
+    executor = RayExecutor(workers=1, timeout=None, address=cluster.address)
+    try:
+        executor.submit(Work("lose-the-node-once", id=str(path)))  # type: ignore[arg-type]
+        ends = []
+        for event in executor.events():
+            if path.exists() and node is not None:
+                cluster.add_node(num_cpus=1)
+                cluster.remove_node(node, allow_graceful=False)
+                node = None
+            if isinstance(event, Finished | Broke):
+                ends.append(event)
+        assert [type(event) for event in ends] == [Finished]
+    finally:
         executor.stop()
-        hung = ends["sleep"]
-        assert isinstance(hung, Broke)
-        assert hung.status is Status.TIMEOUT
+        ray.shutdown()
+        cluster.shutdown()

@@ -24,6 +24,8 @@ from fairbench.api import (
 )
 from fairbench.hookspecs import hookimpl
 
+LEAKED = []
+
 
 class Toy(Dataset):
     name = "toy"
@@ -137,6 +139,36 @@ class Hangs(Plain):
         time.sleep(600)
 
 
+class HoldsTheGil(Plain):
+    """Waits in C without letting other threads of Python run."""
+
+    name = "holds-the-gil"
+
+    def fit(self, train, units, context):
+        ctypes.PyDLL(None).sleep(600)
+
+
+class Leaks(Plain):
+    """Leaves a gigabyte behind."""
+
+    name = "leaks"
+
+    def fit(self, train, units, context):
+        LEAKED.append(np.ones(125_000_000))
+        return super().fit(train, units, context)
+
+
+class RaisesLater(Plain):
+    """Fits; the representation of its first point does not encode."""
+
+    name = "raises-later"
+
+    def fit(self, train, units, context):
+        first, *rest = super().fit(train, units, context)
+        first.scale = "half"
+        return [first, *rest]
+
+
 class OutOfMemory(Plain):
     name = "out-of-memory"
 
@@ -178,6 +210,8 @@ class Widest(Metric):
     columns: ClassVar = {"dimensions": "dimensions of z"}
 
     def compute(self, evaluation):
+        if os.environ.get("TOY_BAD_METRIC"):
+            raise ValueError("this metric raises")
         return {"dimensions": float(evaluation.z.shape[1])}
 
 
@@ -189,6 +223,9 @@ METHODS = [
     Crashes,
     Segfaults,
     Hangs,
+    HoldsTheGil,
+    Leaks,
+    RaisesLater,
     OutOfMemory,
     HalfDiverges,
     GivesNan,

@@ -1,0 +1,77 @@
+"""What Ray's scheduling costs over the inline executor, for short jobs.
+
+    python benchmarks/executors.py [--jobs 20] [--workers 2]
+
+The first figure is of a cluster that has just started, whose workers have yet to load what jobs
+need; the second of the same cluster once they have.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fairbench.executors.base import Broke, Executor, Finished
+from fairbench.executors.inline import InlineExecutor
+from fairbench.executors.ray import RayExecutor
+
+
+@dataclass(frozen=True)
+class Short:
+    """A job of a moment, with as much data as a small table has."""
+
+    id: str
+    data: bytes
+    title: str = "short"
+    estimate: float = 0.1
+
+    def run(self, progress: Callable[[float, str], None]) -> Any:
+        time.sleep(0.1)
+        return len(self.data)
+
+
+def seconds(executor: Executor, jobs: int) -> float:
+    """Wall time of so many jobs."""
+    started = time.perf_counter()
+    for number in range(jobs):
+        executor.submit(Short(f"job {number}", bytes(2_000_000)))  # type: ignore[arg-type]
+    ended = 0
+    for event in executor.events():
+        if isinstance(event, Broke):
+            raise SystemExit(f"{event.job.title}: {event.status}: {event.error}")
+        ended += isinstance(event, Finished)
+    assert ended == jobs
+    return time.perf_counter() - started
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    at_least = 0.1 * options.jobs / options.workers
+    print(f"{options.jobs} jobs of 0.1 s on {options.workers} workers: {at_least:.1f} s of work")
+    found = {}
+    for name in ("inline", "ray"):
+        started = time.perf_counter()
+        executor: Executor
+        if name == "inline":
+            executor = InlineExecutor(workers=options.workers, timeout=None)
+        else:
+            executor = RayExecutor(workers=options.workers, timeout=None)
+        start = time.perf_counter() - started
+        first, again = seconds(executor, options.jobs), seconds(executor, options.jobs)
+        executor.stop()
+        found[name] = again
+        print(f"{name:7} start {start:5.1f} s   first time {first:5.1f} s   again {again:5.1f} s")
+    over = (found["ray"] - found["inline"]) / options.jobs
+    print(f"Ray over inline, once warm: {1e3 * over:.0f} ms a job")
+
+
+if __name__ == "__main__":
+    import executors  # jobs travel by the name of their module, and __main__ is another one there
+
+    executors.main()

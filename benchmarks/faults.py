@@ -1,0 +1,301 @@
+"""What a run survives: kills, full disks, damaged files, several drivers. Prints a figure each.
+
+    python benchmarks/faults.py [NAME ...] [--kills 20] [--seed 0] [--methods plain,latfr]
+
+Everything runs on the small dataset of the tests. Exits with 1 if anything was lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import psutil
+
+ROOT = Path(__file__).parent.parent
+TOY = ROOT / "tests" / "toy"
+CODE = "import sys; from fairbench.cli import main; sys.argv[0] = 'fairbench'; main()"
+
+
+class Bench:
+    """Runs the command line in one folder."""
+
+    def __init__(self, folder: Path, methods: str) -> None:
+        self.folder, self.methods = folder, methods
+        self.whole: pd.DataFrame | None = None
+
+    def start(self, results: str, *more: str, **options: object) -> subprocess.Popen[str]:
+        words = ["run", "--dataset", "toy", "--budget", "quick", "--methods", self.methods]
+        words += ["--points", "4", "--results", results, *more]
+        given = os.environ.get("PYTHONPATH", "")
+        env = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(TOY), *([given] if given else [])]),
+            "FAIRBENCH_OFFLINE": "1",
+        }
+        return subprocess.Popen(
+            [sys.executable, "-c", CODE, *words],
+            cwd=self.folder,
+            env=env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            **options,  # type: ignore[call-overload]
+        )
+
+    def run(self, results: str, *more: str, **options: object) -> tuple[int, str]:
+        """Exit code and what was told."""
+        process = self.start(results, *more, **options)
+        _, told = process.communicate()
+        return process.returncode, told
+
+    def metrics(self, results: str) -> pd.DataFrame:
+        """Measured columns of all points; times and memory differ from run to run."""
+        path = self.folder / results / "leaderboards" / "toy-simulated-points.csv"
+        frame = pd.read_csv(path, dtype=str)
+        timed = [c for c in frame if "seconds" in c or "memory" in c or "ms_" in c]
+        return frame.drop(columns=timed)
+
+    def same(self, results: str) -> bool:
+        """Whether every figure is bit by bit that of an uninterrupted run."""
+        if self.whole is None:
+            assert self.run("whole")[0] == 0
+            self.whole = self.metrics("whole")
+        return self.metrics(results).equals(self.whole)
+
+    def finished(self, results: str) -> dict[str, str]:
+        """What is DONE, and when it was."""
+        path = self.folder / results / "fairbench.sqlite"
+        if not path.exists():
+            return {}
+        found: dict[str, str] = {}
+        with sqlite3.connect(path, timeout=60) as connection:
+            for table in ("units", "points", "references"):
+                query = f"SELECT key, finished FROM \"{table}\" WHERE status = 'DONE'"
+                try:
+                    found |= dict(connection.execute(query).fetchall())
+                except sqlite3.OperationalError:  # killed before there was a table
+                    continue
+        return found
+
+
+def jobs_of(told: str) -> int:
+    """Jobs that a run started."""
+    return sum(line.startswith("start ") for line in told.splitlines())
+
+
+def kills(bench: Bench, options: argparse.Namespace) -> bool:
+    """kill -9 of the driver at random moments, each time with a resume by the same command."""
+    began = time.monotonic()
+    bench.run("timed")
+    length = time.monotonic() - began
+    rng = random.Random(options.seed)
+    redone = lost = count = killed = 0
+    different = 0
+    while count < options.kills:
+        results = f"killed-{count}"
+        done: dict[str, str] = {}
+        while count < options.kills:
+            process = bench.start(results)
+            pause = rng.uniform(0.15, 0.7) * length
+            try:
+                process.wait(pause)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                killed += 1
+            process.communicate()
+            count += 1
+            now = bench.finished(results)
+            redone += sum(now.get(key) != when for key, when in done.items())
+            lost += sum(key not in now for key in done)
+            done = now
+            if process.returncode == 0:
+                break
+        code, _ = bench.run(results)
+        now = bench.finished(results)
+        redone += sum(now.get(key) != when for key, when in done.items())
+        different += code != 0 or not bench.same(results)
+    print(
+        f"kills: {killed} kills of a run of {length:.0f} s; finished work lost {lost}, redone "
+        f"{redone}; tables that differ {different}"
+    )
+    return not (lost or redone or different)
+
+
+def two_runs(bench: Bench, options: argparse.Namespace) -> bool:
+    """The same command twice at once on one store."""
+    alone = jobs_of(bench.run("alone")[1])
+    both = [bench.start("shared"), bench.start("shared")]
+    told = [process.communicate()[1] for process in both]
+    jobs = [jobs_of(text) for text in told]
+    codes = [process.returncode for process in both]
+    print(f"two runs: exit codes {codes}; jobs {jobs[0]} + {jobs[1]}, of one run {alone}")
+    return codes == [0, 0] and sum(jobs) == alone and bench.same("shared")
+
+
+def two_folders(bench: Bench, options: argparse.Namespace) -> bool:
+    """Twice at once on one store, but what one trained the other cannot read."""
+    alone = jobs_of(bench.run("here")[1])
+    url = f"sqlite:///{bench.folder / 'shared.sqlite'}"
+    both = [bench.start(name, "--store", url) for name in ("there", "yonder")]
+    told = [process.communicate()[1] for process in both]
+    jobs, codes = [jobs_of(text) for text in told], [process.returncode for process in both]
+    print(f"two folders: exit codes {codes}; jobs {jobs[0]} + {jobs[1]}, of one run {alone}")
+    return codes == [0, 0] and sum(jobs) == alone and bench.same("there") and bench.same("yonder")
+
+
+def one_of_two_killed(bench: Bench, options: argparse.Namespace) -> bool:
+    """The same command twice at once; the one that started first is killed."""
+    first, second = bench.start("widow"), bench.start("widow")
+    assert first.stderr is not None
+    for line in first.stderr:
+        if line.startswith("start "):
+            break
+    first.kill()
+    first.communicate()
+    _, told = second.communicate()
+    print(f"one of two killed: the other ends with {second.returncode}, {jobs_of(told)} jobs")
+    return second.returncode == 0 and bench.same("widow")
+
+
+def interrupt(bench: Bench, options: argparse.Namespace) -> bool:
+    """Ctrl-C, under both executors."""
+    good = True
+    for executor in ("inline", "ray"):
+        results = f"interrupted-{executor}"
+        process = bench.start(results, "--executor", executor)
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("done "):
+                break
+        began = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        _, told = process.communicate()
+        seconds = time.monotonic() - began
+        kept = bench.finished(results)
+        code, _ = bench.run(results, "--executor", executor)
+        redone = sum(bench.finished(results).get(k) != when for k, when in kept.items())
+        same = bench.same(results)
+        print(
+            f"Ctrl-C, {executor}: exit code {process.returncode} after {seconds:.1f} s; kept "
+            f"{len(kept)}, redone {redone}; resumed to the same figures: {same}"
+        )
+        good &= process.returncode == 130 and "Resume with:" in told and code == 0 and same
+        good &= bool(kept) and not redone
+    return good
+
+
+def full_disk(bench: Bench, options: argparse.Namespace) -> bool:
+    """No file may grow beyond a limit, as on a full disk."""
+    good = True
+    for limit in (30_000, 120_000):
+        results = f"full-{limit}"
+
+        def limited(limit: int = limit) -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        code, told = bench.run(results, preexec_fn=limited)
+        error = next((x for x in told.splitlines() if x.startswith("Error:")), "no error")
+        again, _ = bench.run(results)
+        same = bench.same(results)
+        print(f"full disk at {limit:,} bytes: exit code {code}, {error}; resumed: {again}, {same}")
+        good &= code == 2 and "Traceback" not in told and again == 0 and same
+    return good
+
+
+def damage(bench: Bench, options: argparse.Namespace) -> bool:
+    """Each file of a finished run's folder cut in half, or overwritten, and the command again."""
+    good = True
+    ways: dict[str, Callable[[bytes], bytes]] = {
+        "cut in half": lambda content: content[: len(content) // 2],
+        "garbled": lambda content: b"garbled " * (len(content) // 8 + 1),
+    }
+    for way, change in ways.items():
+        results = f"damaged-{way.split()[0]}"
+        bench.run(results)
+        folder = bench.folder / results
+        files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        told_of = recomputed = 0
+        for path in files:
+            path.write_bytes(change(path.read_bytes()))
+            code, told = bench.run(results)
+            if path.suffix == ".sqlite":
+                told_of += code == 2 and "Move the file away" in told
+                path.unlink()
+                code, told = bench.run(results)
+            recomputed += code == 0 and bench.same(results)
+        print(f"{way}: {len(files)} files, one after the other; {told_of} stores told; the same "
+              f"figures after {recomputed}")  # fmt: skip
+        good &= recomputed == len(files) and told_of == 1
+    return good
+
+
+def leak(bench: Bench, options: argparse.Namespace) -> bool:
+    """Ten jobs that leave a gigabyte behind each."""
+    leaky = Bench(bench.folder, "leaks")
+    process = leaky.start("leaks", "--seeds", "10", "--workers", "1")
+    driver, peak, largest = psutil.Process(process.pid), 0, 0
+    while process.poll() is None:
+        try:
+            peak = max(peak, driver.memory_info().rss)
+            sizes = [child.memory_info().rss for child in driver.children(recursive=True)]
+            largest = max([largest, *sizes])
+        except psutil.Error:
+            pass
+        time.sleep(0.05)
+    process.communicate()
+    print(f"leak: exit code {process.returncode}; the driver's peak {peak / 1e6:.0f} MB, the "
+          f"largest job's {largest / 1e6:.0f} MB")  # fmt: skip
+    return process.returncode == 0 and peak < 1e9
+
+
+def executors_agree(bench: Bench, options: argparse.Namespace) -> bool:
+    """The same request under Ray."""
+    code, _ = bench.run("by-ray", "--executor", "ray")
+    same = bench.same("by-ray")
+    print(f"inline and ray: exit code {code}, the same figures: {same}")
+    return code == 0 and same
+
+
+EXPERIMENTS: dict[str, Callable[[Bench, argparse.Namespace], bool]] = {
+    "kills": kills,
+    "two-runs": two_runs,
+    "two-folders": two_folders,
+    "one-of-two-killed": one_of_two_killed,
+    "interrupt": interrupt,
+    "full-disk": full_disk,
+    "damage": damage,
+    "leak": leak,
+    "executors-agree": executors_agree,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(EXPERIMENTS))
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--methods", default="plain,latfr")
+    options = parser.parse_args()
+    good = True
+    for name in options.names or EXPERIMENTS:
+        with tempfile.TemporaryDirectory() as folder:
+            passed = EXPERIMENTS[name](Bench(Path(folder), options.methods), options)
+        print(f"{'ok' if passed else 'LOST'}    {name}", flush=True)
+        good &= passed
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""Which GPU a job trains on, where several jobs share one or several of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+_SLACK = 1e-9
+
+
+class Devices:
+    """Shares of the GPUs of this machine.
+
+    Parameters
+    ----------
+    count : int
+        GPUs that may be used.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free = [1.0] * count
+
+    def fits(self, share: float) -> bool:
+        """Whether a job can start now; one that asks for more than there is starts on what is."""
+        return share <= 0 or not self._free or max(self._free) >= min(share, 1.0) - _SLACK
+
+    def take(self, share: float) -> int | None:
+        """Number of the least used GPU, ``share`` of which is taken; None for a job without."""
+        if share <= 0 or not self._free:
+            return None
+        best = max(range(len(self._free)), key=lambda i: (self._free[i], -i))
+        self._free[best] -= min(share, 1.0)
+        return best
+
+    def give_back(self, number: int | None, share: float) -> None:
+        """Return what was taken."""
+        if number is not None:
+            self._free[number] += min(share, 1.0)
+
+
+def environment_of(number: int | None, given: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What a process must find in its environment to see GPU ``number`` of those given alone."""
+    if number is None:
+        return {}
+    visible = [part for part in given.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()]
+    return {"CUDA_VISIBLE_DEVICES": visible[number] if visible else str(number)}
+
+
+def count_devices() -> int:
+    """CUDA devices that this process may use."""
+    import torch
+
+    return torch.cuda.device_count()

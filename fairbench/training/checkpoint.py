@@ -1,0 +1,106 @@
+"""The state of a stack in training, saved every few minutes: what continues is bitwise the same."""
+
+from __future__ import annotations
+
+import io
+import time
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from fairbench import checkpoints
+from fairbench.training.model import StackedModel
+from fairbench.training.streams import Streams
+
+if TYPE_CHECKING:
+    from fairbench.training.trainer import Schedule, Watch
+
+
+class Checkpoint:
+    """Saves and restores a training stack.
+
+    Everything that later steps depend on is kept: parameters and buffers (with
+    ``get_extra_state`` of a module that has more), the optimizer, every stream, the watch over
+    diverging models, and torch's global generator.
+
+    Parameters
+    ----------
+    path : Path
+    every : float
+        Seconds between two saves.
+    """
+
+    def __init__(self, path: Path, every: float) -> None:
+        self.path, self.every = path, every
+        self.earlier_seconds = 0.0
+        """Seconds of training before this process continued it."""
+        self._started = self._saved = time.monotonic()
+
+    def due(self) -> bool:
+        """Whether it is time to save."""
+        return time.monotonic() - self._saved >= self.every
+
+    def save(
+        self,
+        step: int,
+        model: StackedModel,
+        optimizer: torch.optim.Optimizer,
+        streams: Streams,
+        watch: Watch,
+        schedule: Schedule,
+    ) -> None:
+        """Save the state in which ``step`` is the next one."""
+        state = {
+            "made_for": _made_for(streams, schedule),
+            "step": step,
+            "seconds": self.earlier_seconds + time.monotonic() - self._started,
+            "model": model.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "streams": streams.state(),
+            "watch": watch.state(),
+            "generator": torch.get_rng_state(),
+        }
+        content = io.BytesIO()
+        torch.save(state, content)
+        checkpoints.write(self.path, content.getvalue())
+        self._saved = time.monotonic()
+
+    def restore(
+        self,
+        model: StackedModel,
+        optimizer: torch.optim.Optimizer,
+        streams: Streams,
+        watch: Watch,
+        schedule: Schedule,
+    ) -> int:
+        """Put everything back; the step to go on with, 0 where there is nothing to go on from."""
+        try:
+            content = checkpoints.read(self.path)
+        except checkpoints.DamagedError:
+            return 0  # the driver told of it, if it was damaged before the run
+        if content is None:
+            return 0
+        try:
+            # Plain tensors and numbers, nothing that could run.
+            state: dict[str, Any] = torch.load(
+                io.BytesIO(content), map_location="cpu", weights_only=True
+            )
+        except UnpicklingError:  # a module's extra state that is not plain
+            return 0
+        if state["made_for"] != _made_for(streams, schedule):
+            return 0
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        streams.restore(state["streams"])
+        watch.restore(state["watch"])
+        torch.set_rng_state(state["generator"])
+        self.earlier_seconds = state["seconds"]
+        return int(state["step"])
+
+
+def _made_for(streams: Streams, schedule: Schedule) -> list[Any]:
+    """What must agree: under another torch the figures would be of neither version."""
+    plan = [schedule.iterations, schedule.batch_size, schedule.learning_rate]
+    return [str(torch.__version__), str(streams.device), list(streams.seeds), plan]
