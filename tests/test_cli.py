@@ -145,7 +145,14 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_resume(tmp_path: Path) -> Non
     command = [sys.executable, "-m", "fairbench.cli", *RUN, "--methods", "hangs"]
     env = os.environ | {"PYTHONPATH": str(TOY), "FAIRBENCH_OFFLINE": "1"}
     process = subprocess.Popen(
-        command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=tmp_path,
+        env=env,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # Of a suite that runs in the background the child would inherit that Ctrl-C is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert process.stderr is not None
     for line in process.stderr:

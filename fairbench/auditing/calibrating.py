@@ -23,7 +23,12 @@ _RIDGE = 10.0
 
 
 def calibrated(p: Floats, prior: Weights, power: float, share: float) -> Floats:
-    """prior (p / prior)^power, normalised, with a share of the prior mixed in; ``(n, classes)``."""
+    """prior (p / prior)^power, normalised, with a share of the prior mixed in; ``(n, classes)``.
+
+    Rows that a member has no finite answer for get the prior.
+    """
+    known = np.isfinite(p).all(axis=1, keepdims=True)
+    p = np.where(known, p, prior)
     score = power * (np.log(np.maximum(p, 1e-9)) - np.log(prior)) + np.log(prior)
     score -= score.max(axis=1, keepdims=True)
     out = np.exp(score)

@@ -213,9 +213,7 @@ class _Family:
         heard = []
         for view in views:
             rows = self.rows.seen_through(view.apply)
-            apart = derive_seed(self.seed, view.name)
-            for member in self._members(view.name, rows.fit.x.shape[1]):
-                heard.append(self._ask(member, view, rows, apart))
+            heard += self._ask_all(view, rows, derive_seed(self.seed, view.name))
         if heard and self.config.interactions and rows.fit.x.shape[1] <= _MOST_COLUMNS:
             heard += self._interactions(views[-1], rows, heard)
         return heard
@@ -241,18 +239,20 @@ class _Family:
         left_out = left_out | {Member.PRIOR, Member.BLEND}
         return [member for member in self.config.members if member not in left_out]
 
-    def _ask(self, member: Member, view: View, rows: Training, seed: int) -> _Heard:
-        classify = self._fit(member, rows, seed)
-        held = classify(rows.held.x)
-        power, share = calibration(held, rows.held, rows.prior)
-
-        def says(p: Floats) -> Floats:
-            return calibrated(p, rows.prior, power, share)
-
-        answers = {
-            role: says(classify(view.apply(found.rows))) for role, found in self.seen.items()
-        }
-        return _Heard(member, view.name, says(held), answers)
+    def _ask_all(self, view: View, rows: Training, seed: int) -> list[_Heard]:
+        """Fit who looks at this view on rows seen through it, and calibrate what they say."""
+        asked = {role: view.apply(found.rows) for role, found in self.seen.items()}
+        heard = []
+        for member in self._members(view.name, rows.fit.x.shape[1]):
+            classify = self._fit(member, rows, seed)
+            held = classify(rows.held.x)
+            power, share = calibration(held, rows.held, rows.prior)
+            answers = {
+                role: calibrated(classify(x), rows.prior, power, share) for role, x in asked.items()
+            }
+            held = calibrated(held, rows.prior, power, share)
+            heard.append(_Heard(member, view.name, held, answers))
+        return heard
 
     def _fit(self, member: Member, rows: Training, seed: int) -> Classifier:
         config = self.config
@@ -291,14 +291,12 @@ class _Family:
             return []
         join = product_columns(products, split)
         joined = View("interactions", lambda z: join(view.apply(z)))
-        rows = rows.seen_through(join)
-        members = self._members(joined.name, rows.fit.x.shape[1])
-        return [self._ask(member, joined, rows, seed) for member in members]
+        return self._ask_all(joined, rows.seen_through(join), seed)
 
 
 def _blend(heard: list[_Heard], rows: Training) -> _Heard:
     weights = pool_weights([one.held for one in heard], rows.held, rows.prior)
-    kept = [i for i, weight in enumerate(weights) if weight > 0]
+    kept = [i for i, weight in enumerate(weights) if weight > 0] or [0]
 
     def mixed(parts: list[Floats]) -> Floats:
         return pooled([parts[i] for i in kept], weights[kept], rows.prior)

@@ -32,6 +32,9 @@ _FEWEST_EPOCHS = 3
 _WHOLE = 512
 """Grouped rows up to which every step takes all of them, weighted, instead of a random batch."""
 
+_MOST_WHOLE_STEPS = 40
+"""Such steps an epoch at most."""
+
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -171,7 +174,7 @@ def _fit(
     best_loss = torch.full((models,), torch.inf)
     waited = torch.zeros(models, dtype=torch.int64)
     epochs, patience = _length(settings, order.epoch)
-    steps = -(-order.epoch // settings.batch_size)
+    steps = _steps(order, settings.batch_size)
     for epoch in range(epochs):
         for step, (rows, share) in enumerate(_batches(order, orders, settings.batch_size)):
             if settings.one_cycle:
@@ -214,12 +217,18 @@ def _one_cycle(done: float) -> float:
     return 0.5 * (1 + math.cos(math.pi * (done - _RISE) / (1 - _RISE)))
 
 
+def _steps(order: _Order, size: int) -> int:
+    """Steps of an epoch; where each takes all rows there is no noise to average over: few do."""
+    steps = -(-order.epoch // size)
+    return steps if order.weights is None else min(steps, _MOST_WHOLE_STEPS)
+
+
 def _batches(
     order: _Order, rngs: Sequence[np.random.Generator], size: int
 ) -> Iterator[tuple[Tensor, Tensor | float]]:
     """Rows ``(models, batch)`` of each step of an epoch, and what each counts in the loss."""
     if order.weights is not None:
-        for _ in range(-(-order.epoch // size)):
+        for _ in range(_steps(order, size)):
             yield order.rest, order.weights
         return
     drawn = [rng.permutation(order.rest.shape[1])[: order.epoch] for rng in rngs]

@@ -138,9 +138,7 @@ def classes(value: Any, name: str) -> tuple[tuple[str, ...], Ints]:
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
         if values.ndim != 1:
-            raise DataError(
-                f"{name} has the shape {values.shape}: it must be one value a row, {_shape(1)}."
-            )
+            raise DataError(f"{name} has the shape {values.shape}: it must be one value a row.")
     if not len(values):
         raise DataError(f"{name} is empty: there are no rows to audit.")
     return _coded_classes(values, name)
