@@ -184,7 +184,11 @@ def interrupt(bench: Bench, options: argparse.Namespace) -> bool:
         _, told = process.communicate()
         seconds = time.monotonic() - began
         kept = bench.finished(results)
-        code, _ = bench.run(results, "--executor", executor)
+        code, again = bench.run(results, "--executor", executor)
+        if code != 0:
+            print(f"Ctrl-C, {executor}: the resumed run ended with {code} and said:\n{again}")
+            good = False
+            continue
         redone = sum(bench.finished(results).get(k) != when for k, when in kept.items())
         same = bench.same(results)
         print(
