@@ -333,8 +333,12 @@ class Run:
             return len(self._still_missing(job)) < len(job.keys)
         before = {unit.key: self._units[unit.key] for unit in planned}
         self._units |= self.store.find("units", list(before))
-        if any(not self._must_fit(unit) for unit in planned):
-            return True
+        for unit in planned:
+            # Trained by a run that keeps its file elsewhere, and audits it: that is to be waited
+            # for, by claiming its points as well.
+            missing = self._missing_points(unit, self._units[unit.key])
+            if not self._must_fit(unit) or any(key not in job.audits for _, _, key in missing):
+                return True
         self._units |= before
         return False
 
