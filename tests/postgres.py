@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,6 +40,7 @@ def postgres_server() -> Iterator[str]:
             text=True,
             user=user,
             cwd=folder,
+            preexec_fn=_die_with_the_tests,
         )
         assert server.stderr is not None
         for line in server.stderr:
@@ -51,6 +54,12 @@ def postgres_server() -> Iterator[str]:
             server.wait(timeout=30)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _die_with_the_tests() -> None:
+    """Have the system stop the server when the tests are killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGINT)  # PR_SET_PDEATHSIG
 
 
 def _program(name: str) -> str | None:
