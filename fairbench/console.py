@@ -299,6 +299,12 @@ def _notes(members: Sequence[Mapping[str, Any]]) -> list[str]:
     if None in over:
         notes.append("Rows without an interval have no replicates and rank by their value alone;")
         notes.append("'fairbench audit' measures them again.")
+    without = [r for r in members if r["complete"] and r.get("aufdc") is None and "i_max" in r]
+    if without and without[0]["i_max"] is not None:
+        notes.append(
+            f"No area: x itself tells of s only I = {without[0]['i_max']:.3f} nats here, which"
+        )
+        notes.append("may be noise (its 95% interval reaches 0): there is nothing to divide by.")
     return notes
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fairbench.columns import ATTAINMENT_COLUMNS, COLUMNS, POINT_COLUMNS, PROVENANCE
-from fairbench.console import show_leaderboard
+from fairbench.console import _notes, show_leaderboard
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.inference import Sample, estimate
 from fairbench.leaderboard import to_frame
@@ -184,3 +184,9 @@ def test_the_table_of_the_aware_track_shows_accuracy(capsys: pytest.CaptureFixtu
     lines = shown([aware], capsys)
     assert "A_y at I<10%" in lines[1]
     assert ".850 [.830, .870]" in lines[2]
+
+
+def test_the_terminal_says_why_there_is_no_area() -> None:
+    row = dict.fromkeys(COLUMNS) | {"complete": True, "aufdc": None, "i_max": 0.01, "seeds": 1}
+    assert "may be noise" in " ".join(_notes([row]))
+    assert _notes([row | {"complete": False}]) == []
