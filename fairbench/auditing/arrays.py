@@ -229,32 +229,12 @@ def _audited(z: ByRole, s: ByRole, groups: int, config: AuditConfig, seed: int) 
 
 def _usefulness(z: ByRole, s: ByRole, labels: ByRole, config: AuditConfig, seed: int) -> Usefulness:
     """A_y of one task, by the downstream classifiers of the leaderboards."""
-    from fairbench.auditing.family import audit as audit_by_family
-    from fairbench.auditing.views import standardised
+    from fairbench.auditing.evaluate import classify_task
 
-    found = audit_by_family(
-        z,
-        labels,
-        classes=1 + max(int(label.max()) for label in labels.values()),
-        config=config,
-        seed=derive_seed("arrays-task", seed),
-        mlps=1,
-        views=lambda rows: [standardised(rows)],
-    )
+    found = classify_task(z, labels, config=config, seed=derive_seed("arrays-task", seed))
     own = asdict(_accuracy(found.prediction))
-    parity, odds, opportunity = _gaps(found.prediction, s[Role.TEST])
+    parity, odds, opportunity = gaps.gaps_of(found.prediction, s[Role.TEST])
     return Usefulness(**own, gap_parity=parity, gap_odds=odds, gap_opportunity=opportunity)
-
-
-def _gaps(prediction: Prediction, s: Ints) -> tuple[float | None, float | None, float | None]:
-    """Group gaps of one downstream classifier, as on the leaderboards."""
-    predicted, y = prediction.probabilities.argmax(axis=1), prediction.labels
-    least, binary = gaps.LEAST_ROWS, prediction.probabilities.shape[1] == 2
-    return (
-        gaps.parity_gap(predicted, s, least=least),
-        gaps.odds_gap(predicted, y, s, least=least),
-        gaps.opportunity_gap(predicted, y, s, least=least) if binary else None,
-    )
 
 
 def _accuracy(prediction: Prediction) -> Accuracy:

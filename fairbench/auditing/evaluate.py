@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import AUDIT_ROLES, Floats, PointEvaluation, Prediction, Role
+from fairbench.api import AUDIT_ROLES, Floats, Ints, PointEvaluation, Prediction, Role
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.decoder import refit_decoder
@@ -142,22 +142,44 @@ def _downstream(
 ) -> dict[str, Audited]:
     """For each task, the better of the family's classifiers on selection, one MLP among them."""
     found: dict[str, Audited] = {}
-    members = tuple(member for member in config.members if member in DOWNSTREAM)
-    config = replace(config, members=members, interactions=False)
     for task in roles[Role.TEST].y:
         labels = {role: np.tile(roles[role].y[task], draws) for role in AUDIT_ROLES}
-        classes = 1 + max(int(label.max()) for label in labels.values())
-        found[task] = audit(
-            encoded.z,
-            labels,
-            classes=classes,
-            config=config,
-            seed=derive_seed(seed, task),
-            mlps=1,
-            views=lambda z: [standardised(z)],
-            draws=draws,
+        found[task] = classify_task(
+            encoded.z, labels, config=config, seed=derive_seed(seed, task), draws=draws
         )
     return found
+
+
+def classify_task(
+    z: Mapping[Role, Floats],
+    labels: Mapping[Role, Ints],
+    *,
+    config: AuditConfig,
+    seed: int,
+    draws: int = 1,
+) -> Audited:
+    """The downstream classifier of one task: the best of :data:`DOWNSTREAM` on selection.
+
+    Parameters
+    ----------
+    z, labels : mapping of Role to arrays
+        Of auditor-train, selection and test; classes are 0, 1, ...
+    config : AuditConfig
+    seed : int
+    draws : int
+        Draws of each row that z and labels hold, draw after draw.
+    """
+    members = tuple(member for member in config.members if member in DOWNSTREAM)
+    return audit(
+        z,
+        labels,
+        classes=1 + max(int(label.max()) for label in labels.values()),
+        config=replace(config, members=members, interactions=False),
+        seed=seed,
+        mlps=1,
+        views=lambda rows: [standardised(rows)],
+        draws=draws,
+    )
 
 
 @dataclass(frozen=True)

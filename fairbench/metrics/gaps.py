@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench.api import Ints, Metric, PointEvaluation
+from fairbench.api import Ints, Metric, PointEvaluation, Prediction
 
 LEAST_ROWS = 30
 """People a rate must be taken over to count: of fewer, its standard error can exceed .09. Which
@@ -45,19 +45,35 @@ class GroupGaps(Metric):
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
         found: dict[str, float | None] = {}
-        # Draws of one person are no further people.
-        least = LEAST_ROWS * evaluation.draws
         for i, (task, prediction) in enumerate(evaluation.downstream.items()):
             suffix = f"_{task}" if i else ""
-            classes = prediction.probabilities.shape[1]
-            predicted = prediction.probabilities.argmax(axis=1)
-            y, s = prediction.labels, evaluation.s
-            found[f"gap_parity{suffix}"] = parity_gap(predicted, s, least=least)
-            found[f"gap_odds{suffix}"] = odds_gap(predicted, y, s, least=least)
-            found[f"gap_opportunity{suffix}"] = (
-                opportunity_gap(predicted, y, s, least=least) if classes == 2 else None
-            )
+            measured = gaps_of(prediction, evaluation.s, draws=evaluation.draws)
+            for name, gap in zip(("parity", "odds", "opportunity"), measured, strict=True):
+                found[f"gap_{name}{suffix}"] = gap
         return found
+
+
+def gaps_of(
+    prediction: Prediction, s: Ints, *, draws: int = 1
+) -> tuple[float | None, float | None, float | None]:
+    """Parity, odds and opportunity gaps of one classifier, over rates of enough people.
+
+    Parameters
+    ----------
+    prediction : Prediction
+    s : ndarray of int64, shape (n,)
+        Groups of the predicted rows.
+    draws : int
+        Draws of each person among the rows: they are no further people.
+    """
+    least = LEAST_ROWS * draws
+    predicted, y = prediction.probabilities.argmax(axis=1), prediction.labels
+    binary = prediction.probabilities.shape[1] == 2
+    return (
+        parity_gap(predicted, s, least=least),
+        odds_gap(predicted, y, s, least=least),
+        opportunity_gap(predicted, y, s, least=least) if binary else None,
+    )
 
 
 def parity_gap(predicted: Ints, s: Ints, *, least: int = 1) -> float | None:
