@@ -47,13 +47,15 @@ class Look:
 
     Parameters
     ----------
-    colour, marker, line : str
+    colour, marker : str
         Of matplotlib.
+    line : str or tuple
+        A line style's name, or the offset and lengths of its dashes, points.
     """
 
     colour: str
     marker: str
-    line: str
+    line: str | tuple[int, tuple[int, int]]
 
 
 def looks(methods: Sequence[str], baselines: Sequence[str] = ()) -> dict[str, Look]:
@@ -64,7 +66,7 @@ def looks(methods: Sequence[str], baselines: Sequence[str] = ()) -> dict[str, Lo
         line = ("-", "--", ":", "-.")[i // len(COLOURS) % 4]
         found[name] = Look(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)], line)
     for i, name in enumerate(name for name in methods if name in baselines):
-        found[name] = Look(GREY, MARKERS[::-1][i % len(MARKERS)], (0, (4, 2)) if i % 2 else "-")  # type: ignore[arg-type]
+        found[name] = Look(GREY, MARKERS[::-1][i % len(MARKERS)], (0, (4, 2)) if i % 2 else "-")
     return found
 
 

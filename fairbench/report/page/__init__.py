@@ -25,7 +25,7 @@ _SYMBOLS = {
 }
 """Plotly's names of matplotlib's marks."""
 
-_DASHES = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
+_DASHES: Mapping[object, str] = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
 
 LEADERBOARD = (
     ("rank", "rank"),
