@@ -29,7 +29,7 @@ from sklearn.metrics import log_loss  # type: ignore[import-untyped, unused-igno
 
 from fairbench.api import AUDIT_ROLES, FitContext, Role, TrainingRows, Unit
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.auditing.evaluate import Encoded, evaluate, measure_reference
+from fairbench.auditing.evaluate import Encoded, audit_reference, evaluate
 from fairbench.data.prepare import prepare
 from fairbench.metrics.aufdc import strict_area
 from fairbench_datasets.adults import FEATURES, AdultsGender, read_adult
@@ -301,7 +301,7 @@ def _drop_features_aufdc(frame: pd.DataFrame) -> float:
         chosen = audited.chosen
         test.append((float(evaluation.distortion["strict"].mean()), chosen.test_information))
         selection.append((evaluation.selection["distortion"], chosen.selection_information))
-    reference = measure_reference(data, config=config, seed=0)
+    reference = audit_reference(data, config=config, seed=0).values
     ends = ("i_max", "i_max_selection", "d_max", "d_max_selection")
     return strict_area(test, selection, **{name: reference[name] for name in ends})
 

@@ -202,11 +202,6 @@ class Reference:
     replicates: dict[str, npt.NDArray[np.float64]]
 
 
-def measure_reference(data: Prepared, *, config: AuditConfig, seed: int) -> dict[str, float]:
-    """The values of :func:`audit_reference`."""
-    return audit_reference(data, config=config, seed=seed).values
-
-
 def audit_reference(data: Prepared, *, config: AuditConfig, seed: int) -> Reference:
     """Measure raw x, and what is left where nothing of x is released."""
     z = {role: data.roles[role].x for role in AUDIT_ROLES}

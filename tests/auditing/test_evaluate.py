@@ -7,7 +7,7 @@ import pytest
 
 from fairbench.api import AUDIT_ROLES, Floats, Role
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.evaluate import Encoded, evaluate, measure_reference
+from fairbench.auditing.evaluate import Encoded, audit_reference, evaluate
 from fairbench.data.prepare import Prepared
 from fairbench.metrics.points import (
     AuditorAccuracy,
@@ -34,7 +34,7 @@ def values(data: Prepared, what: Encoded) -> dict[str, float | None]:
 
 def test_identity_is_decoded_and_leaks_all(prepared: Prepared) -> None:
     found = values(prepared, encoded(prepared))
-    reference = measure_reference(prepared, config=CONFIG, seed=1)
+    reference = audit_reference(prepared, config=CONFIG, seed=1).values
     assert found["d"] is not None
     assert found["d"] < 0.05
     assert found["i"] == pytest.approx(reference["i_max"], abs=0.03)
@@ -45,7 +45,7 @@ def test_identity_is_decoded_and_leaks_all(prepared: Prepared) -> None:
 def test_a_constant_leaks_nothing_and_loses_all(prepared: Prepared) -> None:
     nothing = {r: np.zeros((len(prepared.roles[r].s), 1), np.float32) for r in AUDIT_ROLES}
     found = values(prepared, encoded(prepared, nothing))
-    reference = measure_reference(prepared, config=CONFIG, seed=1)
+    reference = audit_reference(prepared, config=CONFIG, seed=1).values
     assert abs(found["i"]) < 0.01
     assert found["d"] == pytest.approx(reference["d_max"], rel=0.03)
     assert found["a_s_auc"] == pytest.approx(0.5, abs=0.02)
@@ -54,7 +54,7 @@ def test_a_constant_leaks_nothing_and_loses_all(prepared: Prepared) -> None:
 
 
 def test_d_max_is_the_distance_to_group_means(prepared: Prepared) -> None:
-    reference = measure_reference(prepared, config=CONFIG, seed=0)
+    reference = audit_reference(prepared, config=CONFIG, seed=0).values
     train, test = prepared.roles[Role.AUDITOR_TRAIN], prepared.roles[Role.TEST]
     means = np.stack([train.x[train.s == g].mean(0) for g in (0, 1)])
     assert reference["d_max"] == pytest.approx(((test.x - means[test.s]) ** 2).sum(1).mean())
