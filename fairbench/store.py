@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+import sqlite3
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -133,8 +134,8 @@ Leaderboards leave such units out: a table of all trials would be a table to cho
 figures. A run that asks for one of them makes it its own.
 """
 
-_TRIES = 40
-"""Attempts, a twentieth of a second apart, to create tables that others create too."""
+_TRIES, _PAUSE = 100, 0.05
+"""Attempts, and seconds between them, to set up a store that others set up too."""
 
 _CANNOT_WRITE = "The store cannot be written"
 _CANNOT_READ = "The store cannot be read"
@@ -220,7 +221,7 @@ class Store:
                 tries += 1
                 if tries == _TRIES:
                     raise
-                time.sleep(0.05)
+                time.sleep(_PAUSE)
         if found.isdigit() and int(found) < SCHEMA_VERSION:
             self._upgrade(int(found))
             found = str(SCHEMA_VERSION)
@@ -454,5 +455,14 @@ def _short(error: BaseException) -> str:
 def _set_pragmas(connection: Any, _: object) -> None:
     cursor = connection.cursor()
     cursor.execute("PRAGMA busy_timeout=30000")
-    cursor.execute("PRAGMA journal_mode=WAL")
+    for left in reversed(range(_TRIES)):
+        # Switching a new file to WAL does not wait as busy_timeout says: while another run
+        # creates its tables, SQLite refuses at once (so as not to wait for each other).
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            break
+        except sqlite3.OperationalError as error:
+            if not left or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            time.sleep(_PAUSE)
     cursor.close()

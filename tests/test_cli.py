@@ -80,6 +80,7 @@ def test_one_command_ends_with_a_leaderboard(fairbench: Call, tmp_path: Path) ->
     assert "0 fitted now" in fairbench(*RUN, "--methods", "plain", "--seeds", "2").stderr
 
 
+@pytest.mark.slow
 def test_failures_are_kept_apart_and_told(fairbench: Call, tmp_path: Path) -> None:
     bad = "raises,crashes,segfaults,hangs,holds-the-gil,out-of-memory,half-diverges,gives-nan,"
     bad += "raises-later,vandal,plain"
@@ -123,6 +124,7 @@ def test_failures_are_kept_apart_and_told(fairbench: Call, tmp_path: Path) -> No
     assert "fit raises" in retried.stderr
 
 
+@pytest.mark.slow
 def test_a_run_killed_half_way_resumes_to_the_same_bytes(fairbench: Call, tmp_path: Path) -> None:
     words = ("--methods", "latfr", "--points", "3")
     whole = fairbench("run", "--dataset", "toy", "--budget", "quick", "--results", "whole", *words)
@@ -235,6 +237,7 @@ def test_unknown_parameters_are_told(fairbench: Call, tmp_path: Path) -> None:
     assert "less than or equal to 16" in told.stderr
 
 
+@pytest.mark.slow
 def test_parameters_make_rows_of_their_own(fairbench: Call, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text("hidden: [8]\n")
     words = ("--methods", "latfr", "--points", "2")
@@ -260,6 +263,7 @@ def test_a_newer_store_is_refused(fairbench: Call, tmp_path: Path) -> None:
     assert "newer fairbench" in told.stderr
 
 
+@pytest.mark.slow
 def test_a_damaged_representation_is_made_anew(fairbench: Call, tmp_path: Path) -> None:
     words = (*RUN, "--methods", "plain")
     assert fairbench(*words).returncode == 0

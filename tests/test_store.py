@@ -223,6 +223,15 @@ def test_many_that_write_the_same_rows_at_once_all_succeed(store_url: str) -> No
     assert len(Store(store_url).statuses("references")) == 20
 
 
+def test_many_that_open_a_new_store_at_once_all_succeed(tmp_path: Path) -> None:
+    """Switching a new SQLite file to WAL does not wait for others by itself."""
+    for attempt in range(20):
+        folder = tmp_path / str(attempt)
+        with ThreadPoolExecutor(8) as pool:
+            opened = list(pool.map(lambda _, at=folder: store(at), range(8)))
+        assert all(each.statuses("references") == {} for each in opened)
+
+
 def test_an_older_store_is_brought_up_to_date_in_both(store_url: str) -> None:
     first = Store(store_url)
     first.put("references", [reference("a")])
