@@ -436,8 +436,9 @@ class PointEvaluation:
         Squared error summed over features, a test row, by decoder: ``own``, ``refitted``, and the
         better of them on the selection role, ``strict``.
     selection : mapping of str to float
-        ``information`` (nats) and ``distortion`` of the strict choices on the selection role;
-        ``downstream``, I(Z;Y) by the main task's downstream classifier (nats), where there is one.
+        ``information`` (nats), ``accuracy`` and ``distortion`` of the strict choices on the
+        selection role; ``downstream`` and ``downstream_accuracy``, I(Z;Y) (nats) and accuracy of
+        the main task's downstream classifier, where there is one.
     permuted_distortion : float or None
         Distortion of the own decoder with z permuted across rows; None without a decoder.
     rate : float or None

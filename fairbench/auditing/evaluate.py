@@ -16,6 +16,7 @@ from fairbench.auditing.family import Audited, audit, paper_audit
 from fairbench.auditing.information import information, log_loss
 from fairbench.auditing.views import standardised
 from fairbench.data.prepare import Prepared, Rows
+from fairbench.metrics.points import accuracy
 from fairbench.replicates import replicated
 from fairbench.seeds import derive_seed
 
@@ -93,10 +94,12 @@ def evaluate(
     main = next(iter(downstream.values()), None)
     selection = {
         "information": strict.chosen.selection_information,
+        "accuracy": accuracy(strict.selection_prediction),
         "distortion": on_selection[better],
     }
     if main is not None:
         selection["downstream"] = main.chosen.selection_information
+        selection["downstream_accuracy"] = accuracy(main.selection_prediction)
     evaluation = PointEvaluation(
         z=encoded.z[Role.TEST],
         s=s[Role.TEST],

@@ -56,8 +56,8 @@ class Audited:
     chosen : AuditorResult
         The one with the lowest log loss on selection; the prior, unless that beats it by a standard
         error.
-    prediction : Prediction
-        Of the chosen one on test.
+    prediction, selection_prediction : Prediction
+        Of the chosen one on test, and on selection.
     plug_in : float or None
         Miller-Madow estimate of I(Z;S) on test, nats, where z is a code of few cells. No classifier
         and no bound, so never chosen; beside the family's figure it tells how much that may miss.
@@ -66,6 +66,7 @@ class Audited:
     results: tuple[AuditorResult, ...]
     chosen: AuditorResult
     prediction: Prediction
+    selection_prediction: Prediction
     plug_in: float | None = None
 
 
@@ -148,7 +149,7 @@ def audit(
         heard.append(_blend(heard, rows))
     results: list[AuditorResult] = []
     losses: list[Losses] = []
-    predictions: list[Floats] = []
+    predictions: list[dict[Role, Floats]] = []
     for one in heard:
         p = {role: smoothed(one.says[role][seen[role].inverse], rows.prior) for role in _CHOOSING}
         results.append(
@@ -162,11 +163,16 @@ def audit(
         # Of people, not of their draws.
         lost = log_loss(p[Role.SELECTION], labels[Role.SELECTION]).reshape(draws, -1).mean(axis=0)
         losses.append(lost)
-        predictions.append(p[Role.TEST])
+        predictions.append(p)
     best = _choose(losses)
-    prediction = Prediction(predictions[best], labels[Role.TEST])
-    plug_in = _plug_in(seen[Role.TEST], labels[Role.TEST], draws)
-    return Audited(tuple(results), results[best], prediction, plug_in)
+    chosen = {role: Prediction(predictions[best][role], labels[role]) for role in _CHOOSING}
+    return Audited(
+        results=tuple(results),
+        chosen=results[best],
+        prediction=chosen[Role.TEST],
+        selection_prediction=chosen[Role.SELECTION],
+        plug_in=_plug_in(seen[Role.TEST], labels[Role.TEST], draws),
+    )
 
 
 def _plug_in(test: Distinct, labels: Ints, draws: int) -> float | None:

@@ -76,6 +76,7 @@ class AuditorAccuracy(Metric):
     direction = "lower"
     columns: ClassVar[Mapping[str, str]] = {
         "a_s": "accuracy of the strict auditor on test",
+        "a_s_selection": "its accuracy on selection",
         "a_s_balanced": "its balanced accuracy: mean of the groups' recalls",
         "a_s_auc": "its AUC; one-versus-rest, averaged over groups, beyond two groups",
         "a_s_paper": "mean accuracy of the paper's MLPs on test",
@@ -85,6 +86,7 @@ class AuditorAccuracy(Metric):
         paper = [accuracy(prediction) for prediction in evaluation.paper_audits]
         return {
             "a_s": accuracy(evaluation.audit),
+            "a_s_selection": evaluation.selection["accuracy"],
             "a_s_balanced": balanced_accuracy(evaluation.audit),
             "a_s_auc": auc(evaluation.audit),
             "a_s_paper": float(np.mean(paper)),
@@ -103,6 +105,7 @@ class Downstream(Metric):
         "a_y_balanced": "its balanced accuracy",
         "a_y_auc": "its AUC",
         "i_y_selection": "its I(Z;Y) on selection, nats: points are chosen by it, never by a_y",
+        "a_y_selection": "its accuracy on selection",
         "a_y_{task}": "accuracy for each further task",
         "a_y_balanced_{task}": "balanced accuracy for each further task",
         "a_y_auc_{task}": "AUC for each further task",
@@ -117,6 +120,7 @@ class Downstream(Metric):
             found[f"a_y_auc{suffix}"] = auc(prediction)
             if not i:
                 found["i_y_selection"] = evaluation.selection.get("downstream")
+                found["a_y_selection"] = evaluation.selection.get("downstream_accuracy")
         return found
 
 
