@@ -122,6 +122,10 @@ class Representation(ABC):
         """How many trained numbers this one model has; None: it does not count them."""
         return None
 
+    def state(self) -> Mapping[str, npt.NDArray[Any]] | None:
+        """Arrays from which ``Method.restore`` makes it again; None: it cannot be kept."""
+        return None
+
 
 class Curve(ABC):
     """What a single-shot fit returns: one model that can be read at any point.
@@ -136,6 +140,10 @@ class Curve(ABC):
     @abstractmethod
     def at(self, point: Point) -> Representation:
         """Return the representation at one setting of the knob."""
+
+    def state(self) -> Mapping[str, npt.NDArray[Any]] | None:
+        """Arrays from which ``Method.restore`` makes it again; None: it cannot be kept."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -234,6 +242,22 @@ class Method(ABC):
         sequence of Representation, Curve or Diverged
             One a unit, in order: a Curve for single-shot methods.
         """
+
+    def restore(
+        self, state: Mapping[str, npt.NDArray[Any]], unit: Unit, info: DatasetInfo
+    ) -> Representation | Curve:
+        """Make again what ``fit`` returned for a unit, able to encode; needed if ``state`` is.
+
+        Parameters
+        ----------
+        state : mapping of str to ndarray
+            What :meth:`Representation.state`, or :meth:`Curve.state`, gave.
+        unit : Unit
+            What it was fitted for.
+        info : DatasetInfo
+            Of the dataset it was fitted on.
+        """
+        raise NotImplementedError(f"{self.name} cannot restore what it fitted")
 
     @property
     def tags(self) -> tuple[str, ...]:

@@ -1,4 +1,7 @@
-"""Representations on disk: one compressed file a unit, named by its content, never half-written."""
+"""Files beside the store, named by what they hold and never half-written.
+
+Representations are one compressed file a unit; encoders are another, see :mod:`fairbench.encoders`.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,12 @@ def save(results: Path, arrays: Mapping[str, np.ndarray]) -> str:
     """Write arrays under the results folder; returns the file's name, the sha256 of its bytes."""
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **{name: arrays[name] for name in sorted(arrays)})
-    content = buffer.getvalue()
-    name = f"{hashlib.sha256(content).hexdigest()}.npz"
-    folder = results / FOLDER
+    return write(results / FOLDER, buffer.getvalue(), "npz")
+
+
+def write(folder: Path, content: bytes, ending: str) -> str:
+    """Write a file named by the sha256 of its bytes, unless it is there; returns its name."""
+    name = f"{hashlib.sha256(content).hexdigest()}.{ending}"
     target = folder / name
     if target.exists():
         return name
@@ -30,10 +36,19 @@ def save(results: Path, arrays: Mapping[str, np.ndarray]) -> str:
         write_atomically(target, content)
     except OSError as error:
         raise StoreError(
-            f"A representation cannot be written to {folder}: {error.strerror}.",
+            f"{target.name} cannot be written to {folder}: {error.strerror}.",
             "Free some disk space (fairbench clean tells what can go); the same command resumes.",
         ) from error
     return name
+
+
+def read(path: Path) -> bytes | None:
+    """Read a file back; None where it is gone or its content is not what its name says."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    return content if hashlib.sha256(content).hexdigest() == path.stem else None
 
 
 def exists(results: Path, name: str | None) -> bool:
@@ -42,13 +57,9 @@ def exists(results: Path, name: str | None) -> bool:
 
 
 def load(results: Path, name: str) -> dict[str, np.ndarray] | None:
-    """Read a file back; None where it is gone or its content is not what its name says."""
-    path = results / FOLDER / name
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return None
-    if f"{hashlib.sha256(content).hexdigest()}.npz" != name:
+    """Arrays of a representation; None where the file is gone or damaged."""
+    content = read(results / FOLDER / name)
+    if content is None:
         return None
     with np.load(io.BytesIO(content)) as arrays:
         return dict(arrays)
@@ -59,7 +70,6 @@ def drop(results: Path, name: str) -> None:
     (results / FOLDER / name).unlink(missing_ok=True)
 
 
-def files(results: Path) -> list[Path]:
-    """All files of the folder, leftovers of interrupted writes included."""
-    folder = results / FOLDER
+def files(folder: Path) -> list[Path]:
+    """All files of a folder, leftovers of interrupted writes included."""
     return sorted(p for p in folder.glob("*") if p.is_file()) if folder.is_dir() else []

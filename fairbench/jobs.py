@@ -37,6 +37,7 @@ from fairbench.api import (
 from fairbench.auditing.config import AuditConfig
 from fairbench.cost import EARLIER_SECONDS, Meter, hardware, versions
 from fairbench.data.prepare import Prepared
+from fairbench.encoders import Encoder, pack
 from fairbench.replicates import to_text
 from fairbench.status import Status
 
@@ -69,6 +70,8 @@ class UnitResult:
         of test as :func:`pack_bits` packs them.
     costs : mapping of str to float
         See fairbench.cost.COSTS.
+    encoder : bytes or None
+        The file of the trained encoder, see fairbench.encoders; None where it cannot be kept.
     """
 
     key: str
@@ -80,6 +83,7 @@ class UnitResult:
     costs: Mapping[str, float] = field(default_factory=dict)
     hardware: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    encoder: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -190,6 +194,7 @@ class FitJob:
             costs=costs,
             hardware=hardware(self.device),
             versions=versions(),
+            encoder=pack(Encoder(method, unit, self.data.info, outcome, self.data.preprocessing)),
         )
 
     def _points(

@@ -6,9 +6,9 @@ torch is imported only when something is fitted, so that listing methods stays q
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -119,6 +119,19 @@ class NeuralMethod(Method):
             for i, reason in enumerate(reasons)
         ]
 
+    def restore(
+        self, state: Mapping[str, npt.NDArray[Any]], unit: Unit, info: DatasetInfo
+    ) -> Representation | Curve:
+        """Build a stack of one and give it the trained weights."""
+        import torch
+
+        from fairbench.training.streams import Streams
+
+        model = self.build([unit], info, self.networks(info), Streams([0], "cpu"))
+        # A copy: torch wants memory that it may write to.
+        model.load_state_dict({name: torch.tensor(array) for name, array in state.items()})
+        return self._fitted(model.eval(), info)
+
     def networks(self, info: DatasetInfo) -> Networks:
         """The dataset's architecture, with what the parameters change of it."""
         from fairbench.training.networks import Networks
@@ -132,7 +145,7 @@ class NeuralMethod(Method):
             channels=suited.channels,
         )
 
-    def _fitted(self, model: StackedModel, info: DatasetInfo) -> Fitted:
+    def _fitted(self, model: StackedModel, info: DatasetInfo) -> NeuralRepresentation | NeuralCurve:
         groups, features = len(info.groups), len(info.features)
         stochastic = self.coding is Coding.STOCHASTIC
         if self.shots is Shots.SINGLE:
@@ -230,6 +243,10 @@ class NeuralRepresentation(Representation):
         """Trained numbers of this model, adversaries included."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Weights and buffers, adversaries' included."""
+        return _state_of(self.model)
+
     def _knob(self, rows: int) -> torch.Tensor | None:
         import torch
 
@@ -260,3 +277,11 @@ class NeuralCurve(Curve):
         """The representation at ``point[knob]``."""
         value = point[self.knob.name]
         return NeuralRepresentation(self.model, self.groups, self.features, value, self.stochastic)
+
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Weights and buffers."""
+        return _state_of(self.model)
+
+
+def _state_of(model: StackedModel) -> dict[str, npt.NDArray[Any]]:
+    return {name: tensor.numpy() for name, tensor in model.state_dict().items()}

@@ -103,6 +103,7 @@ class PlannedUnit:
             "hardware": None,
             "versions": None,
             "artefact": None,
+            "encoder": None,
             "finished": None,
         }
 

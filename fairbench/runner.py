@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fairbench import artefacts, checkpoints
+from fairbench import artefacts, checkpoints, encoders
 from fairbench.audits import Audits, Missing, Target, point_metrics
 from fairbench.config import Rerun, RunConfig
 from fairbench.cost import versions
@@ -378,6 +378,7 @@ class Run:
             "hardware": dict(result.hardware),
             "versions": dict(result.versions),
             "artefact": artefacts.save(self.config.results, result.arrays),
+            "encoder": self._keep_encoder(result),
             "finished": now(),
         }
         self._units[result.key] = row
@@ -387,6 +388,12 @@ class Run:
             self.audits.forget(target, read)
         self.summary.done += 1
         return row, self.audits.missing(target, read)
+
+    def _keep_encoder(self, result: UnitResult) -> str | None:
+        """Write the trained encoder; those of a search's trials nobody asks for."""
+        if result.encoder is None or self._is_trial:
+            return None
+        return encoders.keep(self.config.results, result.encoder)
 
     # ---- failures --------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from fairbench.errors import StoreError
 from fairbench.export import read_export
 from fairbench.status import Status
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised when tables change: older stores are brought up to date, newer ones are refused."""
 
 metadata = sa.MetaData()
@@ -77,6 +77,7 @@ units = sa.Table(
     sa.Column("versions", sa.JSON),
     sa.Column("artefact", sa.String(128)),
     sa.Column("finished", sa.String(40)),
+    sa.Column("encoder", sa.String(128)),
 )
 
 points = sa.Table(
@@ -122,8 +123,9 @@ references = sa.Table(
 RECORDS = {"units": units, "points": points, "references": references}
 """Tables that are exported and merged."""
 
-ADDED = {
-    2: {"points": ("audit_version", "replicates"), "references": ("audit_version", "replicates")}
+ADDED: Mapping[int, Mapping[str, Sequence[str]]] = {
+    2: {"points": ("audit_version", "replicates"), "references": ("audit_version", "replicates")},
+    3: {"units": ("encoder",)},
 }
 """Columns that came with a schema version, by table; rows from before have none of them."""
 

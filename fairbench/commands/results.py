@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairbench import artefacts, checkpoints
+from fairbench import artefacts, checkpoints, encoders
 from fairbench import leaderboard as tables_of
 from fairbench.atomic import write_atomically
 from fairbench.config import DEFAULT_RESULTS
@@ -93,17 +93,20 @@ def import_command(file: Path, results: Path | None, url: str | None) -> None:
 
 
 def clean_command(results: Path | None, *, yes: bool, dry_run: bool) -> None:
-    """Delete representations and checkpoints; records and leaderboards stay."""
+    """Delete representations, encoders and checkpoints; records and leaderboards stay."""
     folder = results or DEFAULT_RESULTS
     Store.in_folder(folder, create=False)
-    kept, unfinished = artefacts.files(folder), checkpoints.files(folder)
-    files = [*kept, *unfinished]
+    kept = artefacts.files(folder / artefacts.FOLDER)
+    trained = artefacts.files(folder / encoders.FOLDER)
+    unfinished = checkpoints.files(folder)
+    files = [*kept, *trained, *unfinished]
     size = sum(path.stat().st_size for path in files)
     out.print(
-        f"Representations: {len(kept)} files in {folder / artefacts.FOLDER}; checkpoints of "
-        f"unfinished training: {len(unfinished)}. {size / 1e6:.1f} MB.\n"
+        f"Representations: {len(kept)} files in {folder / artefacts.FOLDER}; encoders: "
+        f"{len(trained)}; checkpoints of unfinished training: {len(unfinished)}. "
+        f"{size / 1e6:.1f} MB.\n"
         "They go; records and leaderboards stay. Without them, points not yet audited need their "
-        "models trained again.",
+        "models trained again, and so do encoders for new rows.",
         markup=False,
     )
     if dry_run or not files:

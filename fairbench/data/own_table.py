@@ -18,6 +18,7 @@ from fairbench.data.checks import (
     check_missing,
     notes_on,
 )
+from fairbench.data.preprocessing import NO_VALUE
 from fairbench.data.tables import Kind, guess_kind, numbers, texts
 from fairbench.errors import DataError, nearest
 
@@ -29,9 +30,6 @@ MOST_NUMBERS = 10
 
 MOST_CLASSES = 50
 """Classes that a label may have."""
-
-NO_VALUE = "missing"
-"""The category of missing values where the card asks for one."""
 
 
 def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:

@@ -22,6 +22,7 @@ from fairbench.api import (
     Table,
 )
 from fairbench.data.files import data_root, find_files, wanted
+from fairbench.data.preprocessing import Preprocessing, commonest
 from fairbench.data.roles import assign_roles
 from fairbench.errors import DataError
 
@@ -93,6 +94,8 @@ class Prepared:
         bytes.
     notes : tuple of str
         Doubts about the table, shown as warnings.
+    preprocessing : Preprocessing or None
+        How raw columns became x; None for images, which are x.
     """
 
     info: DatasetInfo
@@ -102,6 +105,7 @@ class Prepared:
     iterations: int
     fingerprint: str
     notes: tuple[str, ...] = ()
+    preprocessing: Preprocessing | None = None
 
     def audited(self) -> Prepared:
         """The same without the rows that no audit reads: what audit jobs carry."""
@@ -182,6 +186,9 @@ def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -
         iterations=dataset.iterations or _default_iterations(rows),
         fingerprint=_fingerprint(rows, roles, info),
         notes=table.notes,
+        preprocessing=Preprocessing(
+            features, mean, scale, commonest(table.x.iloc[roles[Role.ENCODER_TRAIN]], features)
+        ),
     )
 
 

@@ -102,6 +102,9 @@ class FareTree(Method):
             context.progress((done + 1) / len(units), unit.point.label)
         return [fitted[unit.point["gamma"]] for unit in units if unit.point is not None]
 
+    def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Representation:
+        return _Cells(**state)
+
 
 @dataclass
 class _Cells(Representation):
@@ -146,6 +149,9 @@ class _Cells(Representation):
         )
         decoded: Floats = self.decoded[order[first[cells.ravel()[len(order) :]]], s]
         return decoded
+
+    def state(self) -> Mapping[str, Any]:
+        return vars(self)
 
 
 @dataclass

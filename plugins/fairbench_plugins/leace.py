@@ -14,11 +14,13 @@ No departures: the method is unsupervised in y as published. It has no decoder; 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from fairbench.api import (
+    DatasetInfo,
     FitContext,
     Fitted,
     Floats,
@@ -63,6 +65,9 @@ class LEACE(Method):
         erase = (whiten @ left) @ (left.T * root) @ vectors[:, alive].T
         return [_Erased(mean, erase) for _ in units]
 
+    def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Representation:
+        return _Erased(state["mean"], state["erase"])
+
 
 class _Erased(Representation):
     """z = x - (x - mean) @ erase."""
@@ -75,6 +80,9 @@ class _Erased(Representation):
     ) -> Floats:
         z: Floats = (x - (x - self.mean) @ self.erase).astype(np.float32)
         return z
+
+    def state(self) -> Mapping[str, Any]:
+        return {"mean": self.mean, "erase": self.erase}
 
 
 @hookimpl

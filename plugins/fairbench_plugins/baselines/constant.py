@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from fairbench.api import (
+    DatasetInfo,
     FitContext,
     Fitted,
     Floats,
@@ -34,6 +36,9 @@ class Constant(Method):
         means = means.astype(np.float32)
         return [_Constant(means) for _ in units]
 
+    def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Representation:
+        return _Constant(state["means"])
+
 
 class _Constant(Representation):
     def __init__(self, means: Floats) -> None:
@@ -47,3 +52,6 @@ class _Constant(Representation):
     def decode(self, z: Floats, s: Ints) -> Floats:
         decoded: Floats = self.means[s]
         return decoded
+
+    def state(self) -> Mapping[str, Any]:
+        return {"means": self.means}

@@ -14,7 +14,7 @@ points.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,50 +88,82 @@ class DropFeatures(Method):
             def progress(fraction: float, note: str, done: int = done) -> None:
                 context.progress((done + fraction) / len(units), note)
 
-            fitted.append(_DropCurve(train, self.params, unit.seed, progress))
+            fitted.append(_fit(train, self.params, unit.seed, progress))
         return fitted
+
+    def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Curve:
+        columns = np.split(state["columns"], np.cumsum(state["sizes"])[:-1])
+        counts = [int(n) for n in state["counts"]]
+        return _DropCurve([part.tolist() for part in columns], counts, len(info.groups), {})
+
+
+def _fit(train: TrainingRows, params: Any, seed: int, progress: Any) -> _DropCurve:
+    columns, groups = _columns_by_source(train), len(train.info.groups)
+    search = _Search(train, columns, params, seed)
+    order, counts = search.order(lambda fraction: progress(0.7 * fraction, "ordering columns"))
+    curve = _DropCurve([columns[source] for source in order], counts, groups, {})
+    rows = np.random.default_rng(seed).permutation(len(train.s))[: params.decoder_rows]
+    inputs_s = _onehot(train.s[rows], groups)
+    for done, n in enumerate(counts, start=1):
+        kept, dropped = curve.split(n)
+        inputs = np.hstack([train.x[rows][:, kept], inputs_s])
+        curve.decoders[n] = {
+            column: _regressor(params.trees, seed).fit(inputs, train.x[rows, column])
+            for column in dropped
+        }
+        progress(0.7 + 0.3 * done / len(counts), "fitting decoders")
+    return curve
 
 
 class _DropCurve(Curve):
-    """The order in which columns go, and a decoder for every number of them gone."""
+    """The order in which columns go, and a decoder for every number of them gone.
+
+    Parameters
+    ----------
+    order : list of list of int
+        Columns of x of each source, the first to go first.
+    counts : list of int
+        Sources gone at each point.
+    groups : int
+    decoders : dict of int to dict
+        By sources gone, a regressor of each dropped column; what is restored has none.
+    """
 
     knob = DropFeatures.knobs[0]
 
-    def __init__(self, train: TrainingRows, params: Any, seed: int, progress: Any) -> None:
-        self.columns = _columns_by_source(train)
-        self.groups = len(train.info.groups)
-        search = _Search(train, self.columns, params, seed)
-        self.order, counts = search.order(
-            lambda fraction: progress(0.7 * fraction, "ordering columns")
-        )
+    def __init__(
+        self,
+        order: list[list[int]],
+        counts: list[int],
+        groups: int,
+        decoders: dict[int, dict[int, Any]],
+    ) -> None:
+        self.order, self.counts, self.groups, self.decoders = order, counts, groups, decoders
         self.points = tuple(Point.of(dropped=n) for n in counts)
-        rows = np.random.default_rng(seed).permutation(len(train.s))[: params.decoder_rows]
-        inputs_s = _onehot(train.s[rows], self.groups)
-        self._decoders: dict[int, dict[int, Any]] = {}
-        for done, n in enumerate(counts, start=1):
-            kept, dropped = self.split(n)
-            inputs = np.hstack([train.x[rows][:, kept], inputs_s])
-            self._decoders[n] = {
-                column: _regressor(params.trees, seed).fit(inputs, train.x[rows, column])
-                for column in dropped
-            }
-            progress(0.7 + 0.3 * done / len(counts), "fitting decoders")
 
     def split(self, n: int) -> tuple[list[int], list[int]]:
         """Columns kept and columns dropped once n sources are gone."""
-        dropped = sorted(c for source in self.order[:n] for c in self.columns[source])
-        kept = sorted(c for source in self.order[n:] for c in self.columns[source])
+        dropped = sorted(column for columns in self.order[:n] for column in columns)
+        kept = sorted(column for columns in self.order[n:] for column in columns)
         return kept, dropped
 
     def at(self, point: Point) -> Representation:
         n = int(point["dropped"])
         kept, dropped = self.split(n)
-        return _Dropped(kept, dropped, self._decoders[n], self.groups)
+        return _Dropped(kept, dropped, self.decoders.get(n), self.groups)
+
+    def state(self) -> Mapping[str, Any]:
+        """What encoding takes; the decoders are boosted trees, which have no form but pickle."""
+        return {
+            "columns": np.concatenate([np.array(columns) for columns in self.order]),
+            "sizes": np.array([len(columns) for columns in self.order]),
+            "counts": np.array(self.counts),
+        }
 
 
 class _Dropped(Representation):
     def __init__(
-        self, kept: list[int], dropped: list[int], decoders: dict[int, Any], groups: int
+        self, kept: list[int], dropped: list[int], decoders: dict[int, Any] | None, groups: int
     ) -> None:
         self.kept, self.dropped, self.decoders, self.groups = kept, dropped, decoders, groups
 
@@ -140,7 +172,9 @@ class _Dropped(Representation):
     ) -> Floats:
         return x[:, self.kept].copy()
 
-    def decode(self, z: Floats, s: Ints) -> Floats:
+    def decode(self, z: Floats, s: Ints) -> Floats | None:
+        if self.decoders is None:
+            return None
         x_hat = np.empty((len(z), len(self.kept) + len(self.dropped)), np.float32)
         x_hat[:, self.kept] = z
         inputs = np.hstack([z, _onehot(s, self.groups)])

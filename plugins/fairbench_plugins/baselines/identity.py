@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from fairbench.api import (
+    DatasetInfo,
     FitContext,
     Fitted,
     Floats,
@@ -31,6 +33,9 @@ class Identity(Method):
     ) -> Sequence[Fitted]:
         return [_Identity() for _ in units]
 
+    def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Representation:
+        return _Identity()
+
 
 class _Identity(Representation):
     def encode(
@@ -40,3 +45,6 @@ class _Identity(Representation):
 
     def decode(self, z: Floats, s: Ints) -> Floats:
         return z.copy()
+
+    def state(self) -> Mapping[str, Any]:
+        return {}

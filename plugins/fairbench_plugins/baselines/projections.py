@@ -7,12 +7,14 @@ decoder of their own: the suite's, which is not bound to be linear, is the same 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from fairbench.api import (
     Curve,
+    DatasetInfo,
     FitContext,
     Fitted,
     Floats,
@@ -33,6 +35,9 @@ class _Projection(Method):
     shots = Shots.SINGLE
     baseline = True
     knobs = (Knob("dimensions", 1.0, np.inf, "dimensions kept; fewer is fairer"),)
+
+    def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Curve:
+        return _ProjectionCurve(state["axes"], len(state["axes"]))
 
 
 class RandomProjection(_Projection):
@@ -99,6 +104,9 @@ class _ProjectionCurve(Curve):
 
     def at(self, point: Point) -> Representation:
         return _Projected(self.axes[:, : int(point["dimensions"])])
+
+    def state(self) -> Mapping[str, Any]:
+        return {"axes": self.axes}
 
 
 class _Projected(Representation):

@@ -1,0 +1,181 @@
+"""From raw rows to X, as it was done when a dataset was prepared: codes, then scales.
+
+Categories and scales are those of the table that encoders were fitted on, so that a new row becomes
+what it would have been there.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api import Feature, Floats
+from fairbench.data.tables import numbers, texts
+from fairbench.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NO_VALUE = "missing"
+"""The category of missing values where a card asks for one."""
+
+
+class Unknown(enum.StrEnum):
+    """What becomes of values that no encoder has seen."""
+
+    REFUSE = "refuse"
+    """The first is told, and nothing is encoded."""
+    COMMON = "common"
+    """A category becomes the commonest one, a missing number the mean; how many is told."""
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """How raw columns become X.
+
+    Parameters
+    ----------
+    features : tuple of Feature
+        One a column of x, those of a source side by side.
+    mean, scale : ndarray of float64, shape (d,)
+        Of encoder-train; a column is (code - mean) / scale.
+    common : mapping of str to str
+        The commonest category on encoder-train of each source that holds categories.
+    """
+
+    features: tuple[Feature, ...]
+    mean: npt.NDArray[np.float64]
+    scale: npt.NDArray[np.float64]
+    common: Mapping[str, str]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Columns of the raw table that X is made of."""
+        return tuple(dict.fromkeys(feature.source for feature in self.features))
+
+    def apply(
+        self, frame: pd.DataFrame, *, where: str, unknown: Unknown = Unknown.REFUSE
+    ) -> tuple[Floats, dict[str, int]]:
+        """Rows of a raw table as x.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            With all ``sources`` among its columns; its index counts rows from 0.
+        where : str
+            What it is, for messages.
+        unknown : Unknown
+            What to do about values that were not there before.
+
+        Returns
+        -------
+        ndarray of float32, shape (n, d)
+        dict of str to int
+            How many values of a source were replaced, where any were.
+
+        Raises
+        ------
+        DataError
+            A column is missing, or a value is unknown or no number and is not to be replaced.
+        """
+        for source in self.sources:
+            if source not in frame.columns:
+                raise DataError(
+                    f"{where} has no column {source!r}, which the encoder takes.",
+                    nearest(source, [str(name) for name in frame.columns]),
+                )
+        x = np.empty((len(frame), len(self.features)), np.float32)
+        replaced: dict[str, int] = {}
+        start = 0
+        for source in self.sources:
+            of_source = [f for f in self.features if f.source == source]
+            stop = start + len(of_source)
+            columns = slice(start, stop)
+            if of_source[0].categories:
+                codes, count = self._codes(frame[source], of_source[0], where, unknown)
+                if len(of_source) > 1 or of_source[0].name != source:
+                    codes = (codes == np.arange(len(of_source))).astype(np.float64)
+            else:
+                codes, count = self._numbers(frame[source], start, where, unknown)
+            x[:, columns] = (codes - self.mean[columns]) / self.scale[columns]
+            if count:
+                replaced[source] = count
+            start = stop
+        return x, replaced
+
+    def _codes(
+        self, column: pd.Series, feature: Feature, where: str, unknown: Unknown
+    ) -> tuple[npt.NDArray[np.float64], int]:
+        """Codes ``(n, 1)`` into the categories, and how many were replaced."""
+        import pandas as pd
+
+        held = texts(column)
+        if NO_VALUE in feature.categories:
+            held = held.fillna(NO_VALUE)
+        codes = pd.Index(feature.categories).get_indexer(pd.Index(held))
+        bad = np.flatnonzero(codes < 0)
+        common = self.common[feature.source]
+        if len(bad) and unknown is Unknown.REFUSE:
+            value = held.iloc[bad[0]]
+            what = "no value" if pd.isna(value) else repr(str(value))
+            several = "row" if len(bad) == 1 else "rows"
+            raise DataError(
+                f"{where}, row {column.index[bad[0]] + 1}: {feature.source} is {what} "
+                f"({len(bad):,} such {several} here); the encoder knows "
+                f"{_few(feature.categories)}.",
+                f"Correct it, or replace such values by the commonest, {common!r}, with --unknown "
+                "common.",
+            )
+        codes[bad] = feature.categories.index(common)
+        return codes[:, None].astype(np.float64), len(bad)
+
+    def _numbers(
+        self, column: pd.Series, place: int, where: str, unknown: Unknown
+    ) -> tuple[npt.NDArray[np.float64], int]:
+        missing = column.isna().to_numpy()
+        if missing.any() and unknown is Unknown.REFUSE:
+            first = column.index[int(missing.argmax())]
+            raise DataError(
+                f"{where}, row {first + 1}: {column.name} has no value "
+                f"({int(missing.sum()):,} such rows here).",
+                "Fill it in, or replace such values by the mean with --unknown common.",
+            )
+        values = np.full(len(column), self.mean[place])
+        values[~missing] = numbers(column[~missing], where)
+        return values[:, None], int(missing.sum())
+
+    def to_json(self) -> dict[str, Any]:
+        """Texts and lists alone; see :meth:`from_json`."""
+        return {
+            "features": [
+                {"name": f.name, "source": f.source, "categories": list(f.categories)}
+                for f in self.features
+            ],
+            "mean": self.mean.tolist(),
+            "scale": self.scale.tolist(),
+            "common": dict(self.common),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Preprocessing:
+        """What :meth:`to_json` was made of."""
+        features = tuple(
+            Feature(f["name"], f["source"], tuple(f["categories"])) for f in data["features"]
+        )
+        return cls(features, np.array(data["mean"]), np.array(data["scale"]), data["common"])
+
+
+def commonest(frame: pd.DataFrame, features: Sequence[Feature]) -> dict[str, str]:
+    """The commonest category of each source of categories."""
+    sources = dict.fromkeys(f.source for f in features if f.categories)
+    return {source: str(frame[source].astype(str).mode().iloc[0]) for source in sources}
+
+
+def _few(categories: Sequence[str]) -> str:
+    shown = ", ".join(categories[:6])
+    return f"{shown}, and {len(categories) - 6} more" if len(categories) > 6 else shown

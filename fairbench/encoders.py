@@ -1,0 +1,183 @@
+"""Trained encoders as files of their own: weights in safetensors, everything else as JSON in it.
+
+One file holds all that new rows need: how raw columns become x, what was fitted, and by which
+method and parameters. Nothing is pickled: reading a file runs no code but the method's ``restore``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from fairbench import artefacts
+from fairbench.api import (
+    Architecture,
+    Curve,
+    DatasetInfo,
+    Feature,
+    Method,
+    Point,
+    Representation,
+    Unit,
+)
+from fairbench.data.preprocessing import Preprocessing
+from fairbench.errors import StoreError
+from fairbench.registry import Registry
+
+FOLDER = "encoders"
+
+FORMAT = 1
+"""Raised when files change so that older code cannot read them."""
+
+_KEY = "fairbench"
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A fitted method, ready for new rows.
+
+    Parameters
+    ----------
+    method : Method
+        With the parameters it was fitted with.
+    unit : Unit
+        Seed, and the point of a multi-shot method.
+    info : DatasetInfo
+        What it was fitted on.
+    fitted : Representation or Curve
+    preprocessing : Preprocessing or None
+        How raw columns become x; None for images, which are x.
+    """
+
+    method: Method
+    unit: Unit
+    info: DatasetInfo
+    fitted: Representation | Curve
+    preprocessing: Preprocessing | None
+
+    def at(self, point: Point | None = None) -> Representation:
+        """The representation at a point; of a multi-shot method, or without knobs, the only one."""
+        if isinstance(self.fitted, Representation):
+            return self.fitted
+        assert point is not None
+        return self.fitted.at(point)
+
+
+def pack(encoder: Encoder) -> bytes | None:
+    """The bytes of an encoder's file; None where the method cannot be kept."""
+    from safetensors.numpy import save
+
+    state = encoder.fitted.state()
+    if state is None:
+        return None
+    point = encoder.unit.point
+    described = {
+        "format": FORMAT,
+        "method": encoder.method.name,
+        "params": encoder.method.params.model_dump(mode="json"),
+        "seed": encoder.unit.seed,
+        "point": None if point is None else dict(point.values),
+        "info": asdict(encoder.info),
+        "preprocessing": encoder.preprocessing and encoder.preprocessing.to_json(),
+    }
+    # C order: what safetensors writes is memory as it lies.
+    arrays = {name: np.array(array, order="C") for name, array in state.items()}
+    return bytes(save(arrays, metadata={_KEY: json.dumps(described)}))
+
+
+def write(path: Path, encoder: Encoder) -> None:
+    """Write an encoder to a file of one's own choice; StoreError: its method cannot be kept."""
+    from fairbench.atomic import write_atomically
+
+    content = pack(encoder)
+    if content is None:
+        raise StoreError(
+            f"What {encoder.method.name} fits has no form that could be kept in a file.",
+            "Its Representation has no state(): see docs/plugins.md, or choose another method.",
+        )
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def read(path: Path, registry: Registry) -> Encoder:
+    """Read an encoder's file.
+
+    Raises
+    ------
+    StoreError
+        There is no such file, it is damaged or of a newer fairbench, or its method has changed.
+    """
+    described, state = _parts(path)
+    if described["format"] > FORMAT:
+        raise StoreError(f"{path} was written by a newer fairbench.", "Upgrade fairbench.")
+    method_class = registry.methods[described["method"]]
+    try:
+        method = method_class(method_class.Params(**described["params"]))
+    except ValidationError as error:
+        raise _changed(path, method_class.name, str(error).splitlines()[-1]) from error
+    knobs = described["point"]
+    unit = Unit(described["seed"], None if knobs is None else Point.of(**knobs))
+    info = _info(described["info"])
+    try:
+        fitted = method.restore(state, unit, info)
+    # A plugin's code, given arrays of another version of itself, may raise anything.
+    except Exception as error:
+        raise _changed(path, method.name, f"{type(error).__name__}: {error}") from error
+    found = described["preprocessing"]
+    return Encoder(method, unit, info, fitted, found and Preprocessing.from_json(found))
+
+
+def _changed(path: Path, method: str, why: str) -> StoreError:
+    return StoreError(
+        f"{path} does not fit {method} as it is installed: {' '.join(why.split())[:200]}",
+        "Install the version it was fitted with, or fit it again.",
+    )
+
+
+def _parts(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise StoreError(f"There is no file {path}.")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            described = json.loads((file.metadata() or {}).get(_KEY, "null"))
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise StoreError(f"{path} is damaged: {error}.", "Fit it again.") from None
+    if not isinstance(described, dict) or "format" not in described:
+        raise StoreError(f"{path} is no encoder that fairbench wrote.")
+    return described, state
+
+
+def _info(found: Mapping[str, Any]) -> DatasetInfo:
+    architecture: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in found["architecture"].items()
+    }
+    return DatasetInfo(
+        name=found["name"],
+        features=tuple(
+            Feature(f["name"], f["source"], tuple(f["categories"])) for f in found["features"]
+        ),
+        groups=tuple(found["groups"]),
+        architecture=Architecture(**architecture),
+    )
+
+
+def path_of(results: Path, name: str) -> Path:
+    """Where a results folder keeps an encoder."""
+    return results / FOLDER / name
+
+
+def keep(results: Path, content: bytes) -> str:
+    """Write an encoder beside a store; returns the file's name, the sha256 of its bytes."""
+    return artefacts.write(results / FOLDER, content, "safetensors")
