@@ -292,6 +292,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--methods", default="plain,latfr")
     options = parser.parse_args()
+    # A shell's background jobs ignore Ctrl-C, and so would all that they start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     good = True
     for name in options.names or EXPERIMENTS:
         with tempfile.TemporaryDirectory() as folder:
