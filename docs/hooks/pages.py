@@ -1,7 +1,7 @@
 """What the site's pages do not say themselves: made when it is built, so that it cannot go stale.
 
-A line ``<!-- generated: NAME -->`` becomes the commands as the command line knows them (``cli``), the
-keys of a run's configuration (``config``), or a file of the repository (``file PATH``).
+A line ``<!-- generated: NAME -->`` becomes the commands as the command line knows them (``cli``),
+the keys of a run's configuration (``config``), or a file of the repository (``file PATH``).
 """
 
 from __future__ import annotations
