@@ -18,6 +18,7 @@ import pytest
 import typer
 import yaml
 
+from fairbench import api
 from fairbench.cli import app, main
 from fairbench.config import make_config
 from fairbench.data.card import dataset_from_card, is_card
@@ -38,6 +39,7 @@ from tests.docs_blocks import (
 
 NOT_RUN: Mapping[str, str] = {
     r": fairbench explain ": "needs a trained SoFaiR; the slow test of the tutorial executes it",
+    r"^audit\.md: python": "tests/auditing/test_arrays.py executes it",
     r": fairbench calibrate": "a minute and more; tests/auditing/test_calibration.py has it",
     r"--store postgresql": "needs a PostgreSQL server; tests/test_store.py has one",
     r"--require-real-data": "needs the real files",
@@ -309,5 +311,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    page = (tmp_path / "python.html").read_text()
+    assert all(re.search(rf'id="fairbench\.\w+\.{name}"', page) for name in api.__all__)
     commands = (tmp_path / "cli.html").read_text()
     assert all(f"fairbench {' '.join(c.words[1:2])}" in commands for c in OWN if c.words[1:2])
