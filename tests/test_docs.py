@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import shutil
@@ -18,7 +19,7 @@ import pytest
 import typer
 import yaml
 
-from fairbench import api
+from fairbench import __version__, api
 from fairbench.cli import app, main
 from fairbench.config import make_config
 from fairbench.data.card import dataset_from_card, is_card
@@ -286,6 +287,36 @@ def _check_params(params: Mapping[str, Mapping[str, Any]]) -> None:
     assert params
     for name, values in params.items():
         methods.classes[methods.resolve(name)].Params(**values)
+
+
+def test_the_citation_is_of_this_version_and_names_the_paper() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert cited["cff-version"] == "1.2.0"
+    assert {"message", "title", "authors"} <= set(cited)
+    assert cited["version"] == __version__
+    (paper,) = cited["references"]
+    assert [author["family-names"] for author in paper["authors"]] == ["Gitiaux", "Rangwala"]
+
+
+@pytest.mark.parametrize(
+    ("html", "found"),
+    [
+        ('<script src="https://cdn.example/a.js"></script>', True),
+        ('<link rel="stylesheet" href="//fonts.example/a.css">', True),
+        ("<style>@import url(https://fonts.example/b.css)</style>", True),
+        ('<img alt="x" src="http://example.org/a.png">', True),
+        ('<a href="https://example.org">a link is not loaded</a>', False),
+        ('<link href="assets/a.css" rel="stylesheet"><script src="b.js"></script>', False),
+    ],
+)
+def test_the_site_refuses_pages_that_load_from_elsewhere(html: str, found: bool) -> None:
+    pytest.importorskip("mkdocs")
+    spec = importlib.util.spec_from_file_location("offline", ROOT / "docs" / "hooks" / "offline.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    assert bool(hook.loaded_from_elsewhere(html)) is found
 
 
 @pytest.mark.slow
