@@ -349,4 +349,5 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     page = (tmp_path / "python.html").read_text()
     assert all(re.search(rf'id="fairbench\.\w+\.{name}"', page) for name in api.__all__)
     commands = (tmp_path / "cli.html").read_text()
-    assert all(f"fairbench {' '.join(c.words[1:2])}" in commands for c in OWN if c.words[1:2])
+    for name in {c.words[1] for c in OWN if not c.words[1].startswith("-")}:
+        assert f"fairbench {name}" in commands
