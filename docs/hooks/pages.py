@@ -125,6 +125,8 @@ def _command_lines(command: Any, words: str) -> Iterator[str]:
 def _usage(command: Any) -> str:
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     words = [p.name.upper() if p.required else f"[{p.name.upper()}]" for p in arguments]
+    needed = [p for p in command.params if p.required and p not in arguments]
+    words += [f"{p.opts[0]} {p.name.upper()}" for p in needed]
     return " ".join([*words, "[OPTIONS]"])
 
 
