@@ -88,6 +88,7 @@ class ExecutorConfig(BaseModel):
     Parameters
     ----------
     executor : ExecutorName
+        A child process a job on this machine, or Ray tasks.
     in_process : bool
         Run jobs in the driver's own process, for debuggers.
     ray_address : str, optional
@@ -95,7 +96,7 @@ class ExecutorConfig(BaseModel):
     workers : int, optional
         Jobs at a time; default: one a core.
     timeout : float, optional
-        Seconds a job may take.
+        Seconds a job may take, or a duration such as 30m.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -125,8 +126,10 @@ class RunConfig(ExecutorConfig):
 
     Parameters
     ----------
-    methods, datasets : tuple of str
+    methods : tuple of str
         Names as registered; ``all`` stands for every method.
+    datasets : tuple of str
+        Names as registered, or paths of cards (``.yaml``).
     seeds : tuple of int
         Each trains its own models.
     budget : str or int
@@ -134,18 +137,21 @@ class RunConfig(ExecutorConfig):
     points : int, optional
         Points a curve; default: the paper's grid, 16 for single-shot methods.
     params : mapping
-        Hyperparameters by method name.
+        Hyperparameters by method name, each a mapping of parameter to value.
     results : Path
         Results folder.
     store : str, optional
         Database URL instead of the SQLite file in the results folder.
     device : Device
+        Where methods train.
     data_root : Path, optional
+        Folder with data files; default: FAIRBENCH_DATA.
     require_real_data : bool
         Refuse simulated twins.
     rerun : Rerun, optional
+        What is done again though it is in the store.
     checkpoint_every : float
-        Seconds between two checkpoints of a fit that takes long.
+        Seconds, or a duration such as 90s, between two checkpoints of a fit that takes long.
     """
 
     methods: tuple[str, ...] = Field(min_length=1)
