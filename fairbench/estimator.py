@@ -200,7 +200,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         with one_thread():
             (outcome,) = method.fit(TrainingRows(x, codes, info), [unit], context)
         if isinstance(outcome, Diverged):
-            where = "" if point is None else f" at {point.label}"
+            where = f" at {point.label}" if point is not None and point.values else ""
             raise FitError(
                 f"The training of {method.name}{where} diverged: {outcome.reason}.",
                 'Try another random_state, or params={"learning_rate": ...} below its default.',

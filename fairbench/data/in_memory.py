@@ -24,13 +24,10 @@ def named(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     Raises
     ------
     InputError
-        Two columns have one name, or one holds neither numbers nor categories.
+        A column holds neither numbers nor categories.
     """
     import pandas as pd
 
-    twice = {name for name in names if list(names).count(name) > 1}
-    if twice:
-        raise InputError(f"X has several columns called {min(twice)!r}.", "Rename them.")
     rows = frame.reset_index(drop=True)
     rows.columns = pd.Index(names)
     rows = rows.infer_objects()
@@ -95,7 +92,7 @@ def codes_of(s: Any, rows: int, groups: Sequence[str]) -> Ints:
     bad = np.flatnonzero(codes < 0)
     if len(bad):
         raise InputError(
-            f"s, row {bad[0] + 1}: the group {labels[bad[0]]!r} was not there when this was "
+            f"s, row {bad[0] + 1}: the group {str(labels[bad[0]])!r} was not there when this was "
             f"fitted; it knows {', '.join(groups)}."
         )
     return codes
