@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -445,10 +446,20 @@ def test_a_higher_beta_leaves_less_of_s_to_be_found() -> None:
     x, s, train = table.x.iloc[rows], table.s[rows], np.arange(8000) < 4000
     fair = FairRepresentation("sofair", budget=500, unknown="common").fit(x[train], s=s[train])
     found = []
-    for beta in (0.0, 0.6, 1.25):
+    for beta in (0.0, 0.9, 1.25):
         z = fair.transform(x, beta=beta)
         auditor = LogisticRegression(max_iter=2000).fit(z[train], s[train])
         found.append(roc_auc_score(s[~train], auditor.predict_proba(z[~train])[:, 1]))
-    assert found[0] > found[1] + 0.02
-    assert found[1] > found[2] + 0.02
+    assert found[0] > found[1] + 0.03
+    assert found[1] > found[2] + 0.03
     assert found[2] < 0.6
+
+
+@pytest.mark.slow
+def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "sklearn.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.S):
+        exec(compile(block, "docs/sklearn.md", "exec"), scope)
+    assert scope["chosen"] is not None
