@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -68,6 +69,7 @@ def test_they_pass_for_a_network_too(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_without_an_s_those_that_fail_do_so_for_the_want_of_it_alone() -> None:
     found = check_estimator(FairRepresentation("leace"), on_fail=None)
     for one in found:
@@ -106,6 +108,7 @@ def test_categories_may_be_text_or_categorical_and_s_of_any_type() -> None:
     codes = pd.Series(TABLE.s, index=range(1000, 1300))
     for frame, s in (
         (as_categories, S),
+        (pa.Table.from_pandas(X), S),
         (X.astype(object), list(S)),
         (X.set_index(np.arange(300)[::-1]), pd.Series(S, dtype="category")),
         (X, codes),
@@ -273,6 +276,7 @@ def test_parameters_and_knobs_are_set_read_and_cloned() -> None:
     assert (other.get_params()["beta"], other.budget) == (0.7, 5)
     assert fair.get_params() == given
     assert "beta=0.1" in repr(fair)
+    assert "beta" in fair._repr_html_()  # what a notebook shows
 
 
 def test_a_pipeline_hands_s_over_by_the_name_of_the_step() -> None:
