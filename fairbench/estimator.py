@@ -281,15 +281,24 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.fit(X, y, s=s).transform(X, s=s)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """``z0``, ``z1``, ...: the columns released at the constructor's knobs."""
+        """``z0``, ``z1``, ...: the columns released at the constructor's knobs.
+
+        ``input_features`` is only compared with the columns of ``fit``; InputError: it is others.
+        """
         check_is_fitted(self)
+        if input_features is not None:
+            count, given = self.n_features_in_, list(input_features)
+            if len(given) != count:
+                raise InputError(f"input_features should have length equal to {count}.")
+            if given != list(getattr(self, "feature_names_in_", given)):
+                raise InputError("input_features is not equal to feature_names_in_.")
         encoder = self.encoder_
         method = encoder.method
-        given = self._knobs or _any_setting(encoder)
+        knobs = self._knobs or _any_setting(encoder)
         zeros = np.zeros((1, len(encoder.info.features)), np.float32)
         s = np.zeros(1, np.int64) if method.track is Track.AWARE else None
         generator = np.random.default_rng(0) if method.coding is Coding.STOCHASTIC else None
-        z = _encode(method, self._at(given), zeros, s, generator)
+        z = _encode(method, self._at(knobs), zeros, s, generator)
         return np.array([f"z{i}" for i in range(z.shape[1])], dtype=object)
 
     def save(self, path: str | Path) -> None:

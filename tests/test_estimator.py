@@ -20,7 +20,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_dataframe_column_names_consistency,
+    check_estimator,
+    check_set_output_transform_pandas,
+    check_transformer_get_feature_names_out,
+    check_transformer_get_feature_names_out_pandas,
+    parametrize_with_checks,
+)
 
 import fairbench
 from fairbench import FairRepresentation, encoders, estimator
@@ -61,6 +68,19 @@ class ByParity(FairRepresentation):
 @parametrize_with_checks([ByParity("leace")])
 def test_scikit_learns_own_checks_pass_once_there_is_an_s(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        check_dataframe_column_names_consistency,
+        check_set_output_transform_pandas,
+        check_transformer_get_feature_names_out,
+        check_transformer_get_feature_names_out_pandas,
+    ],
+)
+def test_so_do_those_for_frames_that_it_keeps_for_its_own(check: Any) -> None:
+    check("ByParity", ByParity("leace"))
 
 
 @pytest.mark.slow
