@@ -1,8 +1,9 @@
 """fairbench: a benchmark suite for fair representation learning.
 
 Nothing heavy is imported here; ``fairbench --help`` must answer within a second.
-``fairbench.audit`` audits anyone's arrays (docs/audit.md); ``fairbench.load_leaderboard`` reads a
-leaderboard's CSV as a typed frame.
+``fairbench.audit`` audits anyone's arrays (docs/audit.md); ``fairbench.FairRepresentation`` trains
+a method on them, as a transformer of scikit-learn (docs/sklearn.md);
+``fairbench.load_leaderboard`` reads a leaderboard's CSV as a typed frame.
 """
 
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fairbench.auditing.arrays import audit as audit
     from fairbench.auditing.report import AuditReport as AuditReport
+    from fairbench.estimator import FairRepresentation as FairRepresentation
     from fairbench.frames import load_leaderboard as load_leaderboard
 
 __version__ = "0.1.0"
@@ -17,6 +19,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "audit": "fairbench.auditing.arrays",
     "AuditReport": "fairbench.auditing.report",
+    "FairRepresentation": "fairbench.estimator",
     "load_leaderboard": "fairbench.frames",
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,8 @@ class Encoder:
     fitted : Representation or Curve
     preprocessing : Preprocessing or None
         How raw columns become x; None for images, which are x.
+    notes : mapping of str to text, number, list or mapping
+        What else its owner keeps with it.
     """
 
     method: Method
@@ -60,6 +62,7 @@ class Encoder:
     info: DatasetInfo
     fitted: Representation | Curve
     preprocessing: Preprocessing | None
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
     def at(self, point: Point | None = None) -> Representation:
         """The representation at a point; of a multi-shot method, or without knobs, the only one."""
@@ -85,6 +88,7 @@ def pack(encoder: Encoder) -> bytes | None:
         "point": None if point is None else dict(point.values),
         "info": asdict(encoder.info),
         "preprocessing": encoder.preprocessing and encoder.preprocessing.to_json(),
+        "notes": dict(encoder.notes),
     }
     # C order: what safetensors writes is memory as it lies.
     arrays = {name: np.array(array, order="C") for name, array in state.items()}
@@ -132,7 +136,8 @@ def read(path: Path, registry: Registry) -> Encoder:
     except Exception as error:
         raise _changed(path, method.name, f"{type(error).__name__}: {error}") from error
     found = described["preprocessing"]
-    return Encoder(method, unit, info, fitted, found and Preprocessing.from_json(found))
+    preprocessing = found and Preprocessing.from_json(found)
+    return Encoder(method, unit, info, fitted, preprocessing, described.get("notes", {}))
 
 
 def _changed(path: Path, method: str, why: str) -> StoreError:

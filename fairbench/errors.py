@@ -69,6 +69,14 @@ class DataError(FairbenchError):
     """A data file is missing, altered or malformed."""
 
 
+class InputError(DataError, ValueError):
+    """An array or argument from Python cannot be used: a ValueError too, as scikit-learn has it."""
+
+
+class FitError(FairbenchError):
+    """A fit gave nothing that could encode."""
+
+
 class StoreError(FairbenchError):
     """The results database cannot be opened, read or written."""
 

@@ -183,7 +183,7 @@ def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -
         roles=rows,
         source=source,
         origin=origin,
-        iterations=dataset.iterations or _default_iterations(rows),
+        iterations=dataset.iterations or default_iterations(len(rows[Role.ENCODER_TRAIN].s)),
         fingerprint=_fingerprint(rows, roles, info),
         notes=table.notes,
         preprocessing=Preprocessing(
@@ -209,13 +209,13 @@ def _prepare_images(images: Images, dataset: type[Dataset], origin: str) -> Prep
         roles=rows,
         source=images.source,
         origin=origin,
-        iterations=dataset.iterations or _default_iterations(rows),
+        iterations=dataset.iterations or default_iterations(len(rows[Role.ENCODER_TRAIN].s)),
         fingerprint=_fingerprint(rows, numbers, info),
     )
 
 
-def _default_iterations(rows: Mapping[Role, Rows]) -> int:
-    n = len(rows[Role.ENCODER_TRAIN].s)
+def default_iterations(n: int) -> int:
+    """Training steps of the full budget for n rows: 100 epochs at batch 128, clipped."""
     return int(np.clip(100 * n // PAPER_BATCH, 5_000, 27_000))
 
 

@@ -1,0 +1,128 @@
+"""Rows handed over from Python: raw columns as X, and labels as groups of s."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairbench.api import Ints
+from fairbench.data.arrays import MOST_CLASSES
+from fairbench.data.prepare import coded
+from fairbench.data.preprocessing import Preprocessing, commonest
+from fairbench.data.tables import texts
+from fairbench.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def named(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """The same columns under these names, rows counted from 0, objects that are numbers as such.
+
+    Raises
+    ------
+    InputError
+        A column holds neither numbers nor categories.
+    """
+    import pandas as pd
+
+    rows = frame.reset_index(drop=True)
+    rows.columns = pd.Index(names)
+    rows = rows.infer_objects()
+    for name in names:
+        if rows[name].dtype.kind in "cmM":
+            raise InputError(
+                f"The column {name!r} of X holds {rows[name].dtype} values.",
+                "X is made of numbers and categories: turn it into one of them, or drop it.",
+            )
+    return rows
+
+
+def fit_preprocessing(frame: pd.DataFrame) -> Preprocessing:
+    """Categories and scales of a table that encoders are fitted on, as datasets have them.
+
+    Unlike there a constant column is allowed, as one may become constant in a fold; its scale is 1.
+
+    Raises
+    ------
+    InputError
+        A value is missing or infinite.
+    """
+    try:
+        codes, features = coded(frame, onehot=False)
+    except DataError as error:
+        raise InputError(f"X: {error.message}", error.hint) from None
+    bad = np.argwhere(~np.isfinite(codes))
+    if len(bad):
+        row, column = bad[0]
+        raise InputError(f"X, row {row + 1}: {features[column].name} is infinity or too large.")
+    scale = codes.std(axis=0)
+    scale[codes.max(axis=0) == codes.min(axis=0)] = 1.0
+    return Preprocessing(features, codes.mean(axis=0), scale, commonest(frame, features))
+
+
+def groups_of(s: Any, rows: int) -> tuple[tuple[str, ...], Ints]:
+    """Names of the groups, in order, and each row's code ``(rows,)``.
+
+    Raises
+    ------
+    InputError
+        There is one group only, or s is no column of names or whole numbers without gaps.
+    """
+    labels = _labels(s, rows)
+    names, codes = np.unique(labels, return_inverse=True)
+    if len(names) < 2:
+        raise InputError(f"s has one group only, {str(names[0])!r}: there is nothing to hide.")
+    if len(names) > MOST_CLASSES:
+        raise InputError(
+            f"s has {len(names):,} distinct values, and at most {MOST_CLASSES} are possible.",
+            "Merge groups, or cut a quantity into ranges, as in np.digitize(s, [25, 45]).",
+        )
+    return tuple(str(name) for name in names), codes.reshape(-1).astype(np.int64)
+
+
+def codes_of(s: Any, rows: int, groups: Sequence[str]) -> Ints:
+    """Codes ``(rows,)`` of labels among known groups; InputError names the first unknown one."""
+    import pandas as pd
+
+    labels = _labels(s, rows)
+    codes: Ints = pd.Index(groups).get_indexer(pd.Index(labels)).astype(np.int64)
+    bad = np.flatnonzero(codes < 0)
+    if len(bad):
+        raise InputError(
+            f"s, row {bad[0] + 1}: the group {str(labels[bad[0]])!r} was not there when this was "
+            f"fitted; it knows {', '.join(groups)}."
+        )
+    return codes
+
+
+def _labels(s: Any, rows: int) -> np.ndarray:
+    """One text a row; whole numbers without a decimal point, whatever type they came in."""
+    import pandas as pd
+
+    if isinstance(s, pd.DataFrame):
+        s = s.to_numpy()
+    if not isinstance(s, pd.Series):
+        # Left to itself numpy makes the text 'nan' of a NaN among texts.
+        array = np.asarray(s, dtype=object if isinstance(s, list | tuple) else None)
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
+        if array.ndim != 1:
+            raise InputError(f"s has the shape {array.shape}: it must be one label a row.")
+        s = pd.Series(array).infer_objects()
+    if len(s) != rows:
+        raise InputError(f"X has {rows:,} rows and s has {len(s):,}: row i of both is one person.")
+    missing = np.flatnonzero(s.isna())
+    if len(missing):
+        raise InputError(
+            f"s, row {missing[0] + 1}: it has no value ({len(missing):,} such rows).",
+            "Fill it in, make it a group of its own, or leave such rows out of X and s.",
+        )
+    if s.dtype.kind == "f" and (fraction := s[s != s.round()]).size:
+        raise InputError(
+            f"s holds {fraction.iloc[0]:g}: groups are names or whole numbers.",
+            "Cut a quantity into ranges, as in np.digitize(s, [25, 45]).",
+        )
+    return texts(s.reset_index(drop=True)).to_numpy(dtype=str)
