@@ -23,6 +23,7 @@ from fairbench.executors.base import (
     Started,
     Waits,
 )
+from fairbench.headings import TERMINAL, headed
 from fairbench.inference import LEAST_P
 from fairbench.jobs import AuditJob, FitJob
 
@@ -200,21 +201,6 @@ def show_notes(dataset: str, notes: Sequence[str]) -> None:
         err.print(f"Warning: {dataset}: {note}", markup=False)
 
 
-LEADERBOARD_VIEW = {
-    "rank": "rank",
-    "method": "method",
-    "params": "params",
-    "a_y_at_i10": "A_y at I<10%",
-    "aufdc": "aufdc",
-    "aufdc_paper": "paper's",
-    "d_min": "D_min",
-    "i_min": "I_min",
-    "points_missing": "missing",
-    "seeds": "seeds",
-    "train_seconds": "train s",
-}
-"""Columns of the table on the terminal, few enough for 80 characters; the CSV has all."""
-
 _ONE_SEED = (
     "95% intervals are over test rows alone: with one seed, ranks tell these models",
     "apart, not the methods (--seeds 5 does). Rank: 1 + those significantly better.",
@@ -234,7 +220,7 @@ def show_leaderboard(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
         table = Table(
             title=group_heading(title, group), title_justify="left", box=None, padding=(0, 2, 0, 0)
         )
-        shown = {c: t for c, t in LEADERBOARD_VIEW.items() if any(c in row for row in members)}
+        shown = {c: t for c, t in headed(TERMINAL).items() if any(c in row for row in members)}
         if all(row["params"] == "default" for row in members):
             shown.pop("params", None)
         if not any(row["points_missing"] for row in members):
