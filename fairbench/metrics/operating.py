@@ -106,10 +106,10 @@ class AuditorLimited(Metric):
         ),
         "a_y_at_s10_low": "lower end of its 95% interval; see interval_over",
         "a_y_at_s10_high": "upper end of the same interval",
-        "a_y_at_s25": "the same at 25% of the way",
+        "a_y_at_s25": "as a_y_at_s10, at 25% of the way",
         "a_y_at_s25_low": "lower end of its 95% interval",
         "a_y_at_s25_high": "upper end of the same interval",
-        "a_y_at_s50": "the same at 50% of the way",
+        "a_y_at_s50": "as a_y_at_s10, at 50% of the way",
         "a_y_at_s50_low": "lower end of its 95% interval",
         "a_y_at_s50_high": "upper end of the same interval",
     }

@@ -229,9 +229,11 @@ def _fronts(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
         axes.plot(*np.array(own).T, **mark, linestyle="none")
         x, y = panel.front(row, 50)
         axes.step(x, y, where="post", color=style.colour, linestyle=style.line)
-        best, worst = panel.front(row, 25), panel.front(row, 75)
-        if best[0] and worst[0]:
-            _steps_between(axes, best, worst, style.colour)
+        x, low, high = panel.front_band(row)
+        if x:
+            axes.fill_between(
+                x, low, high, step="post", color=style.colour, alpha=0.12, linewidth=0
+            )
         text = label(name, row, row.get("front_hypervolume"))
         axes.plot([], [], **mark, linestyle=_line(row, style), label=text)
 
@@ -245,17 +247,6 @@ def _mark(row: Row, style: Look) -> dict[str, Any]:
 def _line(row: Row, style: Look) -> Any:
     """A row's line; one that is not complete has none."""
     return style.line if row["complete"] else "none"
-
-
-Steps = tuple[list[float], list[float]]
-
-
-def _steps_between(axes: Axes, upper: Steps, lower: Steps, colour: str) -> None:
-    """Fill between two staircases where both exist."""
-    grid = np.array(sorted({*upper[0], *lower[0]}))
-    grid = grid[grid >= max(upper[0][0], lower[0][0])]
-    high, low = (np.array(y)[np.searchsorted(x, grid, side="right") - 1] for x, y in (upper, lower))
-    axes.fill_between(grid, low, high, step="post", color=colour, alpha=0.12, linewidth=0)
 
 
 def _cost(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:

@@ -105,6 +105,22 @@ class Panel:
         ((_, a_s, a_y),) = fronts(seeds, levels=(level,))
         return a_s.tolist(), a_y.tolist()
 
+    def front_band(self, row: Row) -> tuple[list[float], list[float], list[float]]:
+        """A_s, and A_y that three quarters and that one quarter of the seeds attain from there on.
+
+        Empty for a single seed, and where the three quarters attain nothing yet.
+        """
+        best, worst = self.front(row, 25), self.front(row, 75)
+        if not best[0] or not worst[0]:
+            return [], [], []
+        grid = np.array(sorted({*best[0], *worst[0]}))
+        grid = grid[grid >= max(best[0][0], worst[0][0])]
+        high, low = (
+            np.array(a_y)[np.searchsorted(a_s, grid, side="right") - 1]
+            for a_s, a_y in (best, worst)
+        )
+        return grid.tolist(), low.tolist(), high.tolist()
+
     @property
     def simulated(self) -> bool:
         """Whether the rows come from an embedded twin."""
