@@ -14,6 +14,7 @@ TEXT = frozenset(
     (
         *("method", "params", "track", "tags", "budget", "audit", "dataset", "data_source"),
         *("device", "processor", "plugin", "fingerprint", "ranked_by"),
+        "interval_over",
         *("fairbench", "python", "torch", "scikit_learn"),
         *("point", "status", "auditor", "view"),
     )

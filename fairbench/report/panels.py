@@ -142,7 +142,7 @@ class Panel:
         parts = []
         if missing:
             parts.append(f"{missing} of {missing + row['points']} points missing")
-        if seeds:
+        if seeds and row["seeds"]:
             parts.append(f"{seeds} of {seeds + row['seeds']} seeds without any")
         statuses = Counter(f["status"] for f in self.failures if (f["method"], f["params"]) == of)
         became = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))

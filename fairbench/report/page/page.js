@@ -32,6 +32,7 @@
     for (const curve of panel.curves) {
       if (!curve.name.toLowerCase().includes(wanted)) continue;
       const colour = visible(curve.colour);
+      const many = new Set(curve.seed).size > 3;
       const common = { legendgroup: curve.name, hoverinfo: "skip", showlegend: false, mode: "lines" };
       const [across, up] = curve[line + "_band"];
       if (across.length) bands.push({ ...common, x: across, y: up, fill: "toself", fillcolor: faint(visible(curve.colour)), line: { width: 0 } });
@@ -41,9 +42,9 @@
       }
       marks.push({
         x: curve[x], y: kind === "curves" ? curve[y].map((v) => Math.max(v, 0)) : curve[y], mode: "markers",
-        name: plain(curve.name) + (curve.whole ? "" : " (incomplete)"), legendgroup: curve.name,
+        name: plain(shortened(curve.name)) + (curve.whole ? "" : " (incomplete)"), legendgroup: curve.name,
         text: hover(curve), hovertemplate: "%{text}<extra></extra>",
-        marker: { color: colour, symbol: curve.symbol + (curve.whole ? "" : "-open"), size: 7, opacity: 0.85 },
+        marker: { color: colour, symbol: curve.symbol + (curve.whole ? "" : "-open"), ...(many ? { size: 5, opacity: 0.55 } : { size: 7, opacity: 0.85 }) },
       });
     }
     const found = [...bands, ...lines, ...marks];
@@ -56,13 +57,27 @@
     return found;
   }
 
-  function layout(kind) {
+  const shortened = (name) => (name.length > 30 ? name.slice(0, 29) + "…" : name);
+
+  // Plotly lets a legend of many lines grow into the plot: it gets the room it will need.
+  function legendHeight(chart, names) {
+    const room = chart.clientWidth - 80;
+    let lines = 1, used = 0;
+    for (const name of names) {
+      const width = 45 + 7 * name.length;
+      if (used && used + width > room) [lines, used] = [lines + 1, 0];
+      used += width;
+    }
+    return 30 * lines;
+  }
+
+  function layout(kind, legend) {
     const axis = (title) => ({ title: { text: title }, gridcolor: css("--line"), zerolinecolor: css("--line"), automargin: true });
     const [x, y] = kind === "curves" ? ["D, distortion: squared error of x", "I(Z;S), leakage, nats"] : ["A_s, accuracy of the auditor of s", "A_y, downstream accuracy"];
     return {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: css("--text"), size: 12 },
-      margin: { l: 55, r: 10, t: 10, b: 45 }, xaxis: axis(x), yaxis: axis(y), hovermode: "closest",
-      legend: { orientation: "h", y: -0.2 }, height: window.innerWidth < 640 ? 580 : 440, modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--line"), activecolor: css("--quiet") },
+      margin: { l: 55, r: 10, t: 10, b: 50 + legend }, xaxis: axis(x), yaxis: axis(y), hovermode: "closest",
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" }, height: 410 + legend, modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--line"), activecolor: css("--quiet") },
       hoverlabel: { align: "left" },
     };
   }
@@ -73,7 +88,9 @@
     const panel = data[article.dataset.dataset][article.dataset.panel];
     const wanted = article.querySelector(".filter input").value.trim().toLowerCase();
     const kind = chart.dataset.kind;
-    Plotly.react(chart, traces(panel, kind, wanted), layout(kind), { responsive: true, displaylogo: false });
+    const found = traces(panel, kind, wanted);
+    const legend = legendHeight(chart, found.filter((trace) => trace.name).map((trace) => trace.name));
+    Plotly.react(chart, found, layout(kind, legend), { responsive: true, displaylogo: false });
     chart.dataset.drawn = "yes";
   }
 
