@@ -29,7 +29,10 @@ class Cost(Metric):
         "flops": "floating-point operations of training one model",
         "peak_memory_mb": "largest memory of a training process, MB",
         "peak_device_memory_mb": "largest memory on the accelerator, MB; empty on the CPU",
-        "energy_j": "energy of the accelerator for the curve's training, joules; empty unless known of all models",
+        "energy_j": (
+            "energy of the accelerator for the curve's training, joules; empty unless known of all "
+            "models"
+        ),
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
