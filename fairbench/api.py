@@ -504,7 +504,8 @@ class CurveEvaluation:
     reference : mapping of str to float
         Of the dataset, same seed: ``i_max``, ``i_max_selection``, ``i_max_paper`` (nats),
         ``d_max``, ``d_max_selection``; ``a_y_constant``, the accuracy of the class commonest on
-        auditor-train, where there is a task.
+        auditor-train, where there is a task; ``a_s``, ``a_s_constant``, the accuracies of x's
+        auditor and of the commonest group, where fairbench measured it after these came.
     costs : sequence of mapping of str to float
         One a fitted unit; see :mod:`fairbench.cost` for the names.
     single_shot : bool

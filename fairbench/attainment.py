@@ -1,4 +1,4 @@
-"""Attainment surfaces of strict curves over seeds.
+"""Attainment surfaces over seeds: of strict curves, and of Pareto fronts.
 
 A point (D, I) is attained by a seed whose curve passes through or below it; the surface of level q
 bounds what q percent of the seeds attain: 50 is the median curve. Curves are the strict hulls,
@@ -54,4 +54,37 @@ def surfaces(
         own = found[found[:, 2] == level]
         own = own[np.argsort(own[:, 0])]
         out.append((float(level), own[:, 0], own[:, 1]))
+    return out
+
+
+def fronts(
+    measured: Sequence[tuple[Array, Array]], *, levels: Sequence[float] = LEVELS
+) -> list[tuple[float, Array, Array]]:
+    """Attainment surfaces of Pareto fronts, one a seed: A_y (higher) against A_s (lower).
+
+    No chords here: two accuracies are not mixed by releasing one of two representations. A seed
+    attains what one of its points has both lower in A_s and higher in A_y.
+
+    Parameters
+    ----------
+    measured : sequence of (a_s, a_y), each ndarray of shape (points,)
+        Of each seed, in any order.
+    levels : sequence of float
+        Percent of the seeds that attain the surface.
+
+    Returns
+    -------
+    list of (level, a_s, a_y)
+        Corners by rising A_s, to be joined by steps.
+    """
+    import moocore
+
+    points = np.concatenate([np.column_stack([a_s, -a_y]) for a_s, a_y in measured])
+    owner = np.repeat(np.arange(1, len(measured) + 1), [len(a_s) for a_s, _ in measured])
+    found = moocore.eaf(points, owner, percentiles=list(levels))
+    out = []
+    for level in levels:
+        own = found[found[:, 2] == level]
+        own = own[np.argsort(own[:, 0])]
+        out.append((float(level), own[:, 0], -own[:, 1]))
     return out

@@ -25,6 +25,7 @@ COLUMNS = {
     ),
     "complete": "whether all points of all seeds are there",
     "seeds": "seeds with a point at least",
+    "seeds_missing": "seeds asked for without a single point",
     "points": "points measured, over all seeds",
     "points_missing": "points failed, diverged or not done yet, over all seeds",
 }
@@ -37,8 +38,12 @@ PROVENANCE = {
     "processor": "processor, or accelerator, of the training machine",
     "iterations": "training steps",
     "protocol": "version of the measuring protocol",
+    "audit_version": "version of the auditors and metrics that measured it",
     "plugin": "distribution and version the method comes from",
+    "fairbench": "version of fairbench that trained it",
+    "python": "version of Python it trained with",
     "torch": "version of torch",
+    "scikit_learn": "version of scikit-learn",
     "fingerprint": "first 12 digits of the sha256 of data and split",
 }
 """Columns every leaderboard ends with."""

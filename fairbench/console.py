@@ -1,34 +1,19 @@
-"""What a run shows: bars with time left on a terminal, plain lines anywhere else."""
+"""What commands print: tables for people and for pipes, warnings, comparisons."""
 
 from __future__ import annotations
 
-import contextlib
 import sys
-import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairbench.executors.base import (
-    Broke,
-    Elsewhere,
-    Event,
-    Finished,
-    Idle,
-    Progressed,
-    Started,
-    Waits,
-)
+from fairbench.headings import TERMINAL, headed
 from fairbench.inference import LEAST_P
-from fairbench.jobs import AuditJob, FitJob
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
     from fairbench.ranking import Comparison
 
 _WIDTH = None if sys.stdout.isatty() else 120
@@ -36,137 +21,6 @@ _WIDTH = None if sys.stdout.isatty() else 120
 
 out = Console(highlight=False, soft_wrap=True, width=_WIDTH)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
-
-
-class Display:
-    """Shows a run's events; use it as a context manager.
-
-    Parameters
-    ----------
-    estimate : float
-        Seconds of work that are planned, on one core.
-    """
-
-    def __init__(self, estimate: float) -> None:
-        self.estimate = max(estimate, 1.0)
-        self._started = time.monotonic()
-        self._done: dict[str, float] = {}
-        self._counts = {"done": 0, "running": 0, "failed": 0}
-        self._reading = ""
-        self._bars: Progress | None = None
-        self._overall: TaskID | None = None
-        self._tasks: dict[str, TaskID] = {}
-
-    def __enter__(self) -> Self:
-        if err.is_terminal:
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-            self._bars = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=24),
-                TextColumn("{task.percentage:>3.0f}%"),
-                TimeElapsedColumn(),
-                TextColumn("{task.fields[note]}"),
-                console=err,
-            )
-            self._bars.start()
-            self._overall = self._bars.add_task("all jobs", total=1.0, note="")
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._bars is not None:
-            self._bars.stop()
-
-    def __call__(self, event: Event) -> None:
-        """Show one event."""
-        if isinstance(event, Idle):
-            return
-        job = event.job
-        if isinstance(event, Waits):
-            self._line(f"waits  {job.title}: {event.holder} has it")
-        elif isinstance(event, Elsewhere):
-            self.estimate -= job.estimate  # what is left of it has an estimate of its own
-            self._line(f"seen   {job.title}: done by another run")
-        elif isinstance(event, Started):
-            self._begin(event)
-        elif isinstance(event, Progressed):
-            self._done[job.id] = event.fraction * job.estimate
-            if self._bars is not None and job.id in self._tasks:
-                self._bars.update(self._tasks[job.id], completed=event.fraction, note=event.note)
-        else:
-            self._done[job.id] = job.estimate
-            if isinstance(job, FitJob):
-                self._learn(job, event)
-            self._end(event)
-        self._advance()
-
-    def _learn(self, job: FitJob, event: Finished | Broke) -> None:
-        """How many points a fit really gave to audit is known once it has ended."""
-        results = event.result if isinstance(event, Finished) else []
-        found = sum(len(result.points) for result in results)
-        self.estimate += (found - job.expected_points) * job.point_estimate
-
-    def _begin(self, event: Started) -> None:
-        self._counts["running"] += 1
-        if self._bars is not None:
-            title = event.job.title
-            self._tasks[event.job.id] = self._bars.add_task(title, total=1.0, note="")
-        else:
-            self._line(f"start  {event.job.title}")
-
-    def _end(self, event: Finished | Broke) -> None:
-        self._counts["running"] -= 1
-        self._counts["failed" if isinstance(event, Broke) else "done"] += 1
-        if isinstance(event, Finished) and isinstance(event.job, AuditJob):
-            values = event.result[-1].values
-            self._reading = f"D {values['d']:.2f}, I {max(values['i'], 0):.3f}"
-        if self._bars is not None and event.job.id in self._tasks:
-            self._bars.remove_task(self._tasks.pop(event.job.id))
-        if isinstance(event, Broke):
-            self._line(f"{event.status.value}  {event.job.title}: {event.error}")
-        elif self._bars is None:
-            self._line(f"done   {event.job.title} in {event.seconds:.1f} s{self._left()}")
-
-    def _line(self, text: str) -> None:
-        err.print(text, markup=False)
-
-    def _share(self) -> float:
-        return min(sum(self._done.values()) / self.estimate, 1.0)
-
-    def _left(self) -> str:
-        """Time left by the work done so far; silent until there is something to go by."""
-        share, elapsed = self._share(), time.monotonic() - self._started
-        if share < 0.03 or share >= 1:
-            return ""
-        return f", about {spell(elapsed * (1 - share) / share)} left"
-
-    def _summary(self) -> str:
-        """Jobs by status, the newest reading, time left, memory."""
-        jobs = ", ".join(f"{n} {name}" for name, n in self._counts.items() if n)
-        left = self._left().removeprefix(", ")
-        return " · ".join(filter(None, (jobs, self._reading, left, memory())))
-
-    def _advance(self) -> None:
-        if self._bars is not None and self._overall is not None:
-            note = self._summary()
-            self._bars.update(self._overall, completed=self._share(), note=note)
-
-
-def memory() -> str:
-    """Memory of this process and all its children."""
-    import psutil
-
-    here = psutil.Process()
-    total = 0
-    for process in (here, *here.children(recursive=True)):
-        with contextlib.suppress(psutil.Error):  # it has just ended
-            total += process.memory_info().rss
-    return f"{total / 1e9:.1f} GB"
 
 
 def spell(seconds: float) -> str:
@@ -200,21 +54,6 @@ def show_notes(dataset: str, notes: Sequence[str]) -> None:
         err.print(f"Warning: {dataset}: {note}", markup=False)
 
 
-LEADERBOARD_VIEW = {
-    "rank": "rank",
-    "method": "method",
-    "params": "params",
-    "a_y_at_i10": "A_y at I<10%",
-    "aufdc": "aufdc",
-    "aufdc_paper": "paper's",
-    "d_min": "D_min",
-    "i_min": "I_min",
-    "points_missing": "missing",
-    "seeds": "seeds",
-    "train_seconds": "train s",
-}
-"""Columns of the table on the terminal, few enough for 80 characters; the CSV has all."""
-
 _ONE_SEED = (
     "95% intervals are over test rows alone: with one seed, ranks tell these models",
     "apart, not the methods (--seeds 5 does). Rank: 1 + those significantly better.",
@@ -234,7 +73,7 @@ def show_leaderboard(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
         table = Table(
             title=group_heading(title, group), title_justify="left", box=None, padding=(0, 2, 0, 0)
         )
-        shown = {c: t for c, t in LEADERBOARD_VIEW.items() if any(c in row for row in members)}
+        shown = {c: t for c, t in headed(TERMINAL).items() if any(c in row for row in members)}
         if all(row["params"] == "default" for row in members):
             shown.pop("params", None)
         if not any(row["points_missing"] for row in members):

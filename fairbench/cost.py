@@ -24,7 +24,7 @@ COSTS = {
     "flops": "floating-point operations of training one model (6 a weight, row and step)",
     "peak_memory_mb": "largest resident memory of the process that trained, MB",
     "peak_device_memory_mb": "largest memory on the accelerator, MB",
-    "energy_j": "energy of the accelerator while training the stack, joules",
+    "energy_j": "this model's share of the accelerator's energy while its stack trained, joules",
 }
 """Names and meanings of a unit's costs."""
 
@@ -57,8 +57,9 @@ class Meter:
         finally:
             self._synchronise()
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
-            if energy is not None and name == "train":
-                self.energy_j = (self._energy() or energy) - energy
+            after = self._energy() if energy is not None and name == "train" else None
+            if energy is not None and after is not None and after > energy:
+                self.energy_j = after - energy
 
     def peaks(self) -> dict[str, float]:
         """Peak memory so far, MB (10^6 bytes): of the process, and of the device if any."""
@@ -78,14 +79,20 @@ class Meter:
             torch.cuda.synchronize()
 
     def _energy(self) -> float | None:
-        """Joules since the driver was loaded; None where the device does not tell."""
+        """Joules since the driver was loaded; None where the device does not tell.
+
+        NVML numbers the cards of the machine, torch those that the process may see, so the card is
+        asked for by its UUID; a part of one (MIG) has no counter of its own.
+        """
         if self.device != "cuda":
             return None
         try:
             import pynvml  # type: ignore[import-untyped]
+            import torch
 
             pynvml.nvmlInit()
-            handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+            card = torch.cuda.get_device_properties(torch.cuda.current_device()).uuid
+            handle = pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{card}")
             return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)) / 1e3
         # The library may be absent, and older cards have no counter.
         except Exception:

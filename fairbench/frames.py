@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 TEXT = frozenset(
     (
         *("method", "params", "track", "tags", "budget", "audit", "dataset", "data_source"),
-        *("device", "processor", "plugin", "torch", "fingerprint", "ranked_by"),
+        *("device", "processor", "plugin", "fingerprint", "ranked_by"),
+        "interval_over",
+        *("fairbench", "python", "torch", "scikit_learn"),
         *("point", "status", "auditor", "view"),
     )
 )
@@ -21,7 +23,8 @@ TEXT = frozenset(
 
 WHOLE = frozenset(
     (
-        *("rank", "seeds", "points", "points_missing", "iterations", "protocol"),
+        *("rank", "seeds", "seeds_missing", "points", "points_missing"),
+        *("iterations", "protocol", "audit_version"),
         *("number", "seed", "distinct"),
     )
 )

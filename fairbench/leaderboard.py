@@ -32,6 +32,14 @@ AUDITORS_LUCK = 0.01
 """Share of an area that other trainings of the same auditors move it by (standard deviation): on
 Adults, .003 of I for x itself and .012 for random projections of it."""
 
+VERSIONS = {
+    "fairbench": "fairbench-frl",
+    "python": "python",
+    "torch": "torch",
+    "scikit_learn": "scikit-learn",
+}
+"""Columns of versions, and what records call them."""
+
 
 @dataclass(frozen=True)
 class Tables:
@@ -152,6 +160,7 @@ def _entry(
     first = curves[0].units[0]
     hardware = [unit["hardware"] for curve in curves for unit in curve.units if unit["hardware"]]
     versions = [unit["versions"] for curve in curves for unit in curve.units if unit["versions"]]
+    done = [point for curve in curves for point in curve.done]
     missing = sum(curve.missing for curve in curves)
     method = first["method"]
     row: Row = dict.fromkeys(COLUMNS) | {
@@ -165,7 +174,8 @@ def _entry(
         "data_source": first["data_source"],
         "complete": missing == 0 and len(measured) == len(curves),
         "seeds": sum(1 for curve in curves if curve.done),
-        "points": sum(len(curve.done) for curve in curves),
+        "seeds_missing": sum(1 for curve in curves if not curve.done),
+        "points": len(done),
         "points_missing": missing,
     }
     samples: dict[str, Sample] = {}
@@ -177,7 +187,7 @@ def _entry(
     for column, sample in samples.items():
         row["interval_over"] = "rows" if len(sample.values) == 1 else "rows and seeds"
         ends = estimate(sample).interval()
-        if column in LOWER:  # areas and accuracies, which are shares
+        if column in LOWER or column.startswith("a_y"):  # areas and accuracies, which are shares
             ends = max(ends[0], 0.0), min(ends[1], 1.0)
         told = ends if np.isfinite(sample.replicates).all() else (None, None)
         row[f"{column}_low"], row[f"{column}_high"] = told
@@ -188,8 +198,12 @@ def _entry(
         "processor": _one_or_mixed(h.get("accelerator", h["processor"]) for h in hardware),
         "iterations": first["iterations"],
         "protocol": first["protocol"],
+        "audit_version": max((p["audit_version"] or 1 for p in done), default=None),
         "plugin": first["plugin"],
-        "torch": _one_or_mixed(v["torch"] for v in versions),
+        **{
+            column: _one_or_mixed(v[package] for v in versions if package in v)
+            for column, package in VERSIONS.items()
+        },
         "fingerprint": first["fingerprint"][:12],
     }
     return Entry(row, samples)

@@ -7,6 +7,7 @@ where the present version of the audits has not done so, or where a metric has c
 from __future__ import annotations
 
 import itertools
+import math
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from pathlib import Path
 from fairbench import artefacts
 from fairbench.api import Metric
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.audits import Audits, Missing, Target, point_metrics
+from fairbench.audits import POINTS_A_JOB, Audits, Missing, Target, point_metrics
 from fairbench.cost import versions
 from fairbench.data.prepare import Prepared
 from fairbench.estimate import audit_seconds
@@ -138,6 +139,12 @@ class Reaudit:
         return sum(job.estimate for job in self._references) + sum(
             audit_seconds(work.target.config) * len(work.missing) for work in self.work
         )
+
+    @property
+    def jobs(self) -> int:
+        """Jobs that measure them."""
+        chunks = sum(math.ceil(len(work.missing) / POINTS_A_JOB) for work in self.work)
+        return len(self._references) + chunks
 
     def to_measure(self) -> set[str]:
         """Keys of the points to measure."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairbench.attainment import STEPS, surfaces
+from fairbench.attainment import STEPS, fronts, surfaces
 
 
 def line(i_max: float) -> tuple[np.ndarray, np.ndarray]:
@@ -38,3 +38,20 @@ def test_one_curve_is_its_own_surface_less_what_is_beaten() -> None:
     ((_, d, i),) = surfaces([curve], d_max=4.0, levels=[50])
     assert d[-1] == 2.0  # nothing is gained by losing more
     assert i == pytest.approx(1 - d / 2)
+
+
+def test_a_front_over_seeds_is_what_that_many_of_them_reach() -> None:
+    """Three seeds of one point each: at A_s = .3 all have been met, at .2 two, at .1 one."""
+    seeds = [
+        (np.array([a_s]), np.array([a_y])) for a_s, a_y in ((0.1, 0.7), (0.2, 0.8), (0.3, 0.9))
+    ]
+    best, median, worst = fronts(seeds)
+    assert [(x, y) for x, y in zip(*best[1:], strict=True)] == [(0.1, 0.7), (0.2, 0.8), (0.3, 0.9)]
+    assert [(x, y) for x, y in zip(*median[1:], strict=True)] == [(0.2, 0.7), (0.3, 0.8)]
+    assert [(x, y) for x, y in zip(*worst[1:], strict=True)] == [(0.3, 0.7)]
+
+
+def test_a_front_of_one_seed_leaves_out_what_another_point_beats() -> None:
+    one = np.array([0.5, 0.3, 0.4]), np.array([0.9, 0.7, 0.6])
+    ((_, a_s, a_y),) = fronts([one], levels=[50])
+    assert (a_s.tolist(), a_y.tolist()) == ([0.3, 0.5], [0.7, 0.9])

@@ -19,6 +19,7 @@ from pydantic import Field, create_model
 
 from fairbench import leaderboard, search_files
 from fairbench.api import Knob, Method, Params, Point
+from fairbench.audits import REFERENCE_FIGURES
 from fairbench.claims import Claims
 from fairbench.config import RunConfig, make_search
 from fairbench.data.prepare import Prepared
@@ -118,7 +119,7 @@ class Answers(Executor):
                 PointResult(key, self._values(float(job.arrays[f"{n}/value"])), (), 1.0, "")
                 for key, n in zip(job.keys, job.numbers, strict=True)
             ]
-        ends = ("i_max", "d_max", "i_max_selection", "d_max_selection", "i_max_paper")
+        ends = sorted(REFERENCE_FIGURES)
         return dict.fromkeys(ends, 1.0), 1.0, ""
 
     def _fit(self, job: FitJob, i: int) -> UnitResult:

@@ -196,7 +196,9 @@ class Reference:
         ``i_max_selection``: the same on selection; ``i_max_paper``: by the paper's MLPs.
         ``d_max``: E||x - E[x|s]||^2 with means of auditor-train, on test; ``d_max_selection``: on
         selection. ``a_y_constant``: accuracy on test of the main task's commonest class of
-        auditor-train, where there is a task. Nats, and squared units of standardised x.
+        auditor-train, where there is a task. ``a_s``: accuracy of the strict auditor of x on test;
+        ``a_s_constant``: the same of the commonest group of auditor-train. Nats, and squared units
+        of standardised x.
     replicates : dict of str to ndarray, shape (resamples,)
         ``i_max``, ``d_max``, ``a_y_constant`` on the resamples of all points.
     """
@@ -231,6 +233,8 @@ def audit_reference(data: Prepared, *, config: AuditConfig, seed: int) -> Refere
         "i_max_paper": float(np.mean([information(p.probabilities, p.labels) for p in paper])),
         "d_max": float(distances.mean()),
         "d_max_selection": float(squares(Role.SELECTION).mean()),
+        "a_s": float((strict.prediction.probabilities.argmax(axis=1) == s[Role.TEST]).mean()),
+        "a_s_constant": float((s[Role.TEST] == np.bincount(train.s).argmax()).mean()),
     }
     right = None
     if (task := next(iter(train.y), None)) is not None:

@@ -17,13 +17,14 @@ from fairbench.changes import Before, Change, changes
 from fairbench.claims import Claims
 from fairbench.commands.results import existing_store, show_problems
 from fairbench.config import DEFAULT_RESULTS, ExecutorName, make_executor_config
-from fairbench.console import Display, err, out, show_columns, spell
+from fairbench.console import err, out, show_columns, spell
 from fairbench.data.card import is_card
 from fairbench.data.prepare import Prepared, load_dataset, load_twin
 from fairbench.device import cores
 from fairbench.errors import ConfigError, FairbenchError, nearest
 from fairbench.executors import make_executor
 from fairbench.executors.shared import SharedExecutor
+from fairbench.live import Display
 from fairbench.reaudit import Reaudit
 from fairbench.records import latest
 from fairbench.registry import Registry
@@ -83,7 +84,7 @@ def results_command(registry: Registry, request: Request) -> int:
     command = shlex.join(["fairbench", *sys.argv[1:]])
     executor = make_executor(config)
     try:
-        with Claims(store, audit.id) as claims, Display(audit.estimate) as display:
+        with Claims(store, audit.id) as claims, Display(audit.estimate, audit.jobs) as display:
             shared = SharedExecutor(executor, claims, audit.settled)
             audit.execute(shared, display, command=command, ahead=2 * executor.workers)
     except KeyboardInterrupt:

@@ -15,13 +15,14 @@ from fairbench.claims import Claims
 from fairbench.commands.results import show_problems
 from fairbench.commands.tuning import Tuning, searched_methods
 from fairbench.config import Rerun, RunConfig, make_config, read_yaml, split_names
-from fairbench.console import Display, err, out, show_leaderboard, show_notes, spell, warn_simulated
+from fairbench.console import err, out, show_leaderboard, show_notes, spell, warn_simulated
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.device import cores, resolve_device
 from fairbench.errors import ConfigError
 from fairbench.executors import make_executor
 from fairbench.executors.shared import SharedExecutor
 from fairbench.jobs import FitJob, Job
+from fairbench.live import Display
 from fairbench.plan import make_plan
 from fairbench.registry import Registry, load_registry
 from fairbench.runner import Run
@@ -200,7 +201,7 @@ def _execute(jobs: list[Job], run: Run, config: RunConfig, registry: Registry) -
     review_checkpoints(jobs, config)
     executor = make_executor(config)
     try:
-        with Claims(run.store, run.id) as claims, Display(estimate) as display:
+        with Claims(run.store, run.id) as claims, Display(estimate, len(jobs)) as display:
             executed = SharedExecutor(executor, claims, run.settled)
             run.execute(jobs, executed, display, command)
     except KeyboardInterrupt:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Self
 
 from fairbench.commands.run import review_checkpoints
-from fairbench.console import Display, err, spell
+from fairbench.console import err, spell
 from fairbench.executors.base import Broke, Finished, Started
 from fairbench.jobs import FitJob, Job
+from fairbench.live import Display
 from fairbench.search import Outcome, Search, Trial
 
 
@@ -33,7 +33,7 @@ class TrialDisplay:
         review_checkpoints(jobs, self.search.config.run)
         fits = [job for job in jobs if isinstance(job, FitJob)]
         later = sum(job.expected_points * job.point_estimate for job in fits)
-        with _Jobs(sum(job.estimate for job in jobs) + later) as display:
+        with _Jobs(sum(job.estimate for job in jobs) + later, len(jobs), transient=True) as display:
             yield display
 
     def told(self, trial: Trial) -> None:
@@ -68,16 +68,10 @@ def spell_value(value: float) -> str:
 
 
 class _Jobs(Display):
-    """A run's display, but its bars go when a batch ends, and logs tell of few jobs.
+    """A run's display whose logs tell of few jobs.
 
     Of those that broke, and of those that another run has.
     """
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        if self._bars is not None:
-            self._bars.live.transient = True
-        return self
 
     def _begin(self, event: Started) -> None:
         if self._bars is not None:

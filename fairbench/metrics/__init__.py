@@ -10,7 +10,7 @@ from fairbench.metrics.aufdc import Aufdc, AufdcPaper
 from fairbench.metrics.certificate import CertificateBounds
 from fairbench.metrics.cost import Cost
 from fairbench.metrics.gaps import GroupGaps
-from fairbench.metrics.operating import Limited, Trade
+from fairbench.metrics.operating import AuditorLimited, Limited, Trade
 from fairbench.metrics.pareto import Pareto
 from fairbench.metrics.points import AuditorAccuracy, Distortion, Downstream, Information, Rate
 
@@ -30,6 +30,7 @@ def register_metrics() -> Sequence[type[Metric]]:
         AufdcPaper,
         Trade,
         Limited,
+        AuditorLimited,
         Pareto,
         Cost,
     ]

@@ -29,7 +29,10 @@ class Cost(Metric):
         "flops": "floating-point operations of training one model",
         "peak_memory_mb": "largest memory of a training process, MB",
         "peak_device_memory_mb": "largest memory on the accelerator, MB; empty on the CPU",
-        "energy_j": "energy of the accelerator for the curve's training, joules; empty if unknown",
+        "energy_j": (
+            "energy of the accelerator for the curve's training, joules; empty unless known of all "
+            "models"
+        ),
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
@@ -37,6 +40,9 @@ class Cost(Metric):
         train = _values(costs, "train_seconds")
         total = sum(train) if train else None
         one = total / len(train) if total is not None else None
+
+        # Half the models' energy is not the curve's.
+        energy = _values(costs, "energy_j")
 
         def for_points(n: int) -> float | None:
             return one if one is None or evaluation.single_shot else n * one
@@ -54,7 +60,7 @@ class Cost(Metric):
             "flops": _mean(costs, "flops"),
             "peak_memory_mb": max(_values(costs, "peak_memory_mb"), default=None),
             "peak_device_memory_mb": max(_values(costs, "peak_device_memory_mb"), default=None),
-            "energy_j": sum(_values(costs, "energy_j")) or None,
+            "energy_j": sum(energy) if energy and len(energy) == len(costs) else None,
         }
 
 

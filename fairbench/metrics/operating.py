@@ -1,4 +1,4 @@
-"""Operating points: I at a given D, D at a given I, and A_y at a limit of I."""
+"""Operating points: I at a given D, D at a given I, and A_y at a limit of I or of A_s."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ SHARES = (25, 50)
 LIMITS = (10, 25)
 """Percent of I_max that a point may leak; shares, because I_max of datasets differs tenfold. Below
 a tenth the auditors' own noise decides who stays under the limit."""
+
+AUDITOR_LIMITS = (10, 25, 50)
+"""Percent of the way from a blind guess at s to the auditors' accuracy on x itself that A_s may go:
+shares again, as the commonest group is a tenth of one dataset and two thirds of another."""
 
 
 def i_at(d: Array, i: Array, target: float) -> float:
@@ -77,25 +81,59 @@ class Limited(Metric):
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
-        found: dict[str, float | None] = {}
-        for limit in LIMITS:
-            chosen = chosen_within(evaluation, limit / 100)
-            found[f"a_y_at_i{limit}"] = (
-                evaluation.reference.get("a_y_constant")
-                if chosen is None
-                else evaluation.points[chosen].get("a_y")
-            )
-        return found
+        return {
+            f"a_y_at_i{limit}": _a_y(evaluation, chosen_within(evaluation, limit / 100))
+            for limit in LIMITS
+        }
 
     def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Array]:
-        chosen = chosen_within(evaluation, LIMITS[0] / 100)
-        kept: Mapping[str, Array] = {}
-        if chosen is None:
-            kept = {"a_y": evaluation.reference_replicates.get("a_y_constant", np.empty(0))}
-        elif evaluation.replicates:
-            kept = evaluation.replicates[chosen]
-        rows = kept.get("a_y", np.empty(0))
+        rows = _a_y_rows(evaluation, chosen_within(evaluation, LIMITS[0] / 100))
         return {f"a_y_at_i{LIMITS[0]}": rows} if len(rows) else {}
+
+
+class AuditorLimited(Metric):
+    """The best downstream accuracy at a limit of the auditors' accuracy: a front read at marks."""
+
+    name = "accuracy-at-auditor-limit"
+    summary = "A_y at a limit of A_s: the Pareto front at round settings"
+    level = "curve"
+    direction = "higher"
+    columns: ClassVar[Mapping[str, str]] = {
+        "a_y_at_s10": (
+            "a_y of the point that selection finds most useful (i_y_selection) among those whose "
+            "a_s goes at most 10% of the way from the commonest group's share to a_s of x itself; "
+            "without any, of releasing nothing; empty where auditors of x beat no blind guess"
+        ),
+        "a_y_at_s10_low": "lower end of its 95% interval; see interval_over",
+        "a_y_at_s10_high": "upper end of the same interval",
+        "a_y_at_s25": "as a_y_at_s10, at 25% of the way",
+        "a_y_at_s25_low": "lower end of its 95% interval",
+        "a_y_at_s25_high": "upper end of the same interval",
+        "a_y_at_s50": "as a_y_at_s10, at 50% of the way",
+        "a_y_at_s50_low": "lower end of its 95% interval",
+        "a_y_at_s50_high": "upper end of the same interval",
+    }
+
+    def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
+        return {
+            f"a_y_at_s{share}": _a_y(evaluation, most_useful(evaluation, "a_s", limit))
+            for share, limit in auditor_limits(evaluation).items()
+        }
+
+    def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Array]:
+        found = {
+            f"a_y_at_s{share}": _a_y_rows(evaluation, most_useful(evaluation, "a_s", limit))
+            for share, limit in auditor_limits(evaluation).items()
+        }
+        return {column: rows for column, rows in found.items() if len(rows)}
+
+
+def auditor_limits(evaluation: CurveEvaluation) -> dict[int, float]:
+    """Limits of A_s by their share in percent; none where there is no range to take shares of."""
+    blind, full = (evaluation.reference.get(name) for name in ("a_s_constant", "a_s"))
+    if blind is None or full is None or full <= blind:
+        return {}
+    return {share: blind + share / 100 * (full - blind) for share in AUDITOR_LIMITS}
 
 
 def chosen_within(evaluation: CurveEvaluation, share: float) -> int | None:
@@ -104,12 +142,34 @@ def chosen_within(evaluation: CurveEvaluation, share: float) -> int | None:
     Useful is what tells of y; of records that lack that figure, what keeps most of s.
     """
     limit = share * evaluation.reference["i_max_selection"]
+    return most_useful(evaluation, "i_selection", limit)
+
+
+def most_useful(evaluation: CurveEvaluation, column: str, limit: float) -> int | None:
+    """Number of the most useful point, by selection, with a column at most at a limit."""
     useful = {
         number: _useful(point)
         for number, point in enumerate(evaluation.points)
-        if point["i_selection"] <= limit
+        if point[column] <= limit
     }
     return max(useful, key=lambda number: useful[number]) if useful else None
+
+
+def _a_y(evaluation: CurveEvaluation, chosen: int | None) -> float | None:
+    """A_y of a point; of None, of releasing nothing."""
+    if chosen is None:
+        return evaluation.reference.get("a_y_constant")
+    return evaluation.points[chosen].get("a_y")
+
+
+def _a_y_rows(evaluation: CurveEvaluation, chosen: int | None) -> Array:
+    """Its replicates; empty where there are none."""
+    kept: Mapping[str, Array] = {}
+    if chosen is None:
+        kept = {"a_y": evaluation.reference_replicates.get("a_y_constant", np.empty(0))}
+    elif evaluation.replicates:
+        kept = evaluation.replicates[chosen]
+    return kept.get("a_y", np.empty(0))
 
 
 def _useful(point: Mapping[str, float]) -> float:

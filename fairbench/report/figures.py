@@ -1,14 +1,19 @@
-"""The figures of a leaderboard: curves, fronts and cost; each takes the panels to draw."""
+"""The figures of a leaderboard: curves, fronts and cost; each takes the panels to draw.
+
+Under each panel stands what a reader must know of it: that the data are simulated, which rows are
+not complete, and what lines and bands are where there are several seeds.
+"""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairbench.report.panels import Panel, all_names
-from fairbench.report.style import GREY, Look, looks, new_figure, styled
+from fairbench.report.style import GREY, QUIET, Look, looks, new_figure, styled
 from fairbench.store import Row
 
 if TYPE_CHECKING:
@@ -23,6 +28,11 @@ _COST_POINTS = (4, 8, 16)
 _NOTHING = 0.05
 """Seconds below which nothing was trained to speak of."""
 
+_SEEDS = "Lines: the median over seeds, {count} at most. Bands: what 25% to 75% of them attain."
+
+_WRAP = 105
+"""Characters of a line of notes."""
+
 Drawn = Callable[["Axes", Panel, Mapping[str, Look]], None]
 
 
@@ -33,17 +43,36 @@ def curves_figure(shown: Sequence[Panel]) -> Figure:
     nothing", which is what AUFDC measures. With several seeds it is the median attainment surface,
     and the band lies between the surfaces that a quarter and three quarters of the seeds attain.
     """
-    return _figure(shown, _curves, "D, squared error", "I(Z;S), nats")
+    return _figure(
+        shown,
+        _curves,
+        "D, distortion: squared error of x",
+        "I(Z;S), leakage, nats",
+        legend="AUFDC (lower is better)",
+        seeds=_SEEDS,
+    )
 
 
 def fronts_figure(shown: Sequence[Panel]) -> Figure:
-    """Pareto fronts (the paper's Figure 4): downstream accuracy against auditor accuracy."""
-    return _figure(shown, _fronts, "A_s, accuracy of the auditor", "A_y, downstream accuracy")
+    """Pareto fronts (the paper's Figure 4): downstream accuracy against auditor accuracy.
+
+    With several seeds the steps are their median attainment surface, with a band as for curves.
+    """
+    return _figure(
+        shown,
+        _fronts,
+        "A_s, accuracy of the auditor of s (lower is fairer)",
+        "A_y, downstream accuracy",
+        legend="area dominated (higher is better)",
+        seeds=_SEEDS,
+    )
 
 
 def cost_figure(shown: Sequence[Panel]) -> Figure:
     """Training time as points are added: constant where single-shot (the paper's Table 1)."""
-    return _figure(shown, _cost, "points on the curve", "training time, seconds")
+    return _figure(
+        shown, _cost, "points on the curve", "training time, seconds", legend="", seeds=""
+    )
 
 
 def auditors_figure(shown: Sequence[Panel], found: Sequence[Row]) -> Figure:
@@ -64,6 +93,10 @@ def auditors_figure(shown: Sequence[Panel], found: Sequence[Row]) -> Figure:
         for axes, panel in zip(figure.axes, shown, strict=True):
             _auditors(axes, panel, found)
             axes.set_title(panel.title)
+            axes.set_xlabel(
+                "mean I(Z;S) read from a method's points, nats; in brackets at how many it decided"
+            )
+            _notes(axes, panel, "", 46)
     return figure
 
 
@@ -79,7 +112,9 @@ def _auditors(axes: Axes, panel: Panel, found: Sequence[Row]) -> None:
         for j, head in enumerate(heads):
             if (cell := cells.get((*key, *head))) is not None:
                 grid[i, j] = max(cell["i"], 0)
-                text = f"{cell['i']:.3f}" + (f" ({cell['chosen']})" if cell["chosen"] else "")
+                text = f"{cell['i'] + 0.0:.3f}".replace("-0.000", "0.000") + (
+                    f" ({cell['chosen']})" if cell["chosen"] else ""
+                )
                 axes.text(j, i, text, ha="center", va="center", fontsize=7)
     if not heads:
         axes.text(0.5, 0.5, "nothing measured yet", ha="center", transform=axes.transAxes)
@@ -89,12 +124,14 @@ def _auditors(axes: Axes, panel: Panel, found: Sequence[Row]) -> None:
     axes.set_xticks(
         range(len(heads)), [f"{auditor}\n{view}" for view, auditor in heads], fontsize=7
     )
-    axes.set_yticks(range(len(keys)), [names[key] for key in keys])
+    axes.set_yticks(range(len(keys)), [folded(names[key]) for key in keys])
     axes.grid(visible=False)
     axes.tick_params(length=0)
 
 
-def _figure(shown: Sequence[Panel], draw: Drawn, x: str, y: str) -> Figure:
+def _figure(
+    shown: Sequence[Panel], draw: Drawn, x: str, y: str, *, legend: str, seeds: str
+) -> Figure:
     baselines = [name for panel in shown for name in panel.baselines]
     look = looks(all_names(shown), baselines)
     with styled():
@@ -103,10 +140,32 @@ def _figure(shown: Sequence[Panel], draw: Drawn, x: str, y: str) -> Figure:
             draw(axes, panel, look)
             axes.set(title=panel.title, xlabel=x, ylabel=y)
             if axes.get_legend_handles_labels()[0]:
-                axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+                axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title=legend)
             else:
                 axes.text(0.5, 0.5, "nothing measured yet", ha="center", transform=axes.transAxes)
+            said = seeds.format(count=panel.most_seeds) if panel.most_seeds > 1 else ""
+            _notes(axes, panel, said, 34)
     return figure
+
+
+def _notes(axes: Axes, panel: Panel, seeds: str, below: float) -> None:
+    """Write notes so many points below the axes."""
+    notes = [seeds] if seeds else []
+    if panel.simulated:
+        notes.append("SIMULATED DATA: an embedded twin, not the real table.")
+    notes += [f"Not complete, not ranked: {line}." for line in panel.shortfalls]
+    lines = [line for note in notes for line in textwrap.wrap(note, _WRAP)]
+    if lines:
+        axes.annotate(
+            "\n".join(lines),
+            (0, 0),
+            (0, -below),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            va="top",
+            fontsize=7.5,
+            color=QUIET,
+        )
 
 
 def _ordered(panel: Panel, look: Mapping[str, Look]) -> list[tuple[str, Row, Look]]:
@@ -119,8 +178,14 @@ def _ordered(panel: Panel, look: Mapping[str, Look]) -> list[tuple[str, Row, Loo
 
 def label(name: str, row: Row, figure: float | None) -> str:
     """A legend's line: the name, its figure, and what is missing."""
+    name = folded(name)
     text = name if figure is None else f"{name}  {figure:.3f}".replace(" 0.", " .")
     return text if row["complete"] else f"{text} (incomplete)"
+
+
+def folded(name: str) -> str:
+    """A name in lines of at most 32 characters, and not more than three: panels need room too."""
+    return textwrap.fill(name, 32, max_lines=3, placeholder=" ...")
 
 
 def _curves(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
@@ -139,12 +204,16 @@ def _curves(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
             axes.fill_between(grid, low, high, color=style.colour, alpha=0.15, linewidth=0)
         found = [(p["d"], max(p["i"], 0)) for points in seeds for p in points]
         x, y = np.array(found).T
-        axes.plot(x, y, style.marker, color=style.colour, alpha=0.75, linestyle="none", zorder=3)
-        axes.plot([], [], style.marker, color=style.colour, linestyle=style.line, label=text)
+        mark = _mark(row, style)
+        axes.plot(x, y, **mark, alpha=0.75, linestyle="none", zorder=3)
+        axes.plot([], [], **mark, linestyle=_line(row, style), label=text)
     ends = next((row for row in panel.rows if row["d_max"] is not None), None)
     if ends is not None:
         axes.plot([0, ends["d_max"]], [ends["i_max"], 0], color=GREY, linewidth=0.8, linestyle=":")
         axes.set(xlim=(-0.02 * ends["d_max"], 1.15 * ends["d_max"]), ylim=(-0.01, None))
+        told: Any = {"textcoords": "offset points", "fontsize": 7.5, "color": QUIET}
+        axes.annotate("release x", (0, ends["i_max"]), (8, 2), **told)
+        axes.annotate("release nothing", (ends["d_max"], 0), (0, 8), ha="center", **told)
 
 
 def _fronts(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
@@ -154,15 +223,30 @@ def _fronts(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
         if not measured:
             continue
         a_s, a_y = np.array([(p["a_s"], p["a_y"]) for p in measured]).T
-        axes.plot(a_s, a_y, style.marker, color=style.colour, alpha=0.25, linestyle="none")
-        for points in curves[name]:
-            front = sorted((p["a_s"], p["a_y"]) for p in points if p["front"])
-            if front:
-                x, y = np.array(front).T
-                axes.step(x, y, where="post", color=style.colour, linestyle=style.line, alpha=0.9)
-                axes.plot(x, y, style.marker, color=style.colour, linestyle="none")
+        mark = _mark(row, style)
+        axes.plot(a_s, a_y, **mark, alpha=0.25, linestyle="none")
+        own = [(p["a_s"], p["a_y"]) for p in measured if p["front"]]
+        axes.plot(*np.array(own).T, **mark, linestyle="none")
+        x, y = panel.front(row, 50)
+        axes.step(x, y, where="post", color=style.colour, linestyle=style.line)
+        x, low, high = panel.front_band(row)
+        if x:
+            axes.fill_between(
+                x, low, high, step="post", color=style.colour, alpha=0.12, linewidth=0
+            )
         text = label(name, row, row.get("front_hypervolume"))
-        axes.plot([], [], style.marker, color=style.colour, linestyle=style.line, label=text)
+        axes.plot([], [], **mark, linestyle=_line(row, style), label=text)
+
+
+def _mark(row: Row, style: Look) -> dict[str, Any]:
+    """A row's marks: filled where it is complete."""
+    face = style.colour if row["complete"] else "none"
+    return {"marker": style.marker, "color": style.colour, "markerfacecolor": face}
+
+
+def _line(row: Row, style: Look) -> Any:
+    """A row's line; one that is not complete has none."""
+    return style.line if row["complete"] else "none"
 
 
 def _cost(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
@@ -176,9 +260,10 @@ def _cost(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
             marker=style.marker,
             color=style.colour,
             linestyle=style.line,
-            label=name,
+            label=label(name, row, None),
         )
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(_COST_POINTS, [str(n) for n in _COST_POINTS])
     axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")

@@ -65,14 +65,15 @@ def gather(store: Store, registry: Registry) -> Report:
     """Build the report of everything in a store."""
     tables = leaderboard.build(store, registry)
     finished = [row["finished"] for row in store.rows("points") if row["finished"]]
-    glossary = dict(COLUMNS)
+    # Where both tables have a column, the leaderboard's says more.
+    glossary = POINT_COLUMNS | COLUMNS
     for metric in registry.metrics.classes.values():
         glossary.update(metric.columns)
     return Report(
         datasets=tuple(_dataset(table) for table in tables),
         provenance=tuple(_runs(store)),
         made=max(finished, default=""),
-        glossary=glossary | PROVENANCE | POINT_COLUMNS,
+        glossary=glossary | PROVENANCE,
     )
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from fairbench.attainment import fronts
 from fairbench.leaderboard import Tables
 from fairbench.store import Row
 
@@ -27,6 +31,8 @@ class Panel:
         Of those methods: measured points alone, in the order of their curves.
     surfaces : tuple of dict
         Attainment surfaces of their curves over seeds: what AUFDC is the area under.
+    failures : tuple of dict
+        Models and points of those methods that were tried and gave nothing.
     """
 
     dataset: str
@@ -36,6 +42,7 @@ class Panel:
     rows: tuple[Row, ...]
     points: tuple[Row, ...]
     surfaces: tuple[Row, ...]
+    failures: tuple[Row, ...] = ()
 
     @property
     def title(self) -> str:
@@ -82,6 +89,66 @@ class Panel:
         ]
         return [found["d"] for found in own], [found["i"] for found in own]
 
+    def front(self, row: Row, level: float) -> tuple[list[float], list[float]]:
+        """A_s and A_y of the corners of one row's front; over seeds its attainment surface.
+
+        As with curves, a row that is not complete has none.
+        """
+        name = self.names[(row["method"], row["params"])]
+        seeds = [
+            (np.array([p["a_s"] for p in points]), np.array([p["a_y"] for p in points]))
+            for points in self.curves()[name]
+            if all(p.get("a_y") is not None for p in points)
+        ]
+        if not seeds or not row["complete"] or (len(seeds) == 1 and level != 50):
+            return [], []
+        ((_, a_s, a_y),) = fronts(seeds, levels=(level,))
+        return a_s.tolist(), a_y.tolist()
+
+    def front_band(self, row: Row) -> tuple[list[float], list[float], list[float]]:
+        """A_s, and A_y that three quarters and that one quarter of the seeds attain from there on.
+
+        Empty for a single seed, and where the three quarters attain nothing yet.
+        """
+        best, worst = self.front(row, 25), self.front(row, 75)
+        if not best[0] or not worst[0]:
+            return [], [], []
+        grid = np.array(sorted({*best[0], *worst[0]}))
+        grid = grid[grid >= max(best[0][0], worst[0][0])]
+        high, low = (
+            np.array(a_y)[np.searchsorted(a_s, grid, side="right") - 1]
+            for a_s, a_y in (best, worst)
+        )
+        return grid.tolist(), low.tolist(), high.tolist()
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the rows come from an embedded twin."""
+        return any(row["data_source"] == "simulated" for row in self.rows)
+
+    @property
+    def most_seeds(self) -> int:
+        """Seeds of the row that has most."""
+        return max((row["seeds"] for row in self.rows), default=0)
+
+    @property
+    def shortfalls(self) -> list[str]:
+        """A line for each row that is not complete: what is missing, and what became of it."""
+        return [self._shortfall(row) for row in self.rows if not row["complete"]]
+
+    def _shortfall(self, row: Row) -> str:
+        of = (row["method"], row["params"])
+        missing, seeds = row["points_missing"], row["seeds_missing"]
+        parts = []
+        if missing:
+            parts.append(f"{missing} of {missing + row['points']} points missing")
+        if seeds and row["seeds"]:
+            parts.append(f"{seeds} of {seeds + row['seeds']} seeds without any")
+        statuses = Counter(f["status"] for f in self.failures if (f["method"], f["params"]) == of)
+        became = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))
+        said = "; ".join(parts) or "x itself is not measured yet"
+        return f"{self.names[of]}: {said}" + (f" ({became})" if became else "")
+
 
 def panels(table: Tables) -> list[Panel]:
     """The panels of a dataset, in the order of its leaderboard."""
@@ -95,6 +162,9 @@ def panels(table: Tables) -> list[Panel]:
     surfaces: dict[tuple[str, str, str], list[Row]] = {}
     for found_row in table.attainment:
         surfaces.setdefault(_place(found_row), []).append(found_row)
+    failed: dict[tuple[str, str, str], list[Row]] = {}
+    for failure in table.failures:
+        failed.setdefault(_place(failure), []).append(failure)
     return [
         Panel(
             table.dataset,
@@ -102,6 +172,7 @@ def panels(table: Tables) -> list[Panel]:
             tuple(rows),
             tuple(measured.get(place, ())),
             tuple(surfaces.get(place, ())),
+            tuple(failed.get(place, ())),
         )
         for place, rows in found.items()
     ]

@@ -16,6 +16,9 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 GREY = "#8A8A8A"
 """Baselines: they are the background that methods are seen against."""
 
+QUIET = "#595959"
+"""Notes: still 7 to 1 against white."""
+
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 
 _SETTINGS: Any = {

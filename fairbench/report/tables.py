@@ -7,6 +7,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fairbench.headings import PAPER, headed
+
 if TYPE_CHECKING:
     from fairbench.leaderboard import Tables
     from fairbench.report.panels import Panel
@@ -28,21 +30,6 @@ class TableFormat(enum.StrEnum):
     """The same, for a paper with the booktabs package."""
 
 
-HEADS = {
-    "rank": "rank",
-    "method": "method",
-    "aufdc": "AUFDC",
-    "aufdc_paper": "paper's",
-    "d_min": "D min",
-    "i_min": "I min",
-    "front_hypervolume": "front",
-    "seeds": "seeds",
-    "points": "points",
-    "train_seconds": "train s",
-}
-"""Columns of a table for reading, and their headings."""
-
-
 def rendered(tables: Sequence[Tables], form: TableFormat) -> str:
     """All leaderboards in one of the formats, ending in a newline."""
     from fairbench.leaderboard import to_frame
@@ -59,9 +46,9 @@ def rendered(tables: Sequence[Tables], form: TableFormat) -> str:
 
 
 def _cells(panel: Panel) -> list[dict[str, str]]:
-    names = panel.names
+    names, shown = panel.names, headed(PAPER)
     return [
-        {head: _cell(names, row, column) for column, head in HEADS.items()} for row in panel.rows
+        {head: _cell(names, row, column) for column, head in shown.items()} for row in panel.rows
     ]
 
 

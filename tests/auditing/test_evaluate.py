@@ -8,6 +8,7 @@ import pytest
 from fairbench.api import AUDIT_ROLES, Floats, Role
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.evaluate import Encoded, audit_reference, evaluate
+from fairbench.audits import REFERENCE_FIGURES
 from fairbench.data.prepare import Prepared
 from fairbench.metrics.points import (
     AuditorAccuracy,
@@ -40,6 +41,8 @@ def test_identity_is_decoded_and_leaks_all(prepared: Prepared) -> None:
     assert found["i"] == pytest.approx(reference["i_max"], abs=0.03)
     assert found["i_low"] < found["i"] < found["i_high"]
     assert found["a_s"] > 0.6
+    assert found["a_s"] == pytest.approx(reference["a_s"], abs=0.02)
+    assert set(reference) >= REFERENCE_FIGURES
 
 
 def test_a_constant_leaks_nothing_and_loses_all(prepared: Prepared) -> None:
@@ -49,6 +52,7 @@ def test_a_constant_leaks_nothing_and_loses_all(prepared: Prepared) -> None:
     assert abs(found["i"]) < 0.01
     assert found["d"] == pytest.approx(reference["d_max"], rel=0.03)
     assert found["a_s_auc"] == pytest.approx(0.5, abs=0.02)
+    assert found["a_s"] == reference["a_s_constant"]
     assert found["distinct"] == 1
     assert found["rate_plugin"] == 0
 

@@ -5,7 +5,7 @@ import pytest
 
 from fairbench.api import CurveEvaluation
 from fairbench.metrics.aufdc import Aufdc, strict_area
-from fairbench.metrics.operating import Limited, Trade
+from fairbench.metrics.operating import AuditorLimited, Limited, Trade
 
 REFERENCE = {"i_max": 1.0, "i_max_selection": 1.0, "d_max": 8.0, "d_max_selection": 8.0}
 REFERENCE |= {"a_y_constant": 0.6}
@@ -78,6 +78,51 @@ def test_a_table_without_a_task_has_none() -> None:
     evaluation = CurveEvaluation([point(1.0, 0.05)], bare, (), False, [{"i": np.zeros(3)}], {})
     assert set(Limited().compute(evaluation).values()) == {None}
     assert Limited().resampled(evaluation) == {}
+
+
+GUESS = REFERENCE | {"a_s_constant": 0.6, "a_s": 0.8}
+
+
+def at_auditor(*points: dict[str, float], **changed: float) -> tuple[float | None, ...]:
+    found = AuditorLimited().compute(CurveEvaluation(points, GUESS | changed))
+    return tuple(found.get(f"a_y_at_s{share}") for share in (10, 25, 50))
+
+
+def seen(a_s: float, a_y: float, told: float) -> dict[str, float]:
+    return point(1.0, 0.1, a_s=a_s, a_y=a_y, i_y_selection=told)
+
+
+def test_accuracy_at_a_limit_of_the_auditors_accuracy() -> None:
+    """Limits of .62, .65 and .7: shares of the way from a blind guess, .6, to x itself, .8."""
+    fair, middle, open_ = seen(0.61, 0.7, 0.1), seen(0.65, 0.75, 0.2), seen(0.7, 0.8, 0.3)
+    assert at_auditor(fair, middle, open_) == (0.7, 0.75, 0.8)
+    assert at_auditor(middle) == (0.6, 0.75, 0.75)  # nothing may be released at a tenth
+    assert at_auditor() == (0.6, 0.6, 0.6)
+    # The limits move with the dataset: of a table whose x gives all away they are .64, .7 and .8.
+    assert at_auditor(middle, open_, a_s=1.0) == (0.6, 0.8, 0.8)
+
+
+def test_among_points_within_a_limit_selection_chooses() -> None:
+    lucky, useful = seen(0.6, 0.9, 0.1), seen(0.6, 0.7, 0.2)
+    assert at_auditor(lucky, useful) == (0.7, 0.7, 0.7)
+
+
+def test_where_auditors_of_x_beat_no_guess_or_were_not_measured_there_is_no_limit() -> None:
+    assert at_auditor(seen(0.6, 0.7, 0.1), a_s=0.6) == (None, None, None)
+    old = CurveEvaluation([seen(0.6, 0.7, 0.1)], REFERENCE)
+    assert dict(AuditorLimited().compute(old)) == {}
+    assert AuditorLimited().resampled(old) == {}
+
+
+def test_its_replicates_are_those_of_the_point_that_counts() -> None:
+    points = [seen(0.61, 0.7, 0.1), seen(0.69, 0.8, 0.3)]
+    rows = [{"a_y": np.full(5, 0.7)}, {"a_y": np.full(5, 0.8)}]
+    ends = {"a_y_constant": np.full(5, 0.6)}
+    evaluation = CurveEvaluation(points, GUESS, replicates=rows, reference_replicates=ends)
+    found = AuditorLimited().resampled(evaluation)
+    assert [found[f"a_y_at_s{share}"][0] for share in (10, 25, 50)] == [0.7, 0.7, 0.8]
+    none = CurveEvaluation([], GUESS, reference_replicates=ends)
+    assert AuditorLimited().resampled(none)["a_y_at_s10"].tolist() == [0.6] * 5
 
 
 def test_replicates_of_the_area_are_areas_of_the_replicates() -> None:

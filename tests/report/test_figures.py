@@ -1,5 +1,6 @@
 """Figures of a committed small run: drawn, honest about gaps, the same every time."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,19 +11,20 @@ from fairbench.registry import load_registry
 from fairbench.report.figures import auditors_figure, cost_figure, curves_figure, fronts_figure
 from fairbench.report.gather import DatasetReport, gather
 from fairbench.report.style import looks
-from fairbench.store import Store, parse_export
-
-EXPORT = Path(__file__).parent / "adults-quick.jsonl"
+from tests.report.runs import Records, failed, honest, stored, three_seeds
 
 
-def dataset(folder: Path, *, failed: str | None = None) -> DatasetReport:
-    records = parse_export(EXPORT.read_text().splitlines())
-    for unit in records["units"]:
-        if unit["method"] == failed:
-            unit |= {"status": "FAILED", "error": "ValueError: no", "read_points": None}
-    store = Store.in_folder(folder)
-    store.merge(records)
-    return gather(store, load_registry()).datasets[0]
+def dataset(folder: Path, change: Callable[[Records], None] | None = None) -> DatasetReport:
+    return gather(stored(folder, change), load_registry()).datasets[0]
+
+
+def latfr_failed(records: Records) -> None:
+    failed(records, "latfr")
+
+
+def notes(figure: object) -> str:
+    """What stands under the panel."""
+    return " ".join(text.get_text() for text in figure.axes[0].texts)  # type: ignore[attr-defined]
 
 
 def legend(figure: object) -> list[str]:
@@ -46,9 +48,41 @@ def test_curves_run_from_x_to_nothing_and_name_every_method(tmp_path: Path) -> N
 
 
 def test_what_is_incomplete_says_so(tmp_path: Path) -> None:
-    found = dataset(tmp_path, failed="latfr")
+    found = dataset(tmp_path, latfr_failed)
     assert not any(text.startswith("latfr") for text in legend(curves_figure(found.panels)))
     assert [f["status"] for f in found.failures] == ["FAILED"] * 4
+    assert "latfr: 4 of 4 points missing (4 FAILED)" in notes(curves_figure(found.panels))
+
+
+def test_every_figure_says_what_failed_what_is_missing_and_what_is_simulated(
+    tmp_path: Path,
+) -> None:
+    found = dataset(tmp_path, honest)
+    drawn = [draw(found.panels) for draw in (curves_figure, fronts_figure, cost_figure)]
+    for figure in (*drawn, auditors_figure(found.panels, found.auditors)):
+        said = notes(figure)
+        assert "SIMULATED DATA" in said
+        assert "latfr: 4 of 4 points missing (4 FAILED)" in said
+        assert "sofair: 4 of 8 points missing; 1 of 2 seeds without any (1 CRASHED)" in said
+        assert "simulated" in figure.axes[0].get_title()
+    for figure in drawn[:2]:
+        assert any(t.startswith("sofair") and "(incomplete)" in t for t in legend(figure))
+    whole = dataset(tmp_path / "whole")
+    assert "not" not in notes(cost_figure(whole.panels))
+
+
+def test_several_seeds_are_drawn_as_their_median_and_a_band(tmp_path: Path) -> None:
+    found = dataset(tmp_path, three_seeds)
+    panel = found.panels[0]
+    for figure in (curves_figure(found.panels), fronts_figure(found.panels)):
+        assert "median over seeds, 3 at most" in notes(figure)
+        assert len(figure.axes[0].collections) >= len(panel.rows) - 2  # one point has no band
+    for row in panel.rows:
+        x, low, high = panel.front_band(row)
+        middle = panel.front(row, 50)
+        assert all(a <= b for a, b in zip(low, high, strict=True))
+        assert x == sorted(x)
+        assert middle[1] == sorted(middle[1])
 
 
 def test_cost_of_single_shot_is_flat(tmp_path: Path) -> None:
@@ -113,7 +147,7 @@ def test_methods_have_looks_of_their_own_and_baselines_are_grey() -> None:
 
 
 def test_status_tells_what_is_done_and_what_failed(tmp_path: Path) -> None:
-    dataset(tmp_path, failed="latfr")
+    dataset(tmp_path, latfr_failed)
     found = CliRunner().invoke(app, ["status", "--results", str(tmp_path)])
     assert found.exit_code == 0
     lines = {line.split()[0]: line.split()[1:] for line in found.output.splitlines() if line}

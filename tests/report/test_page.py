@@ -1,20 +1,19 @@
 """The page in a real browser: sorting, filtering, hovering, escaping, phones and the dark."""
 
-import copy
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairbench.registry import load_registry
 from fairbench.report.gather import gather
-from fairbench.report.page import page
-from fairbench.store import Row, Store, parse_export
-
-EXPORT = Path(__file__).parent / "adults-quick.jsonl"
-EVIL = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
+from fairbench.report.page import corners, page
+from tests.report.runs import EVIL, malicious, stored, three_seeds
 
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -22,30 +21,9 @@ CHROMIUM = (
 
 
 def written(folder: Path, change: Any = None) -> Path:
-    records = parse_export(EXPORT.read_text().splitlines())
-    if change is not None:
-        change(records)
-    store = Store.in_folder(folder)
-    store.merge(records)
     target = folder / "report.html"
-    target.write_text(page(gather(store, load_registry())), encoding="utf-8")
+    target.write_text(page(gather(stored(folder, change), load_registry())), encoding="utf-8")
     return target
-
-
-def damaged(records: dict[str, list[Row]]) -> None:
-    """One method fails, one seed is missing, the data is a twin, and a plugin is malicious."""
-    units = records["units"]
-    for unit in units:
-        unit["data_source"] = "simulated"
-    failed = next(unit for unit in units if unit["method"] == "latfr")
-    failed |= {"status": "FAILED", "error": f"ValueError: {EVIL}", "read_points": None}
-    sofair = next(unit for unit in units if unit["method"] == "sofair")
-    missing = copy.deepcopy(sofair) | {"key": "0" * 64, "seed": 1, "status": "CRASHED"}
-    units.append(missing | {"error": "the process was ended by SIGSEGV", "read_points": None})
-    pca = [unit for unit in units if unit["method"] == "pca"]
-    for unit in pca:
-        unit["method"] = EVIL
-        unit["plugin"] = EVIL
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +50,7 @@ def opened(browser: Any, target: Path, **options: Any) -> tuple[Any, list[str]]:
     tab.on("pageerror", lambda error: complaints.append(str(error)))
     tab.on("request", lambda r: complaints.append(r.url) if r.url.startswith("http") else 0)
     tab.goto(target.as_uri())
+    tab.locator(".chart").first.scroll_into_view_if_needed()
     tab.wait_for_selector(".chart[data-drawn] .main-svg")
     return tab, complaints
 
@@ -84,7 +63,7 @@ def column(tab: Any, head: str) -> list[str]:
 
 
 def test_it_is_one_small_file_that_fetches_nothing(browser: Any, target: Path) -> None:
-    assert target.stat().st_size < 6_000_000
+    assert target.stat().st_size < 2_500_000
     tab, complaints = opened(browser, target)
     assert complaints == []
     assert "real" not in (tab.locator(".warning").all_text_contents() or [""])[0]
@@ -146,11 +125,21 @@ def test_a_phone_in_the_dark_has_nothing_off_its_screen(browser: Any, target: Pa
 def test_failures_missing_seeds_and_twins_are_shown_and_text_stays_text(
     browser: Any, tmp_path: Path
 ) -> None:
-    tab, complaints = opened(browser, written(tmp_path, damaged))
+    tab, complaints = opened(browser, written(tmp_path, malicious))
     assert tab.evaluate("window.hacked") is None
     assert [c for c in complaints if "x" in c] == []
     assert EVIL in tab.locator("tbody th").all_text_contents()
     assert "Simulated data" in tab.locator(".warning").first.inner_text()
+    assert "simulated data" in tab.locator("h2 .badge").first.inner_text()
+    assert all("simulated" in text for text in tab.locator("figcaption").all_inner_texts())
+    short = tab.locator(".panel .warning li").all_inner_texts()
+    assert short == [
+        "latfr: 4 of 4 points missing (4 FAILED)",
+        "sofair: 4 of 8 points missing; 1 of 2 seeds without any (1 CRASHED)",
+    ]
+    legend = tab.locator(".chart").first.locator(".legendtext").all_text_contents()
+    assert "sofair (incomplete)" in legend
+    assert not any(text.startswith("latfr") for text in legend)
     failures = tab.locator("table.failures").inner_text()
     assert "FAILED" in failures
     assert "SIGSEGV" in failures
@@ -158,3 +147,41 @@ def test_failures_missing_seeds_and_twins_are_shown_and_text_stays_text(
     ranks = dict(zip(column(tab, "method"), column(tab, "rank"), strict=True))
     assert ranks["latfr"] == ranks["sofair"] == ""
     tab.close()
+
+
+def test_several_seeds_have_a_median_and_a_band(browser: Any, tmp_path: Path) -> None:
+    tab, complaints = opened(browser, written(tmp_path, three_seeds))
+    chart = tab.locator(".chart").first
+    assert chart.locator(".js-fill").count() >= 5  # releasing x, or nothing, does not vary
+    assert "the median over seeds" in tab.locator("figcaption").first.inner_text()
+    assert complaints == []
+    tab.close()
+
+
+def test_a_browser_that_cannot_unpack_the_charts_still_sorts(browser: Any, target: Path) -> None:
+    tab = browser.new_page()
+    tab.add_init_script("delete window.DecompressionStream")
+    tab.goto(target.as_uri())
+    tab.locator("table.sortable thead button", has_text="AUFDC").first.click()
+    assert tab.locator("th[aria-sort=ascending]").count() == 1
+    assert "browser of 2023" in tab.locator(".chart").first.inner_text()
+    tab.close()
+
+
+@given(
+    st.lists(st.floats(-1e3, 1e3, allow_nan=False), min_size=2, max_size=60),
+    st.integers(0, 2**32 - 1),
+)
+def test_corners_left_out_are_not_missed(heights: list[float], seed: int) -> None:
+    y = np.array(heights)
+    x = np.sort(np.random.default_rng(seed).normal(size=len(y)))
+    kept = corners(x, y)
+    assert {0, len(y) - 1} <= set(kept)
+    off = np.abs(np.interp(x, x[kept], y[kept]) - y)
+    assert off.max() <= 1e-3 * np.ptp(y) + 1e-9
+
+
+def test_straight_lines_need_their_ends_alone() -> None:
+    x = np.linspace(0, 8, 101)
+    assert corners(x, 1 - x / 8) == [0, 100]
+    assert corners(x, np.maximum(1 - x / 4, 0)) == [0, 50, 100]

@@ -9,17 +9,17 @@ import pytest
 from typer.testing import CliRunner
 
 from fairbench.cli import app
+from fairbench.frames import load_leaderboard
 from fairbench.registry import load_registry
 from fairbench.report.gather import gather
-from fairbench.store import Store, parse_export
-
-EXPORT = Path(__file__).parent / "adults-quick.jsonl"
+from fairbench.store import Store
+from tests.report.runs import honest, stored
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    Store.in_folder(folder).merge(parse_export(EXPORT.read_text().splitlines()))
+    stored(folder)
     return folder
 
 
@@ -61,3 +61,37 @@ def test_intervals_reach_the_page(results: Path) -> None:
     report = gather(Store.in_folder(results), load_registry())
     row = report.datasets[0].panels[0].rows[0]
     assert row["aufdc_low"] < row["aufdc"] < row["aufdc_high"]
+
+
+def test_csvs_tell_what_failed_what_is_missing_and_what_is_simulated(tmp_path: Path) -> None:
+    stored(tmp_path, honest)
+    printed(tmp_path, "csv")
+    folder = tmp_path / "leaderboards"
+    assert {path.name.removesuffix(".csv") for path in folder.iterdir()} == {
+        f"adults-gender-simulated{kind}" for kind in ("", "-points", "-attainment")
+    }
+    board = load_leaderboard(folder / "adults-gender-simulated.csv").set_index("method")
+    assert set(board["data_source"]) == {"simulated"}
+    counts = ["seeds", "seeds_missing", "points", "points_missing"]
+    assert board.loc["latfr", counts].tolist() == [0, 1, 0, 4]
+    assert board.loc["sofair", counts].tolist() == [1, 1, 4, 4]
+    assert board.loc["pca", counts].tolist() == [1, 0, 4, 0]
+    for method in ("latfr", "sofair"):
+        assert not board.loc[method, "complete"]
+        assert pd.isna(board.loc[method, "rank"])
+    assert board[board["complete"]]["rank"].notna().all()
+    points = load_leaderboard(folder / "adults-gender-simulated-points.csv")
+    assert (points[points["method"] == "latfr"]["status"] == "FAILED").all()
+    curves = pd.read_csv(folder / "adults-gender-simulated-attainment.csv")
+    assert not {"latfr", "sofair"} & set(curves["method"])
+
+
+def test_accuracies_at_limits_stand_in_the_leaderboard_with_intervals(results: Path) -> None:
+    board = pd.read_csv(io.StringIO(printed(results, "csv"))).set_index("method")
+    for share in (10, 25, 50):
+        value, low, high = (board[f"a_y_at_s{share}{end}"] for end in ("", "_low", "_high"))
+        assert ((low <= value) & (value <= high)).all()
+        assert (low >= 0).all()
+    # x itself is over every limit: what is left is to release nothing.
+    assert board.loc["identity", "a_y_at_s50"] == board.loc["constant", "a_y_at_s50"]
+    assert board.loc["drop-features", "a_y_at_s50"] > board.loc["constant", "a_y_at_s50"]

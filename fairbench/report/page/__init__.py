@@ -1,12 +1,23 @@
-"""The page: one self-contained HTML file that opens offline, from disk."""
+"""The page: one self-contained HTML file that opens offline, from disk.
+
+The chart library and the charts' data stand in it compressed (gzip, base64), which every browser
+since 2023 unpacks by itself: plotly alone is 4.8 MB plain and 2.0 MB packed.
+"""
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api import Track
+from fairbench.headings import HEADINGS, PAGE, PAGE_COST, headed
 from fairbench.report.gather import DatasetReport, Report
 from fairbench.report.panels import Panel, all_names
 from fairbench.report.style import Look, looks
@@ -27,40 +38,32 @@ _SYMBOLS = {
 
 _DASHES: Mapping[object, str] = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
 
-LEADERBOARD = (
-    ("rank", "rank"),
-    ("method", "method"),
-    ("aufdc", "AUFDC"),
-    ("aufdc_low", "from"),
-    ("aufdc_high", "to"),
-    ("aufdc_paper", "paper's"),
-    ("a_y_at_i10", "A_y, 10% of I"),
-    ("i_at_d25", "I at 25% D"),
-    ("d_min", "D min"),
-    ("i_min", "I min"),
-    ("front_hypervolume", "front"),
-    ("seeds", "seeds"),
-    ("points", "points"),
-    ("points_missing", "missing"),
-)
-"""Columns of the page's leaderboard, and what they are headed; those no row has are left out."""
+INTERVAL = ("aufdc_low", "95% interval")
+"""Stands right of AUFDC in the page's leaderboard."""
 
-COST = (
-    ("method", "method"),
-    ("ms_model_step", "ms a model-step"),
-    ("train_seconds_4", "train s, 4 points"),
-    ("train_seconds_8", "8 points"),
-    ("train_seconds_16", "16 points"),
-    ("encode_seconds", "encode s"),
-    ("audit_seconds", "audit s"),
-    ("parameters", "parameters"),
-    ("peak_memory_mb", "peak MB"),
-    ("peak_device_memory_mb", "device MB"),
-    ("energy_j", "energy J"),
-    ("device", "device"),
-    ("processor", "processor"),
+TRACKS = {
+    Track.BLIND: "The encoder sees the features x alone.",
+    Track.AWARE: "The encoder may also see s, so little leakage costs little: A_y at I<10% ranks.",
+    Track.SUPERVISED: "The encoder may see the labels of tasks.",
+}
+"""What each track is, for people."""
+
+WORDS = {
+    "auditor": "a classifier that is trained to predict s from z, after the method has finished",
+    "baseline": "a simple method that every other should beat, drawn in grey",
+    "nats": "unit of information: one yes-or-no answer is worth at most 0.69",
+    "point": "one setting of a method's fairness parameter, and what was measured of it",
+    "seed": "a whole repetition of training and audit with other random numbers",
+    "selection, test": "rows that choose among auditors and points, and rows that are reported",
+    "simulated": "drawn from published statistics because the real files were not there",
+}
+"""What no column is called and a reader may still ask for."""
+
+TERMS = (
+    *("i", "d", "aufdc", "rank", "interval_over", "a_s", "a_y", "seeds", "track", "budget"),
+    *("audit", "params", "tags", "a_y_at_s10", "complete", "data_source"),
 )
-"""Columns of the page's cost table."""
+"""What the glossary explains beside the columns that the page shows."""
 
 
 def page(report: Report) -> str:
@@ -77,44 +80,64 @@ def page(report: Report) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["number"] = number
-    names = [p for dataset in report.datasets for p in dataset.panels]
-    baselines = [name for panel in names for name in panel.baselines]
-    look = looks(all_names(names), baselines)
+    environment.filters["moment"] = lambda text: text.replace("T", " ").replace("+00:00", " UTC")
+    shown = [p for dataset in report.datasets for p in dataset.panels]
+    baselines = [name for panel in shown for name in panel.baselines]
+    look = looks(all_names(shown), baselines)
+    named = {*PAGE, *PAGE_COST, *TERMS}
     return environment.from_string((here / "page.html.j2").read_text("utf-8")).render(
         report=report,
-        columns=LEADERBOARD,
-        costs=COST,
+        columns=_board(),
+        costs=headed(PAGE_COST),
         present=_present,
+        terms=WORDS | {name: text for name, text in report.glossary.items() if name in named},
+        others={name: text for name, text in report.glossary.items() if name not in named},
+        tracks=TRACKS,
+        headings=HEADINGS,
         name_of=lambda panel, row: panel.names[(row["method"], row["params"])],
-        charts=_json([_charts(dataset, look) for dataset in report.datasets]),
+        charts=_packed(_json([_charts(dataset, look) for dataset in report.datasets])),
         css=(here / "page.css").read_text("utf-8"),
         script=(here / "page.js").read_text("utf-8"),
-        plotly=get_plotlyjs(),
+        plotly=_packed(get_plotlyjs()),
     )
 
 
 def number(value: Any) -> str:
-    """A cell's text: whole numbers whole, others with three decimals, nothing for None."""
+    """A cell's text: whole numbers whole, others with three digits or decimals, None empty."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int) or (isinstance(value, float) and abs(value) >= 1000):
+    if isinstance(value, int) or (isinstance(value, float) and abs(value) >= 100):
         return f"{value:,.0f}"
     if isinstance(value, float):
-        return f"{value + 0.0:.3f}".replace("-0.000", "0.000")
+        decimals = 1 if abs(value) >= 10 else 3
+        return f"{value + 0.0:.{decimals}f}".replace("-0.000", "0.000")
     return str(value)
 
 
-def _present(columns: Sequence[tuple[str, str]], panel: Panel) -> list[tuple[str, str]]:
+def _board() -> dict[str, str]:
+    """The leaderboard's columns and headings, the interval right of what it is of."""
+    found: dict[str, str] = {}
+    for column, heading in headed(PAGE).items():
+        found[column] = heading
+        if column == "aufdc":
+            found.update([INTERVAL])
+    return found
+
+
+def _present(columns: Mapping[str, str], panel: Panel) -> list[tuple[str, str]]:
     """Of the columns those in which a row of the panel has a value."""
-    return [c for c in columns if any(row.get(c[0]) is not None for row in panel.rows)]
+    return [c for c in columns.items() if any(row.get(c[0]) is not None for row in panel.rows)]
 
 
 def _json(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _packed(text: str) -> str:
+    """Gzip in base64, the same bytes every time; such text cannot end a script element."""
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
 def _charts(dataset: DatasetReport, look: Mapping[str, Look]) -> list[dict[str, Any]]:
@@ -129,31 +152,27 @@ def _panel_charts(panel: Panel, look: Mapping[str, Look]) -> dict[str, Any]:
         name = names[(row["method"], row["params"])]
         seeds = [points for points in curves[name] if points]
         if seeds:
-            line = panel.surface(row, 50)
-            found.append(_curve(name, line, seeds, look[name]))
+            lines = {
+                "hull": _curve_line(panel.surface(row, 50)),
+                "hull_band": _outline(
+                    _curve_line(panel.surface(row, 25)), _curve_line(panel.surface(row, 75))
+                ),
+                "front": _shorts(panel.front(row, 50)),
+                "front_band": _front_band(panel, row),
+            }
+            found.append({**_curve(name, row, seeds, look[name]), **lines})
     ends = next((row for row in panel.rows if row["d_max"] is not None), None)
     return {"curves": found, "ends": [ends["d_max"], ends["i_max"]] if ends else None}
 
 
-def _curve(
-    name: str,
-    line: tuple[Sequence[float], Sequence[float]],
-    seeds: Sequence[Sequence[Row]],
-    look: Look,
-) -> dict[str, Any]:
+def _curve(name: str, row: Row, seeds: Sequence[Sequence[Row]], look: Look) -> dict[str, Any]:
     measured = [point for points in seeds for point in points]
-    fronts: tuple[list[float | None], list[float | None]] = ([], [])
-    for points in seeds:
-        front = sorted((p["a_s"], p["a_y"]) for p in points if p["front"])
-        fronts[0].extend([*(_short(a) for a, _ in front), None])
-        fronts[1].extend([*(_short(a) for _, a in front), None])
     return {
         "name": name,
+        "whole": bool(row["complete"]),
         "colour": look.colour,
         "symbol": _SYMBOLS[look.marker],
         "dash": _DASHES.get(look.line, "dash"),
-        "hull": [[_short(value) for value in values] for values in line],
-        "front": fronts,
         "d": [_short(p["d"]) for p in measured],
         "i": [_short(p["i"]) for p in measured],
         "a_s": [_short(p["a_s"]) for p in measured],
@@ -161,6 +180,70 @@ def _curve(
         "seed": [p["seed"] for p in measured],
         "knob": [p["point"] for p in measured],
     }
+
+
+Line = tuple[Sequence[float], Sequence[float]]
+Shorts = list[list[float | None]]
+
+
+def _shorts(line: Line) -> Shorts:
+    return [[_short(value) for value in values] for values in line]
+
+
+def _curve_line(line: Line) -> Shorts:
+    """A curve without the corners that nobody would see."""
+    x, y = (np.array(values, dtype=np.float64) for values in line)
+    kept = corners(x, y)
+    return _shorts((x[kept].tolist(), y[kept].tolist()))
+
+
+def _outline(there: Shorts, back: Shorts) -> Shorts:
+    """What lies between two lines: along one and back along the other."""
+    if not there[0] or not back[0]:
+        return [[], []]
+    return [there[k] + back[k][::-1] for k in (0, 1)]
+
+
+def _front_band(panel: Panel, row: Row) -> Shorts:
+    x, low, high = panel.front_band(row)
+    return _outline(_shorts(_steps(x, high)), _shorts(_steps(x, low)))
+
+
+def _steps(x: Sequence[float], y: Sequence[float]) -> Line:
+    """Corners of a staircase with what lies between them: as high as the corner to the left."""
+    xs = [value for value in x for _ in range(2)][1:]
+    ys = [value for value in y for _ in range(2)][:-1]
+    return xs, ys
+
+
+def corners(
+    x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], *, apart: float = 1e-3
+) -> list[int]:
+    """Indices of the points that a line needs to stay as it looks (Douglas and Peucker).
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (n,)
+    apart : float
+        How far the line may move, as a share of the range of y.
+    """
+    if len(x) < 3:
+        return list(range(len(x)))
+    limit = apart * float(np.ptp(y))
+    kept, open_ = {0, len(x) - 1}, [(0, len(x) - 1)]
+    while open_:
+        a, b = open_.pop()
+        if b - a < 2:
+            continue
+        inner = slice(a + 1, b)
+        rise, run = y[b] - y[a], x[b] - x[a]
+        chord = y[a] + rise * (x[inner] - x[a]) / run if run else np.full(b - a - 1, np.inf)
+        off = np.abs(y[inner] - chord)
+        furthest = a + 1 + int(off.argmax())
+        if off.max() > limit:
+            kept.add(furthest)
+            open_ += [(a, furthest), (furthest, b)]
+    return sorted(kept)
 
 
 def _short(value: float | None) -> float | None:
