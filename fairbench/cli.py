@@ -22,6 +22,7 @@ from fairbench.config import (
     SamplerName,
     split_names,
 )
+from fairbench.data.unknown import Unknown
 from fairbench.errors import FairbenchError
 from fairbench.report.tables import TableFormat
 
@@ -473,6 +474,58 @@ def explain(
         root=data_root,
         formats=split_names(formats),
     )
+
+
+@app.command()
+def encode(
+    input_: Annotated[
+        Path, typer.Option("--input", metavar="FILE", help="New rows: CSV or Parquet, any size.")
+    ],
+    output: Annotated[
+        Path, typer.Option(metavar="FILE", help="z, as .parquet or .csv; there when all is done.")
+    ],
+    method: Annotated[str | None, typer.Option(help="Method; needed but with --unit.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Dataset, or card (.yaml) [default: the only one].")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the model [default: the first].")
+    ] = None,
+    point: Annotated[str | None, typer.Option(help='Setting of the knob, "beta=0.3".')] = None,
+    unit: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Start of the key, where several models fit.")
+    ] = None,
+    unknown: Annotated[
+        Unknown, typer.Option(help="Values never seen: refuse, or replace by the common one.")
+    ] = Unknown.REFUSE,
+    keep: Annotated[
+        str | None, typer.Option(help="Columns of the input to keep, separated by commas.")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="Between fields of a CSV input [default: found out].")
+    ] = None,
+    random_state: Annotated[
+        int | None, typer.Option(help="Of a stochastic encoder, to repeat its draws.")
+    ] = None,
+    results: Results = None,
+    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+) -> None:
+    """Encode new rows with a trained model, as the rows it was trained on were."""
+    from fairbench.commands.encode import Request, encode_command
+    from fairbench.kept import Wanted
+
+    request = Request(
+        results=results,
+        store=store,
+        wanted=Wanted(method, dataset, seed, point, unit),
+        input=input_,
+        output=output,
+        unknown=unknown,
+        keep=_names(keep) or (),
+        separator=separator,
+        random_state=random_state,
+    )
+    encode_command(_registry(), request)
 
 
 @app.command()
