@@ -11,7 +11,7 @@ from fairbench import encoders
 from fairbench.api import NO_KNOBS, Curve, Method, Point
 from fairbench.data.card import is_card
 from fairbench.encoders import Encoder
-from fairbench.errors import ConfigError, StoreError, UnknownNameError, nearest
+from fairbench.errors import ConfigError, FairbenchError, StoreError, UnknownNameError, nearest
 from fairbench.leaderboard import table_name
 from fairbench.records import latest
 from fairbench.registry import Registry
@@ -115,6 +115,21 @@ def read_encoder(unit: Row, results: Path, registry: Registry) -> Encoder:
             f"Name the folder with --results. {again}",
         )
     return encoders.read(path, registry)
+
+
+def encode_words(unit: Row, point: Row, store: Store, registry: Registry) -> list[str]:
+    """The words of a ``fairbench encode`` command that finds this very unit and point."""
+    dataset = table_name(unit["dataset"], unit["data_source"])
+    words = ["fairbench", "encode", "--method", unit["method"], "--dataset", dataset]
+    words += ["--seed", str(unit["seed"])]
+    wanted = Wanted(unit["method"], dataset, unit["seed"], point["label"])
+    try:
+        alone = find_unit(store, registry, wanted)["key"] == unit["key"]
+    except FairbenchError:
+        alone = False
+    if not alone:
+        words += ["--unit", unit["key"][:KEY_DIGITS]]
+    return words + (["--point", point["label"]] if point["knobs"] else [])
 
 
 # ---- which dataset, seed, point ------------------------------------------------------------
