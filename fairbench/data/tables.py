@@ -309,12 +309,16 @@ def _distinct(column: pd.Series) -> pd.Categorical:
     """
     import pandas as pd
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     cells = pa.array(column, pa.large_string(), from_pandas=True)
     encoded = (pa.chunked_array([cells]) if isinstance(cells, pa.Array) else cells).combine_chunks()
     encoded = encoded.dictionary_encode()
-    texts_of = pd.Series(encoded.dictionary.to_pandas(), dtype=object).str.strip()
-    of_text, distinct = pd.factorize(texts_of.mask(texts_of.isin(MISSING)))
+    stripped = pc.utf8_trim_whitespace(encoded.dictionary).to_pandas().to_numpy(object)
+    held: pd.Index[Any] = pd.Index(
+        np.where(np.isin(stripped, MISSING), None, stripped), dtype=object
+    )
+    of_text, distinct = pd.factorize(held)
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     # One place more, at the end, for cells that are not there.
     return pd.Categorical.from_codes(
