@@ -401,7 +401,7 @@ def _interval(values: Mapping[str, float | None], column: str) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+    return "" if value is None else f"{round(value, 3) + 0.0:.3f}"  # no minus before zero
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:

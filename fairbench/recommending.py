@@ -126,8 +126,9 @@ class Limits:
 
 def track_of(text: str) -> Track:
     """A track by name; UnknownNameError says which there are."""
-    if text not in list(Track):
-        raise UnknownNameError("track", text, list(Track))
+    names = [track.value for track in Track]
+    if text not in names:
+        raise UnknownNameError("track", text, names)
     return Track(text)
 
 

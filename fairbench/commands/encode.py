@@ -55,7 +55,6 @@ def encode_command(registry: Registry, request: Request) -> None:
     encoder = read_encoder(unit, folder, registry)
     preprocessing = _usable(encoder, request)
     point = resolve_point(encoder, request.wanted.point, measured)
-    _tell(unit, point, measured)
     rows = RowEncoder(
         encoder.at(point),
         preprocessing,
@@ -63,11 +62,20 @@ def encode_command(registry: Registry, request: Request) -> None:
         request.unknown,
         request.random_state,
     )
-    separator = request.separator or sniff(request.input)[0]
+    separator = _separator(request)
     started = time.perf_counter()
+    announced = False
     with _progress(request.output) as told:
+
+        def first_told(done: int) -> None:
+            nonlocal announced
+            if not announced:  # not before the file has turned out to be one that can be encoded
+                _tell(unit, point, measured)
+                announced = True
+            told(done)
+
         done = rows.encode_file(
-            request.input, request.output, keep=request.keep, separator=separator, told=told
+            request.input, request.output, keep=request.keep, separator=separator, told=first_told
         )
     _report(done, preprocessing, request.output, time.perf_counter() - started)
 
@@ -91,6 +99,18 @@ def _usable(encoder: Encoder, request: Request) -> Preprocessing:
             f"--random-state: {name} draws nothing at random.", "Leave --random-state out."
         )
     return encoder.preprocessing
+
+
+def _separator(request: Request) -> str:
+    if request.separator is None:
+        return sniff(request.input)[0]
+    separator = request.separator.replace("\\t", "\t")
+    if len(separator) != 1:
+        raise ConfigError(
+            f"--separator {request.separator!r} is not one character.",
+            "Leave it out, and it is found out; a tab is written \\t.",
+        )
+    return separator
 
 
 def _tell(unit: Row, point: Point | None, measured: Sequence[Row]) -> None:

@@ -13,7 +13,7 @@ from fairbench.auditing.certificate import Certificate
 from fairbench.certifying import Certificates, certificates
 from fairbench.commands.model_card import write_card
 from fairbench.commands.results import existing_store
-from fairbench.commands.stored_data import data_of
+from fairbench.commands.stored_data import card_of, data_of
 from fairbench.config import DEFAULT_RESULTS
 from fairbench.console import out, show_columns, with_interval
 from fairbench.errors import ConfigError
@@ -64,7 +64,7 @@ def recommend_command(registry: Registry, request: Request) -> int:
         _tell_bounds(bounds)
         chosen = [c for c in chosen if _is_certified(bounds.of.get(c.key), request.limits)]
     if not chosen:
-        _nothing(found, registry, request, bounds)
+        _nothing(found, store, registry, request, bounds)
         return 1
     best = chosen[0]
     _show(best, found, request.limits)
@@ -147,6 +147,8 @@ def _show(best: Candidate, found: Field, limits: Limits) -> None:
     show_columns(["", "selection", "test"], rows)
     auditor = next((a for a in best.point["auditors"] or () if a["chosen"]), None)
     by = f" ({auditor['auditor']} on {auditor['view']})" if auditor else ""
+    if auditor and auditor["auditor"] == "prior":
+        by = " (none of them did better than the groups' shares alone)"
     _say(
         f"I and A_s are what these auditors found{by}: lower bounds of what leaks, no guarantee. "
         "Chosen on selection; test had no part in it."
@@ -227,12 +229,12 @@ def _show_command(best: Candidate, store: Store, registry: Registry, request: Re
 
 
 def _nothing(
-    found: Field, registry: Registry, request: Request, bounds: Certificates | None
+    found: Field, store: Store, registry: Registry, request: Request, bounds: Certificates | None
 ) -> None:
     limits = request.limits
     out.print("\nNothing fits.", markup=False, style="bold")
     if bounds is not None and fitting(found, limits):
-        _nothing_certified(found, registry, request, bounds)
+        _nothing_certified(found, store, registry, request, bounds)
         return
     near = nearest_to(found, limits)
     tries = []
@@ -250,11 +252,11 @@ def _nothing(
         tries.append(f"--max-leakage {int(leakage * 1000 + 1) / 1000:g}")
     elif limits.accuracy is not None:
         _say(f"No point at all has A_y >= {limits.accuracy:g} on selection.")
-    _tries(found, registry, request, tries)
+    _tries(found, store, registry, request, tries)
 
 
 def _nothing_certified(
-    found: Field, registry: Registry, request: Request, bounds: Certificates
+    found: Field, store: Store, registry: Registry, request: Request, bounds: Certificates
 ) -> None:
     accurate = [c for c in found.candidates if request.limits.keeps_accuracy(c)]
     known = [c for c in accurate if c.key in bounds.of]
@@ -275,15 +277,18 @@ def _nothing_certified(
         "more test rows make it tighter. Without --certified there is what auditors found: a lower "
         "bound."
     )
-    _tries(found, registry, request, tries)
+    _tries(found, store, registry, request, tries)
 
 
-def _tries(found: Field, registry: Registry, request: Request, tries: Sequence[str]) -> None:
+def _tries(
+    found: Field, store: Store, registry: Registry, request: Request, tries: Sequence[str]
+) -> None:
     out.print("What to try:", markup=False)
     if tries:
         out.print(f"  {' or '.join(tries)}", markup=False)
     if new := untried(found, registry, request.track):
-        dataset = request.dataset or found.candidates[0].unit["dataset"]
+        unit = found.candidates[0].unit
+        dataset = card_of(unit, store, registry) or unit["dataset"]
         out.print(
             f"  other methods: fairbench run --dataset {dataset} --methods {','.join(new)}",
             markup=False,
@@ -297,7 +302,7 @@ def _tries(found: Field, registry: Registry, request: Request, tries: Sequence[s
 
 
 def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+    return "-" if value is None else f"{round(value, 3) + 0.0:.3f}"  # no minus before zero
 
 
 def _count(number: int, what: str) -> str:

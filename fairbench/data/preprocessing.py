@@ -101,7 +101,9 @@ class Preprocessing:
             more = f" (nor {', '.join(map(repr, missing[1:]))})" if missing[1:] else ""
             raise DataError(
                 f"{where} has no column {missing[0]!r}, which the encoder takes{more}.",
-                nearest(missing[0], names),
+                nearest(missing[0], names)
+                if len(missing) < len(self.sources)
+                else "The first line must hold the columns' names; and is the separator right?",
             )
 
     def _codes(
@@ -155,8 +157,7 @@ class Preprocessing:
         if missing.any() and unknown is Unknown.REFUSE:
             first = column.index[int(missing.argmax())]
             raise DataError(
-                f"{where}, row {first + 1}: {column.name} has no value "
-                f"({int(missing.sum()):,} such rows here).",
+                f"{where}, row {first + 1}: {column.name} has no value.",
                 "Fill it in, or replace such values by the mean with --unknown common.",
             )
         values = np.full(len(column), self.mean[place])

@@ -185,7 +185,7 @@ def _is_parquet(path: Path) -> bool:
     except FileNotFoundError:
         raise DataError(
             f"There is no file {path}.",
-            "`file:` of a card is a path relative to the folder of the card.",
+            "Check the path; `file:` of a card is relative to the folder of the card.",
         ) from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from None
@@ -277,7 +277,7 @@ def _csv_frames(
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} holds nothing but empty lines.", "Is it the right file?") from None
     except pd.errors.ParserError as error:
-        raise DataError(f"{path}{_parser_says(str(error))}.", "Is `separator:` right?") from None
+        raise DataError(f"{path}{_parser_says(str(error))}.", "Is the separator right?") from None
 
 
 def _next(reader: Any, rows: int | None) -> pd.DataFrame:
