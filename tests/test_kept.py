@@ -118,7 +118,8 @@ def test_a_curve_is_read_anywhere_in_its_range(store: Store, tmp_path: Path) -> 
 def test_a_curve_with_points_of_its_own_is_read_at_those(
     tmp_path: Path, prepared: Prepared
 ) -> None:
-    keep_model(tmp_path, prepared, "drop-features", {"dropped=1": {}})
+    quick = {"search_rows": 300, "search_trees": 2, "trees": 2}
+    keep_model(tmp_path, prepared, "drop-features", {"dropped=1": {}}, params=quick)
     store = Store.in_folder(tmp_path)
     unit = find_unit(store, REGISTRY, Wanted("drop-features"))
     encoder = read_encoder(unit, tmp_path, REGISTRY)

@@ -86,7 +86,8 @@ def test_seeds_and_methods_stand_side_by_side_and_audits_do_not(
     figures = {"-": {"i_y_selection": 0.2}}
     keep_model(tmp_path, prepared, "identity", figures, point=Point(), audit=strict)
     weak = {"dropped=1": {"i_y_selection": 9.0}}
-    keep_model(tmp_path, prepared, "drop-features", weak)
+    quick = {"search_rows": 300, "search_trees": 2, "trees": 2}
+    keep_model(tmp_path, prepared, "drop-features", weak, params=quick)
     found = field(tmp_path)
     best = fitting(found, Limits(0.05))
     assert [(c.unit["method"], c.unit["seed"], c.is_baseline) for c in best] == [
