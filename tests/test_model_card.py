@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -30,8 +29,9 @@ FIGURES = {
 }
 
 
-@pytest.fixture
-def facts(tmp_path: Path, prepared: Prepared) -> Facts:
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Facts:
+    tmp_path = tmp_path_factory.mktemp("results")
     keep_model(tmp_path, prepared, "sofair", {"beta=0.2": FIGURES}, params={"learning_rate": 0.01})
     store = Store.in_folder(tmp_path)
     (candidate,) = field_of(store, REGISTRY).candidates

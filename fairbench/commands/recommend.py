@@ -33,6 +33,9 @@ from fairbench.store import Store
 
 _RUNNERS_UP = 5
 
+_ABOVE_GUESSING = 0.005
+"""Accuracy by which a classifier must be better than a guess to be worth a word."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -161,6 +164,9 @@ def _show(best: Candidate, found: Field, limits: Limits) -> None:
     high = values.get("i_high")
     if high is not None and best.figure("i") <= limits.leakage < high:
         _say(f"The interval on test reaches above the limit of {limits.leakage:g} nats.")
+    accuracy, guess = values.get("a_y"), (found.reference or {}).get("a_y_constant")
+    if accuracy is not None and guess is not None and accuracy < guess + _ABOVE_GUESSING:
+        _say(f"Its A_y is hardly that of guessing the commonest class, {guess:.3f}.")
     if best.values.get("distinct") == 1:
         _say("It releases the same z for everybody: nothing leaks, and nothing is told.")
 
