@@ -22,6 +22,7 @@ from fairbench.config import (
     SamplerName,
     split_names,
 )
+from fairbench.data.unknown import Unknown
 from fairbench.errors import FairbenchError
 from fairbench.report.tables import TableFormat
 
@@ -472,6 +473,129 @@ def explain(
         url=store,
         root=data_root,
         formats=split_names(formats),
+    )
+
+
+@app.command()
+def encode(
+    input_: Annotated[
+        Path, typer.Option("--input", metavar="FILE", help="New rows: CSV or Parquet, any size.")
+    ],
+    output: Annotated[
+        Path, typer.Option(metavar="FILE", help="z, as .parquet or .csv; there when all is done.")
+    ],
+    method: Annotated[str | None, typer.Option(help="Method; needed but with --unit.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Dataset, or card (.yaml) [default: the only one].")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the model [default: the first].")
+    ] = None,
+    point: Annotated[str | None, typer.Option(help='Setting of the knob, "beta=0.3".')] = None,
+    unit: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Start of the key, where several models fit.")
+    ] = None,
+    unknown: Annotated[
+        Unknown, typer.Option(help="Values never seen: refuse, or replace by the common one.")
+    ] = Unknown.REFUSE,
+    keep: Annotated[
+        str | None, typer.Option(help="Columns of the input to keep, separated by commas.")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="Between fields of a CSV input [default: found out].")
+    ] = None,
+    random_state: Annotated[
+        int | None, typer.Option(help="Of a stochastic encoder, to repeat its draws.")
+    ] = None,
+    results: Results = None,
+    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+) -> None:
+    """Encode new rows with a trained model, as the rows it was trained on were."""
+    from fairbench.commands.encode import Request, encode_command
+    from fairbench.kept import Wanted
+
+    request = Request(
+        results=results,
+        store=store,
+        wanted=Wanted(method, dataset, seed, point, unit),
+        input=input_,
+        output=output,
+        unknown=unknown,
+        keep=_names(keep) or (),
+        separator=separator,
+        random_state=random_state,
+    )
+    encode_command(_registry(), request)
+
+
+@app.command()
+def recommend(
+    max_leakage: Annotated[
+        float, typer.Option(metavar="NATS", help="Most I(Z;S) that auditors found on selection.")
+    ],
+    min_accuracy: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Least A_y of the main task on selection.")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Dataset, or card (.yaml) [default: the only one].")
+    ] = None,
+    track: Annotated[str, typer.Option(help="blind, aware: what encoders may look at.")] = "blind",
+    certified: Annotated[
+        bool, typer.Option("--certified", help="Only where a certificate keeps the limit, too.")
+    ] = False,
+    level: Annotated[
+        float, typer.Option(help="Probability that any certificate fails, over all candidates.")
+    ] = 0.05,
+    card: Annotated[
+        Path | None, typer.Option(help="Write the model card (Markdown) of what is recommended.")
+    ] = None,
+    results: Results = None,
+    data_root: DataRoot = None,
+    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+) -> None:
+    """Choose the most useful point within a limit of leakage: by selection, reported on test."""
+    from fairbench.commands.recommend import Request, recommend_command
+    from fairbench.recommending import Limits, track_of
+
+    request = Request(
+        results=results,
+        store=store,
+        limits=Limits(max_leakage, min_accuracy),
+        dataset=dataset,
+        track=track_of(track),
+        certified=certified,
+        level=level,
+        data_root=data_root,
+        card=card,
+    )
+    raise typer.Exit(recommend_command(_registry(), request))
+
+
+@app.command("model-card")
+def model_card(
+    method: Annotated[str | None, typer.Option(help="Method; needed but with --unit.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Dataset, or card (.yaml) [default: the only one].")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the model [default: the first].")
+    ] = None,
+    point: Annotated[str | None, typer.Option(help='Setting of the knob, "beta=0.3".')] = None,
+    unit: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Start of the key, where several models fit.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="File to write [default: print it].")] = None,
+    results: Results = None,
+    data_root: DataRoot = None,
+    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+) -> None:
+    """Write what is known of a trained encoder (Markdown): data, what leaks, limits, how made."""
+    from fairbench.commands.model_card import model_card_command
+    from fairbench.kept import Wanted
+
+    wanted = Wanted(method, dataset, seed, point, unit)
+    model_card_command(
+        _registry(), wanted, results=results, url=store, root=data_root, output=output
     )
 
 

@@ -107,7 +107,7 @@ def with_interval(value: float, low: float | None, high: float | None) -> str:
 
 def _plain(value: float) -> str:
     """Three decimals, without the zero before the point."""
-    text = f"{value:.3f}".replace("-0.", "-.")
+    text = f"{round(value, 3) + 0.0:.3f}".replace("-0.", "-.")  # no minus before zero
     return text.removeprefix("0") if text.startswith("0.") else text
 
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fairbench import artefacts, leaderboard
-from fairbench.api import Dataset
 from fairbench.auditing.config import Audit
 from fairbench.changes import Before, Change, changes
 from fairbench.claims import Claims
 from fairbench.commands.results import existing_store, show_problems
+from fairbench.commands.stored_data import Cards, load_from, root_of
 from fairbench.config import DEFAULT_RESULTS, ExecutorName, make_executor_config
 from fairbench.console import err, out, show_columns, spell
-from fairbench.data.card import is_card
-from fairbench.data.prepare import Prepared, load_dataset, load_twin
+from fairbench.data.prepare import Prepared
 from fairbench.device import cores
 from fairbench.errors import ConfigError, FairbenchError, nearest
 from fairbench.executors import make_executor
@@ -134,7 +132,7 @@ def _datasets(
     units: Sequence[Row], store: Store, registry: Registry, request: Request
 ) -> tuple[dict[str, Prepared], list[str]]:
     """Datasets by fingerprint, and a line for each that is not to be had as it was."""
-    cards = _Cards(registry, request.datasets)
+    cards = Cards(registry, request.datasets)
     configs = {run["id"]: run["config"] for run in store.runs()}
     found: dict[str, Prepared] = {}
     left = []
@@ -146,7 +144,7 @@ def _datasets(
         problem = None
         config = configs.get(rows[0]["run"] or "", {})
         try:
-            data = _load(cards.find(name, config), source, request.data_root or _root_of(config))
+            data = load_from(cards.find(name, config), source, request.data_root or root_of(config))
             if data.fingerprint == fingerprint and rows[0]["protocol"] == PROTOCOL_VERSION:
                 found[fingerprint] = data
             else:
@@ -164,46 +162,6 @@ def _datasets(
             kind = "simulated twin, " if source == "simulated" else ""
             left.append(f"LEFT: {name} ({kind}{_count(len(rows), 'model')}): {problem}")
     return found, left
-
-
-def _load(dataset: type[Dataset], source: str, root: Path | None) -> Prepared:
-    """A dataset from where its records say: twins stay twins, and real data are never replaced."""
-    if source == "simulated":
-        return load_twin(dataset)
-    return load_dataset(dataset, root=root, require_real=source == "real")
-
-
-def _root_of(config: Mapping[str, Any]) -> Path | None:
-    """The data root that a run had, if it is still there."""
-    text = config.get("data_root")
-    return Path(text) if text and Path(text).is_dir() else None
-
-
-class _Cards:
-    """Datasets by name; own tables by the cards given now, else by those of the run at hand."""
-
-    def __init__(self, registry: Registry, asked: Sequence[str]) -> None:
-        self.registry = registry
-        self.given = {d.name: d for d in (registry.dataset(t) for t in asked if is_card(t))}
-
-    def find(self, name: str, config: Mapping[str, Any]) -> type[Dataset]:
-        if name in self.given:
-            return self.given[name]
-        if name in self.registry.datasets:
-            return self.registry.datasets[name]
-        for path in self._cards(config):
-            dataset = self.registry.dataset(path)
-            if dataset.name == name:
-                return dataset
-        raise ConfigError(
-            "no dataset has that name, and no card was found for it.",
-            "Name the card: --dataset CARD.yaml",
-        )
-
-    def _cards(self, config: Mapping[str, Any]) -> Iterator[str]:
-        for text in config.get("datasets") or ():
-            if is_card(text) and Path(text).is_file():
-                yield text
 
 
 def _show_changes(found: Sequence[Change]) -> None:

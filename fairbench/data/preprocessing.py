@@ -6,7 +6,6 @@ what it would have been there.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from fairbench.api import Feature, Floats
 from fairbench.data.tables import numbers, texts
+from fairbench.data.unknown import Unknown as Unknown
 from fairbench.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -23,15 +23,6 @@ if TYPE_CHECKING:
 
 NO_VALUE = "missing"
 """The category of missing values where a card asks for one."""
-
-
-class Unknown(enum.StrEnum):
-    """What becomes of values that no encoder has seen."""
-
-    REFUSE = "refuse"
-    """The first is told, and nothing is encoded."""
-    COMMON = "common"
-    """A category becomes the commonest one, a missing number the mean; how many is told."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +74,7 @@ class Preprocessing:
         DataError
             A column is missing, or a value is unknown or no number and is not to be replaced.
         """
-        for source in self.sources:
-            if source not in frame.columns:
-                raise DataError(
-                    f"{where} has no column {source!r}, which the encoder takes.",
-                    nearest(source, [str(name) for name in frame.columns]),
-                )
+        self.check_columns([str(name) for name in frame.columns], where)
         x = np.empty((len(frame), len(self.features)), np.float32)
         replaced: dict[str, int] = {}
         start = 0
@@ -108,20 +94,29 @@ class Preprocessing:
             start = stop
         return x, replaced
 
+    def check_columns(self, names: Sequence[str], where: str) -> None:
+        """Raise DataError unless all ``sources`` are among the names of a table's columns."""
+        missing = [source for source in self.sources if source not in names]
+        if missing:
+            more = f" (nor {', '.join(map(repr, missing[1:]))})" if missing[1:] else ""
+            raise DataError(
+                f"{where} has no column {missing[0]!r}, which the encoder takes{more}.",
+                nearest(missing[0], names)
+                if len(missing) < len(self.sources)
+                else "The first line must hold the columns' names; and is the separator right?",
+            )
+
     def _codes(
         self, column: pd.Series, feature: Feature, where: str, unknown: Unknown
     ) -> tuple[npt.NDArray[np.float64], int]:
         """Codes ``(n, 1)`` into the categories, and how many were replaced."""
         import pandas as pd
 
-        held = texts(column)
-        if NO_VALUE in feature.categories:
-            held = held.fillna(NO_VALUE)
-        codes = pd.Index(feature.categories).get_indexer(pd.Index(held))
+        codes = self._known(column, feature.categories)
         bad = np.flatnonzero(codes < 0)
         common = self.common[feature.source]
         if len(bad) and unknown is Unknown.REFUSE:
-            value = held.iloc[bad[0]]
+            value = column.iloc[bad[0]]
             what = "no value" if pd.isna(value) else repr(str(value))
             several = "row" if len(bad) == 1 else "rows"
             raise DataError(
@@ -134,6 +129,27 @@ class Preprocessing:
         codes[bad] = feature.categories.index(common)
         return codes[:, None].astype(np.float64), len(bad)
 
+    @staticmethod
+    def _known(column: pd.Series, categories: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Places of values among the categories ``(n,)``; -1 where one is not there."""
+        import pandas as pd
+
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            distinct = column.cat.categories.to_series().reset_index(drop=True)
+            places = Preprocessing._known(distinct.astype(object), categories)
+            missing = categories.index(NO_VALUE) if NO_VALUE in categories else -1
+            found: npt.NDArray[np.int64] = np.append(places, missing)[column.cat.codes.to_numpy()]
+            return found
+        known = pd.Index(categories)
+        held = texts(column)
+        if NO_VALUE in categories:
+            held = held.fillna(NO_VALUE)
+        places = known.get_indexer(pd.Index(held)).astype(np.int64)
+        if column.dtype.kind == "f":
+            # 1.0 is "1" among whole numbers alone, which a part of a table may hold by chance.
+            places = np.maximum(places, known.get_indexer(pd.Index(column.astype(str))))
+        return places
+
     def _numbers(
         self, column: pd.Series, place: int, where: str, unknown: Unknown
     ) -> tuple[npt.NDArray[np.float64], int]:
@@ -141,13 +157,20 @@ class Preprocessing:
         if missing.any() and unknown is Unknown.REFUSE:
             first = column.index[int(missing.argmax())]
             raise DataError(
-                f"{where}, row {first + 1}: {column.name} has no value "
-                f"({int(missing.sum()):,} such rows here).",
+                f"{where}, row {first + 1}: {column.name} has no value.",
                 "Fill it in, or replace such values by the mean with --unknown common.",
             )
         values = np.full(len(column), self.mean[place])
-        values[~missing] = numbers(column[~missing], where)
+        hint = "Correct the file: the encoder takes a number here."
+        values[~missing] = numbers(column[~missing], where, hint=hint)
         return values[:, None], int(missing.sum())
+
+    def substitute(self, source: str) -> str:
+        """What unknown values of a column are replaced by, in words."""
+        if source in self.common:
+            return f"the commonest, {self.common[source]!r}"
+        (place,) = (i for i, feature in enumerate(self.features) if feature.source == source)
+        return f"the mean, {self.mean[place]:.6g}"
 
     def to_json(self) -> dict[str, Any]:
         """Texts and lists alone; see :meth:`from_json`."""

@@ -10,9 +10,10 @@ import csv
 import enum
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,9 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
 
 SEPARATORS = (",", ";", "\t", "|", " ")
 """Those that are tried, in this order, where nobody says which it is."""
+
+CHUNK = 65_536
+"""Rows of a table that are read at a time where it need not be whole."""
 
 _SNIFFED_LINES = 50
 
@@ -75,27 +79,8 @@ def read_table(
     """
     import pandas as pd
 
-    try:
-        with path.open("rb") as stream:
-            start = stream.read(1 << 16)
-    except FileNotFoundError:
-        raise DataError(
-            f"There is no file {path}.",
-            "`file:` of a card is a path relative to the folder of the card.",
-        ) from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from None
-    if not start:
-        raise DataError(f"{path} is empty.", "It must be a CSV or a Parquet file with rows.")
-    if start[:4] == b"PAR1":
-        frame = _read_parquet(path)
-    elif b"\0" in start or path.suffix in (".parquet", ".pq", ".gz", ".zip", ".xlsx"):
-        raise DataError(
-            f"{path} is neither a CSV nor a Parquet file.",
-            "Unpack it, or export the table as CSV (UTF-8) or Parquet.",
-        )
-    else:
-        frame = _read_csv(path, separator, header, single)
+    parquet = _is_parquet(path)
+    frame = _read_parquet(path) if parquet else _read_csv(path, separator, header, single)
     if columns:
         if len(columns) != len(frame.columns):
             raise DataError(
@@ -103,22 +88,139 @@ def read_table(
                 "Give every column a name, in order.",
             )
         frame.columns = pd.Index(columns)
-    _check_names(frame, path)
+    _check_names(list(frame.columns), path)
     if not len(frame):
-        raise DataError(f"{path} has column names and no rows.", "Is it the right file?")
+        raise _without_rows(path)
     return frame
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+class TableStream:
+    """A table read a part at a time, so that it may be larger than memory.
+
+    Parameters
+    ----------
+    path : Path
+        CSV with a line of names, or Parquet, told apart as by :func:`read_table`.
+    separator : str
+        One character between the fields of a CSV file.
+    rows : int
+        Rows of a part.
+
+    Raises
+    ------
+    DataError
+        As :func:`read_table`, as soon as the place that is wrong is read.
+    """
+
+    def __init__(self, path: Path, *, separator: str = ",", rows: int = CHUNK) -> None:
+        self.path, self.rows = path, rows
+        self._parquet = _is_parquet(path)
+        self._frames: Iterator[pd.DataFrame] = iter(())
+        self.names: tuple[str, ...]
+        """Columns, in the order of the file."""
+        if self._parquet:
+            with _opened_parquet(path) as file:
+                self.names = tuple(file.schema_arrow.names)
+        else:
+            self._frames = _csv_frames(path, separator, single=True, rows=rows)
+            self._first = next(self._frames)
+            self.names = tuple(_names_in(_stripped(self._first.iloc[:1])))
+        _check_names(self.names, path)
+
+    def types(self, columns: Sequence[str]) -> dict[str, Any]:
+        """Arrow types of some columns: of CSV text, of Parquet what its values are."""
+        import pyarrow as pa
+
+        if not self._parquet:
+            return dict.fromkeys(columns, pa.string())
+        with _opened_parquet(self.path) as file:
+            found = {name: file.schema_arrow.field(name).type for name in columns}
+        return {
+            name: kind.value_type if pa.types.is_dictionary(kind) else kind
+            for name, kind in found.items()
+        }
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Parts of some columns, once; the index counts the rows of the file from 0.
+
+        Columns of CSV are categorical with text as categories, those of Parquet as pyarrow gives
+        them; missing values are NaN or None.
+        """
+        import pandas as pd
+
+        done = 0
+        for frame in self._of_parquet(columns) if self._parquet else self._of_csv(columns):
+            frame.index = pd.RangeIndex(done, done + len(frame))
+            done += len(frame)
+            if len(frame):
+                yield frame
+        if not done:
+            raise _without_rows(self.path)
+
+    def _of_csv(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        import pandas as pd
+
+        places = {name: self.names.index(name) for name in columns}
+
+        def held(frame: pd.DataFrame) -> pd.DataFrame:
+            found = {name: _distinct(frame.iloc[:, place]) for name, place in places.items()}
+            return pd.DataFrame(found, index=frame.index)
+
+        yield held(self._first.iloc[1:])
+        for frame in self._frames:
+            yield held(frame)
+
+    def _of_parquet(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        with _opened_parquet(self.path) as file:
+            for batch in file.iter_batches(self.rows, columns=list(columns)):
+                # Whole numbers stay so beside missing ones: as codes they are told by their digits.
+                yield batch.to_pandas(ignore_metadata=True, integer_object_nulls=True)
+
+
+def _is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet, by its first bytes, or CSV; DataError if it can be neither."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(1 << 16)
+    except FileNotFoundError:
+        raise DataError(
+            f"There is no file {path}.",
+            "Check the path; `file:` of a card is relative to the folder of the card.",
+        ) from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from None
+    if not start:
+        raise DataError(f"{path} is empty.", "It must be a CSV or a Parquet file with rows.")
+    if start[:4] == b"PAR1":
+        return True
+    if b"\0" in start or path.suffix in (".parquet", ".pq", ".gz", ".zip", ".xlsx"):
+        raise DataError(
+            f"{path} is neither a CSV nor a Parquet file.",
+            "Unpack it, or export the table as CSV (UTF-8) or Parquet.",
+        )
+    return False
+
+
+def _without_rows(path: Path) -> DataError:
+    return DataError(f"{path} has column names and no rows.", "Is it the right file?")
+
+
+@contextmanager
+def _opened_parquet(path: Path) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path) as file:
-            frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
+            yield file
     except (pa.ArrowException, OSError) as error:
         text = str(error).splitlines()[0]
         raise DataError(f"{path} is a damaged Parquet file: {text}", "Write it anew.") from None
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    with _opened_parquet(path) as file:
+        frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
     for place in range(len(frame.columns)):
         column = frame.iloc[:, place]
         if column.dtype.kind not in "biuf":
@@ -129,8 +231,23 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 def _read_csv(path: Path, separator: str, header: bool, single: bool) -> pd.DataFrame:
     import pandas as pd
 
+    frame = _stripped(next(_csv_frames(path, separator, single=single)))
+    names = _names_in(frame) if header else [f"column-{i + 1}" for i in range(len(frame.columns))]
+    if header:
+        frame = frame.iloc[1:].reset_index(drop=True)
+    frame.columns = pd.Index(names)
+    held: pd.DataFrame = frame.mask(frame.isin(MISSING))
+    return held
+
+
+def _csv_frames(
+    path: Path, separator: str, *, single: bool, rows: int | None = None
+) -> Iterator[pd.DataFrame]:
+    """Cells of a CSV file as text, at most ``rows`` lines at a time; the first may be names."""
+    import pandas as pd
+
     try:
-        frame = pd.read_csv(
+        with pd.read_csv(
             path,
             sep=separator,
             header=None,
@@ -140,7 +257,18 @@ def _read_csv(path: Path, separator: str, header: bool, single: bool) -> pd.Data
             encoding="utf-8-sig",
             compression=None,
             low_memory=False,
-        )
+            iterator=True,
+        ) as reader:
+            while len(frame := _next(reader, rows)):
+                if len(frame.columns) == 1 and not single:
+                    raise DataError(
+                        f"{path} has one column only when its fields are separated by "
+                        f"{separator!r}.",
+                        'Name another separator in the card, as in separator: ";"',
+                    )
+                yield frame
+                if rows is None:
+                    return
     except UnicodeDecodeError:
         raise DataError(
             f"{path}, line {_first_line_not_utf8(path)}: not text in UTF-8.",
@@ -149,22 +277,53 @@ def _read_csv(path: Path, separator: str, header: bool, single: bool) -> pd.Data
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} holds nothing but empty lines.", "Is it the right file?") from None
     except pd.errors.ParserError as error:
-        raise DataError(f"{path}{_parser_says(str(error))}.", "Is `separator:` right?") from None
-    if len(frame.columns) == 1 and not single:
-        raise DataError(
-            f"{path} has one column only when its fields are separated by {separator!r}.",
-            'Name another separator in the card, as in separator: ";"',
-        )
+        raise DataError(f"{path}{_parser_says(str(error))}.", "Is the separator right?") from None
+
+
+def _next(reader: Any, rows: int | None) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        frame: pd.DataFrame = reader.read(rows)
+    except StopIteration:
+        return pd.DataFrame()
+    return frame
+
+
+def _stripped(frame: pd.DataFrame) -> pd.DataFrame:
     # A row of too few fields is filled up with NaN by pandas.
-    frame = frame.apply(lambda column: column.str.strip())
-    names = [f"column-{i + 1}" for i in range(len(frame.columns))]
-    if header:
-        given = [text if isinstance(text, str) else "" for text in frame.iloc[0]]
-        names = [text or name for text, name in zip(given, names, strict=True)]
-        frame = frame.iloc[1:].reset_index(drop=True)
-    frame.columns = pd.Index(names)
-    held: pd.DataFrame = frame.mask(frame.isin(MISSING))
-    return held
+    found: pd.DataFrame = frame.apply(lambda column: column.str.strip())
+    return found
+
+
+def _names_in(frame: pd.DataFrame) -> list[str]:
+    """Names of the columns, from the first row."""
+    given = [text if isinstance(text, str) else "" for text in frame.iloc[0]]
+    return [text or f"column-{i + 1}" for i, text in enumerate(given)]
+
+
+def _distinct(column: pd.Series) -> pd.Categorical:
+    """Cells as codes of the distinct texts among them, stripped; missing ones have none.
+
+    A column mostly repeats a few texts: what follows looks at each of them once.
+    """
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    cells = pa.array(column, pa.large_string(), from_pandas=True)
+    encoded = (pa.chunked_array([cells]) if isinstance(cells, pa.Array) else cells).combine_chunks()
+    encoded = encoded.dictionary_encode()
+    stripped = pc.utf8_trim_whitespace(encoded.dictionary).to_pandas().to_numpy(object)
+    held: pd.Index[Any] = pd.Index(
+        np.where(np.isin(stripped, MISSING), None, stripped), dtype=object
+    )
+    of_text, distinct = pd.factorize(held)
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    # One place more, at the end, for cells that are not there.
+    return pd.Categorical.from_codes(
+        np.append(of_text, -1)[codes], categories=pd.Index(distinct, dtype=object)
+    )
 
 
 def _parser_says(text: str) -> str:
@@ -184,8 +343,8 @@ def _first_line_not_utf8(path: Path) -> int:
     return 0
 
 
-def _check_names(frame: pd.DataFrame, path: Path) -> None:
-    names = [str(name) for name in frame.columns]
+def _check_names(columns: Sequence[object], path: Path) -> None:
+    names = [str(name) for name in columns]
     for name in names:
         if names.count(name) > 1:
             places = ", ".join(str(i + 1) for i, other in enumerate(names) if other == name)
@@ -240,7 +399,7 @@ def texts(column: pd.Series) -> pd.Series:
     return held.astype(str).astype(object).reindex(column.index)
 
 
-def numbers(column: pd.Series, where: str) -> npt.NDArray[np.float64]:
+def numbers(column: pd.Series, where: str, *, hint: str = "") -> npt.NDArray[np.float64]:
     """Values as numbers ``(n,)``; DataError quotes the first that is none.
 
     Parameters
@@ -249,6 +408,8 @@ def numbers(column: pd.Series, where: str) -> npt.NDArray[np.float64]:
         Without missing values; its index counts the rows of the file from 0.
     where : str
         The file, for the message.
+    hint : str
+        What to do about one, where no card says what the column holds.
     """
     parsed = _parsed(column)
     bad = np.flatnonzero(~np.isfinite(parsed))
@@ -257,8 +418,9 @@ def numbers(column: pd.Series, where: str) -> npt.NDArray[np.float64]:
         raise DataError(
             f"{where}, row {column.index[bad[0]] + 1}: the column {str(column.name)!r} of numbers "
             f"holds {str(column.iloc[bad[0]])!r}, which is no finite number{more}.",
-            "Correct the table; or say under `features` of the card that the column is no number: "
-            f"{column.name}: category",
+            hint
+            or "Correct the table; or say under `features` of the card that the column is no "
+            f"number: {column.name}: category",
         )
     return parsed
 
@@ -266,4 +428,8 @@ def numbers(column: pd.Series, where: str) -> npt.NDArray[np.float64]:
 def _parsed(column: pd.Series) -> npt.NDArray[np.float64]:
     import pandas as pd
 
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        of_category = _parsed(column.cat.categories.to_series())
+        found: npt.NDArray[np.float64] = of_category[column.cat.codes.to_numpy()]
+        return found
     return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)

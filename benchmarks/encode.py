@@ -1,0 +1,112 @@
+"""How fast ``fairbench encode`` streams a CSV that need not fit into memory, and in how much.
+
+    python benchmarks/encode.py [--rows 5000000] [--folder DIR]
+
+Fits SoFaiR briefly on the simulated twin of Adults, resamples its rows into a CSV of Adults' 15
+columns (some 100 bytes a row), and encodes that file with the command line, to Parquet and to CSV.
+Prints rows a second, and peak memory (RSS) of the whole process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from fairbench import encoders
+from fairbench.api import FitContext, Role, TrainingRows, Unit
+from fairbench.auditing.config import PRESETS, Audit
+from fairbench.data.prepare import load_twin
+from fairbench.encoders import Encoder
+from fairbench.plan import Budget, PlannedUnit
+from fairbench.registry import load_registry
+from fairbench.status import Status
+from fairbench.store import Store, now
+
+LIMIT_MB = 1000
+
+
+def fit(results: Path) -> None:
+    """A store with one kept SoFaiR of full size; what it learned is of no matter here."""
+    registry = load_registry()
+    method = registry.methods["sofair"]
+    data = load_twin(registry.datasets["adults-gender"])
+    budget = Budget("50", 50, PRESETS[Audit.QUICK])
+    params, unit = method.Params(), Unit(0, None)
+    rows = data.roles[Role.ENCODER_TRAIN]
+    train = TrainingRows(rows.x, rows.s, data.info)
+    (fitted,) = method(params).fit(train, [unit], FitContext(iterations=50))
+    content = encoders.pack(Encoder(method(params), unit, data.info, fitted, data.preprocessing))
+    assert content is not None
+    row = PlannedUnit("unit", method, params, data, unit, budget, 16, None).row("run")
+    done = {
+        "status": Status.DONE.value,
+        "read_points": [{"label": "beta=0.3", "knobs": {"beta": 0.3}}],
+        "encoder": encoders.keep(results, content),
+        "finished": now(),
+    }
+    Store.in_folder(results).put("units", [row | done])
+
+
+def write(path: Path, rows: int) -> None:
+    """People of the twin, resampled, with the columns that Adults has and X has not."""
+    table = load_registry().datasets["adults-gender"]().simulate()
+    assert table is not None
+    rng = np.random.default_rng(0)
+    head = table.x.astype(str).agg(",".join, axis=1).to_numpy()
+    sex = np.array(table.groups)[table.s]
+    lines = np.array([f"{text},White,{one},United-States" for text, one in zip(head, sex)])  # noqa: B905
+    with path.open("w") as file:
+        file.write(",".join(["age", "fnlwgt", *table.x.columns, "race", "sex", "country"]) + "\n")
+        for start in range(0, rows, 250_000):
+            n = min(250_000, rows - start)
+            age, weight = rng.integers(17, 91, n), rng.integers(12_000, 1_500_000, n)
+            chosen = lines[rng.integers(0, len(lines), n)]
+            parts = zip(age.tolist(), weight.tolist(), chosen.tolist(), strict=True)
+            file.writelines(f"{a},{w},{line}\n" for a, w, line in parts)
+
+
+def measured(words: list[str]) -> tuple[float, float, float]:
+    """Seconds of wall clock and of processor, and peak RSS (MB), of one process."""
+    start = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-m", "fairbench.cli", *words])
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    if status:
+        sys.exit(f"fairbench {' '.join(words)} failed")
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--folder", type=Path)
+    given = parser.parse_args()
+    worst = 0.0
+    with tempfile.TemporaryDirectory(dir=given.folder) as name:
+        folder = Path(name)
+        fit(folder / "results")
+        source = folder / "people.csv"
+        write(source, given.rows)
+        print(f"{given.rows:,} rows, {source.stat().st_size / 1e6:.0f} MB", flush=True)
+        for ending in ("parquet", "csv"):
+            words = ["encode", "--results", str(folder / "results"), "--method", "sofair"]
+            words += ["--point", "beta=0.3", "--input", str(source), "--keep", "fnlwgt"]
+            seconds, cpu, peak = measured([*words, "--output", str(folder / f"z.{ending}")])
+            worst = max(worst, peak)
+            print(
+                f"to {ending}: {seconds:.1f} s ({cpu:.1f} s of processor), "
+                f"{given.rows / seconds:,.0f} rows/s, peak {peak:.0f} MB (limit {LIMIT_MB})",
+                flush=True,
+            )
+    return int(worst > LIMIT_MB)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""``fairbench model-card``: what is known of one stored point, as Markdown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairbench.api import Dataset
+from fairbench.atomic import write_atomically
+from fairbench.certifying import Certificates
+from fairbench.commands.results import existing_store
+from fairbench.commands.stored_data import card_of, data_of
+from fairbench.config import DEFAULT_RESULTS
+from fairbench.console import err
+from fairbench.curves import DEFAULT_POINTS
+from fairbench.data.prepare import Prepared
+from fairbench.encoders import Encoder
+from fairbench.errors import ConfigError, FairbenchError, StoreError
+from fairbench.kept import (
+    Wanted,
+    audited,
+    encode_words,
+    find_unit,
+    listed_points,
+    parse_point,
+    read_encoder,
+)
+from fairbench.model_card import Certified, Facts, model_card
+from fairbench.recommending import Candidate
+from fairbench.records import read
+from fairbench.registry import Registry
+from fairbench.store import Row, Store
+
+
+def model_card_command(
+    registry: Registry,
+    wanted: Wanted,
+    *,
+    results: Path | None,
+    url: str | None,
+    root: Path | None,
+    output: Path | None,
+) -> None:
+    """Write the card of one model and point, or print it."""
+    store = existing_store(results, url)
+    unit = find_unit(store, registry, wanted)
+    point = _point(unit, wanted.point, audited(store, [unit]))
+    facts = facts_of(Candidate(unit, point), store, registry, results, root)
+    if output is None:
+        print(model_card(facts), end="")
+        return
+    _write(output, model_card(facts))
+
+
+def _point(unit: Row, text: str | None, measured: list[Row]) -> Row:
+    """The measured point that is meant; without a name the only one."""
+    title = f"{unit['method']} on {unit['dataset']}, seed {unit['seed']}"
+    if not measured:
+        raise StoreError(
+            f"No point of {title} was audited.", "fairbench run audits what it trains."
+        )
+    label = None if text is None else parse_point(text).label
+    found = [row for row in measured if label is None or row["label"] == label]
+    if len(found) == 1:
+        return found[0]
+    problem = f"{label} was not audited" if label else "--point is missing"
+    raise ConfigError(f"{title}: {problem}. Audited:\n{listed_points(measured)}")
+
+
+def write_card(
+    candidate: Candidate,
+    store: Store,
+    registry: Registry,
+    results: Path | None,
+    root: Path | None,
+    output: Path,
+    *,
+    bounds: Certificates | None,
+) -> None:
+    """Write the card of what was recommended, with the certificate that it was chosen by."""
+    certified = None
+    if bounds is not None:
+        certified = Certified(bounds.of[candidate.key], bounds.level, len(bounds.of))
+    facts = facts_of(candidate, store, registry, results, root, certified)
+    _write(output, model_card(facts))
+
+
+def _write(output: Path, text: str) -> None:
+    try:
+        write_atomically(output, text.encode())
+    except OSError as error:
+        raise StoreError(f"{output} cannot be written: {error.strerror}.") from None
+    err.print(str(output), markup=False)
+
+
+def facts_of(
+    candidate: Candidate,
+    store: Store,
+    registry: Registry,
+    results: Path | None,
+    root: Path | None,
+    certified: Certified | None = None,
+) -> Facts:
+    """What store, files and plugins tell of a point; what is not to be had is left out."""
+    unit, point = candidate.unit, candidate.point
+    name = unit["method"]
+    return Facts(
+        unit=unit,
+        point=point,
+        method=registry.methods.classes.get(name),
+        dataset=_dataset(unit, store, registry),
+        reference=_reference(unit, point, store),
+        encoder=_encoder(unit, results or DEFAULT_RESULTS, registry),
+        data=_data(unit, store, registry, root),
+        certified=certified,
+        run=run_words(unit, store, registry),
+        encode=encode_words(unit, point, store, registry),
+    )
+
+
+def _dataset(unit: Row, store: Store, registry: Registry) -> type[Dataset] | None:
+    try:
+        return registry.dataset(card_of(unit, store, registry) or unit["dataset"])
+    except FairbenchError:
+        return None
+
+
+def _reference(unit: Row, point: Row, store: Store) -> dict[str, float]:
+    place = (unit["fingerprint"], unit["protocol"], unit["seed"], point["audit"])
+    row = read(store).references.get(place)
+    return dict(row["values"]) if row is not None else {}
+
+
+def _encoder(unit: Row, results: Path, registry: Registry) -> Encoder | None:
+    try:
+        return read_encoder(unit, results, registry)
+    except FairbenchError:
+        return None
+
+
+def _data(unit: Row, store: Store, registry: Registry, root: Path | None) -> Prepared | None:
+    try:
+        return data_of(unit, store, registry, root=root)
+    except FairbenchError as error:
+        err.print(f"Rows of roles are left out of the card: {error.message}", markup=False)
+        return None
+
+
+def run_words(unit: Row, store: Store, registry: Registry) -> list[str]:
+    """The words of a command that trains a unit."""
+    card = card_of(unit, store, registry)
+    words = ["fairbench", "run", "--methods", unit["method"], "--dataset", card or unit["dataset"]]
+    words += ["--seed-list", str(unit["seed"]), "--budget", unit["budget"]]
+    if unit["curve_points"] not in (None, DEFAULT_POINTS):
+        words += ["--points", str(unit["curve_points"])]
+    if unit["params_label"] != "default":
+        words += ["--params", "params.yaml"]
+    return words

@@ -1,0 +1,97 @@
+"""Writing a table part by part: nobody ever sees half of one, whatever happens on the way."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from fairbench.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ENDINGS = (".parquet", ".pq", ".csv")
+"""Of files that can be written; the ending says which kind it is to be."""
+
+
+class TableWriter:
+    """Writes beside ``path`` and renames at the end; a context manager, which cleans up on errors.
+
+    Parameters
+    ----------
+    path : Path
+        Ending in one of ENDINGS. A file that is there is replaced.
+
+    Raises
+    ------
+    DataError
+        It has another ending, or cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if path.suffix.lower() not in ENDINGS:
+            raise DataError(
+                f"{path}: the ending must say what to write.",
+                f"End it in {', '.join(ENDINGS[:-1])} (Parquet) or {ENDINGS[-1]}.",
+            )
+        if path.is_dir():
+            raise DataError(f"{path} is a folder.", "Name a file.")
+        self.path = path
+        self._beside: Path | None = None
+        self._stream: Any = None
+        self._writer: Any = None
+
+    def __enter__(self) -> Self:
+        try:
+            handle, name = tempfile.mkstemp(dir=self.path.parent, suffix=".part")
+        except OSError as error:
+            raise self._unwritable(error) from None
+        self._beside = Path(name)
+        self._stream = os.fdopen(handle, "wb")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._beside is not None
+        try:
+            if kind is None:
+                if self._writer is not None:
+                    self._writer.close()
+                self._stream.flush()
+                os.fsync(self._stream.fileno())
+                self._stream.close()
+                self._beside.chmod(0o644)
+                self._beside.replace(self.path)
+        except OSError as error:
+            raise self._unwritable(error) from None
+        finally:
+            self._beside.unlink(missing_ok=True)
+
+    def write(self, table: pa.Table) -> None:
+        """Add rows; all parts have the columns and types of the first."""
+        try:
+            if self._writer is None:
+                self._writer = self._opened(table.schema)
+            self._writer.write_table(table)
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def _opened(self, schema: pa.Schema) -> Any:
+        if self.path.suffix.lower() == ".csv":
+            from pyarrow.csv import CSVWriter, WriteOptions
+
+            return CSVWriter(self._stream, schema, write_options=WriteOptions())
+        from pyarrow.parquet import ParquetWriter
+
+        return ParquetWriter(self._stream, schema)
+
+    def _unwritable(self, error: OSError) -> DataError:
+        said = error.strerror or str(error).splitlines()[0]
+        return DataError(f"{self.path} cannot be written: {said}.", "Name another --output.")

@@ -1,0 +1,120 @@
+"""A table read in parts is the table read at once, and complains of the same places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fairbench.data.tables import TableStream, read_table
+from fairbench.data.writing import TableWriter
+from fairbench.errors import DataError
+
+TEXT = """ name , n,word
+ ann ,1, "a, b"
+"bo
+b",, NA
+,2.50 ,c
+
+dee,007,é
+"""
+
+
+def cells(frame: pd.DataFrame) -> list[list[object]]:
+    return [
+        [None if pd.isna(value) else str(value) for value in row] for row in frame.to_numpy(object)
+    ]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 100])
+def test_csv_in_parts_is_csv_at_once(tmp_path: Path, rows: int) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(TEXT, encoding="utf-8-sig")
+    stream = TableStream(path, rows=rows)
+    assert stream.names == ("name", "n", "word")
+    parts = list(stream.frames(["word", "n", "name"]))
+    whole = read_table(path)
+    assert cells(pd.concat([part.astype(object) for part in parts])[[*whole.columns]]) == cells(
+        whole
+    )
+    assert np.concatenate([part.index for part in parts]).tolist() == [0, 1, 2, 3]
+
+
+def test_parquet_in_parts_is_parquet_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    numbers = pa.array([1, None, 3, 4, 5], pa.int64())
+    pq.write_table(
+        pa.table({"n": numbers, "word": pa.array(list("abcab")).dictionary_encode()}), path
+    )
+    stream = TableStream(path, rows=2)
+    parts = list(stream.frames(["n", "word"]))
+    assert [len(part) for part in parts] == [2, 2, 1]
+    assert parts[0]["n"].tolist() == [1, None]  # a whole number beside a missing one stays whole
+    assert parts[2].index.tolist() == [4]
+    assert stream.types(["n", "word"]) == {"n": pa.int64(), "word": pa.string()}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a,b\n" + "1,2\n" * 5 + "1,2,3\n", "line 7: 3 fields instead of 2"),
+        ("", "is empty"),
+        ("\n\n", "nothing but empty lines"),
+        ("a,b\n", "column names and no rows"),
+        ("a,a\n1,2\n", "2 columns called 'a'"),
+        ("a,b\n" + "1,2\n" * 5 + "é,2\n", "line 7: not text in UTF-8"),
+        ("PAR1 and more", "damaged Parquet"),
+    ],
+)
+def test_a_bad_file_is_told_by_its_place(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode("latin1"))
+
+    def read() -> None:
+        stream = TableStream(path, rows=2)
+        list(stream.frames(stream.names))
+
+    with pytest.raises(DataError, match=says):
+        read()
+    with pytest.raises(DataError, match=says):
+        read_table(path)
+
+
+@pytest.mark.parametrize("name", ["z.csv", "z.parquet"])
+def test_what_is_written_is_whole_or_not_there(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    part = pa.table({"z0": pa.array([1.5, 2.0], pa.float32()), "id": ["a", None]})
+    with TableWriter(path) as writer:
+        writer.write(part)
+        assert not path.exists()
+        writer.write(part)
+    found = pd.read_csv(path) if name.endswith("csv") else pd.read_parquet(path)
+    assert found["z0"].tolist() == [1.5, 2.0, 1.5, 2.0]
+    before = path.read_bytes()
+
+    def interrupted() -> None:
+        with TableWriter(path) as writer:
+            writer.write(part)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_where_nothing_can_be_written_is_told_first(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="ending must say"):
+        TableWriter(tmp_path / "z.txt")
+    (tmp_path / "z.csv").mkdir()
+    with pytest.raises(DataError, match="is a folder"):
+        TableWriter(tmp_path / "z.csv")
+    with (
+        pytest.raises(DataError, match="cannot be written: No such file"),
+        TableWriter(tmp_path / "nowhere" / "z.csv"),
+    ):
+        raise AssertionError

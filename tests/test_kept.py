@@ -1,0 +1,145 @@
+"""Which kept model is meant, and where it can be read."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fairbench.api import Point
+from fairbench.data.prepare import Prepared
+from fairbench.errors import FairbenchError
+from fairbench.kept import (
+    KEY_DIGITS,
+    Wanted,
+    audited,
+    beside,
+    encode_words,
+    find_unit,
+    parse_point,
+    read_encoder,
+    resolve_point,
+)
+from fairbench.store import Store
+from tests.kept_models import REGISTRY, keep_model
+
+POINTS = {"beta=0.2": {"i": 0.03}, f"beta={1 / 3:.6g}": {}, "beta=0.9": {}}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    keep_model(folder, prepared, "sofair", POINTS)
+    for gamma in (0.5, 2.0):
+        point = Point.of(gamma=gamma)
+        keep_model(folder, prepared, "latfr", {point.label: {}}, point=point)
+    keep_model(folder, prepared, "identity", {"-": {}}, point=Point())
+    keep_model(folder, prepared, "identity", {"-": {}}, point=Point(), seed=4)
+    return folder
+
+
+@pytest.fixture
+def store(made: Path, tmp_path: Path) -> Store:
+    """In ``tmp_path``, each test its own."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return Store.in_folder(tmp_path)
+
+
+def test_what_is_left_out_is_what_there_is(store: Store) -> None:
+    found = find_unit(store, REGISTRY, Wanted("sofair"))
+    assert (found["method"], found["seed"]) == ("sofair", 0)
+    latfr = find_unit(store, REGISTRY, Wanted("latfr", "adults-gender", 0, "gamma=2"))
+    assert latfr["point"] == "gamma=2"
+    assert find_unit(store, REGISTRY, Wanted("identity"))["seed"] == 0
+    assert find_unit(store, REGISTRY, Wanted("identity", seed=4))["seed"] == 4
+    assert find_unit(store, REGISTRY, Wanted(unit=latfr["key"][:12])) == latfr
+
+
+@pytest.mark.parametrize(
+    ("wanted", "says"),
+    [
+        (Wanted(), "Methods here: identity, latfr, sofair"),
+        (Wanted("sofiar"), "Did you mean 'sofair'"),
+        (Wanted("leace"), "no fitted model of leace"),
+        (Wanted("sofair", "adults-race"), "holds nothing of 'adults-race'"),
+        (Wanted("sofair", seed=7), "no fitted model of seed 7"),
+        (Wanted("latfr"), r"--point is missing.\n  gamma=0.5: I = 0.010 nats"),
+        (Wanted("latfr", point="gamma=1"), "there is no model at gamma=1.\n  gamma=0.5"),
+        (Wanted("latfr", point="lots"), "no setting of knobs"),
+        (Wanted(unit="zz"), "No fitted model has a key that starts with 'zz'"),
+    ],
+)
+def test_what_there_is_not_is_told_with_what_there_is(
+    store: Store, wanted: Wanted, says: str
+) -> None:
+    with pytest.raises(FairbenchError, match=says):
+        find_unit(store, REGISTRY, wanted)
+
+
+def test_several_models_that_fit_are_listed_by_key(
+    store: Store, tmp_path: Path, prepared: Prepared
+) -> None:
+    params = {"learning_rate": 0.01}
+    key = keep_model(tmp_path, prepared, "sofair", POINTS, params=params)
+    with pytest.raises(
+        FairbenchError, match="2 models of sofair fit: name one with --unit"
+    ) as said:
+        find_unit(store, REGISTRY, Wanted("sofair"))
+    assert f"--unit {key[:KEY_DIGITS]}  hidden=[16] latent=3 learning_rate=0.01" in str(said.value)
+    unit = find_unit(store, REGISTRY, Wanted(unit=key[:KEY_DIGITS]))
+    words = encode_words(unit, audited(store, [unit])[0], store, REGISTRY)
+    assert words[-4:] == ["--unit", key[:KEY_DIGITS], "--point", "beta=0.2"]
+
+
+def test_a_curve_is_read_anywhere_in_its_range(store: Store, tmp_path: Path) -> None:
+    unit = find_unit(store, REGISTRY, Wanted("sofair"))
+    encoder = read_encoder(unit, tmp_path, REGISTRY)
+    measured = audited(store, [unit])
+    # A label is rounded: what was audited is the number behind it.
+    third = resolve_point(encoder, f"beta={1 / 3:.6g}", measured)
+    assert third is not None
+    assert third["beta"] == measured[1]["knobs"]["beta"]
+    between = resolve_point(encoder, "beta=0.5", measured)
+    assert between == Point.of(beta=0.5)
+    assert [row["label"] for row in beside(between, measured)] == ["beta=0.333333", "beta=0.9"]
+    assert [row["label"] for row in beside(Point.of(beta=1.0), measured)] == ["beta=0.9"]
+    for text, says in (
+        (None, r"name one with --point \"beta=NUMBER\". Audited:\n  beta=0.2: I = 0.030 nats"),
+        ("beta=9", "goes from 0 to 1.25, not to 9"),
+        ("beta=nan", "not to nan"),
+        ("gamma=1", "Unknown knob of sofair 'gamma'"),
+        ("-", "Unknown knob"),
+    ):
+        with pytest.raises(FairbenchError, match=says):
+            resolve_point(encoder, text, measured)
+
+
+def test_a_curve_with_points_of_its_own_is_read_at_those(
+    tmp_path: Path, prepared: Prepared
+) -> None:
+    quick = {"search_rows": 300, "search_trees": 2, "trees": 2}
+    keep_model(tmp_path, prepared, "drop-features", {"dropped=1": {}}, params=quick)
+    store = Store.in_folder(tmp_path)
+    unit = find_unit(store, REGISTRY, Wanted("drop-features"))
+    encoder = read_encoder(unit, tmp_path, REGISTRY)
+    assert resolve_point(encoder, "dropped=2", []) == Point.of(dropped=2)
+    with pytest.raises(FairbenchError, match="at these points alone: dropped=1, dropped=2"):
+        resolve_point(encoder, "dropped=1.5", [])
+
+
+def test_a_model_without_an_encoder_says_why(store: Store, tmp_path: Path) -> None:
+    unit = find_unit(store, REGISTRY, Wanted("sofair"))
+    for change, says in (
+        ({"encoder": None}, "by a version that did not keep encoders yet"),
+        ({"encoder": None, "run": "trial-1"}, "it was trained in a search"),
+        ({"encoder": None, "method": "conditional-quantile"}, "no form that could be kept"),
+        ({"encoder": "gone.safetensors"}, "fairbench clean deleted it"),
+    ):
+        with pytest.raises(FairbenchError, match=says):
+            read_encoder(unit | change, tmp_path, REGISTRY)
+
+
+def test_points_are_written_as_they_are_shown() -> None:
+    assert parse_point("-") == Point()
+    assert parse_point("gamma=1, beta=0.5") == Point.of(beta=0.5, gamma=1.0)

@@ -1,0 +1,110 @@
+"""A model card says what store and files say, and says nothing it does not know."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fairbench.auditing.certificate import Certificate
+from fairbench.commands.model_card import facts_of
+from fairbench.data.prepare import Prepared
+from fairbench.model_card import Certified, Facts, model_card
+from fairbench.recommending import field_of
+from fairbench.store import Store
+from tests.kept_models import REGISTRY, keep_model
+
+FIGURES = {
+    "i": 0.0123,
+    "i_low": 0.01,
+    "i_high": 0.02,
+    "a_s_balanced": 0.61,
+    "a_s_auc": 0.7,
+    "a_y": 0.81,
+    "a_y_auc": 0.9,
+    "gap_parity": 0.05,
+    "a_y_other": 0.72,
+    "a_y_auc_other": 0.73,
+    "gap_parity_other": 0.09,
+}
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Facts:
+    tmp_path = tmp_path_factory.mktemp("results")
+    keep_model(tmp_path, prepared, "sofair", {"beta=0.2": FIGURES}, params={"learning_rate": 0.01})
+    store = Store.in_folder(tmp_path)
+    (candidate,) = field_of(store, REGISTRY).candidates
+    found = facts_of(candidate, store, REGISTRY, tmp_path, None)
+    return replace(found, data=prepared, reference={"i_max": 0.345, "a_y_constant": 0.55})
+
+
+def test_it_says_what_is_known(facts: Facts) -> None:
+    card = model_card(facts)
+    assert card.startswith("# sofair on adults-gender, beta=0.2\n")
+    for said in (
+        "I(Z;S) = .012 [.010, .020] nats; x itself tells 0.345",
+        "| source | simulated twin |",
+        f"| test | {len(facts.data.roles['test'].s):,} |",  # type: ignore[index,union-attr]
+        "| shifted | number | mean ",
+        "| colour | category, integer codes | 3: blue, green, red |",
+        "| mlp | raw | 0.010 | 0.020 | chosen |",
+        "| task | 0.810 |  | 0.900 | 0.050 |",
+        "| other | 0.720 |  | 0.730 | 0.090 |",
+        "Always guessing the commonest class of the main task: 0.550.",
+        "learning_rate = 0.01",
+        "sofair:\n  hidden: [16]\n  latent: 3\n  learning_rate: 0.01",
+        "--seed-list 0 --budget quick --params params.yaml",
+        "fairbench encode --method sofair --dataset adults-gender-simulated --seed 0 --point "
+        "beta=0.2 --input new.csv --output z.parquet",
+    ):
+        assert said in card, said
+    assert card == model_card(facts)
+
+
+def test_it_warns_of_what_it_rests_on(facts: Facts) -> None:
+    card = model_card(facts)
+    assert "**Simulated data.**" in card
+    assert "The audit was a quick one" in card
+    assert "lower bound" in card
+    assert "attributes that were not audited" in card
+    real = replace(facts, unit=facts.unit | {"data_source": "real", "budget": "full"})
+    card = model_card(replace(real, point=facts.point | {"audit": "strict"}))
+    for absent in ("Simulated", "simulated twin", "quick one", "not at the full"):
+        assert absent not in card
+
+
+def test_a_certificate_says_for_how_many_it_holds(facts: Facts) -> None:
+    assert "None: z takes too many values" in model_card(facts)
+    own = {"certificate_gap": 0.2, "certificate_information": 0.03}
+    own |= {"certificate_cells": 9.0, "certificate_overflow": 0.0}
+    alone = replace(facts, point=facts.point | {"values": {**facts.values, **own}})
+    assert "at most 0.0300 nats" in model_card(alone)
+    assert "not for one that was chosen among many" in model_card(alone)
+    bound = Certificate(0.3, 0.04, 0.999, 9, 0.01, 500)
+    chosen = model_card(replace(alone, certified=Certified(bound, 0.05, 50)))
+    assert "at most 0.0400 nats" in chosen
+    assert "for all 50 points it was chosen among" in chosen
+    assert "1 - 0.05/50" in chosen
+
+
+def test_what_is_not_to_be_had_is_left_out(facts: Facts) -> None:
+    bare = replace(
+        facts, data=None, encoder=None, method=None, dataset=None, reference={}, certified=None
+    )
+    card = model_card(bare)
+    assert "The data are not at hand" in card
+    assert "fairbench encode" not in card
+    assert "None" not in card.replace("None: z takes", "")
+    assert "nan" not in card
+
+
+def test_every_table_is_a_table(facts: Facts) -> None:
+    wild = replace(facts, unit=facts.unit | {"params": {"a": "x|y\nz"}})
+    tables = [part for part in model_card(wild).split("\n\n") if part.startswith("|")]
+    assert len(tables) > 5
+    for table in tables:
+        head, rule, *rows = table.replace("\\|", "").splitlines()
+        assert rows
+        assert set(rule) == set("|- ")
+        assert {row.count("|") for row in (rule, *rows)} == {head.count("|")}
