@@ -63,7 +63,15 @@ POINT_COLUMNS = {
     "auditor": "the strict auditor chosen on selection, and the view it looked at",
     "front": "whether the point is on its curve's Pareto front of a_y against a_s",
 }
-"""Columns every points CSV starts with; the point metrics' own follow."""
+"""Columns every points CSV starts with; the point metrics' own follow, then REFERENCE_COLUMNS."""
+
+REFERENCE_COLUMNS = {
+    "i_max": "I(X;S) of raw x by the strict family on test, nats, for the row's seed",
+    "d_max": "E||x - E[x|s]||^2 on test",
+    "i_max_selection": "I(X;S) on selection by the same auditor",
+    "d_max_selection": "D_max on selection",
+}
+"""Columns every points CSV ends with: all that areas take beside the points themselves."""
 
 ATTAINMENT_COLUMNS = {
     "method": "name of the method",
@@ -80,5 +88,5 @@ ATTAINMENT_COLUMNS = {
 }
 """Columns of the attainment CSV."""
 
-RESERVED = frozenset({*COLUMNS, *PROVENANCE, *POINT_COLUMNS})
+RESERVED = frozenset({*COLUMNS, *PROVENANCE, *POINT_COLUMNS, *REFERENCE_COLUMNS})
 """Names that no metric may use."""

@@ -20,7 +20,7 @@ from fairbench.inference import Array, Sample, estimate
 from fairbench.metrics.hull import curve_of
 from fairbench.point_rows import auditor_rows, failure_rows, in_columns, point_order, point_rows
 from fairbench.ranking import LOWER, Entry, ranked
-from fairbench.records import CurveRecords, read
+from fairbench.records import CurveRecords, Records, read
 from fairbench.registry import Registry
 from fairbench.replicates import from_text
 from fairbench.store import Row, Store
@@ -89,9 +89,12 @@ def build(store: Store, registry: Registry) -> list[Tables]:
     for group in records.curves.values():
         first = group[0].units[0]
         name = table_name(first["dataset"], first["data_source"])
-        measured = _measured(group, records.references)
+        measured = _measured(group, records)
         entries[name].append(_entry(group, measured, curve_metrics, problems[name]))
-        points[name] += [in_columns(row, metrics) for c in group for row in point_rows(c)]
+        for curve in group:
+            reference = records.reference(curve)
+            rows = point_rows(curve, reference["values"] if reference else {})
+            points[name] += [in_columns(row, metrics) for row in rows]
         attainment[name] += _attainment(entries[name][-1].row, measured)
         auditors[name] += [row for curve in group for row in auditor_rows(curve)]
         failures[name] += [row for curve in group for row in failure_rows(curve)]
@@ -114,18 +117,14 @@ def table_name(dataset: str, data_source: str) -> str:
     return f"{dataset}-simulated" if data_source == "simulated" else dataset
 
 
-def _measured(
-    curves: Sequence[CurveRecords], references: Mapping[tuple[str, int, int, str], Row]
-) -> list[CurveEvaluation]:
+def _measured(curves: Sequence[CurveRecords], records: Records) -> list[CurveEvaluation]:
     """What there is of each seed that has points and a reference."""
-    first = curves[0].units[0]
     hardware = [unit["hardware"] for curve in curves for unit in curve.units if unit["hardware"]]
     # Costs on cpu and cuda are never summed or averaged: a mixed row has none.
     one_device = len({h["device"] for h in hardware}) == 1
     found = []
     for curve in curves:
-        key = (first["fingerprint"], first["protocol"], curve.seed, curve.audit)
-        reference = references.get(key)
+        reference = records.reference(curve)
         if reference is not None and curve.done:
             found.append(_evaluation(curve, reference, one_device))
     return found

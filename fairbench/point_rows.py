@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from fairbench.api import Metric
-from fairbench.columns import POINT_COLUMNS
+from fairbench.columns import POINT_COLUMNS, REFERENCE_COLUMNS
 from fairbench.metrics.pareto import on_front
 from fairbench.records import CurveRecords
 from fairbench.status import Status
 from fairbench.store import Row
 
 
-def point_rows(curve: CurveRecords) -> list[Row]:
-    """One row a point, and one a unit that gave none."""
+def point_rows(curve: CurveRecords, reference: Mapping[str, float]) -> list[Row]:
+    """One row a point, and one a unit that gave none.
+
+    ``reference`` is what the seed's curves are normalised by; empty where it is not measured.
+    """
+    normalised_by = {name: reference.get(name) for name in REFERENCE_COLUMNS}
     unit_of = {unit["key"]: unit for unit in curve.units}
     front: dict[str, bool] = {}
     measured = [row for row in curve.done if "a_y" in row["values"]]
@@ -39,6 +43,7 @@ def point_rows(curve: CurveRecords) -> list[Row]:
                 "auditor": label,
                 "front": front.get(point["key"]),
                 **(point["values"] or {}),
+                **normalised_by,
             }
         )
     for unit in curve.units:
@@ -51,6 +56,7 @@ def point_rows(curve: CurveRecords) -> list[Row]:
                     "status": unit["status"],
                     "auditor": None,
                     "front": None,
+                    **normalised_by,
                 }
             )
     return _numbered(rows)
@@ -92,7 +98,8 @@ def in_columns(row: Row, metrics: Sequence[type[Metric]]) -> Row:
             for name, value in row.items():
                 if name == declared or (brace and name.startswith(head)):
                     ordered.setdefault(name, value)
-    return ordered | row
+    rest = {name: value for name, value in row.items() if name not in REFERENCE_COLUMNS}
+    return ordered | rest | {name: row[name] for name in REFERENCE_COLUMNS}
 
 
 def _numbered(rows: list[Row]) -> list[Row]:

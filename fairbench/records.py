@@ -49,6 +49,12 @@ class Records:
     curves: Mapping[Group, list[CurveRecords]]
     references: Mapping[tuple[str, int, int, str], Row]
 
+    def reference(self, curve: CurveRecords) -> Row | None:
+        """What a curve is normalised by; None: it is not measured."""
+        unit = curve.units[0]
+        key = (unit["fingerprint"], unit["protocol"], curve.seed, curve.audit)
+        return self.references.get(key)
+
 
 def read(store: Store) -> Records:
     """The records that count, of the newest code, data, protocol and audit."""
