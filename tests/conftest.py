@@ -7,6 +7,7 @@ import os
 # As in jobs: networks this small only wait for a second thread. Set before torch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import signal
 import subprocess
 import sys
 import uuid
@@ -23,6 +24,9 @@ from fairbench_datasets.adults import AdultsGender
 from tests.postgres import postgres_server
 
 TOY = Path(__file__).parent / "toy"
+
+# A shell's background jobs ignore Ctrl-C, and so would every process that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
