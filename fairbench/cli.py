@@ -282,6 +282,22 @@ def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
 
 
 @app.command()
+def check(
+    name: Annotated[
+        str, typer.Argument(help="Method, dataset or metric, or the card (.yaml) of an own table.")
+    ],
+    dataset: Annotated[
+        str | None, typer.Option(help="What a method is tried on [default: a small table].")
+    ] = None,
+    data_root: DataRoot = None,
+) -> None:
+    """Check that a plugin keeps the promises of its interface; 1 where one is broken."""
+    from fairbench.commands.check import check_command
+
+    raise typer.Exit(check_command(_registry(), name, dataset, data_root))
+
+
+@app.command()
 def leaderboard(
     results: Results = None,
     compare: Annotated[
