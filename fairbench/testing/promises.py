@@ -102,8 +102,11 @@ class Check:
 
     def outcome(self) -> Outcome:
         """Look, and tell; never raises what the plugin raises."""
+        from fairbench.testing.surroundings import restored
+
         try:
-            self.promise.look(self.trial)
+            with restored():
+                self.promise.look(self.trial)
         except Unmet as reason:
             return Outcome(self.promise, Verdict.SKIPPED, str(reason))
         except Broken as broken:
