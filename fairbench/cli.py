@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairbench.auditing.config import Audit
+from fairbench.commands.plugin import PluginKind
 from fairbench.config import (
     Device,
     ExecutorName,
@@ -39,8 +40,10 @@ data_app = typer.Typer(
     help="Datasets: which are here, what they hold, and a table of your own.", no_args_is_help=True
 )
 results_app = typer.Typer(help="Move results between machines.", no_args_is_help=True)
+plugin_app = typer.Typer(help="Write a plugin of your own.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 app.add_typer(results_app, name="results")
+app.add_typer(plugin_app, name="plugin")
 
 
 class Kind(enum.StrEnum):
@@ -631,6 +634,23 @@ def results_import(
     from fairbench.commands.results import import_command
 
     import_command(file, results, store)
+
+
+@plugin_app.command("new")
+def plugin_new(
+    name: Annotated[str, typer.Argument(help="Its name: lower-case words joined by hyphens.")],
+    kind: Annotated[PluginKind, typer.Option(help="What it adds.")],
+    neural: Annotated[
+        bool, typer.Option("--neural", help="A method on the engine of stacked networks.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder to write [default: NAME in this folder].")
+    ] = None,
+) -> None:
+    """Write an installable package with a module, a test and a README, to start from."""
+    from fairbench.commands.plugin import new_command
+
+    new_command(_registry(), name, kind, neural=neural, output=output)
 
 
 def main() -> None:

@@ -54,6 +54,13 @@ def point_evaluations() -> dict[str, PointEvaluation]:
             certificate=None,
         ),
         "of a representation that says nothing": _point(0.0, draws=1),
+        "without a task": replace(
+            whole,
+            y={},
+            downstream={},
+            selection={k: v for k, v in whole.selection.items() if k != "downstream"},
+            replicates={k: v for k, v in whole.replicates.items() if k != "a_y"},
+        ),
         "with one task": replace(
             whole,
             y={"task": whole.y["task"]},
