@@ -15,9 +15,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fairbench.commands.plugin import PluginKind, render
-from fairbench.registry import load_registry
-from fairbench.testing import check_dataset, check_method, check_metric
+from fairbench.commands.check import check_command
+from fairbench.commands.plugin import PluginKind, new_command, render
+from fairbench.data.prepare import load_dataset, load_twin
+from fairbench.errors import ConfigError
+from fairbench.registry import Registry, load_registry
+from fairbench.testing import check_dataset, check_method, check_metric, method_checks
+from tests.conftest import TOY
+from tests.testing.test_methods import WRONG
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
@@ -28,12 +33,20 @@ CODE = dict(re.findall(r'```python title="([^"]+)"\n(.*?)```', PAGE, flags=re.DO
 """The page's modules by file name."""
 
 PLUGINS = {
-    "fade-means": (PluginKind.METHOD, False),
-    "fade-net": (PluginKind.METHOD, True),
+    "blur-means": (PluginKind.METHOD, False),
+    "even-means": (PluginKind.METHOD, True),
     "hiring": (PluginKind.DATASET, False),
     "worst-group": (PluginKind.METRIC, False),
 }
 """The page's plugins."""
+
+
+@pytest.fixture
+def toys(monkeypatch: pytest.MonkeyPatch) -> Registry:
+    """The registry with the toy plugin."""
+    monkeypatch.syspath_prepend(str(TOY))
+    monkeypatch.setenv("FAIRBENCH_OFFLINE", "1")
+    return load_registry()
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -91,44 +104,63 @@ def test_a_broken_promise_says_what_why_and_what_to_do_with_code_1(fairbench: Ru
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_datasets_and_metrics_are_checked_by_the_same_command(fairbench: Run) -> None:
-    done = fairbench("check", "toy")
-    assert done.returncode == 1
-    assert "FAILED   its name and texts are there: it has no citation." in done.stdout
-    assert fairbench("check", "widest").returncode == 0
+def test_datasets_and_metrics_are_checked_by_the_same_command(
+    toys: Registry, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check_command(toys, "toy", None, None) == 1
+    assert "FAILED   its name and texts are there: it has no citation." in capsys.readouterr().out
+    assert check_command(toys, "widest", None, None) == 0
+    with pytest.raises(ConfigError, match="no method"):
+        check_command(toys, "widest", "toy", None)
 
 
-def test_mistakes_are_answered_with_code_2(fairbench: Run) -> None:
+def test_an_unknown_name_is_code_2_and_a_broken_plugin_is_told(fairbench: Run) -> None:
     done = fairbench("check", "plian")
     assert done.returncode == 2
     assert "Unknown plugin 'plian'" in done.stderr
     assert "Did you mean 'plain'" in done.stderr
-    done = fairbench("check", "widest", "--dataset", "toy")
-    assert (done.returncode, "no method" in done.stderr) == (2, True)
     # The toy distribution brings a module that raises when it is imported.
     assert "broken (toy-plugin) was left out: RuntimeError: this plugin is broken" in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("name", "kind", "says"),
     [
-        (["Bad Name", "--kind", "method"], "is no name for a plugin"),
-        (["2fast", "--kind", "method"], "begin with a letter"),
-        (["plain", "--kind", "method"], "There is a method 'plain' already, from toy (toy-plugin)"),
-        (["aufdc", "--kind", "metric"], "There is a metric 'aufdc' already"),
-        (["numpy", "--kind", "method"], "the module 'numpy', which there is already"),
-        (["lambda", "--kind", "method"], "the module 'lambda', which there is already"),
-        (["mine", "--kind", "dataset", "--neural"], "--neural is of methods"),
-        (["mine", "--kind", "method", "--output", "."], "is there already"),
+        ("Bad Name", "method", "is no name for a plugin"),
+        ("2fast", "method", "begin with a letter"),
+        ("plain", "method", "There is a method 'plain' already, from toy (toy-plugin)"),
+        ("aufdc", "metric", "There is a metric 'aufdc' already"),
+        ("numpy", "method", "the module 'numpy', which there is already"),
+        ("lambda", "method", "the module 'lambda', which there is already"),
+        ("taken", "method", "taken is there already"),
+        ("mine", "dataset", "--neural is of methods"),
     ],
 )
 def test_what_cannot_be_a_new_plugin_is_refused(
-    fairbench: Run, tmp_path: Path, words: list[str], says: str
+    toys: Registry,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    kind: str,
+    says: str,
 ) -> None:
-    done = fairbench("plugin", "new", *words)
-    assert done.returncode == 2
-    assert says in done.stderr
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(ConfigError) as caught:
+        new_command(toys, name, PluginKind(kind), neural=kind == "dataset", output=None)
+    assert says in str(caught.value)
     assert not list(tmp_path.rglob("pyproject.toml"))
+
+
+def test_every_message_of_the_page_is_one_that_is_given() -> None:
+    """Some are put together when they are told: those are taken from wrong methods."""
+    table = PAGE.split("| a message |")[1].split("\n\n")[0]
+    phrases = re.findall(r"^\| `([^`]+)` \|", table, flags=re.MULTILINE)
+    assert len(phrases) > 20
+    sources = "".join(path.read_text() for path in (ROOT / "fairbench").rglob("*.py"))
+    told = [o.what + o.todo for m, *_ in WRONG for o in (c.outcome() for c in method_checks(m))]
+    missing = [phrase for phrase in phrases if phrase not in sources + "".join(told)]
+    assert not missing
 
 
 @pytest.mark.parametrize("name", PLUGINS)
@@ -139,25 +171,25 @@ def test_the_page_shows_what_the_command_writes(name: str) -> None:
     for path in (f"{module}/__init__.py", f"{module}/model.py"):
         assert files.get(path) == CODE.get(path)
     assert (
-        CODE["tests/test_fade_means.py"]
-        == render("fade-means", PluginKind.METHOD)["tests/test_fade_means.py"]
+        CODE["tests/test_blur_means.py"]
+        == render("blur-means", PluginKind.METHOD)["tests/test_blur_means.py"]
     )
     project = tomllib.loads(files["pyproject.toml"])
     assert project["project"]["entry-points"]["fairbench"] == {name: module}
-    assert f'{name} = "{module}"' in PAGE or name != "fade-means"
+    assert f'{name} = "{module}"' in PAGE or name != "blur-means"
 
 
 def test_the_page_keeps_its_methods_short() -> None:
-    assert CODE["fade_means/__init__.py"].count("\n") < 40
-    assert (CODE["fade_net/__init__.py"] + CODE["fade_net/model.py"]).count("\n") < 60
-    assert "torch" not in CODE["fade_means/__init__.py"]
+    assert CODE["blur_means/__init__.py"].count("\n") < 40
+    assert (CODE["even_means/__init__.py"] + CODE["even_means/model.py"]).count("\n") < 60
+    assert "torch" not in CODE["blur_means/__init__.py"]
 
 
 def test_the_plugins_of_the_page_keep_their_promises(page_plugins: Path) -> None:
     registry = load_registry()
     assert not registry.broken
-    check_method(registry.methods["fade-means"])
-    check_method(registry.methods["fade-net"])
+    check_method(registry.methods["blur-means"])
+    check_method(registry.methods["even-means"])
     check_metric(registry.metrics["worst-group"])
     data = check_dataset(registry.datasets["hiring"])
     assert data.source == "simulated"
@@ -169,7 +201,9 @@ def test_the_dataset_of_the_page_reads_its_file(page_plugins: Path, tmp_path: Pa
     rows = drawn.x.assign(sex=pd.Series(drawn.s).map({0: "f", 1: "m"}), hired=drawn.y["hired"])
     (tmp_path / "hiring").mkdir()
     rows.to_csv(tmp_path / "hiring" / "hiring.csv", index=False)
-    assert check_dataset(hiring, root=tmp_path).source == "real"
+    data = load_dataset(hiring, root=tmp_path)
+    assert data.source == "real"
+    assert data.fingerprint == load_twin(hiring).fingerprint
 
 
 @pytest.mark.parametrize("name", PLUGINS)
@@ -256,9 +290,9 @@ def test_the_commands_of_the_page_run_in_their_order(fresh: Run, tmp_path: Path)
     """Whoever follows the page, in a folder of their own, gets what it says."""
     shell = re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)
     lines = [line for block in shell for line in block.splitlines()]
-    assert lines[1] == "pip install -e fade-means"
+    assert lines[1] == "pip install -e blur-means"
     for name, (kind, neural) in PLUGINS.items():
-        if name != "fade-means":  # the page's first command writes that one
+        if name != "blur-means":  # the page's first command writes that one
             write(tmp_path / name, render(name, kind, neural=neural))
             installed = fresh("pip", "install", f"./{name}")
             assert installed.returncode == 0, installed.stderr
@@ -267,6 +301,6 @@ def test_the_commands_of_the_page_run_in_their_order(fresh: Run, tmp_path: Path)
         assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
     folder = tmp_path / "fairbench-results" / "leaderboards"
     board = pd.read_csv(folder / "hiring-simulated.csv", index_col="method")
-    assert board.loc["fade-means", "plugin"] == "fade-means 0.1.0"
-    assert board.loc[["fade-means", "fade-net"], "complete"].all()
+    assert board.loc["blur-means", "plugin"] == "blur-means 0.1.0"
+    assert board.loc[["blur-means", "even-means"], "complete"].all()
     assert "worst_group" in pd.read_csv(folder / "hiring-simulated-points.csv").columns
