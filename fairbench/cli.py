@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairbench.auditing.config import Audit
-from fairbench.commands.plugin import PluginKind
 from fairbench.config import (
     Device,
     ExecutorName,
@@ -25,6 +24,7 @@ from fairbench.config import (
 )
 from fairbench.errors import FairbenchError
 from fairbench.report.tables import TableFormat
+from fairbench.scaffold import PluginKind
 
 if TYPE_CHECKING:
     from fairbench.registry import Registry

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import enum
 import importlib.util
 import keyword
 import sys
 from pathlib import Path
+from typing import Any
 
 from fairbench.console import out
 from fairbench.errors import ConfigError
-from fairbench.registry import NAME, Registry
-
-TEMPLATES = Path(__file__).parents[1] / "templates" / "plugin"
-
-
-class PluginKind(enum.StrEnum):
-    """What a plugin adds."""
-
-    METHOD = "method"
-    """A way of learning representations."""
-    DATASET = "dataset"
-    """A table with a sensitive attribute."""
-    METRIC = "metric"
-    """Numbers from an evaluated point, or a whole curve."""
+from fairbench.registry import NAME, Catalogue, Registry
+from fairbench.scaffold import PluginKind, module_of, render
 
 
 def new_command(
@@ -64,7 +52,7 @@ def _check_name(registry: Registry, name: str, kind: PluginKind) -> None:
             "Names are lower-case words joined by single hyphens, like 'my-method', and begin "
             "with a letter.",
         )
-    catalogues = {
+    catalogues: dict[PluginKind, Catalogue[Any]] = {
         PluginKind.METHOD: registry.methods,
         PluginKind.DATASET: registry.datasets,
         PluginKind.METRIC: registry.metrics,
@@ -82,37 +70,3 @@ def _check_name(registry: Registry, name: str, kind: PluginKind) -> None:
             f"{name!r} would be the module {module!r}, which there is already.",
             f"Choose another name: my-{name}",
         )
-
-
-def module_of(name: str) -> str:
-    """The import name of a plugin."""
-    return name.replace("-", "_")
-
-
-def render(name: str, kind: PluginKind, *, neural: bool = False) -> dict[str, str]:
-    """The files of a new package, relative path to text."""
-    import jinja2
-
-    loader = jinja2.FileSystemLoader(TEMPLATES)
-    environment = jinja2.Environment(
-        loader=loader, undefined=jinja2.StrictUndefined, keep_trailing_newline=True
-    )
-    module = module_of(name)
-    templates = {
-        "pyproject.toml": "pyproject.toml.j2",
-        "README.md": "README.md.j2",
-        f"{module}/__init__.py": f"{'neural' if neural else kind.value}.py.j2",
-        f"tests/test_{module}.py": "test_plugin.py.j2",
-    }
-    if neural:
-        templates[f"{module}/model.py"] = "model.py.j2"
-    words = {
-        "name": name,
-        "kind": kind.value,
-        "module": module,
-        "cls": "".join(word.capitalize() for word in name.split("-")),
-    }
-    return {
-        path: environment.get_template(template).render(words)
-        for path, template in templates.items()
-    }

@@ -52,6 +52,7 @@ METHOD = (
 DATASET = (
     dataset_promises.texts,
     dataset_promises.loads,
+    dataset_promises.unharmed,
     dataset_promises.features,
     dataset_promises.groups,
     dataset_promises.labels,
@@ -60,7 +61,6 @@ DATASET = (
     dataset_promises.copies,
     dataset_promises.scaling,
     dataset_promises.declared_rows,
-    dataset_promises.unharmed,
     dataset_promises.elsewhere,
 )
 """Promises of a dataset."""

@@ -46,7 +46,8 @@ def shapes(trial: MethodTrial) -> None:
     "People come whose values lie outside of what was seen in training.",
 )
 def unseen(trial: MethodTrial) -> None:
-    x = (4 * trial.test.x[:100]).astype(trial.test.x.dtype)
+    x = trial.test.x[:100]
+    x = 1 - x if x.dtype == np.uint8 else 4 * x
     for found in trial.first:
         with telling("encode", "Clip x, or extend what it knows."):
             z = trial.encode(found, x, trial.test.s[:100])
@@ -59,8 +60,7 @@ def unseen(trial: MethodTrial) -> None:
     "What is released of a person must depend on that person alone, not on who else is there.",
 )
 def alone(trial: MethodTrial) -> None:
-    # Far companions: statistics of a batch would move.
-    x = np.concatenate([trial.test.x[:FEW], 1 - 3 * trial.test.x[FEW:]]).astype(np.float32)
+    x = _among_strangers(trial.test.x)
     s = trial.test.s
     for found in trial.first:
         if trial.stochastic:
@@ -74,6 +74,12 @@ def alone(trial: MethodTrial) -> None:
                 f"Encoded one by one, {apart:.0%} of the rows have other codes.",
                 "Take means, ranks and scales from the training rows in fit, not from x in encode.",
             )
+
+
+def _among_strangers(x: np.ndarray) -> np.ndarray:
+    """The first rows among far ones, which move all statistics of a batch; pixels are flipped."""
+    far = 1 - x[FEW:] if x.dtype == np.uint8 else 1 - 3 * x[FEW:]
+    return np.concatenate([x[:FEW], far])
 
 
 def _draws_alone(trial: MethodTrial, found: Representation, x: np.ndarray, s: np.ndarray) -> None:

@@ -10,15 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairbench.api import Method
+from fairbench.api import Architecture, Dataset, Images, Method, Role
+from fairbench.data.prepare import load_dataset
 from fairbench.errors import CheckError
 from fairbench.jobs import FitJob
+from fairbench.neural import NeuralMethod
 from fairbench.registry import load_registry
 from fairbench.testing import Verdict, check_method, method_checks, parametrize
 from fairbench.testing.method_trial import MethodTrial
 from tests.testing import wrong_methods as wrong
 
 METHODS = load_registry().methods.classes
+NEURAL = [name for name, cls in METHODS.items() if issubclass(cls, NeuralMethod)]
 QUICK = {"identity", "constant", "leace", "fare-tree", "random-projection"}
 
 
@@ -107,6 +110,36 @@ def test_a_wrong_method_is_told_which_promise_it_breaks(
     assert promise in caught.value.message
     assert says in str(caught.value)
     assert "Why it matters: " in caught.value.hint
+
+
+class Pictures(Dataset):
+    """A few small images; their upper half tells of s."""
+
+    name = "pictures"
+    summary = "8 x 8 pixels"
+    architecture = Architecture(hidden=(16,), latent=3, image=(1, 8, 8), channels=(4,))
+    optional = True
+    iterations = 10
+
+    def load(self, folder):
+        rng = np.random.default_rng(0)
+        bits = np.unique(rng.random((600, 64)) < 0.3, axis=0)[rng.permutation(600)]
+        s = (bits[:, :32].sum(axis=1) > bits[:, 32:].sum(axis=1)).astype(np.int64)
+        parts = {role: slice(i, None, 4) for i, role in enumerate(Role)}
+        return Images(
+            {role: np.packbits(bits[part], axis=1) for role, part in parts.items()},
+            {role: s[part] for role, part in parts.items()},
+            ("lower", "upper"),
+            {role: {"corner": bits[part, 0].astype(np.int64)} for role, part in parts.items()},
+            "rendered",
+        )
+
+
+@pytest.mark.parametrize(
+    "name", ["identity", "leace", *(pytest.param(n, marks=pytest.mark.slow) for n in NEURAL)]
+)
+def test_methods_keep_their_promises_on_images_too(name: str) -> None:
+    check_method(METHODS[name], data=load_dataset(Pictures))
 
 
 def test_what_a_gpu_computes_otherwise_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
