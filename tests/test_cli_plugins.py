@@ -231,12 +231,17 @@ def fresh(tmp_path: Path) -> Run:
     (site,) = home.glob("lib/python*/site-packages")
     here = [
         str(ROOT),
+        str(TOY),
         *(p for p in sys.path if p.endswith(("site-packages", "plugins", "datasets"))),
     ]
     lines = [f"import site; site.addsitedir({folder!r})" for folder in dict.fromkeys(here)]
     (site / "here.pth").write_text("\n".join(lines) + "\n")
     command = home / "bin" / "fairbench"
-    command.write_text(f"#!{home}/bin/python\nfrom fairbench.cli import main\nmain()\n")
+    # As pip writes it: jobs' processes import the main module, and must not run it.
+    command.write_text(
+        f"#!{home}/bin/python\nfrom fairbench.cli import main\n"
+        'if __name__ == "__main__":\n    main()\n'
+    )
     command.chmod(0o755)
 
     def call(*words: str) -> subprocess.CompletedProcess[str]:
@@ -271,11 +276,11 @@ def test_the_example_installs_keeps_its_promises_and_is_ranked(fresh: Run, tmp_p
     assert own.returncode == 0, own.stdout
     checked = fresh("fairbench", "check", "nullspace")
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    words = ["--methods", "nullspace,sofair", "--dataset", "adults", "--budget", "quick"]
+    words = ["--methods", "nullspace,sofair", "--dataset", "toy", "--budget", "quick"]
     done = fresh("fairbench", "run", *words)
     assert done.returncode == 0, done.stderr
     board = pd.read_csv(
-        tmp_path / "fairbench-results" / "leaderboards" / "adults-gender-simulated.csv",
+        tmp_path / "fairbench-results" / "leaderboards" / "toy-simulated.csv",
         index_col="method",
     )
     theirs = board.loc["nullspace"]
