@@ -245,7 +245,8 @@ def elsewhere(trial: DatasetTrial) -> None:
     dataset = trial.dataset
     if dataset.home is not None:
         raise Unmet("it is a table of one's own, made from its card")
-    words = [sys.executable, "-c", _FINGERPRINT, dataset.__module__, dataset.__qualname__]
+    # -P: a folder of the module's name in the working directory would hide it.
+    words = [sys.executable, "-P", "-c", _FINGERPRINT, dataset.__module__, dataset.__qualname__]
     found = subprocess.run(
         [*words, str(trial.root or "")],
         env=os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)},
