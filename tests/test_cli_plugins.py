@@ -76,7 +76,8 @@ def page_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
         declare(folder, name, name.replace("-", "_"))
     monkeypatch.syspath_prepend(str(folder))
     yield folder
-    for module in [m for m in sys.modules if m.split(".")[0] in {n.split("/")[0] for n in CODE}]:
+    own = {name.replace("-", "_") for name in PLUGINS}
+    for module in [m for m in sys.modules if m.split(".")[0] in own]:
         del sys.modules[module]
 
 
