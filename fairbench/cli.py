@@ -25,6 +25,7 @@ from fairbench.config import (
 from fairbench.data.unknown import Unknown
 from fairbench.errors import FairbenchError
 from fairbench.report.tables import TableFormat
+from fairbench.scaffold import PluginKind
 
 if TYPE_CHECKING:
     from fairbench.registry import Registry
@@ -40,8 +41,10 @@ data_app = typer.Typer(
     help="Datasets: which are here, what they hold, and a table of your own.", no_args_is_help=True
 )
 results_app = typer.Typer(help="Move results between machines.", no_args_is_help=True)
+plugin_app = typer.Typer(help="Write a plugin of your own.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 app.add_typer(results_app, name="results")
+app.add_typer(plugin_app, name="plugin")
 
 
 class Kind(enum.StrEnum):
@@ -280,6 +283,22 @@ def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
             for m in registry.metrics.classes.values()
         ]
     show_table(columns, rows)
+
+
+@app.command()
+def check(
+    name: Annotated[
+        str, typer.Argument(help="Method, dataset or metric, or the card (.yaml) of an own table.")
+    ],
+    dataset: Annotated[
+        str | None, typer.Option(help="What a method is tried on [default: a small table].")
+    ] = None,
+    data_root: DataRoot = None,
+) -> None:
+    """Check that a plugin keeps the promises of its interface; 1 where one is broken."""
+    from fairbench.commands.check import check_command
+
+    raise typer.Exit(check_command(_registry(), name, dataset, data_root))
 
 
 @app.command()
@@ -739,6 +758,23 @@ def results_import(
     from fairbench.commands.results import import_command
 
     import_command(file, results, store)
+
+
+@plugin_app.command("new")
+def plugin_new(
+    name: Annotated[str, typer.Argument(help="Its name: lower-case words joined by hyphens.")],
+    kind: Annotated[PluginKind, typer.Option(help="What it adds.")],
+    neural: Annotated[
+        bool, typer.Option("--neural", help="A method on the engine of stacked networks.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder to write [default: NAME in this folder].")
+    ] = None,
+) -> None:
+    """Write an installable package with a module, a test and a README, to start from."""
+    from fairbench.commands.plugin import new_command
+
+    new_command(_registry(), name, kind, neural=neural, output=output)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairbench.api import Architecture, Dataset, Images, Role, Table
+from fairbench.api import Architecture, DataFile, Dataset, Images, Role, Table
 from fairbench.data.files import find_files
 from fairbench.errors import CheckError, FairbenchError
 from fairbench.registry import load_registry
@@ -84,6 +84,29 @@ class Taskless(Toy):
         return Table(table.x, table.s, table.groups, {})
 
 
+class Mover(Toy):
+    def load(self, folder: Path) -> Table | Images:
+        os.chdir("/")
+        return make_table()
+
+
+class Odd(Toy):
+    """Says beforehand what its file must be, in no sha256."""
+
+    files = (DataFile("odd.csv", sha256="secret"),)
+
+
+class Unreadable(Toy):
+    def load(self, folder: Path) -> Table | Images:
+        return Table(make_table().x.drop(columns="nothing"), *[None] * 3)
+
+
+class Gappy(Toy):
+    def load(self, folder: Path) -> Table | Images:
+        table = make_table()
+        return Table(table.x.assign(noise=np.nan), table.s, table.groups, table.y)
+
+
 class Shared(Toy):
     """The same images in every role."""
 
@@ -116,7 +139,11 @@ def test_a_good_dataset_passes() -> None:
         (Hashed, "another process finds another fingerprint"),
         (Leaking, "sensitive attribute exactly"),
         (Taskless, "no task labels"),
-        (Shared, "two roles"),
+        (Shared, "roles overlap"),
+        (Mover, "changes the working directory"),
+        (Odd, "sha256 of odd.csv"),
+        (Unreadable, "KeyError"),
+        (Gappy, "no value in row 1"),
     ],
 )
 def test_a_broken_promise_is_named(broken: type[Dataset], says: str) -> None:

@@ -1,0 +1,53 @@
+"""The files of a new plugin package, from templates."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+
+TEMPLATES = Path(__file__).parent / "templates" / "plugin"
+
+
+class PluginKind(enum.StrEnum):
+    """What a plugin adds."""
+
+    METHOD = "method"
+    """A way of learning representations."""
+    DATASET = "dataset"
+    """A table with a sensitive attribute."""
+    METRIC = "metric"
+    """Numbers from an evaluated point, or a whole curve."""
+
+
+def module_of(name: str) -> str:
+    """The import name of a plugin."""
+    return name.replace("-", "_")
+
+
+def render(name: str, kind: PluginKind, *, neural: bool = False) -> dict[str, str]:
+    """The files of a new package, relative path to text."""
+    import jinja2
+
+    loader = jinja2.FileSystemLoader(TEMPLATES)
+    environment = jinja2.Environment(
+        loader=loader, undefined=jinja2.StrictUndefined, keep_trailing_newline=True
+    )
+    module = module_of(name)
+    templates = {
+        "pyproject.toml": "pyproject.toml.j2",
+        "README.md": "README.md.j2",
+        f"{module}/__init__.py": f"{'neural' if neural else kind.value}.py.j2",
+        f"tests/test_{module}.py": "test_plugin.py.j2",
+    }
+    if neural:
+        templates[f"{module}/model.py"] = "model.py.j2"
+    words = {
+        "name": name,
+        "kind": kind.value,
+        "module": module,
+        "cls": "".join(word.capitalize() for word in name.split("-")),
+    }
+    return {
+        path: environment.get_template(template).render(words)
+        for path, template in templates.items()
+    }

@@ -1,0 +1,37 @@
+"""The contract of plugins as runnable checks, for built-in ones and strangers' alike.
+
+A plugin's own test file needs no more than this::
+
+    from fairbench.testing import parametrize
+    from my_plugin import MyMethod
+
+    @parametrize(MyMethod)
+    def test_it_keeps_its_promises(promise):
+        promise()
+
+``fairbench check NAME`` does the same from the shell.
+"""
+
+from fairbench.testing.contracts import (
+    check_dataset,
+    check_method,
+    check_metric,
+    dataset_checks,
+    method_checks,
+    metric_checks,
+    parametrize,
+)
+from fairbench.testing.promises import Check, Outcome, Verdict
+
+__all__ = [
+    "Check",
+    "Outcome",
+    "Verdict",
+    "check_dataset",
+    "check_method",
+    "check_metric",
+    "dataset_checks",
+    "method_checks",
+    "metric_checks",
+    "parametrize",
+]

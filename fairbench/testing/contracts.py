@@ -1,0 +1,192 @@
+"""The three contracts: which promises a plugin makes, in the order they are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fairbench.api import Dataset, Method, Metric
+from fairbench.data.prepare import Prepared
+from fairbench.testing import (
+    dataset_promises,
+    method_codes,
+    method_declarations,
+    method_fits,
+    metric_promises,
+)
+from fairbench.testing.dataset_promises import DatasetTrial
+from fairbench.testing.method_trial import MethodTrial
+from fairbench.testing.metric_promises import MetricTrial
+from fairbench.testing.promises import Check, demand
+
+METHOD = (
+    method_declarations.texts,
+    method_declarations.parameters,
+    method_declarations.points,
+    method_declarations.space,
+    method_declarations.supports,
+    method_declarations.pickles,
+    method_fits.fits,
+    method_fits.curve,
+    method_codes.shapes,
+    method_codes.decodes,
+    method_codes.extras,
+    method_fits.keeps_rows,
+    method_codes.keeps_rows,
+    method_fits.reproducible,
+    method_codes.coding,
+    method_fits.ignores_labels,
+    method_fits.reads_nothing,
+    method_codes.blind,
+    method_codes.unseen,
+    method_codes.alone,
+    method_codes.precisions,
+    method_fits.stacks,
+    method_fits.many_groups,
+    method_fits.devices_agree,
+    method_fits.unharmed,
+)
+"""Promises of a method; what is built on comes first. A new one is a function and a line here."""
+
+DATASET = (
+    dataset_promises.texts,
+    dataset_promises.loads,
+    dataset_promises.unharmed,
+    dataset_promises.features,
+    dataset_promises.groups,
+    dataset_promises.labels,
+    dataset_promises.roles,
+    dataset_promises.same_again,
+    dataset_promises.copies,
+    dataset_promises.scaling,
+    dataset_promises.declared_rows,
+    dataset_promises.elsewhere,
+)
+"""Promises of a dataset."""
+
+METRIC = (
+    metric_promises.texts,
+    metric_promises.columns,
+    metric_promises.computes,
+    metric_promises.complete,
+    metric_promises.finite,
+    metric_promises.pure,
+    metric_promises.replicates,
+    metric_promises.pickles,
+    metric_promises.unharmed,
+)
+"""Promises of a metric."""
+
+
+def method_checks(
+    method: type[Method], *, data: Prepared | None = None, root: Path | None = None
+) -> list[Check]:
+    """The promises of a method; they share their fits.
+
+    Parameters
+    ----------
+    method : type of Method
+        It must be importable by module and name.
+    data : Prepared, optional
+        What it is tried on [default: a small table of the checks' own].
+    root : Path, optional
+        Data root, whose files it must not read.
+    """
+    trial = MethodTrial(method, root=root) if data is None else MethodTrial(method, data, root)
+    return [Check("method", _name(method), promise, trial) for promise in METHOD]
+
+
+def dataset_checks(dataset: type[Dataset], *, root: Path | None = None) -> list[Check]:
+    """The promises of a dataset; they share what was loaded, its twin where there are no files."""
+    trial = DatasetTrial(dataset, root)
+    return [Check("dataset", _name(dataset), promise, trial) for promise in DATASET]
+
+
+def metric_checks(metric: type[Metric]) -> list[Check]:
+    """The promises of a metric, beside all metrics that are installed."""
+    from fairbench.registry import load_registry
+
+    trial = MetricTrial(metric, tuple(load_registry().metrics.classes.values()))
+    return [Check("metric", _name(metric), promise, trial) for promise in METRIC]
+
+
+def _name(cls: Any) -> str:
+    return str(getattr(cls, "name", cls.__qualname__))
+
+
+def check_method(
+    method: type[Method], *, data: Prepared | None = None, root: Path | None = None
+) -> None:
+    """Check that a method keeps the promises of its interface; see :data:`METHOD`.
+
+    Raises
+    ------
+    CheckError
+        Names the first promise that is broken, why it matters, and what to do.
+    """
+    demand(method_checks(method, data=data, root=root))
+
+
+def check_dataset(dataset: type[Dataset], *, root: Path | None = None) -> Prepared:
+    """Check that a dataset keeps the promises of its interface; its twin where there are no files.
+
+    Parameters
+    ----------
+    dataset : type of Dataset
+        It must be importable by module and name.
+    root : Path, optional
+        Data root, as of ``--data-root``.
+
+    Returns
+    -------
+    Prepared
+        The dataset as runs use it.
+
+    Raises
+    ------
+    CheckError
+        Names the first promise that is broken, why it matters, and what to do.
+    """
+    checks = dataset_checks(dataset, root=root)
+    demand(checks)
+    data: Prepared = checks[0].trial.data
+    return data
+
+
+def check_metric(metric: type[Metric]) -> None:
+    """Check that a metric keeps the promises of its interface; see :data:`METRIC`.
+
+    Raises
+    ------
+    CheckError
+        Names the first promise that is broken, why it matters, and what to do.
+    """
+    demand(metric_checks(metric))
+
+
+def parametrize(*plugins: type[Method] | type[Dataset] | type[Metric]) -> Any:
+    """Pytest decorator: one test a promise of each plugin class.
+
+    Examples
+    --------
+    >>> @parametrize(MyMethod)  # doctest: +SKIP
+    ... def test_it_keeps_its_promises(promise):
+    ...     promise()
+    """
+    import pytest
+
+    checks: list[Check] = [check for plugin in plugins for check in _checks(plugin)]
+    return pytest.mark.parametrize(
+        "promise", checks, ids=[f"{check.name}: {check.promise.text}" for check in checks]
+    )
+
+
+def _checks(plugin: type[Any]) -> Sequence[Check]:
+    if issubclass(plugin, Method):
+        return method_checks(plugin)
+    if issubclass(plugin, Dataset):
+        return dataset_checks(plugin)
+    if issubclass(plugin, Metric):
+        return metric_checks(plugin)
+    raise TypeError(f"{plugin!r} is no Method, Dataset or Metric of fairbench.api.")

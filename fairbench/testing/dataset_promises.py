@@ -1,0 +1,267 @@
+"""Promises of a dataset: texts, arrays, roles, and that it is the same everywhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from fairbench.api import Dataset, Images, Role, Table
+from fairbench.data.checks import check_copies
+from fairbench.data.files import data_root, find_files
+from fairbench.data.prepare import Prepared, load_dataset, prepare
+from fairbench.data.roles import assign_roles
+from fairbench.testing.method_declarations import check_texts
+from fairbench.testing.promises import Broken, Unmet, promise
+from fairbench.testing.surroundings import check_unharmed
+
+_FINGERPRINT = """
+import importlib, sys
+from functools import reduce
+from pathlib import Path
+from fairbench.data.prepare import load_dataset
+module, name, root = sys.argv[1:]
+dataset = reduce(getattr, name.split("."), importlib.import_module(module))
+print(load_dataset(dataset, root=Path(root) if root else None).fingerprint)
+"""
+
+
+@dataclass
+class DatasetTrial:
+    """A dataset, and where its files are.
+
+    Parameters
+    ----------
+    dataset : type of Dataset
+    root : Path, optional
+        Data root, as of ``--data-root``.
+    """
+
+    dataset: type[Dataset]
+    root: Path | None = None
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """The dataset as runs use it; its twin where there are no files."""
+        return load_dataset(self.dataset, root=self.root)
+
+    @cached_property
+    def _loads(self) -> bool:
+        try:
+            return self.prepared is not None
+        except (Exception, SystemExit):
+            return False
+
+    @property
+    def data(self) -> Prepared:
+        """The same; Unmet where it cannot be loaded, which a promise of its own says."""
+        if not self._loads:
+            raise Unmet("it does not load; see above")
+        return self.prepared
+
+    @cached_property
+    def raw(self) -> Table | Images | None:
+        """What ``load``, or ``simulate`` where there are no files, returns."""
+        _ = self.data
+        instance = self.dataset()
+        found = find_files(self.dataset, data_root(self.root))
+        return instance.simulate() if found is None else instance.load(found.folder)
+
+    @property
+    def table(self) -> Table:
+        """The same, where it is no set of images."""
+        if not isinstance(self.raw, Table):
+            raise Unmet("it holds images")
+        return self.raw
+
+
+@promise(
+    "its name and texts are there",
+    "Readers of a leaderboard look for whom to cite and what is allowed.",
+)
+def texts(trial: DatasetTrial) -> None:
+    check_texts(trial.dataset)
+    for text in ("citation", "licence"):
+        if not getattr(trial.dataset, text, ""):
+            raise Broken(f"it has no {text}.", "Say so in words where there is none.")
+    for file in trial.dataset.files:
+        if file.sha256 is not None and not re.fullmatch(r"[0-9a-f]{64}", file.sha256):
+            raise Broken(f"The sha256 of {file.name} is {file.sha256!r}.", "64 hexadecimal digits.")
+
+
+@promise(
+    "it loads",
+    "A run on it begins so.",
+)
+def loads(trial: DatasetTrial) -> None:
+    _ = trial.prepared
+
+
+@promise(
+    "x is finite numbers, one column a feature",
+    "Methods and auditors take it as it is.",
+)
+def features(trial: DatasetTrial) -> None:
+    data = trial.data
+    for role, rows in data.roles.items():
+        x = rows.x
+        if x.dtype not in (np.float32, np.uint8) or x.ndim != 2:
+            raise Broken(f"x of {role} is {x.dtype}, {x.shape}.", "float32 or uint8 (n, d).")
+        if x.dtype == np.float32 and not np.isfinite(x).all():
+            raise Broken(f"x of {role} is not finite.", "Fill in missing values.")
+        if x.shape[1] != len(data.info.features):
+            raise Broken(f"x of {role} has {x.shape[1]} columns.", "One a feature.")
+
+
+@promise(
+    "s is codes 0, 1, ... of its groups, all of them in every role",
+    "Auditors of a group they never saw would read nothing.",
+)
+def groups(trial: DatasetTrial) -> None:
+    count = len(trial.data.info.groups)
+    for role, rows in trial.data.roles.items():
+        if rows.s.dtype != np.int64 or rows.s.shape != (len(rows.stored),):
+            raise Broken(f"s of {role} is {rows.s.dtype}, {rows.s.shape}.", "int64 (n,).")
+        if not np.array_equal(np.unique(rows.s), np.arange(count)):
+            raise Broken(f"s of {role} is not 0 .. {count - 1}.", "Every role, every group.")
+
+
+@promise(
+    "y is codes 0, 1, ... of one task at least, the same tasks in every role",
+    "A_y is measured on the main task, the first.",
+)
+def labels(trial: DatasetTrial) -> None:
+    tasks = list(trial.data.roles[Role.TEST].y)
+    if not tasks:
+        raise Broken("it has no task labels.", "A_y needs at least one.")
+    for role, rows in trial.data.roles.items():
+        if list(rows.y) != tasks:
+            raise Broken(f"{role} has the tasks {list(rows.y)}.", f"The others have {tasks}.")
+        for task, found in rows.y.items():
+            if found.dtype != np.int64 or len(found) != len(rows.s) or found.min() < 0:
+                raise Broken(f"y[{task!r}] of {role} is no code.", "int64 (n,), 0, 1, ...")
+
+
+@promise(
+    "the four roles are disjoint and leave no row out",
+    "An auditor that knows its test rows reads what is not there.",
+)
+def roles(trial: DatasetTrial) -> None:
+    raw = trial.raw
+    if isinstance(raw, Images):
+        seen: Counter[bytes] = Counter()
+        for role in Role:
+            seen.update({row.tobytes() for row in np.unique(raw.pixels[role], axis=0)})
+        if max(seen.values()) > 1:
+            raise Broken(
+                "An image stands in two roles, so roles overlap.",
+                "Split the distinct images first, then draw.",
+            )
+        return
+    rows = np.concatenate(list(assign_roles(trial.table).values()))
+    if len(np.unique(rows)) != len(rows) or len(rows) != len(trial.table.s):
+        raise Broken("Its roles overlap or leave rows out.", "Every row, one role.")
+
+
+@promise(
+    "loaded twice it is the same",
+    "Results are stored under the fingerprint of the data, and found by it again.",
+)
+def same_again(trial: DatasetTrial) -> None:
+    data = trial.data
+    again = prepare(trial.table, trial.dataset, source=data.source, origin=data.origin)
+    if again.fingerprint != data.fingerprint:
+        raise Broken(
+            "loaded twice it has another fingerprint.",
+            "Seed what is drawn; nothing may depend on time.",
+        )
+
+
+@promise(
+    "no column of x is s under another name",
+    "Then there would be one thing to do, drop it, and nothing to compare.",
+)
+def copies(trial: DatasetTrial) -> None:
+    check_copies(trial.table.x, trial.table.s, (), trial.dataset.name)
+
+
+@promise(
+    "what encoder-train looks like depends on encoder-train alone",
+    "Scaling by all rows lets test rows into training.",
+)
+def scaling(trial: DatasetTrial) -> None:
+    table, data = trial.table, trial.data
+    x = table.x.copy()
+    others = np.setdiff1d(np.arange(len(x)), assign_roles(table)[Role.ENCODER_TRAIN])
+    for name in x.columns:
+        if x[name].dtype.kind in "iuf":
+            moved = x[name].to_numpy(np.float64, copy=True)
+            moved[others] = 3 * moved[others] + 1_000
+            x[name] = moved
+    moved_table = replace(table, x=x)
+    changed = prepare(moved_table, trial.dataset, source=data.source, origin=data.origin)
+    before, after = (d.roles[Role.ENCODER_TRAIN].x for d in (data, changed))
+    if not np.array_equal(before, after):
+        raise Broken("its scaling depends on other roles.", "Only on encoder-train.")
+
+
+@promise(
+    "it has the rows that it declares",
+    "'fairbench data list' shows that number.",
+)
+def declared_rows(trial: DatasetTrial) -> None:
+    wanted = trial.dataset.rows
+    count = sum(len(rows.s) for rows in trial.data.roles.values())
+    if wanted is None or trial.data.source == "simulated":
+        raise Unmet("it declares none" if wanted is None else "this is its simulated twin")
+    if count != wanted:
+        raise Broken(f"it has {count:,} rows.", f"It says {wanted:,}.")
+
+
+@promise(
+    "it leaves its process as it found it",
+    "Other plugins run in the same process, and rely on its folder and random state.",
+)
+def unharmed(trial: DatasetTrial) -> None:
+    _ = trial.data
+    # Loaded anew while somebody looks; the promises that follow use what this gave.
+    trial.__dict__.pop("raw", None)
+    check_unharmed(lambda: trial.raw, "load")
+
+
+@promise(
+    "another process finds the same",
+    "Jobs run in processes of their own, and results are merged between machines.",
+)
+def elsewhere(trial: DatasetTrial) -> None:
+    fingerprint = trial.data.fingerprint
+    dataset = trial.dataset
+    if dataset.home is not None:
+        raise Unmet("it is a table of one's own, made from its card")
+    # -P: a folder of the module's name in the working directory would hide it.
+    words = [sys.executable, "-P", "-c", _FINGERPRINT, dataset.__module__, dataset.__qualname__]
+    found = subprocess.run(
+        [*words, str(trial.root or "")],
+        env=os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if found.returncode:
+        last = (found.stderr.strip().splitlines() or ["it gave no reason"])[-1]
+        raise Broken(
+            f"another process cannot load it: {last}.",
+            "Define the class at the top of an importable module.",
+        )
+    if found.stdout.strip() != fingerprint:
+        raise Broken(
+            "another process finds another fingerprint.",
+            "Nothing may depend on the order of a set or of hashes.",
+        )

@@ -1,0 +1,243 @@
+"""Promises of ``fit``: what it returns, what it may know, and what it must leave alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from fairbench.api import Curve, Dataset, Point, Representation, Shots
+from fairbench.config import Device
+from fairbench.data.files import cache_folder, data_root
+from fairbench.data.prepare import Prepared
+from fairbench.device import resolve_device
+from fairbench.jobs import FitJob
+from fairbench.status import Status
+from fairbench.testing.method_trial import (
+    ITERATIONS,
+    MOST_APART,
+    OTHER_SEED,
+    SEED,
+    MethodTrial,
+    rows_apart,
+)
+from fairbench.testing.promises import Broken, Unmet, promise, telling
+from fairbench.testing.sample_data import ManyGroups, sample_data, with_other_labels
+from fairbench.testing.surroundings import check_unharmed, watched_data
+
+
+@promise(
+    "fit gives one result a unit, of the declared kind",
+    "The suite stores each result under the unit it asked for.",
+)
+def fits(trial: MethodTrial) -> None:
+    units = trial.units()
+    with telling("fit"):
+        fitted = trial.fit(units)
+    with telling("at(point) of its curve"):
+        trial.opened(fitted, units)
+
+
+@promise(
+    "a curve can be read at both ends of its knob",
+    "The suite decides after the fit where a single-shot curve is read.",
+)
+def curve(trial: MethodTrial) -> None:
+    if trial.method.shots is not Shots.SINGLE:
+        raise Unmet("it is multi-shot")
+    _ = trial.first
+    (found,) = trial.fit(trial.units())
+    assert isinstance(found, Curve)  # or there would be no first fit
+    known = [knob.name for knob in trial.instance.knobs]
+    if found.knob.name not in known:
+        raise Broken(
+            f"Its curve is read along {found.knob.name!r}.", f"Declare it: the knobs are {known}."
+        )
+    ends = [Point.of(**{found.knob.name: value}) for value in (found.knob.low, found.knob.high)]
+    for point in found.points or ends:
+        with telling(f"At {point.label} it"):
+            trial.codes([found.at(point)])
+
+
+@promise(
+    "the same seed gives the same codes",
+    "A figure that nobody can reproduce settles nothing.",
+)
+def reproducible(trial: MethodTrial) -> None:
+    first, again = (trial.codes(found) for found in (trial.first, _again(trial)))
+    for unit, z, other in zip(trial.units(), first, again, strict=True):
+        if not np.array_equal(z, other):
+            raise Broken(
+                f"Two fits with seed {unit.seed}{_at(unit.point)} gave other codes in "
+                f"{_share(z, other)} of the rows.",
+                "Draw from numpy.random.default_rng(unit.seed), or torch.Generator().manual_seed, "
+                "and from nothing else.",
+            )
+
+
+def _again(trial: MethodTrial) -> list[Representation]:
+    return trial.opened(trial.fit(trial.units()), trial.units())
+
+
+def _at(point: Point | None) -> str:
+    return f" at {point.label}" if point is not None and point.values else ""
+
+
+def _share(z: np.ndarray, other: np.ndarray) -> str:
+    return "all" if z.shape != other.shape else f"{(z != other).any(axis=1).mean():.0%}"
+
+
+@promise(
+    "fit leaves its rows as they are",
+    "All methods of a run share the rows: one that writes into them harms the others.",
+)
+def keeps_rows(trial: MethodTrial) -> None:
+    _ = trial.first
+    train = trial.rows()
+    x, s = train.x.copy(), train.s.copy()
+    trial.fit(trial.units(), train=train)
+    for name, before, after in (("x", x, train.x), ("s", s, train.s)):
+        if not np.array_equal(before, after):
+            raise Broken(f"fit writes into train.{name}.", f"Work on a copy: train.{name}.copy().")
+
+
+@promise(
+    "task labels change nothing",
+    "Methods are ranked as unsupervised: one that has seen y beats the others unfairly.",
+)
+def ignores_labels(trial: MethodTrial) -> None:
+    # Whole jobs, as the suite runs them: what can be reached from inside one is reached here.
+    first, again = (_codes_of_job(trial, trial.data) for _ in range(2))
+    if _differ(first, again):
+        raise Unmet("the same seed gives other codes, so nothing can be compared; see above")
+    if _differ(first, _codes_of_job(trial, with_other_labels(trial.data))):
+        raise Broken(
+            "With the task labels y dealt anew its codes are others, so it peeks at y.",
+            "Use nothing but train.x, train.s and train.info.",
+        )
+
+
+def _codes_of_job(trial: MethodTrial, data: Prepared) -> dict[str, np.ndarray]:
+    _ = trial.first
+    units = trial.units()
+    job = FitJob(
+        id="check",
+        title=trial.method.name,
+        estimate=1.0,
+        point_estimate=1.0,
+        method=trial.method,
+        params=trial.instance.params,
+        data=data,
+        keys=tuple(str(i) for i in range(len(units))),
+        units=tuple(units),
+        iterations=ITERATIONS,
+        device="cpu",
+        curve_points=2 if trial.method.shots is Shots.SINGLE else None,
+    )
+    found = {}
+    for result in job.run(lambda fraction, note: None):
+        if result.status is not Status.DONE:
+            raise Broken(f"As a job of the suite it ends {result.status}: {result.error}.", "")
+        for name, array in result.arrays.items():
+            if "/z/" in name:
+                found[f"{result.key}/{name}"] = array
+    return found
+
+
+def _differ(codes: Mapping[str, np.ndarray], others: Mapping[str, np.ndarray]) -> bool:
+    return codes.keys() != others.keys() or any(
+        not np.array_equal(z, others[name]) for name, z in codes.items()
+    )
+
+
+@promise(
+    "it reads no data",
+    "What it may know is encoder-train: files and datasets hold task labels and test rows.",
+)
+def reads_nothing(trial: MethodTrial) -> None:
+    first = trial.first
+    with watched_data(_data_folders(trial)) as reads:
+        trial.opened(trial.fit(trial.units()), trial.units())
+        trial.codes(first)
+    if reads.seen:
+        raise Broken(
+            f"While it fits or encodes it reads {reads.seen[0]}.",
+            "Use what fit is given: train.x, train.s and train.info.",
+        )
+
+
+def _data_folders(trial: MethodTrial) -> tuple[Path, ...]:
+    roots = [cache_folder(), data_root(trial.root)]
+    roots += [cls.home for cls in Dataset.__subclasses__()]
+    return tuple(folder for folder in roots if folder is not None)
+
+
+@promise(
+    "units fitted together are units fitted one by one",
+    "The suite packs seeds and points as they suit the machine; figures must not depend on it.",
+)
+def stacks(trial: MethodTrial) -> None:
+    _ = trial.first
+    units = trial.units((SEED, OTHER_SEED), most=2)
+    together = trial.codes(trial.opened(trial.fit(units), units))
+    for unit, stacked in zip(units, together, strict=True):
+        (alone,) = trial.codes(trial.opened(trial.fit([unit]), [unit]))
+        apart = rows_apart(stacked, alone)
+        if apart > MOST_APART:
+            raise Broken(
+                f"Seed {unit.seed}{_at(unit.point)}, fitted alone, has other codes in {apart:.0%} "
+                "of the rows than fitted among others.",
+                "Give each unit random numbers of its own, from unit.seed, and its own statistics.",
+            )
+
+
+@promise(
+    "more than two groups are taken, or refused by supports()",
+    "Datasets have up to 18 groups; a run should say beforehand what cannot be run.",
+)
+def many_groups(trial: MethodTrial) -> None:
+    _ = trial.first
+    data = sample_data(ManyGroups)
+    if trial.instance.supports(data.info) is not None:
+        raise Unmet("supports() refuses five groups")
+    units = trial.units(most=1)
+    other = MethodTrial(trial.method, data)
+    todo = "Take s as codes 0 .. len(train.info.groups) - 1, or refuse in supports(info)."
+    with telling("With five groups it", todo):
+        other.codes(other.opened(other.fit(units), units))
+
+
+@promise(
+    "CPU and GPU agree",
+    "A row of a leaderboard must not depend on the machine it was trained on.",
+)
+def devices_agree(trial: MethodTrial) -> None:
+    _ = trial.first
+    if resolve_device(Device.AUTO) == "cpu":
+        raise Unmet("there is no GPU here")
+    units = trial.units()
+    here = trial.codes(trial.first)
+    there = trial.codes(trial.opened(trial.fit(units, device="cuda"), units))
+    for unit, one, other in zip(units, here, there, strict=True):
+        apart = rows_apart(one, other)
+        if apart > MOST_APART:
+            raise Broken(
+                f"Seed {unit.seed}{_at(unit.point)}, fitted on the GPU, has other codes in "
+                f"{apart:.0%} of the rows.",
+                "Draw random numbers on the CPU, and move them to context.device.",
+            )
+
+
+@promise(
+    "it leaves its process as it found it",
+    "Other plugins run in the same process, and rely on its folder and random state.",
+)
+def unharmed(trial: MethodTrial) -> None:
+    first = trial.first
+
+    def act() -> None:
+        trial.opened(trial.fit(trial.units()), trial.units())
+        trial.codes(first)
+
+    check_unharmed(act, "fit or encode")

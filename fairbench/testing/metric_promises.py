@@ -1,0 +1,260 @@
+"""Promises of a metric: its columns, its values, and that it only looks."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fairbench.api import CurveEvaluation, Metric
+from fairbench.columns import RESERVED
+from fairbench.testing.method_declarations import check_texts
+from fairbench.testing.promises import Broken, Unmet, promise, telling
+from fairbench.testing.sample_evaluations import curve_evaluations, point_evaluations
+from fairbench.testing.surroundings import check_unharmed
+
+LEVELS = ("point", "curve")
+DIRECTIONS = ("lower", "higher", "none")
+
+_COLUMN = re.compile(r"[a-z][a-z0-9_]*(\{task\})?")
+
+
+@dataclass
+class MetricTrial:
+    """A metric, and the others it shares tables with.
+
+    Parameters
+    ----------
+    metric : type of Metric
+    others : sequence of type of Metric
+        Whose columns it must not write, and may read.
+    """
+
+    metric: type[Metric]
+    others: Sequence[type[Metric]]
+
+    @cached_property
+    def evaluations(self) -> Mapping[str, Any]:
+        """Samples of its level by what is special about them; ``whole`` first."""
+        if self.metric.level not in LEVELS:
+            raise Unmet("its level is none; see above")
+        if self.metric.level == "point":
+            return point_evaluations()
+        own = () if self.metric in self.others else (self.metric,)
+        return curve_evaluations([*self.others, *own])
+
+    @cached_property
+    def _values(self) -> dict[str, Mapping[str, Any]] | None:
+        try:
+            return {n: dict(self.metric().compute(e)) for n, e in self.evaluations.items()}
+        except (Exception, SystemExit):
+            return None
+
+    @property
+    def values(self) -> dict[str, Mapping[str, Any]]:
+        """What it computes of each sample; Unmet where it raises, which a promise says."""
+        _ = self.evaluations
+        if self._values is None:
+            raise Unmet("there are no values to look at; see above")
+        return self._values
+
+
+@promise(
+    "its name and texts are there",
+    "'fairbench list metrics' and the docs of a leaderboard show them.",
+)
+def texts(trial: MetricTrial) -> None:
+    check_texts(trial.metric)
+    for name, allowed in (("level", LEVELS), ("direction", DIRECTIONS)):
+        value = getattr(trial.metric, name, None)
+        if value not in allowed:
+            raise Broken(f"{name} is {value!r}.", f"Write one of {', '.join(allowed)}.")
+    if not isinstance(trial.metric.unit, str) or not trial.metric.unit:
+        raise Broken(f"unit is {trial.metric.unit!r}.", "nats, seconds, or 1 for a plain ratio.")
+
+
+@promise(
+    "its columns are named, explained and its own",
+    "Two metrics that write one column would overwrite each other's figures.",
+)
+def columns(trial: MetricTrial) -> None:
+    declared = trial.metric.columns
+    if not isinstance(declared, Mapping) or not declared:
+        raise Broken(f"columns is {declared!r}.", "Write {'my_column': 'what it means, unit'}.")
+    owners = {c: f"the metric {m.name!r}" for m in trial.others for c in m.columns}
+    if trial.metric in trial.others:
+        owners = {c: o for c, o in owners.items() if o != f"the metric {trial.metric.name!r}"}
+    owners.update(dict.fromkeys(RESERVED, "the leaderboard itself"))
+    for column, text in declared.items():
+        if not _COLUMN.fullmatch(column):
+            raise Broken(f"{column!r} is no column.", "Lower-case words joined by underscores.")
+        if not isinstance(text, str) or not text.strip():
+            raise Broken(f"{column!r} is not explained.", "Say in a line what it means.")
+        if column in owners:
+            raise Broken(f"{column!r} belongs to {owners[column]}.", "Choose another name.")
+
+
+@promise(
+    "it computes from every kind of evaluation",
+    "One without a task, decoder or replicates must not cost the whole leaderboard its column.",
+)
+def computes(trial: MetricTrial) -> None:
+    for name, evaluation in trial.evaluations.items():
+        todo = "Return None for a column that cannot be said."
+        with telling(f"On an evaluation {_of(name)} compute", todo):
+            values = trial.metric().compute(evaluation)
+        if not isinstance(values, Mapping):
+            raise Broken(f"compute returned a {type(values).__name__}.", "Return {column: value}.")
+
+
+def _of(name: str) -> str:
+    return "that has everything" if name == "whole" else name
+
+
+@promise(
+    "it gives all declared columns and no others",
+    "Readers look columns up by what is declared, and a column nobody declared cannot be read.",
+)
+def complete(trial: MetricTrial) -> None:
+    declared = trial.metric.columns
+    plain = {column for column in declared if "{" not in column}
+    heads = tuple(column.partition("{")[0] for column in declared if "{" in column)
+    for values in trial.values.values():
+        for column in values:
+            if column not in plain and not (heads and column.startswith(heads)):
+                raise Broken(
+                    f"compute gives {column!r}, which is not declared.", "Declare it in columns."
+                )
+    whole = trial.values["whole"]
+    intervals = {f"{column}_{end}" for column in _resampled(trial) for end in ("low", "high")}
+    missing = sorted(plain - set(whole) - intervals)
+    if missing:
+        raise Broken(
+            f"compute leaves out {missing[0]!r}.",
+            "Give every declared column, None where it cannot be said.",
+        )
+
+
+def _resampled(trial: MetricTrial) -> Mapping[str, Any]:
+    if trial.metric.level != "curve":
+        return {}
+    try:
+        return dict(trial.metric().resampled(trial.evaluations["whole"]))
+    except (Exception, SystemExit):
+        return {}
+
+
+@promise(
+    "its values are finite numbers, or None",
+    "A NaN in a table spreads to every mean and rank computed from it.",
+)
+def finite(trial: MetricTrial) -> None:
+    for name, values in trial.values.items():
+        for column, value in values.items():
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+                raise Broken(f"{column} is {value!r}.", "Return a float, or None.")
+            if not math.isfinite(value):
+                raise Broken(
+                    f"On an evaluation {_of(name)} {column} is {value}.",
+                    "Return None where a value cannot be said.",
+                )
+
+
+@promise(
+    "the same evaluation gives the same values, and stays as it is",
+    "All metrics look at one evaluation, and a leaderboard is written anew from the store.",
+)
+def pure(trial: MetricTrial) -> None:
+    _ = trial.values
+    for name, evaluation in trial.evaluations.items():
+        given = copy.deepcopy(evaluation)
+        first, again = (dict(trial.metric().compute(given)) for _ in range(2))
+        if not _equal(given, evaluation):
+            raise Broken(
+                f"compute changes its evaluation {_of(name)}.", "Work on copies of its arrays."
+            )
+        if not _equal(first, again):
+            raise Broken("Computed twice, values differ.", "Draw from a seeded generator.")
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    if is_dataclass(one):
+        return all(_equal(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(_equal(one[k], other[k]) for k in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return bool(one == other) or one is other or (one != one and other != other)
+
+
+@promise(
+    "replicates are of its columns, and around its values",
+    "Intervals and ranks are made from them.",
+)
+def replicates(trial: MetricTrial) -> None:
+    if trial.metric.level != "curve":
+        raise Unmet("it is of points, whose replicates the audit makes")
+    if trial.metric.resampled is Metric.resampled:
+        raise Unmet("it has none")
+    for name, evaluation in trial.evaluations.items():
+        assert isinstance(evaluation, CurveEvaluation)
+        found = trial.metric().resampled(evaluation)
+        for column, rows in found.items():
+            _check_replicates(trial, name, evaluation, column, np.asarray(rows))
+
+
+def _check_replicates(
+    trial: MetricTrial, name: str, evaluation: CurveEvaluation, column: str, rows: np.ndarray
+) -> None:
+    declared, values = trial.metric.columns, trial.values[name]
+    ends = [f"{column}_low", f"{column}_high"]
+    for wanted in (column, *ends):
+        if wanted not in declared:
+            raise Broken(f"It resamples {column!r} without declaring {wanted!r}.", "Declare it.")
+    if any(end in values for end in ends):
+        raise Broken(f"compute gives {ends[0]!r}.", "Leave the ends of an interval to the suite.")
+    kept = [len(array) for array in evaluation.reference_replicates.values()]
+    if rows.ndim != 1 or (kept and len(rows) != kept[0]) or not np.isfinite(rows).all():
+        raise Broken(
+            f"Replicates of {column} have shape {rows.shape}, or are not finite.",
+            "Give one finite number a resample, in the order of the resamples.",
+        )
+    value = values.get(column)
+    spread = max(float(np.ptp(rows)), 1e-9)
+    if value is not None and not rows.min() - spread <= value <= rows.max() + spread:
+        raise Broken(
+            f"{column} is {value:.4g}, its replicates {rows.min():.4g} to {rows.max():.4g}.",
+            "Compute both by the same formula.",
+        )
+
+
+@promise(
+    "it can be sent to another process",
+    "Audits run in processes of their own, with Ray on another machine.",
+)
+def pickles(trial: MetricTrial) -> None:
+    todo = "Define the class at the top of an importable module."
+    with telling("Pickling it", todo):
+        found = pickle.loads(pickle.dumps(trial.metric))
+    if found is not trial.metric:
+        raise Broken("Unpickled it is another class.", todo)
+
+
+@promise(
+    "it leaves its process as it found it",
+    "Other plugins run in the same process, and rely on its folder and random state.",
+)
+def unharmed(trial: MetricTrial) -> None:
+    _ = trial.values
+    check_unharmed(lambda: trial.metric().compute(trial.evaluations["whole"]), "compute")

@@ -1,0 +1,80 @@
+"""The small table that methods are tried on: quick, and with all that real ones have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from fairbench.api import Architecture, Dataset, Role, Table
+from fairbench.data.prepare import Prepared, Rows, prepare
+
+ROWS = 900
+
+MOST_ROWS = 1_500
+"""Rows of a role that are used of a real dataset: enough to check by, and quick."""
+
+
+class SampleTable(Dataset):
+    """Three numbers and a category; two of the numbers tell of s, and y depends on all."""
+
+    name = "sample"
+    summary = "made by the checks"
+    optional = True
+    architecture = Architecture(hidden=(16,), latent=3)
+    groups = 2
+
+    def load(self, folder: Path) -> Table:
+        import pandas as pd
+
+        rng = np.random.default_rng(20_211)
+        s = rng.integers(0, self.groups, ROWS)
+        a, b, c, noise = rng.normal(size=(4, ROWS))
+        frame = pd.DataFrame(
+            {
+                "told": a + s,
+                "mixed": b + 0.5 * a - 0.5 * s,
+                "free": np.round(c, 1),
+                "colour": rng.choice(["red", "green", "blue"], size=ROWS),
+            }
+        )
+        y = (a + b + c + 0.5 * noise > 0).astype(np.int64)
+        groups = tuple(f"group-{i}" for i in range(self.groups))
+        return Table(frame, s.astype(np.int64), groups, {"task": y})
+
+
+class ManyGroups(SampleTable):
+    """The same with five groups."""
+
+    groups = 5
+
+
+def sample_data(dataset: type[SampleTable] = SampleTable) -> Prepared:
+    """The small table, ready for use."""
+    return prepare(dataset().load(Path()), dataset, source="simulated", origin="the checks")
+
+
+def shortened(data: Prepared, most: int = MOST_ROWS) -> Prepared:
+    """At most so many rows of each role, of every group its share."""
+    return replace(data, roles={role: _shortened(rows, most) for role, rows in data.roles.items()})
+
+
+def _shortened(rows: Rows, most: int) -> Rows:
+    if len(rows.s) <= most:
+        return rows
+    by_group = np.argsort(rows.s, kind="stable")
+    kept = np.sort(by_group[np.linspace(0, len(rows.s) - 1, most).astype(int)])
+    y = {task: labels[kept] for task, labels in rows.y.items()}
+    return Rows(rows.stored[kept], rows.s[kept], y, rows.pixels)
+
+
+def with_other_labels(data: Prepared) -> Prepared:
+    """The same rows with task labels dealt anew: all that a method may know is as before."""
+    rng = np.random.default_rng(1)
+
+    def dealt(rows: Rows) -> Rows:
+        y = {task: rng.permutation(labels) for task, labels in rows.y.items()}
+        return Rows(rows.stored, rows.s, y, rows.pixels)
+
+    return replace(data, roles={role: dealt(data.roles[role]) for role in Role})

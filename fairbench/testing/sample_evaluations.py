@@ -1,0 +1,179 @@
+"""Evaluations that metrics are tried on: drawn, not trained, with all that real ones have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fairbench.api import (
+    AuditorResult,
+    CurveEvaluation,
+    Ints,
+    Metric,
+    PointEvaluation,
+    Prediction,
+)
+from fairbench.auditing.certificate import certify
+from fairbench.auditing.information import log_loss
+from fairbench.replicates import replicated
+
+ROWS = 400
+
+LEAKS = (0.9, 0.6, 0.3, 0.05)
+"""How much of s each point of the sample curve tells, from its informative to its fair end."""
+
+_COST = {
+    "train_seconds": 3.0,
+    "stack_seconds": 12.0,
+    "stack_models": 4.0,
+    "steps": 100.0,
+    "ms_step": 30.0,
+    "ms_model_step": 7.5,
+    "encode_seconds": 0.2,
+    "audit_seconds": 5.0,
+    "parameters": 1_000.0,
+    "flops": 1e9,
+    "peak_memory_mb": 300.0,
+}
+
+
+def point_evaluations() -> dict[str, PointEvaluation]:
+    """Evaluations of a point by what is special about them; ``whole`` first."""
+    whole = _point(LEAKS[1], draws=1)
+    only_refitted = {name: whole.distortion[name] for name in ("refitted", "strict")}
+    return {
+        "whole": whole,
+        "of several draws": _point(LEAKS[1], draws=3),
+        "without a decoder, rate or certificate": replace(
+            whole,
+            distortion=only_refitted,
+            permuted_distortion=None,
+            rate=None,
+            certificate=None,
+        ),
+        "of a representation that says nothing": _point(0.0, draws=1),
+        "without a task": replace(
+            whole,
+            y={},
+            downstream={},
+            selection={k: v for k, v in whole.selection.items() if k != "downstream"},
+            replicates={k: v for k, v in whole.replicates.items() if k != "a_y"},
+        ),
+        "with one task": replace(
+            whole,
+            y={"task": whole.y["task"]},
+            downstream={"task": whole.downstream["task"]},
+        ),
+    }
+
+
+def _point(leak: float, *, draws: int) -> PointEvaluation:
+    rng = np.random.default_rng(int(100 * leak))
+    people = rng.integers(0, 2, ROWS)
+    s = np.tile(people, draws)
+    codes = np.where(rng.random(len(s)) < leak, s, rng.integers(0, 2, len(s)))
+    z = np.column_stack([codes, rng.integers(0, 4, len(s))]).astype(np.float32)
+    tasks = {"task": np.tile(rng.integers(0, 2, ROWS), draws)}
+    tasks["other"] = np.tile(rng.integers(0, 3, ROWS), draws)
+    audit = _predicted(s, 2, leak, rng)
+    downstream = {
+        task: _predicted(labels, 2 + i, leak, rng) for i, (task, labels) in enumerate(tasks.items())
+    }
+    errors = (rng.gamma(2.0, 1.5 * (1.05 - leak), ROWS)).astype(np.float32)
+    distortion = {"own": 1.1 * errors, "refitted": errors, "strict": errors}
+    losses = log_loss(audit.probabilities, s).reshape(draws, ROWS).mean(axis=0)
+    main = downstream["task"]
+    right = (main.probabilities.argmax(axis=1) == main.labels).reshape(draws, ROWS).mean(axis=0)
+    return PointEvaluation(
+        z=z,
+        s=s,
+        y=tasks,
+        x=rng.normal(size=(ROWS, 3)).astype(np.float32),
+        audits=(AuditorResult("logistic", "raw", 0.5 * leak, 0.5 * leak),),
+        audit=audit,
+        paper_audits=tuple(_predicted(s, 2, 0.9 * leak, rng) for _ in range(5)),
+        downstream=downstream,
+        distortion=distortion,
+        selection={
+            "information": 0.5 * leak,
+            "distortion": float(errors.mean()),
+            "downstream": 0.4 * leak,
+        },
+        permuted_distortion=6.0,
+        rate=2.0 * leak,
+        draws=draws,
+        certificate=certify(z[:ROWS], z[:ROWS], people, groups=2),
+        replicates=replicated(losses, people, errors, right),
+    )
+
+
+def _predicted(labels: Ints, classes: int, skill: float, rng: np.random.Generator) -> Prediction:
+    scores = rng.normal(size=(len(labels), classes)) + 3 * skill * np.eye(classes)[labels]
+    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    return Prediction(p.astype(np.float32), labels)
+
+
+def curve_evaluations(metrics: Sequence[type[Metric]]) -> dict[str, CurveEvaluation]:
+    """Evaluations of a curve by what is special about them; ``whole`` first.
+
+    Parameters
+    ----------
+    metrics : sequence of type of Metric
+        Whose point-level columns the points hold.
+    """
+    points = [_point(leak, draws=1) for leak in LEAKS]
+    rng = np.random.default_rng(0)
+    reference = {
+        "i_max": 0.5,
+        "i_max_selection": 0.5,
+        "i_max_paper": 0.45,
+        "d_max": 4.0,
+        "d_max_selection": 4.0,
+        "a_y_constant": 0.55,
+    }
+    whole = CurveEvaluation(
+        points=[_columns(point, metrics) for point in points],
+        reference=reference,
+        costs=[dict(_COST) for _ in points],
+        replicates=[point.replicates for point in points],
+        reference_replicates={
+            name: reference[name] + 0.02 * rng.normal(size=len(points[0].replicates["i"]))
+            for name in ("i_max", "d_max", "a_y_constant")
+        },
+    )
+    bare = {name: value for name, value in reference.items() if name != "a_y_constant"}
+    no_task = [
+        {k: v for k, v in point.items() if not k.startswith(("a_y", "i_y", "gap_"))}
+        for point in whole.points
+    ]
+    return {
+        "whole": whole,
+        "of a single-shot method": replace(whole, single_shot=True, costs=whole.costs[:1]),
+        "of one point": replace(
+            whole, points=whole.points[:1], replicates=whole.replicates[:1], costs=whole.costs[:1]
+        ),
+        "without costs and replicates": replace(
+            whole, costs=(), replicates=(), reference_replicates={}
+        ),
+        "without a task": replace(
+            whole, points=no_task, reference=bare, replicates=(), reference_replicates={}
+        ),
+        "where x tells nothing of s": replace(
+            whole, reference=reference | {"i_max": -0.001, "i_max_paper": -0.001}
+        ),
+    }
+
+
+def _columns(point: PointEvaluation, metrics: Sequence[type[Metric]]) -> Mapping[str, float]:
+    found: dict[str, float] = {}
+    for metric in metrics:
+        if metric.level != "point":
+            continue
+        try:
+            values = metric().compute(point)
+        except Exception:  # another metric's fault, which its own check tells
+            continue
+        found.update({name: value for name, value in values.items() if value is not None})
+    return found

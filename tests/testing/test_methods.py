@@ -1,0 +1,223 @@
+"""Wrong methods of every kind are caught, and told what is wrong; the built-in ones keep all."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairbench.api import Architecture, Dataset, Images, Method, Role
+from fairbench.data.prepare import load_dataset
+from fairbench.errors import CheckError
+from fairbench.jobs import FitJob
+from fairbench.neural import NeuralMethod
+from fairbench.registry import load_registry
+from fairbench.testing import Verdict, check_method, method_checks, parametrize
+from fairbench.testing.method_trial import MethodTrial
+from tests.testing import wrong_methods as wrong
+
+METHODS = load_registry().methods.classes
+NEURAL = [name for name, cls in METHODS.items() if issubclass(cls, NeuralMethod)]
+QUICK = {"identity", "constant", "leace", "fare-tree", "random-projection"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n in QUICK else [pytest.mark.slow]) for n in METHODS]
+)
+def test_every_method_keeps_its_promises(name: str) -> None:
+    check_method(METHODS[name])
+
+
+@parametrize(wrong.Right)
+def test_the_decorator_makes_a_test_of_each_promise(promise) -> None:
+    promise()
+
+
+WRONG = [
+    (wrong.PeeksThroughFrames, "task labels change nothing", "peeks at y"),
+    (wrong.PeeksAtFiles, "it reads no data", "the file labels.csv"),
+    (wrong.PeeksAtDatasets, "it reads no data", "the dataset 'simple'"),
+    (wrong.WritesIntoX, "fit leaves its rows", "writes into train.x"),
+    (wrong.WritesIntoS, "fit leaves its rows", "writes into train.s"),
+    (wrong.WritesWhenEncoding, "encode leaves its rows", "x.copy()"),
+    (wrong.MovesAway, "leaves its process", "the working directory"),
+    (wrong.SeedsEverybody, "leaves its process", "NumPy's global random state"),
+    (wrong.DrawsFromEverybody, "leaves its process", "Python's global random state"),
+    (wrong.SetsTheEnvironment, "leaves its process", "the environment"),
+    (wrong.Unseeded, "the same seed", "unit.seed"),
+    (wrong.UnseededEncoder, "the same seed", "unit.seed"),
+    (wrong.DrawsForAllAtOnce, "one by one", "Seed 8, fitted alone"),
+    (wrong.OnlyTwoGroups, "more than two groups", "s must be binary"),
+    (wrong.TooFew, "one result a unit", "0 results for 1 units"),
+    (wrong.NotAList, "one result a unit", "a Released results"),
+    (wrong.NoCurve, "one result a unit", "return a Curve"),
+    (wrong.ACurveForAPoint, "one result a unit", "return a Representation"),
+    (wrong.BreaksAtTheEnd, "both ends of its knob", "At beta=1 it raised ZeroDivisionError"),
+    (wrong.AlwaysDiverges, "one result a unit", "diverged: loss nan at step 1"),
+    (wrong.Raises, "one result a unit", "fit raised KeyError: 'weights' (testing/wrong_methods.py"),
+    (wrong.Exits, "one result a unit", "fit raised SystemExit: enough"),
+    (wrong.WrongShape, "codes are float32", "returned shape (300,)"),
+    (wrong.WrongRows, "codes are float32", "for 300 rows"),
+    (wrong.WrongType, "codes are float32", "returned float64"),
+    (wrong.GivesNan, "codes are float32", "NaN or infinity"),
+    (wrong.FarFromHomeNan, "far ones too", "not finite"),
+    (wrong.ScalesByBatch, "among others", "from the training rows in fit"),
+    (wrong.ScalesDrawsByBatch, "among others", "64 draws"),
+    (wrong.NeedsS, "codes are float32", "TypeError"),
+    (wrong.UsesSIfThere, "blind means blind", "Track.AWARE"),
+    (wrong.LosesFloat64, "float64 rows", "x.astype"),
+    (wrong.DecodesUndeclared, "decodes if it says so", "has_decoder = True"),
+    (wrong.HasNoDecoder, "decodes if it says so", "has_decoder = False"),
+    (wrong.DecodesToLittle, "decodes if it says so", "(300, 2) where x is (300, 4)"),
+    (wrong.IsNotQuantised, "codes as it declares", "quantised, and a dimension takes"),
+    (wrong.DrawsNothing, "codes as it declares", "another generator gives the same"),
+    (wrong.BadBits, "rate, bits and parameters", "0, 1, or -1"),
+    (wrong.BadName, "name and texts", "'My Method' is no name"),
+    (wrong.NoSummary, "name and texts", "summary is ''"),
+    (wrong.OneAlias, "name and texts", "aliases = ('other-name',)"),
+    (wrong.WordForATrack, "name and texts", "track = Track.BLIND"),
+    (wrong.Supervised, "name and texts", "no method is given task labels"),
+    (wrong.NeedsParams, "parameters have defaults", "'width' has no default"),
+    (wrong.TakesAnything, "parameters have defaults", "extra='forbid'"),
+    (wrong.KnobsUndeclared, "knobs and points agree", "beta=0.1 does not set the knobs (none)"),
+    (wrong.PointsOutside, "knobs and points agree", "beta=2 lies outside 0 .. 1"),
+    (wrong.PointsAlike, "knobs and points agree", "one label"),
+    (wrong.SearchesElsewhere, "search space", "'beta', which is not a parameter"),
+    (wrong.SearchesTooFar, "search space", "width = 'wide'"),
+    (wrong.SupportsIsABool, "supports()", "returned False"),
+    (wrong.local_method(), "another process", "at the top of an importable module"),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "promise", "says"), WRONG, ids=lambda v: getattr(v, "__name__", "")
+)
+def test_a_wrong_method_is_told_which_promise_it_breaks(
+    method: type[Method],
+    promise: str,
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "labels.csv").write_text("0.25")
+    monkeypatch.setenv("FAIRBENCH_DATA", str(tmp_path))
+    with pytest.raises(CheckError) as caught:
+        check_method(method)
+    assert promise in caught.value.message
+    assert says in str(caught.value)
+    assert "Why it matters: " in caught.value.hint
+
+
+class Pictures(Dataset):
+    """A few small images; their upper half tells of s."""
+
+    name = "pictures"
+    summary = "8 x 8 pixels"
+    architecture = Architecture(hidden=(16,), latent=3, image=(1, 8, 8), channels=(4,))
+    optional = True
+    iterations = 10
+
+    def load(self, folder):
+        rng = np.random.default_rng(0)
+        bits = np.unique(rng.random((600, 64)) < 0.3, axis=0)[rng.permutation(600)]
+        s = (bits[:, :32].sum(axis=1) > bits[:, 32:].sum(axis=1)).astype(np.int64)
+        parts = {role: slice(i, None, 4) for i, role in enumerate(Role)}
+        return Images(
+            {role: np.packbits(bits[part], axis=1) for role, part in parts.items()},
+            {role: s[part] for role, part in parts.items()},
+            ("lower", "upper"),
+            {role: {"corner": bits[part, 0].astype(np.int64)} for role, part in parts.items()},
+            "rendered",
+        )
+
+
+@pytest.mark.parametrize(
+    "name", ["identity", "leace", *(pytest.param(n, marks=pytest.mark.slow) for n in NEURAL)]
+)
+def test_methods_keep_their_promises_on_images_too(name: str) -> None:
+    check_method(METHODS[name], data=load_dataset(Pictures))
+
+
+def test_what_a_gpu_computes_otherwise_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a GPU it says that it did not look; with one, it looks."""
+    (check,) = [c for c in method_checks(wrong.GoesByTheDevice) if "GPU" in c.promise.text]
+    monkeypatch.setattr("fairbench.testing.method_fits.resolve_device", lambda asked: "cpu")
+    assert (check.outcome().verdict, check.outcome().what) == (
+        Verdict.SKIPPED,
+        "there is no GPU here",
+    )
+    monkeypatch.setattr("fairbench.testing.method_fits.resolve_device", lambda asked: "cuda")
+    assert "fitted on the GPU, has other codes in 100%" in check.outcome().what
+
+
+def test_one_fault_is_told_once() -> None:
+    """What cannot be looked at without a fit is skipped, and says why."""
+    outcomes = [check.outcome() for check in method_checks(wrong.Raises)]
+    assert [o.promise.text for o in outcomes if o.verdict is Verdict.FAILED] == [
+        "fit gives one result a unit, of the declared kind"
+    ]
+    assert {o.what for o in outcomes if o.verdict is Verdict.SKIPPED} >= {
+        "there is no fit to look at; see above"
+    }
+
+
+class Curious(wrong.Right):
+    """Keeps what it is given."""
+
+    seen: tuple = ()
+
+    def fit(self, train, units, context):
+        Curious.seen = (train, units, context)
+        return super().fit(train, units, context)
+
+
+def reachable(things: object) -> Iterator[object]:
+    """All that attributes, items, closures and array bases lead to, modules and classes aside."""
+    stack, known = [things], set()
+    while stack:
+        thing = stack.pop()
+        if id(thing) in known or isinstance(thing, type | types.ModuleType):
+            continue
+        known.add(id(thing))
+        yield thing
+        if isinstance(thing, dict):
+            stack += [*thing.keys(), *thing.values()]
+        elif isinstance(thing, list | tuple | set):
+            stack += thing
+        elif isinstance(thing, types.FunctionType):
+            stack += [cell.cell_contents for cell in thing.__closure__ or ()]
+        elif isinstance(thing, np.ndarray) and thing.base is not None:
+            stack.append(thing.base)
+        elif dataclasses.is_dataclass(thing) or hasattr(thing, "__dict__"):
+            stack += vars(thing).values() if hasattr(thing, "__dict__") else ()
+        if isinstance(thing, types.MethodType | types.BuiltinMethodType):
+            stack.append(thing.__self__)
+
+
+def test_nothing_that_fit_is_given_leads_to_labels_or_to_other_roles() -> None:
+    trial = MethodTrial(Curious)
+    job = FitJob(
+        id="1",
+        title="",
+        estimate=1.0,
+        point_estimate=1.0,
+        method=Curious,
+        params=Curious.Params(),
+        data=trial.data,
+        keys=("a",),
+        units=tuple(trial.units()),
+        iterations=1,
+        device="cpu",
+        curve_points=None,
+    )
+    job.run(lambda fraction, note: None)
+    arrays = [a for a in reachable(Curious.seen) if isinstance(a, np.ndarray)]
+    train = trial.data.roles["encoder-train"]
+    assert any(a is train.x for a in arrays)
+    for role, rows in trial.data.roles.items():
+        for hidden in (*rows.y.values(), *(() if role == "encoder-train" else (rows.x, rows.s))):
+            assert not any(np.shares_memory(a, hidden) for a in arrays)
