@@ -31,27 +31,6 @@ SHOWN: Mapping[str, str] = {
 }
 """Files of the repository that have a page of their own."""
 
-LATER = ("plugins.md", "team.md")
-"""Pages that have their place in the nav before they are written."""
-
-
-def on_config(config: Any) -> Any:
-    """Leave pages that are not written yet out of the nav."""
-    missing = {name for name in LATER if not (ROOT / "docs" / name).exists()}
-    config.nav = _without(config.nav, missing)
-    return config
-
-
-def _without(nav: list[Any], missing: set[str]) -> list[Any]:
-    kept: list[Any] = []
-    for entry in nav:
-        ((title, where),) = entry.items()
-        if isinstance(where, list):
-            kept.append({title: _without(where, missing)})
-        elif where not in missing:
-            kept.append(entry)
-    return kept
-
 
 def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
     """Fill in what is generated, and lead links to repository files where the site has them."""
