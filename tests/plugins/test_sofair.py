@@ -16,6 +16,7 @@ from fairbench.training.streams import Streams
 from fairbench_plugins.sofair import Sofair, SofairParams
 from fairbench_plugins.sofair.entropy import LogisticMixtureEntropy
 from fairbench_plugins.sofair.model import SofairModel
+from fairbench_plugins.sofair.resolution import ResolutionModel
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +27,51 @@ def curve(prepared: Prepared) -> Curve:
     (fitted,) = method.fit(train, [Unit(0, None)], FitContext(iterations=1500))
     assert isinstance(fitted, Curve)
     return fitted
+
+
+@pytest.fixture(scope="module")
+def by_resolution(prepared: Prepared) -> Curve:
+    rows = prepared.roles[Role.ENCODER_TRAIN]
+    method = Sofair(SofairParams(hidden=(32,), latent=3, code="resolution", beta_max=4))
+    train = TrainingRows(rows.x, rows.s, prepared.info)
+    (fitted,) = method.fit(train, [Unit(0, None)], FitContext(iterations=600))
+    assert isinstance(fitted, Curve)
+    return fitted
+
+
+def test_codes_by_resolution_nest_and_are_what_their_bits_say(
+    by_resolution: Curve, prepared: Prepared
+) -> None:
+    x = prepared.roles[Role.TEST].x
+    looser = None
+    for beta in np.linspace(0, by_resolution.knob.high, 9):
+        representation = by_resolution.at(Point.of(beta=beta))
+        bits, z = representation.bits(x), representation.encode(x)
+        assert bits is not None
+        kept = bits >= 0
+        assert (np.diff(kept.astype(int), axis=-1) <= 0).all()
+        assert (kept == kept[0]).all()  # the number of bits is no one's own
+        cell = (np.where(kept, bits, 0) * 0.5 ** np.arange(1, 9)).sum(-1)
+        np.testing.assert_array_equal(z, (cell + 0.5 ** (1 + kept.sum(-1))).astype(np.float32))
+        if looser is not None:
+            np.testing.assert_array_equal(looser[kept], bits[kept])
+        looser = bits
+    assert representation.rate(x) < by_resolution.at(Point.of(beta=0.0)).rate(x)
+
+
+def test_rounding_to_a_resolution_has_the_gradients_it_says() -> None:
+    streams = Streams([0], "cpu")
+    networks = Networks(features=2, hidden=(4,), latent=2)
+    model = ResolutionModel(SofairParams(code="resolution"), networks, 2, None, streams)
+    e = torch.tensor([[[0.1, 0.9], [0.3, 1.0]]], requires_grad=True)
+    n = torch.full((1, 2, 2), 2.0, requires_grad=True)
+    z = model.quantise(e, n)
+    assert z.tolist() == [[[0.125, 0.875], [0.375, 0.875]]]
+    z.sum().backward()
+    assert e.grad is not None
+    assert n.grad is not None
+    assert (e.grad == 1).all()
+    torch.testing.assert_close(n.grad, -math.log(2) * (z - e).detach())
 
 
 def test_bits_of_a_larger_beta_are_kept_by_every_smaller_one(

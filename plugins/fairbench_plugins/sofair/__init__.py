@@ -1,6 +1,7 @@
 """SoFaiR, SoFaiR-NOS and MSFaiR (Gitiaux and Rangwala 2022, "SoFaiR: Single Shot Fair ...").
 
-The objective, its equations and the departures from the paper are in model.py and entropy.py.
+The objective, its equations and the departures from the paper are in model.py and entropy.py;
+resolution.py has another code for the same objective.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from fairbench.training.networks import Networks
     from fairbench.training.streams import Streams
     from fairbench_plugins.sofair.model import SofairModel
+    from fairbench_plugins.sofair.resolution import ResolutionModel
 
 
 class SofairParams(NeuralParams):
@@ -37,6 +39,9 @@ class SofairParams(NeuralParams):
     """K, the logistics in each mixture of the entropy model."""
     rate: Literal["codes", "lengths"] = "lengths"
     """Rate in the objective: of the codes alone (the paper), or of their lengths too."""
+    code: Literal["bits", "resolution"] = "bits"
+    """Bits by a layer of their own, as many as the row asks for (the paper's; model.py), or the
+    binary digits of e at a resolution that rows share (resolution.py)."""
 
 
 class SofairMethod(NeuralMethod):
@@ -66,12 +71,14 @@ class SofairMethod(NeuralMethod):
 
     def build(
         self, units: Sequence[Unit], info: DatasetInfo, networks: Networks, streams: Streams
-    ) -> SofairModel:
+    ) -> SofairModel | ResolutionModel:
         from fairbench_plugins.sofair.model import SofairModel
+        from fairbench_plugins.sofair.resolution import ResolutionModel
 
         groups = len(info.groups) if self.decoder_sees_s else 0
         fixed = [unit.point["beta"] for unit in units if unit.point is not None]
-        return SofairModel(self.params, networks, groups, fixed or None, streams)
+        model = ResolutionModel if self.params.code == "resolution" else SofairModel
+        return model(self.params, networks, groups, fixed or None, streams)
 
 
 class Sofair(SofairMethod):

@@ -48,6 +48,8 @@ class LogisticMixtureEntropy(nn.Module):
         K, the logistics in each mixture.
     sees_beta : bool
         Whether the coder depends on beta; not where beta is fixed.
+    codes_lengths : bool
+        Whether the numbers of bits differ by row, and so have to be coded too.
     """
 
     allowed: Tensor
@@ -60,6 +62,7 @@ class LogisticMixtureEntropy(nn.Module):
         components: int = 5,
         *,
         sees_beta: bool = True,
+        codes_lengths: bool = True,
     ) -> None:
         super().__init__()
         d, k = dimensions, components
@@ -71,7 +74,8 @@ class LogisticMixtureEntropy(nn.Module):
         seen = [before, before, torch.ones(d, 1)] if sees_beta else [before]
         allowed = torch.cat(seen, dim=1).T  # (2d + 1 or d, d)
         self.mixture = StackedLinear(generators, len(allowed), 3 * d * k)
-        self.lengths = StackedLinear(generators, len(allowed), d * (bits + 1))
+        if codes_lengths:
+            self.lengths = StackedLinear(generators, len(allowed), d * (bits + 1))
         models = len(self.mixture.weight)
         self.register_buffer("allowed", allowed.expand(models, -1, -1).contiguous())
         with torch.no_grad():
