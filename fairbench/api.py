@@ -310,6 +310,8 @@ class Table:
         Categories become one-hot columns instead of integer codes.
     notes : tuple of str
         Doubts that a run shows as warnings.
+    missing : tuple of str
+        Columns of x whose missing values became the category ``missing``; those of new rows do too.
     """
 
     x: pd.DataFrame
@@ -319,6 +321,7 @@ class Table:
     is_test: npt.NDArray[np.bool_] | None = None
     onehot: bool = False
     notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ method and parameters. Nothing is pickled: reading a file runs no code but the m
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,8 @@ def pack(encoder: Encoder) -> bytes | None:
     if state is None:
         return None
     point = encoder.unit.point
+    # C order: what safetensors writes is memory as it lies.
+    arrays = {name: np.array(array, order="C") for name, array in state.items()}
     described = {
         "format": FORMAT,
         "method": encoder.method.name,
@@ -89,9 +92,8 @@ def pack(encoder: Encoder) -> bytes | None:
         "info": asdict(encoder.info),
         "preprocessing": encoder.preprocessing and encoder.preprocessing.to_json(),
         "notes": dict(encoder.notes),
+        "sha256": _digest(arrays),
     }
-    # C order: what safetensors writes is memory as it lies.
-    arrays = {name: np.array(array, order="C") for name, array in state.items()}
     return bytes(save(arrays, metadata={_KEY: json.dumps(described)}))
 
 
@@ -118,11 +120,32 @@ def read(path: Path, registry: Registry) -> Encoder:
     ------
     StoreError
         There is no such file, it is damaged or of a newer fairbench, or its method has changed.
+    UnknownNameError
+        Its method is not installed.
     """
+    return read_as(path, registry.methods.__getitem__)
+
+
+def read_as(path: Path, find: Callable[[str], type[Method]]) -> Encoder:
+    """As :func:`read`, with the class of a method from elsewhere than a registry."""
     described, state = _parts(path)
-    if described["format"] > FORMAT:
-        raise StoreError(f"{path} was written by a newer fairbench.", "Upgrade fairbench.")
-    method_class = registry.methods[described["method"]]
+    try:
+        if described["format"] > FORMAT:
+            raise StoreError(f"{path} was written by a newer fairbench.", "Upgrade fairbench.")
+        if "sha256" in described and described["sha256"] != _digest(state):
+            raise _damaged(path, "its arrays are not those that were written")
+        return _restored(path, described, state, find)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def _restored(
+    path: Path,
+    described: Mapping[str, Any],
+    state: Mapping[str, np.ndarray],
+    find: Callable[[str], type[Method]],
+) -> Encoder:
+    method_class = find(described["method"])
     try:
         method = method_class(method_class.Params(**described["params"]))
     except ValidationError as error:
@@ -138,6 +161,19 @@ def read(path: Path, registry: Registry) -> Encoder:
     found = described["preprocessing"]
     preprocessing = found and Preprocessing.from_json(found)
     return Encoder(method, unit, info, fitted, preprocessing, described.get("notes", {}))
+
+
+def _digest(arrays: Mapping[str, np.ndarray]) -> str:
+    """The sha256 of names, types, shapes and bytes of arrays, whatever their order."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(repr((name, array.dtype.name, array.shape)).encode())
+        digest.update(array.astype(array.dtype.newbyteorder("<")).tobytes())
+    return digest.hexdigest()
+
+
+def _damaged(path: Path, why: object) -> StoreError:
+    return StoreError(f"{path} is damaged: {why}.", "Fit it again.")
 
 
 def _changed(path: Path, method: str, why: str) -> StoreError:
@@ -157,7 +193,7 @@ def _parts(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             described = json.loads((file.metadata() or {}).get(_KEY, "null"))
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
-        raise StoreError(f"{path} is damaged: {error}.", "Fit it again.") from None
+        raise _damaged(path, error) from None
     if not isinstance(described, dict) or "format" not in described:
         raise StoreError(f"{path} is no encoder that fairbench wrote.")
     return described, state

@@ -32,7 +32,7 @@ from fairbench.api import (
 )
 from fairbench.data.checks import determines
 from fairbench.data.in_memory import codes_of, fit_preprocessing, groups_of, named
-from fairbench.data.preprocessing import Unknown
+from fairbench.data.preprocessing import Preprocessing, Unknown
 from fairbench.encoders import Encoder
 from fairbench.errors import ConfigError, DataError, FitError, InputError
 from fairbench.estimator_settings import (
@@ -182,6 +182,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if method.track is Track.BLIND:
             _warn_of_copies(frame, codes)
         x, _ = preprocessing.apply(frame, where="X", unknown=unknown)
+        _check_finite(x, frame, preprocessing)
         info = DatasetInfo("X", preprocessing.features, groups, Architecture())
         reason = method.supports(info)
         if reason is not None:
@@ -250,6 +251,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         except DataError as error:
             hint = 'Correct it; unknown="common" replaces unseen categories and missing numbers.'
             raise InputError(error.message, hint) from None
+        _check_finite(x, frame, preprocessing)
         if replaced:
             counts = ", ".join(f"{source}: {count:,}" for source, count in replaced.items())
             warnings.warn(
@@ -421,6 +423,19 @@ def _any_setting(encoder: Encoder) -> dict[str, float]:
         return {}
     points = encoder.fitted.points
     return dict(points[0].values) if points else {encoder.fitted.knob.name: encoder.fitted.knob.low}
+
+
+def _check_finite(x: Floats, frame: pd.DataFrame, preprocessing: Preprocessing) -> None:
+    """Raise InputError for the first number that is out of the range of float32 once scaled."""
+    bad = np.argwhere(~np.isfinite(x))
+    if len(bad):
+        row, place = bad[0]
+        source = preprocessing.features[place].source
+        raise InputError(
+            f"X, row {row + 1}: {source} is {frame[source].iloc[row]}, too far from the values "
+            "that fit saw to be encoded.",
+            "Correct it, or leave the row out.",
+        )
 
 
 def _encode(

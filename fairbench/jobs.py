@@ -72,6 +72,8 @@ class UnitResult:
         See fairbench.cost.COSTS.
     encoder : bytes or None
         The file of the trained encoder, see fairbench.encoders; None where it cannot be kept.
+    not_kept : str, optional
+        What went wrong where it could not be kept by mistake.
     """
 
     key: str
@@ -84,6 +86,7 @@ class UnitResult:
     hardware: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     encoder: bytes | None = None
+    not_kept: str | None = None
 
 
 @dataclass(frozen=True)
@@ -186,6 +189,9 @@ class FitJob:
                 # Multiply-adds forward, and twice that backward, for each weight and row.
                 batch = getattr(method.params, "batch_size", 1)
                 costs["flops"] = 6.0 * count * batch * costs["steps"]
+        encoder, not_kept = _packed(
+            Encoder(method, unit, self.data.info, outcome, self.data.preprocessing)
+        )
         return UnitResult(
             key=key,
             status=Status.DONE,
@@ -194,7 +200,8 @@ class FitJob:
             costs=costs,
             hardware=hardware(self.device),
             versions=versions(),
-            encoder=pack(Encoder(method, unit, self.data.info, outcome, self.data.preprocessing)),
+            encoder=encoder,
+            not_kept=not_kept,
         )
 
     def _points(
@@ -277,6 +284,15 @@ class FitJob:
         if meter.energy_j is not None and not earlier:  # of the part before nothing is known
             costs["energy_j"] = meter.energy_j / models
         return costs
+
+
+def _packed(encoder: Encoder) -> tuple[bytes | None, str | None]:
+    """The file of a trained encoder, if it has one; else what was raised, in a line."""
+    try:
+        return pack(encoder), None
+    # Figures are not worse for a mistake in state(), and hours of training may stand behind them.
+    except Exception as error:
+        return None, " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 
 def pack_bits(bits: npt.NDArray[np.int8]) -> dict[str, np.ndarray]:

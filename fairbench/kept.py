@@ -99,6 +99,11 @@ def read_encoder(unit: Row, results: Path, registry: Registry) -> Encoder:
         f"{unit['dataset']} --seed-list {unit['seed']} --rerun all"
     )
     if unit["encoder"] is None:
+        if unit["error"] is not None:
+            raise StoreError(
+                f"There is no encoder of {title}: {unit['error']}",
+                f"fairbench check {unit['method']} tells what its state() lacks; then: {again}",
+            )
         if registry.methods[unit["method"]].restore is Method.restore:
             raise StoreError(
                 f"What {unit['method']} fits has no form that could be kept, so it cannot encode "

@@ -185,10 +185,16 @@ def _check_class(cls: Any, base: type, kind: str) -> None:
         )
 
 
+def column_owners(metrics: Catalogue[Any]) -> dict[str, str]:
+    """Columns that a new metric must not have, and whose they are."""
+    owners = {c: f"metric {m.name}" for m in metrics.classes.values() for c in m.columns}
+    owners.update(dict.fromkeys(RESERVED, "leaderboard"))
+    return owners
+
+
 def _check_columns(metric: type[Metric], others: Catalogue[Any]) -> None:
     """Two metrics must not write one column, nor a metric one of the core's own."""
-    owners = {c: f"metric {m.name}" for m in others.classes.values() for c in m.columns}
-    owners.update(dict.fromkeys(RESERVED, "leaderboard"))
+    owners = column_owners(others)
     for column in metric.columns:
         if column in owners:
             raise PluginError(

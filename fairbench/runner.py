@@ -27,6 +27,7 @@ class Summary:
     done: int = 0
     reused: int = 0
     broken: list[tuple[str, Status, str]] = field(default_factory=list)
+    not_kept: list[tuple[str, str]] = field(default_factory=list)
 
 
 class Run:
@@ -371,7 +372,7 @@ class Run:
         """The row of a fitted unit, and which of its points are to be audited."""
         row = self._units[result.key] | {
             "status": Status.DONE.value,
-            "error": None,
+            "error": None if result.not_kept is None else f"encoder not kept: {result.not_kept}",
             "traceback": None,
             "read_points": [{"label": p.label, "knobs": dict(p.values)} for p in result.points],
             "costs": dict(result.costs),
@@ -387,6 +388,8 @@ class Run:
             # Everything measured of the old model is of the past.
             self.audits.forget(target, read)
         self.summary.done += 1
+        if result.not_kept is not None:
+            self.summary.not_kept.append((_title(planned), result.not_kept))
         return row, self.audits.missing(target, read)
 
     def _keep_encoder(self, result: UnitResult) -> str | None:

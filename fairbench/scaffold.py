@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import enum
+import keyword
+from collections.abc import Mapping
 from pathlib import Path
 
 TEMPLATES = Path(__file__).parent / "templates" / "plugin"
@@ -22,6 +25,25 @@ class PluginKind(enum.StrEnum):
 def module_of(name: str) -> str:
     """The import name of a plugin."""
     return name.replace("-", "_")
+
+
+def class_of(name: str) -> str:
+    """The name of a plugin's class."""
+    return "".join(word.capitalize() for word in name.split("-"))
+
+
+def clashes(name: str, files: Mapping[str, str]) -> bool:
+    """Whether a plugin's class would have a name that its module needs for something else."""
+    wanted = class_of(name)
+    if keyword.iskeyword(wanted):
+        return True
+    bound: list[str] = []
+    for node in ast.parse(files[f"{module_of(name)}/__init__.py"]).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            bound += [alias.asname or alias.name for alias in node.names]
+        elif isinstance(node, ast.ClassDef):
+            bound.append(node.name)
+    return bound.count(wanted) > 1
 
 
 def render(name: str, kind: PluginKind, *, neural: bool = False) -> dict[str, str]:
@@ -45,7 +67,7 @@ def render(name: str, kind: PluginKind, *, neural: bool = False) -> dict[str, st
         "name": name,
         "kind": kind.value,
         "module": module,
-        "cls": "".join(word.capitalize() for word in name.split("-")),
+        "cls": class_of(name),
     }
     return {
         path: environment.get_template(template).render(words)

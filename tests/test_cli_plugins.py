@@ -136,6 +136,13 @@ def test_an_unknown_name_is_code_2_and_a_broken_plugin_is_told(fairbench: Run) -
         ("lambda", "method", "the module 'lambda', which there is already"),
         ("taken", "method", "taken is there already"),
         ("mine", "dataset", "--neural is of methods"),
+        ("encoder", "method", "the class 'Encoder', a name that the module has another use for"),
+        ("point", "method", "the class 'Point'"),
+        ("none", "method", "the class 'None'"),
+        ("table", "dataset", "the class 'Table'"),
+        ("class-var", "metric", "the class 'ClassVar'"),
+        ("rank", "metric", "the column 'rank', which belongs to the leaderboard"),
+        ("a-y", "metric", "the column 'a_y', which belongs to the metric"),
     ],
 )
 def test_what_cannot_be_a_new_plugin_is_refused(
@@ -152,6 +159,27 @@ def test_what_cannot_be_a_new_plugin_is_refused(
         new_command(toys, name, PluginKind(kind), neural=kind == "dataset", output=None)
     assert says in str(caught.value)
     assert not list(tmp_path.rglob("pyproject.toml"))
+
+
+def test_a_package_is_written_whole_or_not_at_all(
+    toys: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Path.write_text
+
+    def full(path: Path, text: str, **more: str) -> int:
+        if path.name.startswith("test_"):
+            raise OSError(28, "No space left on device")
+        return whole(path, text, **more)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    folder = tmp_path / "new" / "mine"
+    with pytest.raises(ConfigError, match="cannot be written: No space left"):
+        new_command(toys, "mine", PluginKind.METHOD, neural=False, output=folder)
+    assert not list(folder.parent.iterdir())
+    monkeypatch.undo()
+    new_command(toys, "mine", PluginKind.METHOD, neural=False, output=folder)
+    assert (folder / "mine" / "__init__.py").is_file()
+    assert list(folder.parent.iterdir()) == [folder]
 
 
 def test_every_message_of_the_page_is_one_that_is_given() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +77,90 @@ def test_a_kept_encoder_says_what_is_wrong_with_it(prepared: Prepared, tmp_path:
     path.write_bytes(content.replace(b'format\\": 1', b'format\\": 9'))
     with pytest.raises(StoreError, match="newer fairbench"):
         encoders.read(path, REGISTRY)
-    path.write_bytes(content.replace(b'"erase"', b'"other"'))
+    # As a method wrote it that named its arrays otherwise; there was no digest to give it away.
+    other = rewritten(content, lambda d: d.pop("sha256"))
+    path.write_bytes(other.replace(b'"erase"', b'"other"'))
     with pytest.raises(StoreError, match="does not fit leace as it is installed"):
         encoders.read(path, REGISTRY)
+
+
+def rewritten(content: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
+    """An encoder's file with another description, and the same arrays."""
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    described = json.loads(header["__metadata__"]["fairbench"])
+    change(described)
+    header["__metadata__"]["fairbench"] = json.dumps(described)
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + content[8 + length :]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: [d.pop(key) for key in list(d) if key != "format"],
+        lambda d: d.update(format="one"),
+        lambda d: d.update(params=[1]),
+        lambda d: d.update(info=[]),
+        lambda d: d["info"]["architecture"].update(colour=1),
+        lambda d: d["preprocessing"].pop("mean"),
+        lambda d: d["preprocessing"].update(scale=["wide"], mean=3),
+        lambda d: d.update(point=3),
+    ],
+)
+def test_a_description_that_lacks_something_is_damage(
+    change: Callable[[dict[str, Any]], object], prepared: Prepared, tmp_path: Path
+) -> None:
+    path = tmp_path / "encoder.safetensors"
+    encoders.write(path, fitted("leace", prepared))
+    path.write_bytes(rewritten(path.read_bytes(), change))
+    with pytest.raises(StoreError, match="damaged"):
+        encoders.read(path, REGISTRY)
+
+
+def test_a_flipped_byte_is_found_where_the_file_says_what_it_held(
+    prepared: Prepared, tmp_path: Path
+) -> None:
+    path = tmp_path / "encoder.safetensors"
+    encoders.write(path, fitted("leace", prepared))
+    content = path.read_bytes()
+    flipped = content[:-1] + bytes([content[-1] ^ 1])
+    path.write_bytes(flipped)
+    with pytest.raises(StoreError, match="damaged: its arrays are not those"):
+        encoders.read(path, REGISTRY)
+    # Files of before say nothing, and are read.
+    path.write_bytes(rewritten(content, lambda d: d.pop("sha256")))
+    assert encoders.read(path, REGISTRY).info == prepared.info
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_missing_is_a_word_like_any_other_unless_a_dataset_made_it(asked: bool) -> None:
+    made = make_table()
+    x = made.x.assign(colour=made.x["colour"].replace("red", "missing"))
+    table = Table(x, made.s, made.groups, made.y)
+    plain = prepare(table, AdultsGender, source="simulated", origin="test")
+    data = prepare(
+        replace(table, missing=("colour",) if asked else ()),
+        AdultsGender,
+        source="simulated",
+        origin="test",
+    )
+    assert data.fingerprint == plain.fingerprint
+    assert data.preprocessing is not None
+    written = data.preprocessing.to_json()
+    kept = Preprocessing.from_json(written)
+    for colours in (["missing", None], pd.Categorical(["missing", None])):
+        frame = x.iloc[:2].assign(colour=colours)
+        if asked:
+            codes, replaced = kept.apply(frame, where="new.csv")
+            assert not replaced
+            np.testing.assert_array_equal(codes[0, 2], codes[1, 2])
+        else:
+            with pytest.raises(DataError, match=r"row 2: colour is no value"):
+                kept.apply(frame, where="new.csv")
+    # Files of before do not say, and were read as if it had been asked.
+    del written["missing"]
+    assert Preprocessing.from_json(written).missing == ("colour",)
 
 
 @pytest.mark.parametrize("onehot", [False, True])

@@ -165,6 +165,9 @@ def test_an_s_that_cannot_be_used_is_a_value_error_that_says_why(s: Any, message
         (X.assign(noise=np.where(TABLE.s == 1, np.nan, 1.0)), "Column 'noise' has no value in row"),
         (X.assign(noise=np.inf), "row 1: noise is infinity"),
         (X.assign(when=pd.Timestamp("2020-01-01")), "column 'when' of X holds datetime64"),
+        (X.assign(noise=[[1.0]] * 300), "column 'noise' of X, row 1: a list is neither"),
+        (X.assign(noise=[0.0, *[{}] * 299]), "column 'noise' of X, row 2: a dict is neither"),
+        (X.assign(noise=np.linspace(0, 1e300, 300)), "the values of noise are too large"),
         (X.set_axis(["a", "a", "b"], axis=1), "unique column names"),
         (X.to_numpy(), "could not convert string to float"),
         (X.iloc[:1], "1 sample"),
@@ -174,6 +177,14 @@ def test_an_s_that_cannot_be_used_is_a_value_error_that_says_why(s: Any, message
 def test_an_x_that_cannot_be_used_is_a_value_error_that_says_why(x: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         FairRepresentation("leace").fit(x, s=S[: len(x)])
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_number_out_of_range_is_the_rows_and_not_the_plugins() -> None:
+    fair = FairRepresentation("leace").fit(X, s=S)
+    new = X.iloc[:3].assign(noise=[0.0, 1e300, 0.0])
+    with pytest.raises(InputError, match=r"X, row 2: noise is 1e\+300, too far"):
+        fair.transform(new)
 
 
 def test_values_unseen_in_fit_are_told_or_replaced() -> None:

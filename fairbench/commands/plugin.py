@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib.util
 import keyword
 import sys
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fairbench.console import out
 from fairbench.errors import ConfigError
-from fairbench.registry import NAME, Catalogue, Registry
-from fairbench.scaffold import PluginKind, module_of, render
+from fairbench.registry import NAME, Catalogue, Registry, column_owners
+from fairbench.scaffold import PluginKind, clashes, class_of, module_of, render
 
 
 def new_command(
@@ -34,15 +36,30 @@ def new_command(
             "Choose another folder with --output, or take that one away.",
         )
     files = render(name, kind, neural=neural)
+    if clashes(name, files):
+        raise ConfigError(
+            f"{name!r} would be the class {class_of(name)!r}, a name that the module has another "
+            "use for.",
+            f"Choose another name: my-{name}",
+        )
     try:
-        for path, text in files.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text, encoding="utf-8")
+        _write(folder, files)
     except OSError as error:
         raise ConfigError(f"{folder} cannot be written: {error.strerror}.", "") from error
     for path in files:
         out.print(f"wrote {folder / path}", markup=False)
     out.print(f"\nNext:\n  pip install -e {folder}\n  fairbench check {name}", markup=False)
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    """Write a new folder, whole or not at all. Raises OSError."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as aside:
+        package = Path(aside) / folder.name
+        for path, text in files.items():
+            (package / path).parent.mkdir(parents=True, exist_ok=True)
+            (package / path).write_text(text, encoding="utf-8")
+        package.rename(folder)
 
 
 def _check_name(registry: Registry, name: str, kind: PluginKind) -> None:
@@ -68,5 +85,11 @@ def _check_name(registry: Registry, name: str, kind: PluginKind) -> None:
     if taken or importlib.util.find_spec(module) is not None:
         raise ConfigError(
             f"{name!r} would be the module {module!r}, which there is already.",
+            f"Choose another name: my-{name}",
+        )
+    owners = column_owners(registry.metrics) if kind is PluginKind.METRIC else {}
+    if module in owners:
+        raise ConfigError(
+            f"{name!r} would have the column {module!r}, which belongs to the {owners[module]}.",
             f"Choose another name: my-{name}",
         )

@@ -233,6 +233,8 @@ def _report(run: Run, config: RunConfig, registry: Registry) -> int:
     err.print(f"{total} units: {fitted} fitted now, {run.summary.reused} from the store.")
     for title, status, error in run.summary.broken:
         err.print(f"{status.value}: {title}: {error}", markup=False)
+    for title, error in run.summary.not_kept:
+        err.print(f"encoder not kept: {title}: {error}", markup=False)
     if run.summary.broken:
         err.print("Try these again with --rerun failed.")
     for path in written:

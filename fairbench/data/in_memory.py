@@ -37,7 +37,26 @@ def named(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
                 f"The column {name!r} of X holds {rows[name].dtype} values.",
                 "X is made of numbers and categories: turn it into one of them, or drop it.",
             )
+        if rows[name].dtype == object:
+            _check_hashable(rows[name])
     return rows
+
+
+def _check_hashable(column: pd.Series) -> None:
+    """Raise InputError where a cell is a list, a mapping or an array, which no category is."""
+    try:
+        column.unique()
+    except TypeError:
+        for row, value in enumerate(column):
+            try:
+                hash(value)
+            except TypeError:
+                raise InputError(
+                    f"The column {column.name!r} of X, row {row + 1}: a {type(value).__name__} is "
+                    "neither a number nor a category.",
+                    "Turn the column into several, of numbers or categories, or drop it.",
+                ) from None
+        raise
 
 
 def fit_preprocessing(frame: pd.DataFrame) -> Preprocessing:
@@ -48,7 +67,7 @@ def fit_preprocessing(frame: pd.DataFrame) -> Preprocessing:
     Raises
     ------
     InputError
-        A value is missing or infinite.
+        A value is missing, infinite, or so large that its column cannot be scaled.
     """
     try:
         codes, features = coded(frame, onehot=False)
@@ -58,9 +77,16 @@ def fit_preprocessing(frame: pd.DataFrame) -> Preprocessing:
     if len(bad):
         row, column = bad[0]
         raise InputError(f"X, row {row + 1}: {features[column].name} is infinity or too large.")
-    scale = codes.std(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, scale = codes.mean(axis=0), codes.std(axis=0)
+    wide = np.flatnonzero(~np.isfinite(scale))
+    if len(wide):
+        raise InputError(
+            f"X: the values of {features[wide[0]].name} are too large to be scaled.",
+            "Give it in another unit, or take its logarithm.",
+        )
     scale[codes.max(axis=0) == codes.min(axis=0)] = 1.0
-    return Preprocessing(features, codes.mean(axis=0), scale, commonest(frame, features))
+    return Preprocessing(features, mean, scale, commonest(frame, features))
 
 
 def groups_of(s: Any, rows: int) -> tuple[tuple[str, ...], Ints]:

@@ -76,7 +76,10 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     check_copies(x, s, card.allowed_copies, where)
     onehot = card.encoding is Encoding.ONEHOT
     notes = notes_on(x, s, onehot=onehot)
-    return Table(x.reset_index(drop=True), s, groups, y, is_test, onehot, notes)
+    missing: tuple[str, ...] = ()
+    if card.missing is Missing.CATEGORY:
+        missing = tuple(name for name, kind in kinds.items() if kind is Kind.CATEGORY)
+    return Table(x.reset_index(drop=True), s, groups, y, is_test, onehot, notes, missing)
 
 
 def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, Kind]:

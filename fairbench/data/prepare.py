@@ -187,7 +187,11 @@ def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -
         fingerprint=_fingerprint(rows, roles, info),
         notes=table.notes,
         preprocessing=Preprocessing(
-            features, mean, scale, commonest(table.x.iloc[roles[Role.ENCODER_TRAIN]], features)
+            features,
+            mean,
+            scale,
+            commonest(table.x.iloc[roles[Role.ENCODER_TRAIN]], features),
+            table.missing,
         ),
     )
 

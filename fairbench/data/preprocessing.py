@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NO_VALUE = "missing"
-"""The category of missing values where a card asks for one."""
+"""The category of missing values where a dataset makes one of them, as a card may ask."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,16 @@ class Preprocessing:
         Of encoder-train; a column is (code - mean) / scale.
     common : mapping of str to str
         The commonest category on encoder-train of each source that holds categories.
+    missing : tuple of str
+        Sources whose missing values are the category ``missing``; elsewhere a category of that
+        name is one like any other.
     """
 
     features: tuple[Feature, ...]
     mean: npt.NDArray[np.float64]
     scale: npt.NDArray[np.float64]
     common: Mapping[str, str]
+    missing: tuple[str, ...] = ()
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -113,6 +117,8 @@ class Preprocessing:
         import pandas as pd
 
         codes = self._known(column, feature.categories)
+        if feature.source in self.missing and NO_VALUE in feature.categories:
+            codes[column.isna().to_numpy()] = feature.categories.index(NO_VALUE)
         bad = np.flatnonzero(codes < 0)
         common = self.common[feature.source]
         if len(bad) and unknown is Unknown.REFUSE:
@@ -137,14 +143,11 @@ class Preprocessing:
         if isinstance(column.dtype, pd.CategoricalDtype):
             distinct = column.cat.categories.to_series().reset_index(drop=True)
             places = Preprocessing._known(distinct.astype(object), categories)
-            missing = categories.index(NO_VALUE) if NO_VALUE in categories else -1
-            found: npt.NDArray[np.int64] = np.append(places, missing)[column.cat.codes.to_numpy()]
+            # One place more, at the end, for values that are not there.
+            found: npt.NDArray[np.int64] = np.append(places, -1)[column.cat.codes.to_numpy()]
             return found
         known = pd.Index(categories)
-        held = texts(column)
-        if NO_VALUE in categories:
-            held = held.fillna(NO_VALUE)
-        places = known.get_indexer(pd.Index(held)).astype(np.int64)
+        places = known.get_indexer(pd.Index(texts(column))).astype(np.int64)
         if column.dtype.kind == "f":
             # 1.0 is "1" among whole numbers alone, which a part of a table may hold by chance.
             places = np.maximum(places, known.get_indexer(pd.Index(column.astype(str))))
@@ -182,6 +185,7 @@ class Preprocessing:
             "mean": self.mean.tolist(),
             "scale": self.scale.tolist(),
             "common": dict(self.common),
+            "missing": list(self.missing),
         }
 
     @classmethod
@@ -190,7 +194,11 @@ class Preprocessing:
         features = tuple(
             Feature(f["name"], f["source"], tuple(f["categories"])) for f in data["features"]
         )
-        return cls(features, np.array(data["mean"]), np.array(data["scale"]), data["common"])
+        # Files of before do not tell, and every category of that name was taken for one.
+        named = {f.source: None for f in features if NO_VALUE in f.categories}
+        missing = tuple(data.get("missing", named))
+        mean, scale = np.array(data["mean"]), np.array(data["scale"])
+        return cls(features, mean, scale, data["common"], missing)
 
 
 def commonest(frame: pd.DataFrame, features: Sequence[Feature]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from fairbench.testing import (
     method_codes,
     method_declarations,
     method_fits,
+    method_keeping,
     metric_promises,
 )
 from fairbench.testing.dataset_promises import DatasetTrial
@@ -42,6 +43,7 @@ METHOD = (
     method_codes.unseen,
     method_codes.alone,
     method_codes.precisions,
+    method_keeping.restores,
     method_fits.stacks,
     method_fits.many_groups,
     method_fits.devices_agree,

@@ -107,11 +107,19 @@ class MethodTrial:
         return self.instance.fit(train or self.rows(), units, context)
 
     @cached_property
-    def _first(self) -> list[Representation] | None:
+    def _first(self) -> tuple[Sequence[Fitted], list[Representation]] | None:
         try:
-            return self.opened(self.fit(self.units()), self.units())
+            fitted = self.fit(self.units())
+            return fitted, self.opened(fitted, self.units())
         except (Exception, SystemExit):
             return None
+
+    @property
+    def fitted(self) -> Sequence[Fitted]:
+        """What a first fit returned, behind :attr:`first`."""
+        _ = self.first
+        assert self._first is not None
+        return self._first[0]
 
     @property
     def first(self) -> list[Representation]:
@@ -122,7 +130,7 @@ class MethodTrial:
         _ = self.instance
         if self._first is None:
             raise Unmet("there is no fit to look at; see above")
-        return self._first
+        return self._first[1]
 
     def opened(self, fitted: Sequence[Fitted], units: Sequence[Unit]) -> list[Representation]:
         """The representations behind what a fit returned; Broken where it may not return that."""

@@ -16,6 +16,7 @@ from fairbench.errors import CheckError
 from fairbench.jobs import FitJob
 from fairbench.neural import NeuralMethod
 from fairbench.registry import load_registry
+from fairbench.status import Status
 from fairbench.testing import Verdict, check_method, method_checks, parametrize
 from fairbench.testing.method_trial import MethodTrial
 from tests.testing import wrong_methods as wrong
@@ -32,7 +33,7 @@ def test_every_method_keeps_its_promises(name: str) -> None:
     check_method(METHODS[name])
 
 
-@parametrize(wrong.Right)
+@parametrize(wrong.Right, wrong.Kept)
 def test_the_decorator_makes_a_test_of_each_promise(promise) -> None:
     promise()
 
@@ -76,6 +77,10 @@ WRONG = [
     (wrong.IsNotQuantised, "codes as it declares", "quantised, and a dimension takes"),
     (wrong.DrawsNothing, "codes as it declares", "another generator gives the same"),
     (wrong.BadBits, "rate, bits and parameters", "0, 1, or -1"),
+    (wrong.CannotRestore, "restored from its state", "restore raised NotImplementedError: right"),
+    (wrong.LosesInKeeping, "restored from its state", "other codes than what was fitted"),
+    (wrong.RestoresAnother, "restored from its state", "a NoneType for a released"),
+    (wrong.KeepsNoArrays, "restored from its state", "Return a mapping of names to arrays"),
     (wrong.BadName, "name and texts", "'My Method' is no name"),
     (wrong.NoSummary, "name and texts", "summary is ''"),
     (wrong.OneAlias, "name and texts", "aliases = ('other-name',)"),
@@ -163,6 +168,45 @@ def test_one_fault_is_told_once() -> None:
     assert {o.what for o in outcomes if o.verdict is Verdict.SKIPPED} >= {
         "there is no fit to look at; see above"
     }
+
+
+def test_what_cannot_be_kept_is_no_fault_and_is_told() -> None:
+    outcomes = {c.promise.text: c.outcome() for c in method_checks(wrong.Right)}
+    found = outcomes["what is restored from its state gives the same codes"]
+    assert found.verdict is Verdict.SKIPPED
+    assert "state() is None" in found.what
+    kept = {c.promise.text: c.outcome() for c in method_checks(wrong.Kept)}
+    assert kept[found.promise.text].verdict is Verdict.OK
+
+
+class StateRaises(wrong.Right):
+    """A mistake in what only keeping uses."""
+
+    class released(wrong.Released):
+        def state(self):
+            raise RuntimeError("no such weights")
+
+
+def test_a_mistake_in_state_costs_the_encoder_and_not_the_training() -> None:
+    trial = MethodTrial(StateRaises)
+    job = FitJob(
+        id="1",
+        title="",
+        estimate=1.0,
+        point_estimate=1.0,
+        method=StateRaises,
+        params=StateRaises.Params(),
+        data=trial.data,
+        keys=("a",),
+        units=tuple(trial.units()),
+        iterations=1,
+        device="cpu",
+        curve_points=None,
+    )
+    (result,) = job.run(lambda fraction, note: None)
+    assert result.status is Status.DONE
+    assert result.arrays
+    assert (result.encoder, result.not_kept) == (None, "RuntimeError: no such weights")
 
 
 class Curious(wrong.Right):

@@ -313,6 +313,41 @@ class BadBits(Right):
             return np.full((len(x), 2, 8), 3, np.int8)
 
 
+# Of what is kept.
+
+
+class Kept(Right):
+    """Its encoders can be kept, and all promises are."""
+
+    class released(Released):
+        def state(self):
+            return {"add": np.array(self.add)}
+
+    def restore(self, state, unit, info):
+        return self.released(float(state["add"]))
+
+
+class CannotRestore(Right):
+    released = Kept.released
+
+
+class LosesInKeeping(Kept):
+    class released(Released):
+        def state(self):
+            return {"add": np.array(self.add, np.float16)}
+
+
+class RestoresAnother(Kept):
+    def restore(self, state, unit, info):
+        return None
+
+
+class KeepsNoArrays(Kept):
+    class released(Released):
+        def state(self):
+            return {"add": object()}
+
+
 # Of what is declared.
 
 
