@@ -156,7 +156,7 @@ def test_what_cannot_be_a_new_plugin_is_refused(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").mkdir()
     with pytest.raises(ConfigError) as caught:
-        new_command(toys, name, PluginKind(kind), neural=kind == "dataset", output=None)
+        new_command(toys, name, PluginKind(kind), neural=name == "mine", output=None)
     assert says in str(caught.value)
     assert not list(tmp_path.rglob("pyproject.toml"))
 

@@ -190,14 +190,16 @@ class Preprocessing:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Preprocessing:
-        """What :meth:`to_json` was made of."""
+        """What :meth:`to_json` was made of; KeyError, TypeError or ValueError: it is damaged."""
         features = tuple(
             Feature(f["name"], f["source"], tuple(f["categories"])) for f in data["features"]
         )
         # Files of before do not tell, and every category of that name was taken for one.
         named = {f.source: None for f in features if NO_VALUE in f.categories}
         missing = tuple(data.get("missing", named))
-        mean, scale = np.array(data["mean"]), np.array(data["scale"])
+        mean, scale = (np.array(data[key], np.float64) for key in ("mean", "scale"))
+        if not mean.shape == scale.shape == (len(features),):
+            raise ValueError(f"{mean.shape} means and {scale.shape} scales for {len(features)}")
         return cls(features, mean, scale, data["common"], missing)
 
 
