@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairbench import encoders
+from fairbench import artefacts, encoders
 from fairbench.api import NO_KNOBS, Curve, Method, Point
 from fairbench.data.card import is_card
 from fairbench.encoders import Encoder
@@ -16,7 +16,7 @@ from fairbench.leaderboard import table_name
 from fairbench.records import latest
 from fairbench.registry import Registry
 from fairbench.status import Status
-from fairbench.store import Row, Store, of_a_trial
+from fairbench.store import Row, Store, belongs, of_a_trial
 
 KEY_DIGITS = 10
 """Of a unit's key, where it is shown."""
@@ -81,6 +81,9 @@ def audited(store: Store, units: Iterable[Row]) -> list[Row]:
     found: dict[tuple[str, str], Row] = {}
     for unit in units:
         for row in store.rows("points", unit=unit["key"], status=Status.DONE.value):
+            # A model that was trained again may be read elsewhere: what the old one gave is past.
+            if not belongs(row, unit):
+                continue
             best = found.setdefault((unit["key"], row["label"]), row)
             if _worth(row) > _worth(best):
                 found[unit["key"], row["label"]] = row
@@ -114,6 +117,8 @@ def read_encoder(unit: Row, results: Path, registry: Registry) -> Encoder:
             "was trained elsewhere.",
             f"Name the folder with --results. {again}",
         )
+    if artefacts.read(path) is None:
+        raise StoreError(f"The encoder of {title} is damaged: {path}.", again)
     return encoders.read(path, registry)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from fairbench.api import Point
 from fairbench.data.prepare import Prepared
+from fairbench.encoders import path_of
 from fairbench.errors import FairbenchError
 from fairbench.kept import (
     KEY_DIGITS,
@@ -138,6 +139,24 @@ def test_a_model_without_an_encoder_says_why(store: Store, tmp_path: Path) -> No
     ):
         with pytest.raises(FairbenchError, match=says):
             read_encoder(unit | change, tmp_path, REGISTRY)
+
+
+def test_a_damaged_encoder_is_told(store: Store, tmp_path: Path) -> None:
+    unit = find_unit(store, REGISTRY, Wanted("sofair"))
+    path = path_of(tmp_path, unit["encoder"])
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(FairbenchError, match="is damaged"):
+        read_encoder(unit, tmp_path, REGISTRY)
+
+
+def test_figures_of_a_model_that_was_trained_again_are_past(store: Store) -> None:
+    unit = find_unit(store, REGISTRY, Wanted("sofair"))
+    now = unit | {"read_points": unit["read_points"][1:]}
+    old, new = audited(store, [unit]), audited(store, [now])
+    assert len(old) == 3
+    assert [row["label"] for row in new] == [row["label"] for row in old][1:]
 
 
 def test_points_are_written_as_they_are_shown() -> None:
