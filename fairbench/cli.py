@@ -738,7 +738,7 @@ def data_new(
 
 @results_app.command("export")
 def results_export(
-    file: Annotated[Path, typer.Argument(help="File to write (JSON lines).")],
+    file: Annotated[Path, typer.Argument(help="File to write (JSON lines; .gz: packed).")],
     results: Results = None,
     store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
 ) -> None:
@@ -750,7 +750,7 @@ def results_export(
 
 @results_app.command("import")
 def results_import(
-    file: Annotated[Path, typer.Argument(help="File to read.")],
+    file: Annotated[Path, typer.Argument(help="File to read; .gz is unpacked.")],
     results: Results = None,
     store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
 ) -> None:
