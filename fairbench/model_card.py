@@ -116,8 +116,9 @@ def _head(facts: Facts) -> list[str]:
         ]
     values = facts.values
     useful = _number(values.get("a_y"))
+    dataset = _shown(facts.unit["dataset"])
     lines.append(
-        f"An encoder that maps a row of {_shown(facts.unit['dataset'])} to a representation z. What "
+        f"An encoder that maps a row of {dataset} to a representation z. What "
         "these auditors read of the sensitive attribute from z, on rows nothing was trained on: "
         f"I(Z;S) = {_interval(values, 'i')} nats"
         + (f"; x itself tells {facts.reference['i_max']:.3f}" if facts.reference else "")
@@ -420,7 +421,7 @@ def _line(cells: Sequence[Any]) -> str:
 
 def _shown(text: Any) -> str:
     """Markdown that shows a text as it is, whatever marks of Markdown or HTML are in it."""
-    text = " ".join(str(text).split())
-    text = re.sub(r"([\\`*~|]|\](?=[(\[]))", r"\\\1", text)
-    text = re.sub(r"(?<![^\W_])_+|_+(?![^\W_])", lambda marks: "\\_" * len(marks[0]), text)
-    return text.replace("&", "&amp;").replace("<", "&lt;")
+    shown = " ".join(str(text).split())
+    shown = re.sub(r"([\\`*~|]|\](?=[(\[]))", r"\\\1", shown)
+    shown = re.sub(r"(?<![^\W_])_+|_+(?![^\W_])", lambda marks: "\\_" * len(marks[0]), shown)
+    return shown.replace("&", "&amp;").replace("<", "&lt;")

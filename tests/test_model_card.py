@@ -104,9 +104,7 @@ def test_what_is_not_to_be_had_is_left_out(facts: Facts) -> None:
     assert "nan" not in card
 
 
-def test_commands_name_the_results_that_were_named(
-    tmp_path: Path, prepared: Prepared
-) -> None:
+def test_commands_name_the_results_that_were_named(tmp_path: Path, prepared: Prepared) -> None:
     keep_model(tmp_path, prepared, "identity", {"-": {}}, point=Point())
     store = Store.in_folder(tmp_path)
     (candidate,) = field_of(store, REGISTRY).candidates

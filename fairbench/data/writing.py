@@ -110,9 +110,8 @@ class TableWriter:
         return ParquetWriter(self._stream, schema)
 
     def _unwritable(self, error: Exception) -> DataError:
-        told = isinstance(error, OSError) and error.strerror
-        said = told or next(iter(str(error).splitlines()), type(error).__name__)
-        hint = "Name another --output."
-        if not isinstance(error, OSError):
-            hint = "Leave columns of lists or records out of --keep: a file of this kind has none."
+        said = next(iter(str(error).splitlines()), type(error).__name__)
+        hint = "Leave columns of lists or records out of --keep: a file of this kind has none."
+        if isinstance(error, OSError):
+            said, hint = error.strerror or said, "Name another --output."
         return DataError(f"{self.path} cannot be written: {said.rstrip('.')}.", hint)
