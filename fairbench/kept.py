@@ -160,7 +160,10 @@ def read_encoder(unit: Row, store: Store, registry: Registry, place: Place) -> E
             f"Name the folder with --results. {_again(unit, store, registry, place)}",
         )
     if artefacts.read(path) is None:
-        raise StoreError(f"The encoder of {title} is damaged: {path}.", again)
+        raise StoreError(
+            f"The encoder of {title} is damaged: {path}.",
+            _again(unit, store, registry, place),
+        )
     return encoders.read(path, registry)
 
 

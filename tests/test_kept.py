@@ -149,7 +149,7 @@ def test_a_damaged_encoder_is_told(store: Store, tmp_path: Path) -> None:
     content[-1] ^= 1
     path.write_bytes(content)
     with pytest.raises(FairbenchError, match="is damaged"):
-        read_encoder(unit, tmp_path, REGISTRY)
+        read_encoder(unit, store, REGISTRY, Place(tmp_path))
 
 
 def test_figures_of_a_model_that_was_trained_again_are_past(store: Store) -> None:
