@@ -45,7 +45,9 @@ def certificates(
 
     Whether one can be is seen on auditor-train, and nothing of test goes into it: so only those
     that can be count. They count whatever is asked of them: one may ask for another limit, and
-    what was said before still holds.
+    what was said before still holds. What is said holds for one call, on one set of candidates that
+    was decided before anybody looked at test: a second set, chosen after the certificates of the
+    first were seen, is not covered.
 
     Parameters
     ----------

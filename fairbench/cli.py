@@ -524,7 +524,7 @@ def encode(
         str | None, typer.Option(help="Between fields of a CSV input [default: found out].")
     ] = None,
     random_state: Annotated[
-        int | None, typer.Option(help="Of a stochastic encoder, to repeat its draws.")
+        int | None, typer.Option(min=0, help="Of a stochastic encoder, to repeat its draws.")
     ] = None,
     results: Results = None,
     store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
@@ -610,12 +610,11 @@ def model_card(
 ) -> None:
     """Write what is known of a trained encoder (Markdown): data, what leaks, limits, how made."""
     from fairbench.commands.model_card import model_card_command
-    from fairbench.kept import Wanted
+    from fairbench.kept import Place, Wanted, asked_of
 
     wanted = Wanted(method, dataset, seed, point, unit)
-    model_card_command(
-        _registry(), wanted, results=results, url=store, root=data_root, output=output
-    )
+    place = Place(results, store, data_root, asked_of(dataset))
+    model_card_command(_registry(), wanted, place, output)
 
 
 @app.command()
@@ -738,7 +737,7 @@ def data_new(
 
 @results_app.command("export")
 def results_export(
-    file: Annotated[Path, typer.Argument(help="File to write (JSON lines).")],
+    file: Annotated[Path, typer.Argument(help="File to write (JSON lines; .gz: packed).")],
     results: Results = None,
     store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
 ) -> None:
@@ -750,7 +749,7 @@ def results_export(
 
 @results_app.command("import")
 def results_import(
-    file: Annotated[Path, typer.Argument(help="File to read.")],
+    file: Annotated[Path, typer.Argument(help="File to read; .gz is unpacked.")],
     results: Results = None,
     store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ from fairbench.data.writing import TableWriter
 from fairbench.errors import DataError, nearest
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 
@@ -79,7 +78,8 @@ class RowEncoder:
         source : Path
         target : Path
             Written aside, and there when all is done; CSV or Parquet by its ending. Its columns
-            are z0, z1, ..., and those of ``keep``, as they stand in the source.
+            are z0, z1, ..., and those of ``keep``, as they stand in the source: text of a CSV
+            (blanks right after a separator belong to no cell), values of a Parquet file.
         keep : sequence of str
             Columns of the source to keep, such as ids.
         separator : str
@@ -105,19 +105,17 @@ class RowEncoder:
                     nearest(name, stream.names),
                 )
         self.preprocessing.check_columns(stream.names, str(source))
-        columns = list(dict.fromkeys([*self.preprocessing.sources, *keep]))
-        types = stream.types(keep)
         generator = None
         if self.coding is Coding.STOCHASTIC:
             generator = np.random.default_rng(self.random_state)
         done = Encoded()
         with writer:
-            for frame in stream.frames(columns):
+            for frame, kept in stream.parts(self.preprocessing.sources, keep):
                 x, replaced = self.preprocessing.apply(
                     frame, where=str(source), unknown=self.unknown
                 )
                 z = self._encode(x, generator, source, done.rows)
-                writer.write(_columns(z, frame, types))
+                writer.write(_columns(z, kept))
                 for name, count in replaced.items():
                     done.replaced[name] = done.replaced.get(name, 0) + count
                 done.rows += len(z)
@@ -139,14 +137,14 @@ class RowEncoder:
         return z
 
 
-def _columns(z: Floats, frame: pd.DataFrame, types: dict[str, pa.DataType]) -> pa.Table:
+def _columns(z: Floats, kept: Mapping[str, pa.Array]) -> pa.Table:
     import pyarrow as pa
 
     found = {f"z{i}": pa.array(np.ascontiguousarray(z[:, i])) for i in range(z.shape[1])}
-    for name, kind in types.items():
+    for name, column in kept.items():
         if name in found:
             raise DataError(
                 f"--keep {name}: z has a column of that name.", "Rename it in the input."
             )
-        found[name] = pa.array(frame[name].astype(object), kind, from_pandas=True)
+        found[name] = column
     return pa.table(found)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from fairbench import encoders
+from fairbench import artefacts, encoders
 from fairbench.api import NO_KNOBS, Curve, Method, Point
+from fairbench.config import DEFAULT_RESULTS
+from fairbench.curves import DEFAULT_POINTS
 from fairbench.data.card import is_card
 from fairbench.encoders import Encoder
 from fairbench.errors import ConfigError, FairbenchError, StoreError, UnknownNameError, nearest
@@ -16,7 +21,7 @@ from fairbench.leaderboard import table_name
 from fairbench.records import latest
 from fairbench.registry import Registry
 from fairbench.status import Status
-from fairbench.store import Row, Store, of_a_trial
+from fairbench.store import Row, Store, belongs, of_a_trial
 
 KEY_DIGITS = 10
 """Of a unit's key, where it is shown."""
@@ -42,6 +47,44 @@ class Wanted:
     seed: int | None = None
     point: str | None = None
     unit: str | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where results and data are, as somebody named it; what is left out has a default.
+
+    Parameters
+    ----------
+    results : Path, optional
+        The folder.
+    store : str, optional
+        Database URL.
+    data_root : Path, optional
+        Folder with data files.
+    asked : sequence of str
+        Names of datasets, or paths of their cards.
+    """
+
+    results: Path | None = None
+    store: str | None = None
+    data_root: Path | None = None
+    asked: Sequence[str] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Of the results."""
+        return self.results or DEFAULT_RESULTS
+
+    @property
+    def words(self) -> list[str]:
+        """The options of a command that is to find the same results."""
+        words = [] if self.results is None else ["--results", str(self.results)]
+        return words + ([] if self.store is None else ["--store", self.store])
+
+
+def asked_of(dataset: str | None) -> tuple[str, ...]:
+    """What ``--dataset`` named, if anything."""
+    return () if dataset is None else (dataset,)
 
 
 def find_unit(store: Store, registry: Registry, wanted: Wanted) -> Row:
@@ -81,6 +124,9 @@ def audited(store: Store, units: Iterable[Row]) -> list[Row]:
     found: dict[tuple[str, str], Row] = {}
     for unit in units:
         for row in store.rows("points", unit=unit["key"], status=Status.DONE.value):
+            # A model that was trained again may be read elsewhere: what the old one gave is past.
+            if not belongs(row, unit):
+                continue
             best = found.setdefault((unit["key"], row["label"]), row)
             if _worth(row) > _worth(best):
                 found[unit["key"], row["label"]] = row
@@ -91,13 +137,9 @@ def _worth(row: Row) -> tuple[int, bool, str]:
     return row["audit_version"] or 1, row["audit"] == "strict", row["finished"] or ""
 
 
-def read_encoder(unit: Row, results: Path, registry: Registry) -> Encoder:
+def read_encoder(unit: Row, store: Store, registry: Registry, place: Place) -> Encoder:
     """The encoder kept of a unit; StoreError says why there is none, and how to get one."""
     title = f"{unit['method']} on {unit['dataset']}, seed {unit['seed']}"
-    again = (
-        f"Train it again with its encoder: fairbench run --methods {unit['method']} --dataset "
-        f"{unit['dataset']} --seed-list {unit['seed']} --rerun all"
-    )
     if unit["encoder"] is None:
         if unit["error"] is not None:
             raise StoreError(
@@ -111,18 +153,68 @@ def read_encoder(unit: Row, results: Path, registry: Registry) -> Encoder:
                 "Choose another method: fairbench recommend tells which do well here.",
             )
         why = "in a search" if of_a_trial(unit) else "by a version that did not keep encoders yet"
-        raise StoreError(f"The encoder of {title} was not kept: it was trained {why}.", again)
-    path = encoders.path_of(results, unit["encoder"])
+        raise StoreError(
+            f"The encoder of {title} was not kept: it was trained {why}.",
+            _again(unit, store, registry, place),
+        )
+    path = encoders.path_of(place.folder, unit["encoder"])
     if not path.is_file():
         raise StoreError(
             f"The encoder of {title} is not in {path.parent}: fairbench clean deleted it, or it "
             "was trained elsewhere.",
-            f"Name the folder with --results. {again}",
+            f"Name the folder with --results. {_again(unit, store, registry, place)}",
+        )
+    if artefacts.read(path) is None:
+        raise StoreError(
+            f"The encoder of {title} is damaged: {path}.",
+            _again(unit, store, registry, place),
         )
     return encoders.read(path, registry)
 
 
-def encode_words(unit: Row, point: Row, store: Store, registry: Registry) -> list[str]:
+def _again(unit: Row, store: Store, registry: Registry, place: Place) -> str:
+    command = shlex.join([*run_words(unit, store, registry, place), "--rerun", "all"])
+    params = changed_params(unit)
+    holding = f" (params.yaml: {json.dumps({unit['method']: params})})" if params else ""
+    return f"Train it again with its encoder: {command}{holding}"
+
+
+def changed_params(unit: Row) -> dict[str, Any]:
+    """A unit's parameters that differ from the defaults."""
+    if unit["params_label"] == "default":
+        return {}
+    return {k: v for k, v in unit["params"].items() if k in unit["params_label"]}
+
+
+def card_of(unit: Row, store: Store, registry: Registry, asked: Sequence[str] = ()) -> str | None:
+    """Path of the card of a unit's own table, as given now, or to the run that trained it."""
+    if unit["dataset"] in registry.datasets:
+        return None
+    for text in asked:
+        if is_card(text) and registry.dataset(text).name == unit["dataset"]:
+            return text
+    configs = {run["id"]: run["config"] for run in store.runs()}
+    named = configs.get(unit["run"] or "", {}).get("datasets", ())
+    cards = [text for text in named if is_card(text)]
+    near = [text for text in cards if Path(text).stem == unit["dataset"]]
+    return next(iter([*near, *cards]), None)
+
+
+def run_words(unit: Row, store: Store, registry: Registry, place: Place) -> list[str]:
+    """The words of a ``fairbench run`` command that trains a unit."""
+    card = card_of(unit, store, registry, place.asked)
+    words = ["fairbench", "run", "--methods", unit["method"], "--dataset", card or unit["dataset"]]
+    words += ["--seed-list", str(unit["seed"]), "--budget", unit["budget"]]
+    if unit["curve_points"] not in (None, DEFAULT_POINTS):
+        words += ["--points", str(unit["curve_points"])]
+    if unit["params_label"] != "default":
+        words += ["--params", "params.yaml"]
+    return words + place.words
+
+
+def encode_words(
+    unit: Row, point: Row, store: Store, registry: Registry, place: Place
+) -> list[str]:
     """The words of a ``fairbench encode`` command that finds this very unit and point."""
     dataset = table_name(unit["dataset"], unit["data_source"])
     words = ["fairbench", "encode", "--method", unit["method"], "--dataset", dataset]
@@ -134,7 +226,7 @@ def encode_words(unit: Row, point: Row, store: Store, registry: Registry) -> lis
         alone = False
     if not alone:
         words += ["--unit", unit["key"][:KEY_DIGITS]]
-    return words + (["--point", point["label"]] if point["knobs"] else [])
+    return words + (["--point", point["label"]] if point["knobs"] else []) + place.words
 
 
 # ---- which dataset, seed, point ------------------------------------------------------------
@@ -317,7 +409,9 @@ def resolve_point(encoder: Encoder, text: str | None, measured: Sequence[Row]) -
 
 
 def beside(point: Point, measured: Sequence[Row]) -> list[Row]:
-    """The audited points on both sides of one that was not audited, by its one knob."""
+    """The audited points on both sides of one that was not audited; none unless of one knob."""
+    if len(point.values) != 1:
+        return []
     ((knob, value),) = point.values
     rows = [row for row in measured if knob in row["knobs"]]
     below = [row for row in rows if row["knobs"][knob] <= value]

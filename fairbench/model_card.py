@@ -7,6 +7,7 @@ Cards for Model Reporting".
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from fairbench.auditing.certificate import Certificate
 from fairbench.console import with_interval
 from fairbench.data.prepare import Prepared
 from fairbench.encoders import Encoder
+from fairbench.kept import changed_params
 from fairbench.store import Row
 
 
@@ -105,7 +107,7 @@ def model_card(facts: Facts) -> str:
 
 
 def _head(facts: Facts) -> list[str]:
-    lines = [f"# {facts.title}", ""]
+    lines = [f"# {_shown(facts.title)}", ""]
     if facts.unit["data_source"] == "simulated":
         lines += [
             "> **Simulated data.** This encoder was trained and audited on a simulated twin, not "
@@ -114,10 +116,11 @@ def _head(facts: Facts) -> list[str]:
         ]
     values = facts.values
     useful = _number(values.get("a_y"))
+    dataset = _shown(facts.unit["dataset"])
     lines.append(
-        f"An encoder that maps a row of {facts.unit['dataset']} to a representation z. What these "
-        "auditors read of the sensitive attribute from z, on rows nothing was trained on: I(Z;S) "
-        f"= {_interval(values, 'i')} nats"
+        f"An encoder that maps a row of {dataset} to a representation z. What "
+        "these auditors read of the sensitive attribute from z, on rows nothing was trained on: "
+        f"I(Z;S) = {_interval(values, 'i')} nats"
         + (f"; x itself tells {facts.reference['i_max']:.3f}" if facts.reference else "")
         + (f". Accuracy of the main task from z: {useful}" if useful else "")
         + ". That is a lower bound of what leaks, no guarantee.\n"
@@ -375,8 +378,7 @@ def _again(facts: Facts) -> list[str]:
         commands.append(shlex.join([*facts.encode, "--input", "new.csv", "--output", "z.parquet"]))
         commands.append("fairbench audit --z 'z.parquet:z*' --s new.csv:SENSITIVE")
     lines = ["## How to do it again", ""]
-    changed = {k: v for k, v in facts.unit["params"].items() if k in facts.unit["params_label"]}
-    if facts.unit["params_label"] != "default":
+    if changed := changed_params(facts.unit):
         body = "\n".join(f"  {name}: {_yaml(value)}" for name, value in changed.items())
         lines += ["`params.yaml`:", "", f"```yaml\n{facts.unit['method']}:\n{body}\n```", ""]
     lines += ["```sh", *commands, "```", ""]
@@ -414,5 +416,12 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[st
 
 
 def _line(cells: Sequence[Any]) -> str:
-    texts = (" ".join(str(cell).split()).replace("|", "\\|") for cell in cells)
-    return f"| {' | '.join(texts)} |"
+    return f"| {' | '.join(map(_shown, cells))} |"
+
+
+def _shown(text: Any) -> str:
+    """Markdown that shows a text as it is, whatever marks of Markdown or HTML are in it."""
+    shown = " ".join(str(text).split())
+    shown = re.sub(r"([\\`*~|]|\](?=[(\[]))", r"\\\1", shown)
+    shown = re.sub(r"(?<![^\W_])_+|_+(?![^\W_])", lambda marks: "\\_" * len(marks[0]), shown)
+    return shown.replace("&", "&amp;").replace("<", "&lt;")

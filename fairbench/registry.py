@@ -60,8 +60,8 @@ class Catalogue(Generic[T]):
         for text in (name, *aliases):
             if not isinstance(text, str) or not NAME.fullmatch(text):
                 raise PluginError(
-                    f"{cls.__module__}.{cls.__qualname__} has the {self.kind} name {text!r}.",
-                    "Names are lower-case words joined by single hyphens, like 'my-method'.",
+                    f"{cls.__module__}.{cls.__qualname__} has the {self.kind} name {text!r}, which "
+                    "is no name: lower-case words joined by single hyphens, like 'my-method'.",
                 )
             if text in self._aliases:
                 owner = self._aliases[text]

@@ -322,3 +322,12 @@ def test_exports_are_lines_of_json(fairbench: Call, tmp_path: Path) -> None:
     lines = (tmp_path / "x.jsonl").read_text().splitlines()
     tables = {json.loads(line).get("table") for line in lines}
     assert tables == {None, "units", "points", "references"}
+    assert fairbench("results", "export", "x.jsonl.gz", "--results", "out").returncode == 0
+    assert fairbench("results", "import", "x.jsonl.gz", "--results", "other").returncode == 0
+    assert fairbench("results", "export", "y.jsonl", "--results", "other").returncode == 0
+    assert (tmp_path / "y.jsonl").read_text().splitlines() == lines
+    packed = tmp_path / "x.jsonl.gz"
+    packed.write_bytes(packed.read_bytes()[:-20])
+    broken = fairbench("results", "import", "x.jsonl.gz", "--results", "third")
+    assert broken.returncode == 2
+    assert "x.jsonl.gz cannot be read" in broken.stderr

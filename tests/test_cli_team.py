@@ -14,9 +14,9 @@ import pytest
 
 from fairbench.api import Point
 from fairbench.cli import main
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepare import Prepared, load_dataset
 from tests.conftest import make_table
-from tests.kept_models import keep_model
+from tests.kept_models import REGISTRY, keep_model
 
 Here = Callable[..., tuple[int, str, str]]
 
@@ -141,8 +141,13 @@ def test_a_card_is_written_or_printed(here: Here, folder: Path) -> None:
             "is the separator right?",
         ),
         ("encode --method identity --input new.csv --output z.csv --results no", "no results in"),
+        (
+            "encode --method identity --input new.csv --output z.csv --random-state -1",
+            "greater than or equal to 0",
+        ),
         ("encode --method sofair --input new.csv --output z.csv", "Audited:\n  beta=0.2"),
         ("recommend --max-leakage 0.1 --level 5", "a probability"),
+        ("recommend --max-leakage 0.1 --certified --level 1e-17", "The least is 1e-09"),
         ("recommend --max-leakage 0.1 --dataset adult", "holds nothing of 'adult'"),
         ("recommend --max-leakage 0.1 --track blnd", "Did you mean 'blind'"),
         # The data of this store were made up: they are not those of its name.
@@ -157,6 +162,43 @@ def test_a_users_mistake_is_told_in_a_few_lines(here: Here, words: str, says: st
     assert says in err
     assert "Traceback" not in err
     assert not out
+
+
+def test_parquet_is_encoded_whatever_its_bytes_look_like(here: Here, folder: Path) -> None:
+    # Read as text, the long run of one letter is a field beyond any length.
+    frame = pd.read_csv(folder / "new.csv")
+    frame.insert(0, "long", ["x" * 200_000] + ["x"] * (len(frame) - 1))
+    frame.to_parquet(folder / "new.parquet", compression=None)
+    words = ("encode", "--method", "identity", "--input", "new.parquet", "--keep", "long")
+    code, _, err = here(*words, "--output", "same.parquet")
+    assert code == 0, err
+    assert pd.read_parquet(folder / "same.parquet")["long"].tolist() == frame["long"].tolist()
+
+
+def test_a_card_that_is_named_now_is_where_the_data_are(here: Here, folder: Path) -> None:
+    """Nothing else says where: no run of this store tells of a card."""
+    table = make_table()
+    people = table.x.assign(sex=table.s, income=table.y["task"])
+    people.to_csv(folder / "mine.csv", index=False)
+    words = ("--sensitive", "sex", "--label", "income", "--output", "mine.yaml")
+    code, _, err = here("data", "new", "mine.csv", *words)
+    assert code == 0, err
+    data = load_dataset(REGISTRY.dataset(str(folder / "mine.yaml")))
+    keep_model(folder / "own", data, "identity", {"-": {}}, point=Point())
+    words = ("--dataset", "mine.yaml", "--results", "own")
+    code, printed, err = here("model-card", "--method", "identity", *words)
+    assert code == 0
+    assert not err
+    assert f"| test | {len(data.roles['test'].s):,} |" in printed
+    run = "fairbench run --methods identity --dataset mine.yaml --seed-list 0 --budget quick"
+    assert f"{run} --results own\n" in printed
+    assert "--seed 0 --results own --input new.csv" in printed
+    code, _, err = here("recommend", "--max-leakage", "1", "--card", "own.md", *words)
+    assert code == 0
+    assert (folder / "own.md").read_text() == printed
+    code, out, _ = here("recommend", "--max-leakage", "1", "--certified", *words)
+    assert code == 1
+    assert "where they are decided before the test rows are looked at" in " ".join(out.split())
 
 
 @pytest.mark.parametrize("command", ["recommend", "encode", "model-card"])

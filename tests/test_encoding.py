@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from fairbench.api import Coding, Floats, Ints, Representation, Role
@@ -68,6 +71,54 @@ def test_csv_holds_what_parquet_holds(encoder: RowEncoder, people: Path) -> None
         {"z0": "float32", "z1": "float32", "z2": "float32"}
     )
     pd.testing.assert_frame_equal(csv, pd.read_parquet(people.parent / "z.parquet"))
+
+
+def test_kept_columns_stand_as_in_a_csv(encoder: RowEncoder, people: Path) -> None:
+    ids = ["NA", "null", " a ", "007", "", "1.50"]
+    frame = pd.read_csv(people, dtype=str).head(len(ids)).assign(id=ids)
+    frame.loc[1, "noise"] = "NA"
+    frame.to_csv(people, index=False, quoting=csv.QUOTE_ALL)
+    common = RowEncoder(Doubled(), encoder.preprocessing, encoder.coding, Unknown.COMMON)
+    done = common.encode_file(people, people.parent / "z.parquet", keep=["id", "noise"], rows=4)
+    assert done.replaced == {"noise": 1}  # missing to the encoder, and yet kept
+    found = pd.read_parquet(people.parent / "z.parquet")
+    assert found["id"].tolist() == ids
+    assert found["noise"].tolist() == frame["noise"].tolist()
+    common.encode_file(people, people.parent / "z.csv", keep=["id"])
+    again = pd.read_csv(people.parent / "z.csv", dtype=str, keep_default_na=False)
+    assert again["id"].tolist() == ids
+
+
+def test_kept_columns_stand_as_in_a_parquet_file(encoder: RowEncoder, people: Path) -> None:
+    frame = make_table().x.head(4)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    kept = {
+        "score": pa.array([float("nan"), None, 1.5, 2.0]),
+        "id": pa.array(["NA", " a", None, ""]),
+        "n": pa.array([2**60 + 1, None, 3, 4]),
+        "kind": pa.array(["x", None, "y", "x"]).dictionary_encode(),
+        "when": pa.array([1, 2, None, 4], pa.timestamp("us")),
+        "many": pa.array([[1, 2], None, [], [3]]),
+    }
+    for name, column in kept.items():
+        table = table.append_column(name, column)
+    source, target = people.parent / "kept.parquet", people.parent / "z.parquet"
+    pq.write_table(table, source)
+    encoder.encode_file(source, target, keep=list(kept), rows=3)
+    found = pq.read_table(target)
+    for name, column in kept.items():
+        assert str(found[name].to_pylist()) == str(column.to_pylist()), name  # nan is no equal
+
+
+def test_a_column_that_a_csv_cannot_hold_is_told(encoder: RowEncoder, people: Path) -> None:
+    table = pa.Table.from_pandas(make_table().x.head(2), preserve_index=False)
+    source = people.parent / "lists.parquet"
+    pq.write_table(table.append_column("many", pa.array([[1], [2]])), source)
+    before = set(people.parent.iterdir())
+    with pytest.raises(DataError, match=r"z.csv cannot be written: .*list") as said:
+        encoder.encode_file(source, people.parent / "z.csv", keep=["many"])
+    assert "out of --keep" in said.value.hint
+    assert set(people.parent.iterdir()) == before
 
 
 def test_unknown_values_are_counted_over_all_parts(encoder: RowEncoder, people: Path) -> None:

@@ -9,9 +9,11 @@ import pytest
 
 from fairbench.api import Point
 from fairbench.data.prepare import Prepared
+from fairbench.encoders import path_of
 from fairbench.errors import FairbenchError
 from fairbench.kept import (
     KEY_DIGITS,
+    Place,
     Wanted,
     audited,
     beside,
@@ -88,13 +90,13 @@ def test_several_models_that_fit_are_listed_by_key(
         find_unit(store, REGISTRY, Wanted("sofair"))
     assert f"--unit {key[:KEY_DIGITS]}  hidden=[16] latent=3 learning_rate=0.01" in str(said.value)
     unit = find_unit(store, REGISTRY, Wanted(unit=key[:KEY_DIGITS]))
-    words = encode_words(unit, audited(store, [unit])[0], store, REGISTRY)
+    words = encode_words(unit, audited(store, [unit])[0], store, REGISTRY, Place())
     assert words[-4:] == ["--unit", key[:KEY_DIGITS], "--point", "beta=0.2"]
 
 
 def test_a_curve_is_read_anywhere_in_its_range(store: Store, tmp_path: Path) -> None:
     unit = find_unit(store, REGISTRY, Wanted("sofair"))
-    encoder = read_encoder(unit, tmp_path, REGISTRY)
+    encoder = read_encoder(unit, store, REGISTRY, Place(tmp_path))
     measured = audited(store, [unit])
     # A label is rounded: what was audited is the number behind it.
     third = resolve_point(encoder, f"beta={1 / 3:.6g}", measured)
@@ -122,7 +124,7 @@ def test_a_curve_with_points_of_its_own_is_read_at_those(
     keep_model(tmp_path, prepared, "drop-features", {"dropped=1": {}}, params=quick)
     store = Store.in_folder(tmp_path)
     unit = find_unit(store, REGISTRY, Wanted("drop-features"))
-    encoder = read_encoder(unit, tmp_path, REGISTRY)
+    encoder = read_encoder(unit, store, REGISTRY, Place(tmp_path))
     assert resolve_point(encoder, "dropped=2", []) == Point.of(dropped=2)
     with pytest.raises(FairbenchError, match="at these points alone: dropped=1, dropped=2"):
         resolve_point(encoder, "dropped=1.5", [])
@@ -137,9 +139,45 @@ def test_a_model_without_an_encoder_says_why(store: Store, tmp_path: Path) -> No
         ({"encoder": "gone.safetensors"}, "fairbench clean deleted it"),
     ):
         with pytest.raises(FairbenchError, match=says):
-            read_encoder(unit | change, tmp_path, REGISTRY)
+            read_encoder(unit | change, store, REGISTRY, Place(tmp_path))
+
+
+def test_a_damaged_encoder_is_told(store: Store, tmp_path: Path) -> None:
+    unit = find_unit(store, REGISTRY, Wanted("sofair"))
+    path = path_of(tmp_path, unit["encoder"])
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(FairbenchError, match="is damaged"):
+        read_encoder(unit, store, REGISTRY, Place(tmp_path))
+
+
+def test_figures_of_a_model_that_was_trained_again_are_past(store: Store) -> None:
+    unit = find_unit(store, REGISTRY, Wanted("sofair"))
+    now = unit | {"read_points": unit["read_points"][1:]}
+    old, new = audited(store, [unit]), audited(store, [now])
+    assert len(old) == 3
+    assert [row["label"] for row in new] == [row["label"] for row in old][1:]
 
 
 def test_points_are_written_as_they_are_shown() -> None:
     assert parse_point("-") == Point()
     assert parse_point("gamma=1, beta=0.5") == Point.of(beta=0.5, gamma=1.0)
+
+
+def test_points_of_several_knobs_have_no_neighbours_on_a_line(store: Store) -> None:
+    measured = audited(store, [find_unit(store, REGISTRY, Wanted("sofair"))])
+    assert beside(Point.of(beta=0.5, gamma=1.0), measured) == []
+    assert beside(Point(), measured) == []
+
+
+def test_how_to_get_an_encoder_is_the_run_that_trained_it(store: Store, tmp_path: Path) -> None:
+    unit = find_unit(store, REGISTRY, Wanted("sofair")) | {"encoder": "gone.safetensors"}
+    unit |= {"curve_points": 7, "params": {"bits": 3, "latent": 4}, "params_label": "bits=3"}
+    with pytest.raises(FairbenchError) as said:
+        read_encoder(unit, store, REGISTRY, Place(tmp_path))
+    assert said.value.hint.endswith(
+        "fairbench run --methods sofair --dataset adults-gender --seed-list 0 --budget quick "
+        f"--points 7 --params params.yaml --results {tmp_path} --rerun all "
+        '(params.yaml: {"sofair": {"bits": 3}})'
+    )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import html
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from fairbench.api import Point
 from fairbench.auditing.certificate import Certificate
 from fairbench.commands.model_card import facts_of
 from fairbench.data.prepare import Prepared
+from fairbench.kept import Place
 from fairbench.model_card import Certified, Facts, model_card
 from fairbench.recommending import field_of
 from fairbench.store import Store
@@ -35,7 +40,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Facts
     keep_model(tmp_path, prepared, "sofair", {"beta=0.2": FIGURES}, params={"learning_rate": 0.01})
     store = Store.in_folder(tmp_path)
     (candidate,) = field_of(store, REGISTRY).candidates
-    found = facts_of(candidate, store, REGISTRY, tmp_path, None)
+    found = facts_of(candidate, store, REGISTRY, Place(tmp_path))
     return replace(found, data=prepared, reference={"i_max": 0.345, "a_y_constant": 0.55})
 
 
@@ -56,7 +61,7 @@ def test_it_says_what_is_known(facts: Facts) -> None:
         "sofair:\n  hidden: [16]\n  latent: 3\n  learning_rate: 0.01",
         "--seed-list 0 --budget quick --params params.yaml",
         "fairbench encode --method sofair --dataset adults-gender-simulated --seed 0 --point "
-        "beta=0.2 --input new.csv --output z.parquet",
+        f"beta=0.2 --results {facts.encode[-1]} --input new.csv --output z.parquet",
     ):
         assert said in card, said
     assert card == model_card(facts)
@@ -97,6 +102,49 @@ def test_what_is_not_to_be_had_is_left_out(facts: Facts) -> None:
     assert "fairbench encode" not in card
     assert "None" not in card.replace("None: z takes", "")
     assert "nan" not in card
+
+
+def test_commands_name_the_results_that_were_named(tmp_path: Path, prepared: Prepared) -> None:
+    keep_model(tmp_path, prepared, "identity", {"-": {}}, point=Point())
+    store = Store.in_folder(tmp_path)
+    (candidate,) = field_of(store, REGISTRY).candidates
+    place = Place(tmp_path, f"sqlite:///{tmp_path}/fairbench.sqlite")
+    found = facts_of(candidate, store, REGISTRY, place)
+    for words in (found.run, found.encode):
+        assert words[-4:] == ["--results", str(tmp_path), "--store", place.store]
+    # Without them the encoder is not in the default folder, and nothing is named.
+    assert "--results" not in facts_of(candidate, store, REGISTRY, Place()).run
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "<img src=x onerror=alert(1)>",
+        "a|b\\|c",
+        "*bold* `code` _both_ __init__ a_b ~~gone~~",
+        "R&D &lt; &amp;",
+        "[here](https://example.org)",
+        "\\*\\<b>",
+    ],
+)
+def test_names_show_as_they_are(facts: Facts, name: str) -> None:
+    assert facts.encoder is not None
+    info = replace(facts.encoder.info, groups=(name, "other"))
+    wild = replace(
+        facts,
+        unit=facts.unit | {"dataset": name},
+        encoder=replace(facts.encoder, info=info),
+    )
+    card = model_card(wild).split("## How to do it again")[0]
+    lines = [line for line in card.splitlines() if "2 groups" in line or line.startswith("# ")]
+    lines.append(next(line for line in card.splitlines() if line.startswith("An encoder")))
+    for line in lines:
+        assert re.search(r"(?<!\\)(\\\\)*[`*~]|<|&(?!(amp|lt);)", line) is None, line
+        shown = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", line))
+        assert name in shown, line
+    assert len(lines) == 3
+    row = next(line for line in lines if line.startswith("|"))
+    assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 3
 
 
 def test_every_table_is_a_table(facts: Facts) -> None:

@@ -10,16 +10,17 @@ from pathlib import Path
 
 from fairbench.api import Coding, Point, Track
 from fairbench.commands.results import existing_store
-from fairbench.config import DEFAULT_RESULTS
 from fairbench.console import err
 from fairbench.data.preprocessing import Preprocessing
-from fairbench.data.tables import sniff
+from fairbench.data.tables import is_parquet, sniff
 from fairbench.data.unknown import Unknown
 from fairbench.encoders import Encoder
 from fairbench.encoding import Encoded, RowEncoder
 from fairbench.errors import ConfigError
 from fairbench.kept import (
+    Place,
     Wanted,
+    asked_of,
     audited,
     beside,
     find_unit,
@@ -48,11 +49,11 @@ class Request:
 
 def encode_command(registry: Registry, request: Request) -> None:
     """Encode a file, and tell what was done."""
-    folder = request.results or DEFAULT_RESULTS
+    place = Place(request.results, request.store, asked=asked_of(request.wanted.dataset))
     store = existing_store(request.results, request.store)
     unit = find_unit(store, registry, request.wanted)
     measured = audited(store, [unit])
-    encoder = read_encoder(unit, folder, registry)
+    encoder = read_encoder(unit, store, registry, place)
     preprocessing = _usable(encoder, request)
     point = resolve_point(encoder, request.wanted.point, measured)
     rows = RowEncoder(
@@ -103,7 +104,7 @@ def _usable(encoder: Encoder, request: Request) -> Preprocessing:
 
 def _separator(request: Request) -> str:
     if request.separator is None:
-        return sniff(request.input)[0]
+        return "," if is_parquet(request.input) else sniff(request.input)[0]
     separator = request.separator.replace("\\t", "\t")
     if len(separator) != 1:
         raise ConfigError(

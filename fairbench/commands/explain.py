@@ -13,9 +13,10 @@ from fairbench import artefacts
 from fairbench.api import Role
 from fairbench.commands.report import FORMATS, drawn, write
 from fairbench.commands.results import existing_store
+from fairbench.commands.stored_data import data_of
 from fairbench.config import DEFAULT_RESULTS
 from fairbench.console import err, out
-from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.data.prepare import Prepared
 from fairbench.errors import StoreError, UnknownNameError
 from fairbench.jobs import unpack_bits
 from fairbench.leaderboard import to_frame
@@ -44,9 +45,9 @@ def explain_command(
             raise UnknownNameError("format", name, FORMATS)
     folder = results or DEFAULT_RESULTS
     name = registry.methods.resolve(method)
-    data = load_dataset(registry.dataset(dataset), root=root)
     store = existing_store(results, url)
-    unit = _unit(store, name, data, seed)
+    unit = _unit(store, name, _name_of(dataset, registry, store), seed)
+    data = data_of(unit, store, registry, asked=(dataset,), root=root)
     tables, steps = _explained(unit, data, folder)
     stem = f"{data.info.name}-{name}-seed{seed}"
     target = folder / "explain"
@@ -71,17 +72,24 @@ def explain_command(
         out.print(found.sentence(before, after), markup=False)
 
 
-def _unit(store: Store, method: str, data: Prepared, seed: int) -> Row:
+def _name_of(dataset: str, registry: Registry, store: Store) -> str:
+    """Name in the records: of an own table its own, which needs no card to be known."""
+    if any(row["dataset"] == dataset for row in store.rows("units")):
+        return dataset
+    return registry.dataset(dataset).name
+
+
+def _unit(store: Store, method: str, dataset: str, seed: int) -> Row:
     """The unit that was fitted last, of those that hold bits."""
     units = [
         row
         for row in store.rows("units", method=method, seed=seed)
-        if row["status"] == Status.DONE and row["fingerprint"] == data.fingerprint
+        if row["status"] == Status.DONE and row["dataset"] == dataset
     ]
     if not units:
         raise StoreError(
-            f"{method} has no fitted model of seed {seed} on {data.info.name} here.",
-            f"Run it first: fairbench run --methods {method} --dataset {data.info.name}",
+            f"{method} has no fitted model of seed {seed} on {dataset} here.",
+            f"Run it first: fairbench run --methods {method} --dataset {dataset}",
         )
     curves = [row for row in units if row["point"] is None]
     if not curves:

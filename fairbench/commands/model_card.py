@@ -8,21 +8,22 @@ from fairbench.api import Dataset
 from fairbench.atomic import write_atomically
 from fairbench.certifying import Certificates
 from fairbench.commands.results import existing_store
-from fairbench.commands.stored_data import card_of, data_of
-from fairbench.config import DEFAULT_RESULTS
+from fairbench.commands.stored_data import data_of
 from fairbench.console import err
-from fairbench.curves import DEFAULT_POINTS
 from fairbench.data.prepare import Prepared
 from fairbench.encoders import Encoder
 from fairbench.errors import ConfigError, FairbenchError, StoreError
 from fairbench.kept import (
+    Place,
     Wanted,
     audited,
+    card_of,
     encode_words,
     find_unit,
     listed_points,
     parse_point,
     read_encoder,
+    run_words,
 )
 from fairbench.model_card import Certified, Facts, model_card
 from fairbench.recommending import Candidate
@@ -34,17 +35,14 @@ from fairbench.store import Row, Store
 def model_card_command(
     registry: Registry,
     wanted: Wanted,
-    *,
-    results: Path | None,
-    url: str | None,
-    root: Path | None,
+    place: Place,
     output: Path | None,
 ) -> None:
     """Write the card of one model and point, or print it."""
-    store = existing_store(results, url)
+    store = existing_store(place.results, place.store)
     unit = find_unit(store, registry, wanted)
     point = _point(unit, wanted.point, audited(store, [unit]))
-    facts = facts_of(Candidate(unit, point), store, registry, results, root)
+    facts = facts_of(Candidate(unit, point), store, registry, place)
     if output is None:
         print(model_card(facts), end="")
         return
@@ -70,8 +68,7 @@ def write_card(
     candidate: Candidate,
     store: Store,
     registry: Registry,
-    results: Path | None,
-    root: Path | None,
+    place: Place,
     output: Path,
     *,
     bounds: Certificates | None,
@@ -80,7 +77,7 @@ def write_card(
     certified = None
     if bounds is not None:
         certified = Certified(bounds.of[candidate.key], bounds.level, len(bounds.of))
-    facts = facts_of(candidate, store, registry, results, root, certified)
+    facts = facts_of(candidate, store, registry, place, certified)
     _write(output, model_card(facts))
 
 
@@ -96,8 +93,7 @@ def facts_of(
     candidate: Candidate,
     store: Store,
     registry: Registry,
-    results: Path | None,
-    root: Path | None,
+    place: Place,
     certified: Certified | None = None,
 ) -> Facts:
     """What store, files and plugins tell of a point; what is not to be had is left out."""
@@ -107,19 +103,19 @@ def facts_of(
         unit=unit,
         point=point,
         method=registry.methods.classes.get(name),
-        dataset=_dataset(unit, store, registry),
+        dataset=_dataset(unit, store, registry, place),
         reference=_reference(unit, point, store),
-        encoder=_encoder(unit, results or DEFAULT_RESULTS, registry),
-        data=_data(unit, store, registry, root),
+        encoder=_encoder(unit, store, registry, place),
+        data=_data(unit, store, registry, place),
         certified=certified,
-        run=run_words(unit, store, registry),
-        encode=encode_words(unit, point, store, registry),
+        run=run_words(unit, store, registry, place),
+        encode=encode_words(unit, point, store, registry, place),
     )
 
 
-def _dataset(unit: Row, store: Store, registry: Registry) -> type[Dataset] | None:
+def _dataset(unit: Row, store: Store, registry: Registry, place: Place) -> type[Dataset] | None:
     try:
-        return registry.dataset(card_of(unit, store, registry) or unit["dataset"])
+        return registry.dataset(card_of(unit, store, registry, place.asked) or unit["dataset"])
     except FairbenchError:
         return None
 
@@ -130,28 +126,16 @@ def _reference(unit: Row, point: Row, store: Store) -> dict[str, float]:
     return dict(row["values"]) if row is not None else {}
 
 
-def _encoder(unit: Row, results: Path, registry: Registry) -> Encoder | None:
+def _encoder(unit: Row, store: Store, registry: Registry, place: Place) -> Encoder | None:
     try:
-        return read_encoder(unit, results, registry)
+        return read_encoder(unit, store, registry, place)
     except FairbenchError:
         return None
 
 
-def _data(unit: Row, store: Store, registry: Registry, root: Path | None) -> Prepared | None:
+def _data(unit: Row, store: Store, registry: Registry, place: Place) -> Prepared | None:
     try:
-        return data_of(unit, store, registry, root=root)
+        return data_of(unit, store, registry, asked=place.asked, root=place.data_root)
     except FairbenchError as error:
         err.print(f"Rows of roles are left out of the card: {error.message}", markup=False)
         return None
-
-
-def run_words(unit: Row, store: Store, registry: Registry) -> list[str]:
-    """The words of a command that trains a unit."""
-    card = card_of(unit, store, registry)
-    words = ["fairbench", "run", "--methods", unit["method"], "--dataset", card or unit["dataset"]]
-    words += ["--seed-list", str(unit["seed"]), "--budget", unit["budget"]]
-    if unit["curve_points"] not in (None, DEFAULT_POINTS):
-        words += ["--points", str(unit["curve_points"])]
-    if unit["params_label"] != "default":
-        words += ["--params", "params.yaml"]
-    return words

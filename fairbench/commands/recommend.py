@@ -13,11 +13,10 @@ from fairbench.auditing.certificate import Certificate
 from fairbench.certifying import Certificates, certificates
 from fairbench.commands.model_card import write_card
 from fairbench.commands.results import existing_store
-from fairbench.commands.stored_data import card_of, data_of
-from fairbench.config import DEFAULT_RESULTS
+from fairbench.commands.stored_data import data_of
 from fairbench.console import out, show_columns, with_interval
 from fairbench.errors import ConfigError
-from fairbench.kept import encode_words
+from fairbench.kept import Place, asked_of, card_of, encode_words
 from fairbench.recommending import (
     Candidate,
     Field,
@@ -36,6 +35,9 @@ _RUNNERS_UP = 5
 _ABOVE_GUESSING = 0.005
 """Accuracy by which a classifier must be better than a guess to be worth a word."""
 
+_LEAST_LEVEL = 1e-9
+"""Below, 1 - level / candidates could be rounded to 1: a certificate that never fails."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -51,11 +53,21 @@ class Request:
     data_root: Path | None
     card: Path | None
 
+    @property
+    def place(self) -> Place:
+        """Where results and data are."""
+        return Place(self.results, self.store, self.data_root, asked_of(self.dataset))
+
 
 def recommend_command(registry: Registry, request: Request) -> int:
     """Print what is recommended, and how to use it; 1 where nothing fits."""
     if not 0 < request.level < 1:
         raise ConfigError(f"--level {request.level:g}: it is a probability, such as .05.")
+    if request.level < _LEAST_LEVEL:
+        raise ConfigError(
+            f"--level {request.level:g} is less than can be told from never failing.",
+            f"The least is {_LEAST_LEVEL:g}.",
+        )
     store = existing_store(request.results, request.store)
     found = field_of(store, registry, dataset=request.dataset, track=request.track)
     chosen = fitting(found, request.limits)
@@ -76,18 +88,14 @@ def recommend_command(registry: Registry, request: Request) -> int:
     _show_others(chosen[1 : 1 + _RUNNERS_UP], len(chosen) - 1, bounds)
     _show_command(best, store, registry, request)
     if request.card is not None:
-        write_card(
-            best, store, registry, request.results, request.data_root, request.card, bounds=bounds
-        )
+        write_card(best, store, registry, request.place, request.card, bounds=bounds)
     return 0
 
 
 def _certified(found: Field, store: Store, registry: Registry, request: Request) -> Certificates:
-    asked = [request.dataset] if request.dataset else []
-    unit = found.candidates[0].unit
-    data = data_of(unit, store, registry, asked=asked, root=request.data_root)
-    folder = request.results or DEFAULT_RESULTS
-    return certificates(found.candidates, data, folder, level=request.level)
+    unit, place = found.candidates[0].unit, request.place
+    data = data_of(unit, store, registry, asked=place.asked, root=place.data_root)
+    return certificates(found.candidates, data, place.folder, level=request.level)
 
 
 def _is_certified(bound: Certificate | None, limits: Limits) -> bool:
@@ -219,11 +227,7 @@ def _show_command(best: Candidate, store: Store, registry: Registry, request: Re
             "encode does not read."
         )
         return
-    command = encode_words(unit, best.point, store, registry)
-    if request.results is not None:
-        command += ["--results", str(request.results)]
-    if request.store is not None:
-        command += ["--store", request.store]
+    command = encode_words(unit, best.point, store, registry, request.place)
     command += ["--input", "new.csv", "--output", "z.parquet"]
     out.print("\nTo use it:", markup=False)
     out.print(f"  {shlex.join(command)}", markup=False)
@@ -279,9 +283,10 @@ def _nothing_certified(
     )
     _say(
         "A certificate needs z of few values: only quantised methods have them "
-        f"({', '.join(quantised) or 'none is registered'}), and fewer codes, fewer candidates or "
-        "more test rows make it tighter. Without --certified there is what auditors found: a lower "
-        "bound."
+        f"({', '.join(quantised) or 'none is registered'}), and fewer codes, or more test rows, "
+        "make it tighter. So do fewer candidates, but only where they are decided before the test "
+        "rows are looked at: to leave some out now that these bounds are known would make the "
+        "statement untrue. Without --certified there is what auditors found: a lower bound."
     )
     _tries(found, store, registry, request, tries)
 

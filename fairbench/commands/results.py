@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -72,8 +74,11 @@ def export_command(file: Path, results: Path | None, url: str | None) -> None:
     """Write the export aside and rename it, so that an old one is never half overwritten."""
     store = existing_store(results, url)
     lines = list(store.export())
+    content = "".join(f"{line}\n" for line in lines).encode()
+    if file.suffix == ".gz":
+        content = gzip.compress(content, mtime=0)  # the same records, the same bytes
     try:
-        write_atomically(file, "".join(f"{line}\n" for line in lines).encode())
+        write_atomically(file, content)
     except OSError as error:
         raise StoreError(f"{file} cannot be written: {error.strerror}.") from None
     out.print(f"{len(lines) - 1} records written to {file}", markup=False)
@@ -82,8 +87,12 @@ def export_command(file: Path, results: Path | None, url: str | None) -> None:
 def import_command(file: Path, results: Path | None, url: str | None) -> None:
     """Merge an export into a store, making the store if there is none."""
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        content = file.read_bytes()
+        if file.suffix == ".gz":
+            content = gzip.decompress(content)
+        lines = content.decode("utf-8").splitlines()
+    # A truncated file ends early, a garbled one is no gzip, or fails in its decompressor.
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}.") from None
     incoming = parse_export(lines)
     store = Store.by_url(url) if url else Store.in_folder(results or DEFAULT_RESULTS)

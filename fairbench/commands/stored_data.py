@@ -38,17 +38,6 @@ def data_of(
     return data
 
 
-def card_of(unit: Row, store: Store, registry: Registry) -> str | None:
-    """Path of the card of a unit's own table, as the run that trained it named it."""
-    if unit["dataset"] in registry.datasets:
-        return None
-    configs = {run["id"]: run["config"] for run in store.runs()}
-    named = configs.get(unit["run"] or "", {}).get("datasets", ())
-    cards = [text for text in named if is_card(text)]
-    near = [text for text in cards if Path(text).stem == unit["dataset"]]
-    return next(iter([*near, *cards]), None)
-
-
 def load_from(dataset: type[Dataset], source: str, root: Path | None) -> Prepared:
     """A dataset from where its records say: twins stay twins, and real data are never replaced."""
     if source == "simulated":

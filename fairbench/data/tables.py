@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import csv
 import enum
+import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,7 +80,7 @@ def read_table(
     """
     import pandas as pd
 
-    parquet = _is_parquet(path)
+    parquet = is_parquet(path)
     frame = _read_parquet(path) if parquet else _read_csv(path, separator, header, single)
     if columns:
         if len(columns) != len(frame.columns):
@@ -114,7 +115,7 @@ class TableStream:
 
     def __init__(self, path: Path, *, separator: str = ",", rows: int = CHUNK) -> None:
         self.path, self.rows = path, rows
-        self._parquet = _is_parquet(path)
+        self._parquet = is_parquet(path)
         self._frames: Iterator[pd.DataFrame] = iter(())
         self.names: tuple[str, ...]
         """Columns, in the order of the file."""
@@ -146,38 +147,60 @@ class TableStream:
         Columns of CSV are categorical with text as categories, those of Parquet as pyarrow gives
         them; missing values are NaN or None.
         """
+        for frame, _ in self.parts(columns):
+            yield frame
+
+    def parts(
+        self, columns: Sequence[str], keep: Sequence[str] = ()
+    ) -> Iterator[tuple[pd.DataFrame, dict[str, Any]]]:
+        """As :meth:`frames`, and beside each part the Arrow columns of ``keep`` as they stand.
+
+        Of those nothing is taken for missing and nothing stripped: text of CSV is that of the cell
+        (blanks right after a separator belong to no cell), Parquet's NaN is no null.
+        """
         import pandas as pd
 
         done = 0
-        for frame in self._of_parquet(columns) if self._parquet else self._of_csv(columns):
+        of_file = self._of_parquet if self._parquet else self._of_csv
+        for frame, kept in of_file(columns, self.types(keep)):
             frame.index = pd.RangeIndex(done, done + len(frame))
             done += len(frame)
             if len(frame):
-                yield frame
+                yield frame, kept
         if not done:
             raise _without_rows(self.path)
 
-    def _of_csv(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+    def _of_csv(
+        self, columns: Sequence[str], types: Mapping[str, Any]
+    ) -> Iterator[tuple[pd.DataFrame, dict[str, Any]]]:
         import pandas as pd
+        import pyarrow as pa
 
-        places = {name: self.names.index(name) for name in columns}
+        def cells(frame: pd.DataFrame, name: str) -> pd.Series:
+            return frame.iloc[:, self.names.index(name)]
 
-        def held(frame: pd.DataFrame) -> pd.DataFrame:
-            found = {name: _distinct(frame.iloc[:, place]) for name, place in places.items()}
-            return pd.DataFrame(found, index=frame.index)
+        for frame in itertools.chain([self._first.iloc[1:]], self._frames):
+            found = {name: _distinct(cells(frame, name)) for name in columns}
+            kept = {
+                name: pa.array(cells(frame, name), pa.large_string(), from_pandas=True).cast(kind)
+                for name, kind in types.items()
+            }
+            yield pd.DataFrame(found, index=frame.index), kept
 
-        yield held(self._first.iloc[1:])
-        for frame in self._frames:
-            yield held(frame)
-
-    def _of_parquet(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+    def _of_parquet(
+        self, columns: Sequence[str], types: Mapping[str, Any]
+    ) -> Iterator[tuple[pd.DataFrame, dict[str, Any]]]:
         with _opened_parquet(self.path) as file:
-            for batch in file.iter_batches(self.rows, columns=list(columns)):
+            needed = list(dict.fromkeys([*columns, *types]))
+            for batch in file.iter_batches(self.rows, columns=needed):
                 # Whole numbers stay so beside missing ones: as codes they are told by their digits.
-                yield batch.to_pandas(ignore_metadata=True, integer_object_nulls=True)
+                frame = batch.select(list(columns)).to_pandas(
+                    ignore_metadata=True, integer_object_nulls=True
+                )
+                yield frame, {name: batch.column(name).cast(kind) for name, kind in types.items()}
 
 
-def _is_parquet(path: Path) -> bool:
+def is_parquet(path: Path) -> bool:
     """Whether a file is Parquet, by its first bytes, or CSV; DataError if it can be neither."""
     try:
         with path.open("rb") as stream:
@@ -363,9 +386,11 @@ def sniff(path: Path) -> tuple[str, bool]:
         return ",", True  # reading the table says what is wrong
     best, rows = ",", list[list[str]]()
     for separator in SEPARATORS:
-        found = [
-            row for row in csv.reader(lines, delimiter=separator, skipinitialspace=True) if row
-        ]
+        reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+        try:
+            found = [row for row in reader if row]
+        except csv.Error:
+            continue  # such as a field beyond any length: it does not fit
         widths = {len(row) for row in found}
         if len(widths) == 1 and len(found[0]) > (len(rows[0]) if rows else 1):
             best, rows = separator, found

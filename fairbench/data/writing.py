@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -59,28 +60,44 @@ class TableWriter:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        import pyarrow as pa
+
         assert self._beside is not None
         try:
             if kind is None:
                 if self._writer is not None:
                     self._writer.close()
+                    self._writer = None
                 self._stream.flush()
                 os.fsync(self._stream.fileno())
                 self._stream.close()
                 self._beside.chmod(0o644)
                 self._beside.replace(self.path)
-        except OSError as error:
+        except (OSError, pa.ArrowException) as error:
             raise self._unwritable(error) from None
         finally:
+            self._close()
             self._beside.unlink(missing_ok=True)
+
+    def _close(self) -> None:
+        """Close what is still open, come what may: the file is thrown away."""
+        import pyarrow as pa
+
+        with suppress(OSError, pa.ArrowException):
+            if self._writer is not None:
+                self._writer.close()
+        with suppress(OSError):
+            self._stream.close()
 
     def write(self, table: pa.Table) -> None:
         """Add rows; all parts have the columns and types of the first."""
+        import pyarrow as pa
+
         try:
             if self._writer is None:
                 self._writer = self._opened(table.schema)
             self._writer.write_table(table)
-        except OSError as error:
+        except (OSError, pa.ArrowException) as error:
             raise self._unwritable(error) from None
 
     def _opened(self, schema: pa.Schema) -> Any:
@@ -92,6 +109,9 @@ class TableWriter:
 
         return ParquetWriter(self._stream, schema)
 
-    def _unwritable(self, error: OSError) -> DataError:
-        said = error.strerror or str(error).splitlines()[0]
-        return DataError(f"{self.path} cannot be written: {said}.", "Name another --output.")
+    def _unwritable(self, error: Exception) -> DataError:
+        said = next(iter(str(error).splitlines()), type(error).__name__)
+        hint = "Leave columns of lists or records out of --keep: a file of this kind has none."
+        if isinstance(error, OSError):
+            said, hint = error.strerror or said, "Name another --output."
+        return DataError(f"{self.path} cannot be written: {said.rstrip('.')}.", hint)

@@ -181,7 +181,21 @@ def _context() -> Any:
     context.set_forkserver_preload(
         ["fairbench.executors.ignore_interrupts", "fairbench.executors.preload"]
     )
+    _start_server()
     return context
+
+
+def _start_server() -> None:
+    """Start the fork server deaf to Ctrl-C, which would else find it while it still imports."""
+    from multiprocessing import forkserver
+
+    if threading.current_thread() is not threading.main_thread():
+        return  # it starts with the first job
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _how_it_died(process: Any) -> str:
@@ -223,7 +237,10 @@ def _main(connection: Connection) -> None:
     # Ctrl-C reaches the whole process group; the driver alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with_the_parent()
-    seen, job = connection.recv()
+    try:
+        seen, job = connection.recv()
+    except EOFError:  # the driver is gone
+        os._exit(1)
     os.environ.update(seen)
     threading.Thread(target=_die_with_the_driver, args=(connection,), daemon=True).start()
     last = 0.0

@@ -115,9 +115,14 @@ class AuditorLimited(Metric):
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
+        limits = auditor_limits(evaluation)
         return {
-            f"a_y_at_s{share}": _a_y(evaluation, most_useful(evaluation, "a_s", limit))
-            for share, limit in auditor_limits(evaluation).items()
+            f"a_y_at_s{share}": (
+                _a_y(evaluation, most_useful(evaluation, "a_s", limits[share]))
+                if share in limits
+                else None
+            )
+            for share in AUDITOR_LIMITS
         }
 
     def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Array]:

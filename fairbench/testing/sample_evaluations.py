@@ -58,7 +58,7 @@ def point_evaluations() -> dict[str, PointEvaluation]:
             whole,
             y={},
             downstream={},
-            selection={k: v for k, v in whole.selection.items() if k != "downstream"},
+            selection={k: v for k, v in whole.selection.items() if "downstream" not in k},
             replicates={k: v for k, v in whole.replicates.items() if k != "a_y"},
         ),
         "with one task": replace(
@@ -98,8 +98,10 @@ def _point(leak: float, *, draws: int) -> PointEvaluation:
         distortion=distortion,
         selection={
             "information": 0.5 * leak,
+            "accuracy": 0.5 + 0.4 * leak,
             "distortion": float(errors.mean()),
             "downstream": 0.4 * leak,
+            "downstream_accuracy": 0.55 + 0.3 * leak,
         },
         permuted_distortion=6.0,
         rate=2.0 * leak,
@@ -132,6 +134,8 @@ def curve_evaluations(metrics: Sequence[type[Metric]]) -> dict[str, CurveEvaluat
         "d_max": 4.0,
         "d_max_selection": 4.0,
         "a_y_constant": 0.55,
+        "a_s": 0.9,
+        "a_s_constant": 0.5,
     }
     whole = CurveEvaluation(
         points=[_columns(point, metrics) for point in points],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fairbench.data.tables import TableStream, read_table
+from fairbench.data.tables import TableStream, read_table, sniff
 from fairbench.data.writing import TableWriter
 from fairbench.errors import DataError
 
@@ -105,6 +107,32 @@ def test_what_is_written_is_whole_or_not_there(tmp_path: Path, name: str) -> Non
         interrupted()
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["z.csv", "z.parquet"])
+@pytest.mark.parametrize("fails", [False, True])
+def test_nothing_stays_open(tmp_path: Path, name: str, fails: bool) -> None:
+    writer = TableWriter(tmp_path / name)
+
+    def write() -> None:
+        with writer:
+            writer.write(pa.table({"z0": [1.5]}))
+            if fails:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) if fails else nullcontext():
+        write()
+    assert writer._stream.closed
+    assert [path.name for path in tmp_path.iterdir()] == ([] if fails else [name])
+
+
+def test_a_separator_that_cannot_be_read_with_does_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    long = "x" * (csv.field_size_limit() + 1)
+    path.write_text(f"a;b\n1;2\n{long};3\n")
+    assert sniff(path) == (",", True)
+    path.write_text(f"a b\n{'x ' * (len(long) // 2)}\n")  # too long but where blanks separate
+    assert sniff(path) == (",", True)
 
 
 def test_where_nothing_can_be_written_is_told_first(tmp_path: Path) -> None:

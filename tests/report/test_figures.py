@@ -125,7 +125,8 @@ def test_plot_gives_the_same_bytes_again(tmp_path: Path) -> None:
         (["plot", "curvs"], "curves"),
         (["plot", "--format", "gif"], "png"),
         (["plot", "--dataset", "adult"], "adults-gender"),
-        (["explain", "pca", "--dataset", "adults"], "Run it first"),
+        (["explain", "leace", "--dataset", "adults"], "Run it first"),
+        (["explain", "pca", "--dataset", "adults"], "real files"),
     ],
 )
 def test_a_wrong_word_is_answered(
