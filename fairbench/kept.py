@@ -144,7 +144,8 @@ def read_encoder(unit: Row, store: Store, registry: Registry, place: Place) -> E
         if unit["error"] is not None:
             raise StoreError(
                 f"There is no encoder of {title}: {unit['error']}",
-                f"fairbench check {unit['method']} tells what its state() lacks; then: {again}",
+                f"fairbench check {unit['method']} tells what its state() lacks. "
+                + _again(unit, store, registry, place),
             )
         if registry.methods[unit["method"]].restore is Method.restore:
             raise StoreError(

@@ -134,6 +134,7 @@ def test_a_model_without_an_encoder_says_why(store: Store, tmp_path: Path) -> No
     unit = find_unit(store, REGISTRY, Wanted("sofair"))
     for change, says in (
         ({"encoder": None}, "by a version that did not keep encoders yet"),
+        ({"encoder": None, "error": "encoder not kept: it broke"}, "not kept: it broke"),
         ({"encoder": None, "run": "trial-1"}, "it was trained in a search"),
         ({"encoder": None, "method": "conditional-quantile"}, "no form that could be kept"),
         ({"encoder": "gone.safetensors"}, "fairbench clean deleted it"),
