@@ -27,6 +27,7 @@ def trials(folder: Path) -> pd.DataFrame:
     return pd.read_csv(folder / FOUND / "trials.csv").drop(columns="seconds")
 
 
+@pytest.mark.slow
 def test_a_search_ends_with_parameters_trials_and_figures(fairbench: Call, tmp_path: Path) -> None:
     words = ("search", *TRIALS, "--trials", "4", "--output", "best.yaml")
     done = fairbench(*words)

@@ -55,6 +55,7 @@ NOT_RUN: Mapping[str, str] = {
     r": ray start": "needs several machines",
     r": python datasets/tools/": "minutes, and the real files",
     r"^plugins\.md: ": "tests/test_cli_plugins.py executes the page",
+    r"^sklearn\.md: python": "half a minute; a slow test of tests/test_estimator.py has it",
     r"^team\.md: ": "tests/test_cli_team.py executes the page",
     r": fairbench (encode|recommend|model-card) ": "needs kept encoders; as for team.md",
 }
