@@ -52,12 +52,17 @@ def surroundings() -> dict[str, Any]:
 def restored() -> Iterator[None]:
     """Put folder, environment and random states back afterwards.
 
-    So one plugin's harm does not reach the next, and what it does again is seen again.
+    So one plugin's harm does not reach the next, and what it does again is seen again. Global
+    random states start anywhere: who draws from them gets something else each time.
     """
     folder, environment, python = os.getcwd(), dict(os.environ), random.getstate()
     legacy = np.random.get_state()  # noqa: NPY002
     torch = sys.modules.get("torch")
     drawn = torch.get_rng_state() if torch is not None else None
+    random.seed()
+    np.random.seed()  # noqa: NPY002
+    if torch is not None:
+        torch.seed()
     try:
         yield
     finally:

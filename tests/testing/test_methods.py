@@ -50,6 +50,7 @@ WRONG = [
     (wrong.DrawsFromEverybody, "leaves its process", "Python's global random state"),
     (wrong.SetsTheEnvironment, "leaves its process", "the environment"),
     (wrong.Unseeded, "the same seed", "unit.seed"),
+    (wrong.GloballyUnseeded, "the same seed", "unit.seed"),
     (wrong.UnseededEncoder, "the same seed", "unit.seed"),
     (wrong.DrawsForAllAtOnce, "one by one", "Seed 8, fitted alone"),
     (wrong.OnlyTwoGroups, "more than two groups", "s must be binary"),

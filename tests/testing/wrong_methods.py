@@ -136,6 +136,11 @@ class Unseeded(Right):
         return [Released(np.random.default_rng().normal()) for _ in units]
 
 
+class GloballyUnseeded(Right):
+    def fit(self, train, units, context):
+        return [Released(np.random.normal()) for _ in units]  # noqa: NPY002
+
+
 class UnseededEncoder(Right):
     class released(Released):
         def encode(self, x, *, s=None, generator=None):
