@@ -126,6 +126,13 @@ class Claims:
             return f"process {row['pid']} on {row['host'].split('/')[0]}"
         return None
 
+    def held(self) -> frozenset[str]:
+        """Keys that a living run holds."""
+        alive = _claims.c.heartbeat >= self._clock() - self.stale
+        with told(_CANNOT), self._engine.connect() as connection:
+            rows = connection.execute(sa.select(_claims).where(alive)).mappings().all()
+        return frozenset(row["key"] for row in rows if row["host"] != _host() or _lives(row["pid"]))
+
     def _others(self, keys: Iterable[str]) -> list[dict[str, Any]]:
         query = sa.select(_claims).where(
             _claims.c.key.in_(list(keys)), _claims.c.owner != self.owner

@@ -63,7 +63,10 @@ def test_claims_of_a_killed_run_are_free_at_once(store_url: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, store_url], check=False)
     assert done.returncode == -9
-    assert Claims(Store(store_url), "next").take(["a"])
+    following = Claims(Store(store_url), "next")
+    assert not following.held()
+    assert following.take(["a"])
+    assert following.held() == {"a"}
 
 
 def test_another_machines_process_number_says_nothing(store_url: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from fairbench.claims import Claims
 from fairbench.commands.results import existing_store
 from fairbench.console import out, show_columns, spell
 from fairbench.status import Status
@@ -14,7 +15,9 @@ from fairbench.store import Row
 def status_command(results: Path | None, url: str | None) -> None:
     """Print models and points by status, the newest reading, and what went wrong."""
     store = existing_store(results, url)
-    units, points = store.rows("units"), store.rows("points")
+    held = Claims(store, "status").held()
+    units = [_as_held(unit, held) for unit in store.rows("units")]
+    points = store.rows("points")
     runs = store.runs()
     if runs:
         last = max(runs, key=lambda row: str(row["started"]))
@@ -33,6 +36,13 @@ def status_command(results: Path | None, url: str | None) -> None:
         name = row.get("method") or _unit_of(units, row)["method"]
         where = row.get("point") or row.get("label") or "-"
         out.print(f"{row['status']}  {name} {where}: {row['error']}", markup=False)
+
+
+def _as_held(unit: Row, held: frozenset[str]) -> Row:
+    """A model of a run that is gone is not running any more: it waits for the next."""
+    if unit["status"] != Status.RUNNING or unit["key"] in held:
+        return unit
+    return unit | {"status": Status.PENDING}
 
 
 def _lines(units: list[Row], points: list[Row]) -> list[list[str]]:
