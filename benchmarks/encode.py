@@ -61,7 +61,9 @@ def write(path: Path, rows: int) -> None:
     rng = np.random.default_rng(0)
     head = table.x.astype(str).agg(",".join, axis=1).to_numpy()
     sex = np.array(table.groups)[table.s]
-    lines = np.array([f"{text},White,{one},United-States" for text, one in zip(head, sex)])  # noqa: B905
+    lines = np.array(
+        [f"{text},White,{one},United-States" for text, one in zip(head, sex, strict=True)]
+    )
     with path.open("w") as file:
         file.write(",".join(["age", "fnlwgt", *table.x.columns, "race", "sex", "country"]) + "\n")
         for start in range(0, rows, 250_000):

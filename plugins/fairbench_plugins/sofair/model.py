@@ -38,10 +38,11 @@ import torch
 from torch import Tensor
 
 from fairbench.training.layers import StackedLinear
-from fairbench.training.model import Batch, StackedModel, summed_squares
+from fairbench.training.model import Batch, summed_squares
 from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams
 from fairbench_plugins.sofair.entropy import LogisticMixtureEntropy
+from fairbench_plugins.sofair.masked import MaskedAutoencoder
 
 if TYPE_CHECKING:
     from fairbench_plugins.sofair import SofairParams
@@ -66,7 +67,7 @@ def rounded_sigmoid(x: Tensor) -> Tensor:
     return _RoundedSigmoid.apply(x)  # type: ignore[no-any-return, no-untyped-call]
 
 
-class SofairModel(StackedModel):
+class SofairModel(MaskedAutoencoder):
     """A stack of SoFaiR autoencoders.
 
     Parameters
@@ -83,7 +84,6 @@ class SofairModel(StackedModel):
     """
 
     levels: Tensor
-    fixed_beta: Tensor | None
 
     def __init__(
         self,
@@ -139,16 +139,13 @@ class SofairModel(StackedModel):
 
     def losses(self, batch: Batch) -> dict[str, Tensor]:
         p = self.params
-        beta = self.fixed_beta
-        if beta is None:
-            beta = p.beta_max * batch.streams.uniform("beta", 1, batch.x.shape[1]) ** p.beta_power
+        beta = self.drawn_beta(batch)
         bits, mask = self.code(batch.x, beta)
         z = self.released(bits, mask)
-        x_hat = self._reconstruct(z, batch.s_onehot, beta)
+        x_hat = self.reconstruct(z, batch.s_onehot, beta)
         distortion = summed_squares(batch.x, x_hat)
         rate = (beta.squeeze(1) * self.rate(z, mask, beta)).mean(-1)
-        warm = min(1.0, batch.done / p.warmup) if p.warmup else 1.0
-        loss = p.distortion_weight * distortion + warm * rate
+        loss = p.distortion_weight * distortion + self.warm(batch.done) * rate
         if p.rate == "codes":
             # The coder of lengths is not part of the objective, but the honest rate is reported:
             # it learns from codes it cannot change.
@@ -156,37 +153,19 @@ class SofairModel(StackedModel):
             loss = loss + side.mean(-1)
         return {"model": loss}
 
-    def _reconstruct(self, z: Tensor, s_onehot: Tensor, beta: Tensor) -> Tensor:
-        """x from z ``(models, d, batch)`` and what else this decoder sees."""
-        seen = [z.transpose(1, 2)]
-        if self.fixed_beta is None:
-            seen.append(beta.transpose(1, 2))
-        if self.groups:
-            seen.append(s_onehot)
-        x_hat: Tensor = self.decoder(torch.cat(seen, dim=-1))
-        return x_hat
-
-    def _beta(self, knob: Tensor | None) -> Tensor:
-        beta = self.fixed_beta if knob is None else knob.transpose(1, 2)
-        assert beta is not None
-        return beta
-
     def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
-        return self.released(*self.code(x, self._beta(knob))).transpose(1, 2)
-
-    def decode(self, z: Tensor, s_onehot: Tensor, knob: Tensor | None) -> Tensor:
-        return self._reconstruct(z.transpose(1, 2), s_onehot, self._beta(knob))
+        return self.released(*self.code(x, self.read_beta(knob))).transpose(1, 2)
 
     def code_length(self, x: Tensor, knob: Tensor | None) -> Tensor:
         """The honest length: that of the numbers of bits and of the codes, nats, ``(models,)``."""
-        beta = self._beta(knob)
+        beta = self.read_beta(knob)
         bits, mask = self.code(x, beta)
         z = self.released(bits, mask)
         nats = self.entropy.rate(z, torch.exp2(-mask.sum(1) - 1), beta)
         return (nats + self.entropy.rate_of_lengths(z, mask, beta)).mean(-1)
 
     def code_bits(self, x: Tensor, knob: Tensor | None) -> Tensor:
-        bits, mask = self.code(x, self._beta(knob))
+        bits, mask = self.code(x, self.read_beta(knob))
         masked = torch.where(mask > 0.5, bits, -torch.ones_like(bits)).to(torch.int8)
         return masked.permute(0, 3, 2, 1)
 

@@ -26,16 +26,17 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from fairbench.training.model import Batch, StackedModel, summed_squares
+from fairbench.training.model import Batch, summed_squares
 from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams
 from fairbench_plugins.sofair.entropy import LogisticMixtureEntropy
+from fairbench_plugins.sofair.masked import MaskedAutoencoder
 
 if TYPE_CHECKING:
     from fairbench_plugins.sofair import SofairParams
 
 
-class ResolutionModel(StackedModel):
+class ResolutionModel(MaskedAutoencoder):
     """A stack of SoFaiR autoencoders that quantise e itself.
 
     Parameters
@@ -43,8 +44,6 @@ class ResolutionModel(StackedModel):
     params, networks, groups, betas, streams
         As for :class:`fairbench_plugins.sofair.model.SofairModel`.
     """
-
-    fixed_beta: Tensor | None
 
     def __init__(
         self,
@@ -91,46 +90,25 @@ class ResolutionModel(StackedModel):
 
     def losses(self, batch: Batch) -> dict[str, Tensor]:
         p = self.params
-        beta = self.fixed_beta
-        if beta is None:
-            beta = p.beta_max * batch.streams.uniform("beta", 1, batch.x.shape[1]) ** p.beta_power
+        beta = self.drawn_beta(batch)
         n = self.digits(beta)
         z = self.quantise(self.embed(batch.x), n)
-        distortion = summed_squares(batch.x, self._reconstruct(z, batch.s_onehot, beta))
+        distortion = summed_squares(batch.x, self.reconstruct(z, batch.s_onehot, beta))
         rate = (beta.squeeze(1) * self.entropy.rate(z, torch.exp2(-n - 1), beta)).mean(-1)
-        warm = min(1.0, batch.done / p.warmup) if p.warmup else 1.0
-        return {"model": p.distortion_weight * distortion + warm * rate}
-
-    def _reconstruct(self, z: Tensor, s_onehot: Tensor, beta: Tensor) -> Tensor:
-        seen = [z.transpose(1, 2)]
-        if self.fixed_beta is None:
-            seen.append(beta.transpose(1, 2))
-        if self.groups:
-            seen.append(s_onehot)
-        x_hat: Tensor = self.decoder(torch.cat(seen, dim=-1))
-        return x_hat
-
-    def _beta(self, knob: Tensor | None, rows: int) -> Tensor:
-        if knob is not None:
-            return knob.transpose(1, 2)
-        assert self.fixed_beta is not None
-        return self.fixed_beta.expand(-1, 1, rows)
+        return {"model": p.distortion_weight * distortion + self.warm(batch.done) * rate}
 
     def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
-        n = self.digits(self._beta(knob, x.shape[1]))
+        n = self.digits(self.read_beta(knob))
         return self.quantise(self.embed(x), n).transpose(1, 2)
 
-    def decode(self, z: Tensor, s_onehot: Tensor, knob: Tensor | None) -> Tensor:
-        return self._reconstruct(z.transpose(1, 2), s_onehot, self._beta(knob, z.shape[1]))
-
     def code_length(self, x: Tensor, knob: Tensor | None) -> Tensor:
-        beta = self._beta(knob, x.shape[1])
+        beta = self.read_beta(knob)
         n = self.digits(beta)
         z = self.quantise(self.embed(x), n)
         return self.entropy.rate(z, torch.exp2(-n - 1), beta).mean(-1)
 
     def code_bits(self, x: Tensor, knob: Tensor | None) -> Tensor:
-        n = self.digits(self._beta(knob, x.shape[1])).unsqueeze(-1)
+        n = self.digits(self.read_beta(knob)).unsqueeze(-1)
         levels = torch.arange(1, self.params.bits + 1, dtype=torch.float32)
         z = self.quantise(self.embed(x), n.squeeze(-1)).unsqueeze(-1)
         bits = torch.floor(z * torch.exp2(levels)) % 2
