@@ -1,10 +1,11 @@
 """Whole runs as a user makes them: wall time, peak memory, and time by method and phase.
 
-    FAIRBENCH_DATA=DIR python benchmarks/runs.py [--job main|paper] [--budget full|quick]
+    FAIRBENCH_DATA=DIR python benchmarks/runs.py [--job main|paper|all] [--budget full|quick]
 
 ``main`` is sofair and latfr; ``paper`` all methods of the paper's comparison on its grids, some 165
-points; both with the baselines that join every run, on Adults-Gender, one seed. Limits on two cores
-are in JOBS. Results go to a temporary folder unless --results is given.
+points; ``all`` every method there is; each with the baselines that join every run, on Adults-Gender,
+one seed. Limits on two cores are in JOBS. Results go to a temporary folder unless --results is
+given.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ JOBS = {
     # methods, seconds by budget, gigabytes
     "main": ("sofair,latfr", {"full": 600.0, "quick": 90.0}, 3.0),
     "paper": (PAPER, {"full": 4500.0, "quick": 900.0}, 4.0),
+    "all": ("all", {"full": 6000.0, "quick": 1200.0}, 4.0),
 }
 
 
@@ -35,6 +37,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--job", choices=sorted(JOBS), default="main")
     parser.add_argument("--budget", choices=["full", "quick"], default="full")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--results", type=Path, default=None)
     given = parser.parse_args()
     methods, limits, memory_limit = JOBS[given.job]
@@ -42,6 +45,7 @@ def main() -> int:
         results = given.results or Path(folder) / "results"
         command = [sys.executable, "-m", "fairbench.cli", "run", "--methods", methods]
         command += ["--dataset", "adults", "--budget", given.budget, "--results", str(results)]
+        command += ["--seed-list", str(given.seed)]
         start = time.perf_counter()
         process = subprocess.Popen(command)
         peak = _Peak(process.pid)
