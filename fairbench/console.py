@@ -204,5 +204,5 @@ def _cell(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
-        return f"{value:.3f}" if abs(value) < 100 else f"{value:.0f}"
+        return f"{round(value, 3) + 0.0:.3f}" if abs(value) < 100 else f"{value:.0f}"
     return str(value)

@@ -78,8 +78,10 @@ def cost_figure(shown: Sequence[Panel]) -> Figure:
 def auditors_figure(shown: Sequence[Panel], found: Sequence[Row]) -> Figure:
     """Auditors side by side: mean I that each read from each method's points.
 
-    The number in brackets counts the points at which that auditor was the one that counts. The
-    darker a cell, the more was read, relative to the method's best reader.
+    The number in brackets counts the points at which that auditor was the one that counts; a star
+    marks one that ran at some of the points only (a view of codes is only of codes), so that its
+    mean is of other points. The darker a cell, the more was read, relative to the method's best
+    reader.
 
     Parameters
     ----------
@@ -87,46 +89,63 @@ def auditors_figure(shown: Sequence[Panel], found: Sequence[Row]) -> Figure:
     found : sequence of dict
         Of :func:`fairbench.report.gather.found_by`.
     """
-    height = 0.9 + 0.28 * max((len(panel.rows) for panel in shown), default=1)
+    found_in = [_found_in(panel, found) for panel in shown]
+    most = max((len(_heads(cells)) for cells in found_in), default=1)
+    heights = [2.0 + 0.28 * len(panel.rows) for panel in shown]
     with styled():
-        figure = new_figure(_WIDTH + 1.9, height * len(shown) + 0.9, rows=len(shown))
-        for axes, panel in zip(figure.axes, shown, strict=True):
-            _auditors(axes, panel, found)
+        size = max(_WIDTH + 1.9, 2.2 + 0.62 * most), sum(heights)
+        figure = new_figure(*size, rows=len(shown), heights=heights)
+        for axes, panel, cells in zip(figure.axes, shown, found_in, strict=True):
+            _auditors(axes, panel, cells)
             axes.set_title(panel.title)
             axes.set_xlabel(
                 "mean I(Z;S) read from a method's points, nats; in brackets at how many it decided"
+                "\n* it ran at some of the points only"
             )
-            _notes(axes, panel, "", 46)
+            _notes(axes, panel, "", 112)
     return figure
 
 
-def _auditors(axes: Axes, panel: Panel, found: Sequence[Row]) -> None:
+def _found_in(panel: Panel, found: Sequence[Row]) -> list[Row]:
+    """Rows of ``found`` that belong to a panel."""
     place = (panel.track, panel.budget, panel.audit)
-    here = [row for row in found if (row["track"], row["budget"], row["audit"]) == place]
-    heads = list(dict.fromkeys((row["view"], row["auditor"]) for row in here))
-    names = panel.names
-    keys = [(row["method"], row["params"]) for row in panel.rows]
-    cells = {(r["method"], r["params"], r["view"], r["auditor"]): r for r in here}
-    grid = np.full((len(keys), len(heads)), np.nan)
-    for i, key in enumerate(keys):
-        for j, head in enumerate(heads):
-            if (cell := cells.get((*key, *head))) is not None:
-                grid[i, j] = max(cell["i"], 0)
-                text = f"{cell['i'] + 0.0:.3f}".replace("-0.000", "0.000") + (
-                    f" ({cell['chosen']})" if cell["chosen"] else ""
-                )
-                axes.text(j, i, text, ha="center", va="center", fontsize=7)
+    return [row for row in found if (row["track"], row["budget"], row["audit"]) == place]
+
+
+def _heads(found: Sequence[Row]) -> list[tuple[str, str]]:
+    """Views and auditors, as columns."""
+    return list(dict.fromkeys((row["view"], row["auditor"]) for row in found))
+
+
+def _auditors(axes: Axes, panel: Panel, found: Sequence[Row]) -> None:
+    heads = _heads(found)
     if not heads:
         axes.text(0.5, 0.5, "nothing measured yet", ha="center", transform=axes.transAxes)
         return
+    names = panel.names
+    keys = [(row["method"], row["params"]) for row in panel.rows]
+    cells = {(r["method"], r["params"], r["view"], r["auditor"]): r for r in found}
+    grid = np.full((len(keys), len(heads)), np.nan)
+    for i, key in enumerate(keys):
+        row = {j: cells[(*key, *head)] for j, head in enumerate(heads) if (*key, *head) in cells}
+        most = max((cell["points"] for cell in row.values()), default=0)
+        for j, cell in row.items():
+            grid[i, j] = max(cell["i"], 0)
+            axes.text(j, i, _reading(cell, most), ha="center", va="center", fontsize=7)
     best = np.nanmax(np.where(np.isnan(grid), 0, grid), axis=1, keepdims=True)
     axes.imshow(grid / np.maximum(best, 1e-9), cmap="Blues", vmin=0, vmax=2.2, aspect="auto")
-    axes.set_xticks(
-        range(len(heads)), [f"{auditor}\n{view}" for view, auditor in heads], fontsize=7
-    )
+    words = [auditor if view == "none" else f"{auditor} on {view}" for view, auditor in heads]
+    axes.set_xticks(range(len(heads)), words, fontsize=7, rotation=40, ha="right")
     axes.set_yticks(range(len(keys)), [folded(names[key]) for key in keys])
     axes.grid(visible=False)
     axes.tick_params(length=0)
+
+
+def _reading(cell: Row, most: int) -> str:
+    """What one auditor read, whether at fewer than ``most`` points, and at how many it decided."""
+    read = f"{round(cell['i'], 3) + 0.0:.3f}".replace("0.", ".", 1)
+    some = "*" if cell["points"] < most else ""
+    return f"{read}{some} ({cell['chosen']})" if cell["chosen"] else f"{read}{some}"
 
 
 def _figure(

@@ -82,12 +82,21 @@ def styled() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> Figure:
-    """A figure of ``rows x columns`` axes, inches, without the pyplot machinery."""
+def new_figure(
+    width: float,
+    height: float,
+    columns: int = 1,
+    rows: int = 1,
+    heights: Sequence[float] | None = None,
+) -> Figure:
+    """A figure of ``rows x columns`` axes, inches, without the pyplot machinery.
+
+    ``heights`` are those of the rows, relative to each other; equal unless given.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    figure.subplots(rows, columns, squeeze=False)
+    figure.subplots(rows, columns, squeeze=False, height_ratios=heights)
     return figure
