@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from fairbench.api import Curve, FitContext, Point, Role, TrainingRows, Unit
+from fairbench.api import Curve, Diverged, FitContext, Point, Role, TrainingRows, Unit
 from fairbench.curves import points_to_read
 from fairbench.data.prepare import Prepared
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams
-from fairbench_plugins.sofair import Sofair, SofairParams
+from fairbench_plugins.sofair import MSFaiR, Sofair, SofairMethod, SofairNOS, SofairParams
 from fairbench_plugins.sofair.entropy import LogisticMixtureEntropy
+from fairbench_plugins.sofair.leakage import Adversary
 from fairbench_plugins.sofair.model import SofairModel
 from fairbench_plugins.sofair.resolution import ResolutionModel
 
@@ -213,3 +214,57 @@ def test_the_honest_rate_bounds_the_plugin_entropy_of_a_trained_curve(
         rate = representation.rate(x)
         assert rate is not None
         assert rate >= -(counts * np.log(counts)).sum() - 1e-6
+
+
+def test_an_adversary_reads_s_from_a_late_digit() -> None:
+    streams = Streams([0])
+    adversary = Adversary(streams.generators("weights"), 2, (64, 64), 2, 1.0, sees_beta=False)
+    rng = np.random.default_rng(0)
+    z = torch.tensor(rng.random((1, 2, 2000)), dtype=torch.float32)
+    s = (torch.floor(z[0, 0] * 8) % 2).long().unsqueeze(0)  # the third digit
+    optimizer = torch.optim.Adam(adversary.parameters(), lr=3e-3)
+    for _ in range(200):
+        optimizer.zero_grad()
+        loss = adversary.cross_entropy(z, torch.zeros(1, 1, 2000), onehot(s, 2)).mean()
+        loss.backward()
+        optimizer.step()
+    assert float(loss.detach()) < 0.2  # of log 2 = .69
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_the_price_mixes_the_length_of_a_code_with_what_the_adversary_reads(share: float) -> None:
+    model, batch = model_and_batch(adversary=share)
+    beta, z, rate = torch.full((1, 1, 64), 0.5), torch.rand(1, 3, 64), torch.rand(1, 64)
+    price, others = model.priced(z, rate, beta, batch)
+    expected = (1 - share) * rate
+    if share:
+        assert model.adversary is not None
+        read = model.adversary.cross_entropy(z, beta, batch.s_onehot)
+        expected = expected - share * read
+        torch.testing.assert_close(others["adversary"], read.mean(-1))
+    else:
+        assert not others
+        assert not any("adversary" in name for name in model.state_dict())
+    torch.testing.assert_close(price, 0.5 * expected.mean(-1))
+
+
+@pytest.mark.parametrize("method", [Sofair, SofairNOS, MSFaiR])
+@pytest.mark.parametrize("code", ["bits", "resolution"])
+def test_every_variant_trains_against_an_adversary_and_comes_back(
+    method: type[SofairMethod], code: str, prepared: Prepared
+) -> None:
+    rows = prepared.roles[Role.ENCODER_TRAIN]
+    train = TrainingRows(rows.x, rows.s, prepared.info)
+    made = method(SofairParams(code=code, adversary=0.9, hidden=(16,), latent=2))
+    unit = Unit(0, made.points()[3] if method is MSFaiR else None)
+    (fitted,) = made.fit(train, [unit], FitContext(iterations=20))
+    assert not isinstance(fitted, Diverged)
+    state = fitted.state()
+    assert state is not None
+    again = made.restore(state, unit, prepared.info)
+    if isinstance(fitted, Curve):
+        assert isinstance(again, Curve)
+        middle = Point.of(beta=0.5)
+        fitted, again = fitted.at(middle), again.at(middle)
+    assert not isinstance(again, Curve)
+    np.testing.assert_array_equal(fitted.encode(rows.x), again.encode(rows.x))

@@ -1,7 +1,7 @@
 """SoFaiR, SoFaiR-NOS and MSFaiR (Gitiaux and Rangwala 2022, "SoFaiR: Single Shot Fair ...").
 
 The objective, its equations and the departures from the paper are in model.py and entropy.py;
-resolution.py has another code for the same objective.
+resolution.py has another code for the same objective, leakage.py another price of it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from fairbench.api import Coding, DatasetInfo, Knob, Method, Params, Point, Shots, Unit
 from fairbench.hookspecs import hookimpl
@@ -42,6 +42,13 @@ class SofairParams(NeuralParams):
     code: Literal["bits", "resolution"] = "bits"
     """Bits by a layer of their own, as many as the row asks for (the paper's; model.py), or the
     binary digits of e at a resolution that rows share (resolution.py)."""
+    adversary: float = Field(0.0, ge=0, le=1)
+    """Share of beta's price that is for what an adversary reads of s in z, the rest being for the
+    length of the code; 0 is the paper (leakage.py)."""
+    adversary_hidden: tuple[PositiveInt, ...] = (64, 64)
+    """Units of the adversary's hidden layers."""
+    adversary_rate: float = Field(1.0, gt=0, allow_inf_nan=False)
+    """Factor on the learning rate for the adversary."""
 
 
 class SofairMethod(NeuralMethod):
@@ -62,11 +69,13 @@ class SofairMethod(NeuralMethod):
 
         return {
             "distortion_weight": FloatDistribution(1.0, 20.0, log=True),
-            "beta_max": FloatDistribution(0.3, 30.0, log=True),
-            "beta_power": FloatDistribution(1.0, 4.0),
+            "beta_max": FloatDistribution(0.3, 200.0, log=True),
+            "beta_power": FloatDistribution(1.0, 6.0),
             "warmup": FloatDistribution(0.0, 0.6),
             "learning_rate": FloatDistribution(3e-4, 3e-3, log=True),
             "rate": CategoricalDistribution(["codes", "lengths"]),
+            "code": CategoricalDistribution(["bits", "resolution"]),
+            "adversary": CategoricalDistribution([0.0, 0.9, 0.98]),
         }
 
     def build(
@@ -75,10 +84,16 @@ class SofairMethod(NeuralMethod):
         from fairbench_plugins.sofair.model import SofairModel
         from fairbench_plugins.sofair.resolution import ResolutionModel
 
-        groups = len(info.groups) if self.decoder_sees_s else 0
         fixed = [unit.point["beta"] for unit in units if unit.point is not None]
         model = ResolutionModel if self.params.code == "resolution" else SofairModel
-        return model(self.params, networks, groups, fixed or None, streams)
+        return model(
+            self.params,
+            networks,
+            len(info.groups),
+            fixed or None,
+            streams,
+            decoder_sees_s=self.decoder_sees_s,
+        )
 
 
 class Sofair(SofairMethod):

@@ -1,13 +1,15 @@
-"""What both codes of SoFaiR share: beta, its warm-up, and a decoder that reads z, beta and s."""
+"""What both codes of SoFaiR share: beta, its warm-up and price, a decoder of z, beta and s."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from fairbench.training.model import Batch, StackedModel
+from fairbench_plugins.sofair.leakage import Adversary
 
 if TYPE_CHECKING:
     from fairbench_plugins.sofair import SofairParams
@@ -20,17 +22,32 @@ class MaskedAutoencoder(StackedModel):
     ----------
     params : SofairParams
     groups : int
-        Number of values of s; 0 for a decoder that does not see it.
+        Number of values of s that the decoder sees; 0 where it does not.
     decoder : Module
         Of z, beta where it is not fixed, and one-hot s where it is seen.
     fixed_beta : Tensor or None
         One a model, ``(models, 1, 1)``, where beta is fixed; otherwise it is drawn for every row.
+    adversary : Adversary or None
+        Where it has a share of the price.
     """
 
     params: SofairParams
     groups: int
     decoder: nn.Module
     fixed_beta: Tensor | None
+    adversary: Adversary | None
+
+    def add_adversary(
+        self, make: Sequence[torch.Generator], dimensions: int, groups: int, *, sees_beta: bool
+    ) -> None:
+        """Give the adversary its share of the price, if the parameters say so."""
+        p = self.params
+        self.adversary = None
+        if p.adversary > 0:
+            self.adversary = Adversary(
+                make, dimensions, p.adversary_hidden, groups, p.beta_max, sees_beta=sees_beta
+            )
+            self.players = {"adversary": p.adversary_rate}
 
     def drawn_beta(self, batch: Batch) -> Tensor:
         """beta_max * u^power with u ~ U[0, 1] a row, ``(models, 1, batch)``, or the fixed one."""
@@ -42,6 +59,22 @@ class MaskedAutoencoder(StackedModel):
     def warm(self, done: float) -> float:
         """Weight of the rate once ``done`` of the budget is behind."""
         return min(1.0, done / self.params.warmup) if self.params.warmup else 1.0
+
+    def priced(
+        self, z: Tensor, rate: Tensor, beta: Tensor, batch: Batch
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Mean of beta times the price of each code, and the losses of the players beside it.
+
+        ``rate`` is the length of each code, ``(models, batch)``, nats; see leakage.py for what is
+        charged where an adversary has a share of the price.
+        """
+        price, others = rate, {}
+        if self.adversary is not None:
+            share = self.params.adversary
+            read = self.adversary.cross_entropy(z, beta, batch.s_onehot)
+            price = (1 - share) * rate - share * read
+            others = {"adversary": read.mean(-1)}
+        return (beta.squeeze(1) * price).mean(-1), others
 
     def reconstruct(self, z: Tensor, s_onehot: Tensor, beta: Tensor) -> Tensor:
         """x from z ``(models, d, batch)`` and what else this decoder sees."""

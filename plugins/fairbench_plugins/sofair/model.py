@@ -76,11 +76,13 @@ class SofairModel(MaskedAutoencoder):
     networks : Networks
         Sizes; their latent dimensions are d.
     groups : int
-        Number of values of s; 0 for a decoder that does not see it.
+        Number of values of s.
     betas : sequence of float, optional
         One a model, where beta is fixed; otherwise it is drawn for every row.
     streams : Streams
         One a model, for the initial weights.
+    decoder_sees_s : bool
+        Not in SoFaiR-NOS.
     """
 
     levels: Tensor
@@ -92,20 +94,23 @@ class SofairModel(MaskedAutoencoder):
         groups: int,
         betas: Sequence[float] | None,
         streams: Streams,
+        *,
+        decoder_sees_s: bool = True,
     ) -> None:
         super().__init__()
         self.params = params
-        self.groups = groups
+        self.groups = groups if decoder_sees_s else 0
         d, bits = networks.latent, params.bits
         make = streams.generators("weights")
         self.encoder = networks.encoder(make)
         self.to_bits = StackedLinear(make, d, d * bits)
         self.to_depth = StackedLinear(make, d, d)
-        self.decoder = networks.decoder(make, d + (betas is None) + groups)
+        self.decoder = networks.decoder(make, d + (betas is None) + self.groups)
         self.entropy = LogisticMixtureEntropy(
             make, d, bits, params.components, sees_beta=betas is None
         )
         models = len(streams.seeds)
+        self.add_adversary(make, d, groups, sees_beta=betas is None)
         fixed = None if betas is None else torch.tensor(betas, dtype=torch.float32).view(-1, 1, 1)
         self.register_buffer("fixed_beta", fixed)
         levels = torch.arange(1, bits + 1, dtype=torch.float32)
@@ -144,14 +149,14 @@ class SofairModel(MaskedAutoencoder):
         z = self.released(bits, mask)
         x_hat = self.reconstruct(z, batch.s_onehot, beta)
         distortion = summed_squares(batch.x, x_hat)
-        rate = (beta.squeeze(1) * self.rate(z, mask, beta)).mean(-1)
-        loss = p.distortion_weight * distortion + self.warm(batch.done) * rate
+        price, others = self.priced(z, self.rate(z, mask, beta), beta, batch)
+        loss = p.distortion_weight * distortion + self.warm(batch.done) * price
         if p.rate == "codes":
             # The coder of lengths is not part of the objective, but the honest rate is reported:
             # it learns from codes it cannot change.
             side = self.entropy.rate_of_lengths(z.detach(), mask.detach(), beta)
             loss = loss + side.mean(-1)
-        return {"model": loss}
+        return {"model": loss, **others}
 
     def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
         return self.released(*self.code(x, self.read_beta(knob))).transpose(1, 2)

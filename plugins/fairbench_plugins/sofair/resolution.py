@@ -41,7 +41,7 @@ class ResolutionModel(MaskedAutoencoder):
 
     Parameters
     ----------
-    params, networks, groups, betas, streams
+    params, networks, groups, betas, streams, decoder_sees_s
         As for :class:`fairbench_plugins.sofair.model.SofairModel`.
     """
 
@@ -52,18 +52,21 @@ class ResolutionModel(MaskedAutoencoder):
         groups: int,
         betas: Sequence[float] | None,
         streams: Streams,
+        *,
+        decoder_sees_s: bool = True,
     ) -> None:
         super().__init__()
-        self.params, self.groups = params, groups
+        self.params, self.groups = params, groups if decoder_sees_s else 0
         d, models = networks.latent, len(streams.seeds)
         make = streams.generators("weights")
         self.encoder = networks.encoder(make)
-        self.decoder = networks.decoder(make, d + (betas is None) + groups)
+        self.decoder = networks.decoder(make, d + (betas is None) + self.groups)
         self.entropy = LogisticMixtureEntropy(
             make, d, params.bits, params.components, sees_beta=betas is None, codes_lengths=False
         )
         # Dimensions start at different paces, so that they do not all lose a bit at the same beta.
         self.pace = nn.Parameter(torch.linspace(-1, 1, d).view(1, d, 1).repeat(models, 1, 1))
+        self.add_adversary(make, d, groups, sees_beta=betas is None)
         fixed = None if betas is None else torch.tensor(betas, dtype=torch.float32).view(-1, 1, 1)
         self.register_buffer("fixed_beta", fixed)
 
@@ -94,8 +97,9 @@ class ResolutionModel(MaskedAutoencoder):
         n = self.digits(beta)
         z = self.quantise(self.embed(batch.x), n)
         distortion = summed_squares(batch.x, self.reconstruct(z, batch.s_onehot, beta))
-        rate = (beta.squeeze(1) * self.entropy.rate(z, torch.exp2(-n - 1), beta)).mean(-1)
-        return {"model": p.distortion_weight * distortion + self.warm(batch.done) * rate}
+        rate = self.entropy.rate(z, torch.exp2(-n - 1), beta)
+        price, others = self.priced(z, rate, beta, batch)
+        return {"model": p.distortion_weight * distortion + self.warm(batch.done) * price, **others}
 
     def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
         n = self.digits(self.read_beta(knob))
