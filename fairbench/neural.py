@@ -84,17 +84,31 @@ class NeuralMethod(Method):
     def fit(
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext
     ) -> Sequence[Fitted]:
-        """Train all units as one stack; see :func:`fairbench.training.trainer.train`."""
+        """Train all units as one stack; see :func:`fairbench.training.trainer.train`.
+
+        Where the parameters have ``restarts``, so many models are trained for each unit, and the
+        best is kept; see :mod:`fairbench.training.restarts`.
+        """
         from fairbench.cost import EARLIER_SECONDS
         from fairbench.seeds import derive_seed
         from fairbench.training.checkpoint import Checkpoint
+        from fairbench.training.restarts import best_of
         from fairbench.training.streams import Streams
         from fairbench.training.trainer import Schedule
         from fairbench.training.trainer import train as train_stack
 
-        seeds = [derive_seed(self.name, u.seed, u.point.label if u.point else "") for u in units]
+        restarts = getattr(self.params, "restarts", 1)
+        models = [(unit, again) for unit in units for again in range(restarts)]
+        seeds = [
+            derive_seed(
+                self.name, u.seed, u.point.label if u.point else "", *([again] if again else [])
+            )
+            for u, again in models
+        ]
         streams = Streams(seeds, context.device)
-        model = self.build(units, train.info, self.networks(train.info), streams)
+        model = self.build(
+            [unit for unit, _ in models], train.info, self.networks(train.info), streams
+        )
         model = model.to(context.device)
         checkpoint = None
         if context.checkpoint is not None:
@@ -111,12 +125,23 @@ class NeuralMethod(Method):
             deadline=context.deadline,
             checkpoint=checkpoint,
         )
-        context.report("steps", float(context.iterations))
+        context.report("steps", float(context.iterations * restarts))
         if checkpoint is not None and checkpoint.earlier_seconds:
             context.report(EARLIER_SECONDS, checkpoint.earlier_seconds)
+        kept = list(range(len(models)))
+        if restarts > 1:
+            kept = best_of(
+                model,
+                train.x,
+                train.s,
+                groups=len(train.info.groups),
+                restarts=restarts,
+                reasons=reasons,
+                device=context.device,
+            )
         return [
-            Diverged(reason) if reason is not None else self._fitted(model.take(i), train.info)
-            for i, reason in enumerate(reasons)
+            self._fitted(model.take(i), train.info) if reason is None else Diverged(reason)
+            for i, reason in ((i, reasons[i]) for i in kept)
         ]
 
     def restore(

@@ -240,9 +240,10 @@ def stacks(
         most = largest_stack(
             device,
             image=members[0].data.info.architecture.image is not None,
-            bytes_a_model=bytes_of(members[:1]),
+            bytes_a_model=bytes_of(members[:1]) / restarts_of(members[0].params),
             data_bytes=bytes_of([], members[0].data),
             free_bytes=min((free for free, _ in memory), default=None),
+            restarts=restarts_of(members[0].params),
         )
         start = 0
         for size in spread(len(members), most, len(memory)):
@@ -264,7 +265,13 @@ def bytes_of(stack: Sequence[PlannedUnit], data: Prepared | None = None) -> floa
         latent=getattr(params, "latent", None) or suited.latent,
     )
     batch = getattr(params, "batch_size", 128)
-    return rows + len(stack) * model_bytes(sized, len(info.features), batch)
+    models = len(stack) * restarts_of(params)
+    return rows + models * model_bytes(sized, len(info.features), batch)
+
+
+def restarts_of(params: Params) -> int:
+    """Models that are trained for each unit."""
+    return int(getattr(params, "restarts", 1))
 
 
 def params_label(method: type[Method], params: Params) -> str:

@@ -56,9 +56,15 @@ def model_bytes(architecture: Architecture, features: int, batch_size: int) -> f
 
 
 def largest_stack(
-    device: str, *, image: bool, bytes_a_model: float, data_bytes: float, free_bytes: float | None
+    device: str,
+    *,
+    image: bool,
+    bytes_a_model: float,
+    data_bytes: float,
+    free_bytes: float | None,
+    restarts: int = 1,
 ) -> int:
-    """Models in one stack at most.
+    """Units in one stack at most.
 
     Parameters
     ----------
@@ -70,12 +76,14 @@ def largest_stack(
         Of each model, and of the rows that are resident whatever the stack.
     free_bytes : float or None
         Of the device; None where it is not bounded by it.
+    restarts : int
+        Models trained for each unit.
     """
     most = (LARGEST_IMAGE_STACK if image else LARGEST_STACK)[device]
-    if free_bytes is None:
-        return most
-    room = USABLE * free_bytes - CONTEXT_BYTES - data_bytes
-    return max(1, min(most, int(room // bytes_a_model)))
+    if free_bytes is not None:
+        room = USABLE * free_bytes - CONTEXT_BYTES - data_bytes
+        most = min(most, int(room // bytes_a_model))
+    return max(1, most // restarts)
 
 
 def spread(units: int, most: int, devices: int) -> list[int]:

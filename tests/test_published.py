@@ -71,46 +71,120 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 QUOTED = {
     "aufdc": ("aufdc", "aufdc_low", "aufdc_high"),
-    "the paper's formula": ("aufdc_paper",),
-    "strict": ("aufdc", "aufdc_low", "aufdc_high"),
+    "by the paper's formula": ("aufdc_paper",),
+    "rank": ("rank",),
 }
-"""Headings of tables in the pages, and the columns whose figures stand below them, in order.
+"""Headings of the pages' tables of methods, and the columns whose figures stand below, in order."""
 
-A heading followed by a dataset in brackets is of that leaderboard; otherwise adults-gender."""
+QUOTED_POINTS = {
+    "I by the paper's MLPs": "i_paper",
+    "I by the strict family": "i",
+    "D": "d",
+}
+"""Headings of the pages' tables of points, which are all of seed 0."""
 
-POINT = {"I by the paper's MLPs": "i_paper", "I by the strict family": "i", "D": "d"}
-"""The same for tables with a column ``point``, which quote points of seed 0."""
+NAMED = re.compile(r"^\**`([\w-]+)`\**(?: \((\w+)\))?(?:, (.*))?$")
+"""A method, a parameter that tells its row from the default one, and a point: all that is named."""
+
+PRINTED = re.compile(
+    r"^ +(?P<rank>\d+)  (?P<method>[\w-]+) +(?P<aufdc>\S+ \[.*?\]) +(?P<paper>\S+) +\S+ +\S+$",
+    re.MULTILINE,
+)
+"""A line of the table that ``fairbench run`` prints."""
 
 
 def tables(page: Path) -> Iterator[list[dict[str, str]]]:
     """Tables of a page, as rows by heading."""
     text = page.read_text(encoding="utf-8")
     for block in re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE):
-        heads, _, *rows = (
-            [cell.strip() for cell in x[1:-1].split("|")] for x in block.split("\n")[:-1]
-        )
+        lines = block.rstrip("\n").split("\n")
+        heads, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in lines)
         yield [dict(zip(heads, row, strict=True)) for row in rows]
 
 
-def numbers(cell: str) -> list[float]:
-    """The figures of a cell, ``.231 [.222, .241]``."""
-    return [float(found) for found in re.findall(r"-?\d*\.\d+", cell)]
+def figures(cell: str) -> list[str]:
+    """The figures of a cell, such as ``.231 [.222, .241]``."""
+    return re.findall(r"-?\d*\.?\d+", cell)
 
 
-def board(dataset: str) -> pd.DataFrame:
-    found = fairbench.load_leaderboard(FOLDER / f"{dataset}.csv")
-    return found[found["params"] == "default"].set_index("method")
+def as_printed(figure: str, value: float) -> bool:
+    """Whether a figure is a value, to as many digits as it has."""
+    digits = len(figure.partition(".")[2])
+    return abs(float(figure) - value) <= 0.5001 * 10.0**-digits
 
 
-def quotations() -> Iterator[tuple[str, str, float, float]]:
-    """Where, what, the figure on the page, and that of the file."""
+def row_of(method: str, parameter: str | None) -> pd.Series:
+    board = fairbench.load_leaderboard(FOLDER / "adults-gender.csv")
+    of_method = board[board["method"] == method]
+    mine = (
+        of_method["params"].str.contains(parameter)
+        if parameter
+        else of_method["params"] == "default"
+    )
+    (found,) = (row for _, row in of_method[mine].iterrows())
+    return found
+
+
+def point_of(method: str, point: str) -> pd.Series:
+    points = fairbench.load_leaderboard(FOLDER / "adults-gender-points.csv")
+    wanted = {name: float(value) for name, value in re.findall(r"(\w+) = ([\d.]+)", point)}
+    chosen = points[
+        (points["method"] == method) & (points["params"] == "default") & (points["seed"] == 0)
+    ]
+    (found,) = (
+        row
+        for _, row in chosen.iterrows()
+        if {
+            k: float(v)
+            for k, _, v in (x.partition("=") for x in row["point"].split(",") if "=" in x)
+        }
+        == wanted
+    )
+    return found
+
+
+def test_pages_quote_methods_as_the_table_has_them() -> None:
+    wrong, seen = [], 0
     for page in PAGES:
-        for rows in tables(page):
-            for row in rows:
-                name = re.search(r"`([\w-]+)`", row.get("method", ""))
-                for head, cell in row.items() if name else ():
-                    what, _, dataset = head.rstrip(")").partition(" (")
-                    if what in QUOTED:
-                        told = board(dataset or "adults-gender").loc[name[1]]
-                        for column, figure in zip(QUOTED[what], numbers(cell), strict=False):
-                            yield page.name, f"{name[1]} {column}", figure, float(told[column])
+        rows = [row for table in tables(page) for row in table if {*row} & {*QUOTED} - {"rank"}]
+        for row in rows:
+            named = NAMED.match(row["method"])
+            assert named, f"{page.name}: {row['method']}"
+            told = row_of(named[1], named[2])
+            for head in {*row} & {*QUOTED}:
+                for column, figure in zip(QUOTED[head], figures(row[head]), strict=False):
+                    seen += 1
+                    if not as_printed(figure, float(told[column])):
+                        wrong.append(f"{page.name}: {named[0]}: {column} {figure}, {told[column]}")
+    assert seen > 40
+    assert not wrong, "\n".join(wrong)
+
+
+def test_pages_quote_points_as_the_table_has_them() -> None:
+    wrong, seen = [], 0
+    for page in PAGES:
+        rows = [row for table in tables(page) for row in table if {*row} & {*QUOTED_POINTS} - {"D"}]
+        for row in rows:
+            named = NAMED.match(row["point"])
+            assert named, f"{page.name}: {row['point']}"
+            told = point_of(named[1], named[3] or "")
+            for head in {*row} & {*QUOTED_POINTS}:
+                (figure,) = figures(row[head])
+                seen += 1
+                if not as_printed(figure, float(told[QUOTED_POINTS[head]])):
+                    wrong.append(f"{page.name}: {named[0]}: {head} {figure}, {told[head]}")
+    assert seen > 20
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_readme_shows_the_published_table() -> None:
+    lines = list(PRINTED.finditer((ROOT / "README.md").read_text(encoding="utf-8")))
+    board = fairbench.load_leaderboard(FOLDER / "adults-gender.csv")
+    blind = board[(board["track"] == "blind") & (board["params"] == "default")]
+    assert {line["method"] for line in lines} == {*blind["method"]}
+    for line in lines:
+        told = row_of(line["method"], None)
+        columns = ("aufdc", "aufdc_low", "aufdc_high")
+        for column, figure in zip(columns, figures(line["aufdc"]), strict=True):
+            assert as_printed(figure, float(told[column])), f"{line[0]}: {column} {told[column]}"
+        assert int(line["rank"]) == told["rank"]

@@ -49,6 +49,8 @@ class SofairParams(NeuralParams):
     """Units of the adversary's hidden layers."""
     adversary_rate: float = Field(1.0, gt=0, allow_inf_nan=False)
     """Factor on the learning rate for the adversary."""
+    restarts: int = Field(1, ge=1)
+    """Models trained in place of one; that with the least loss on encoder-train is kept."""
 
 
 class SofairMethod(NeuralMethod):

@@ -1,0 +1,71 @@
+"""Several models for one unit: the one with the least loss of its own on encoder-train is kept.
+
+Training can end in a poor local optimum, and which it ends in is luck. The loss tells, where it
+holds all that is wanted; no role but encoder-train is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from fairbench.api import Floats, Ints
+from fairbench.seeds import derive_seed
+from fairbench.training.model import Batch, StackedModel, onehot
+from fairbench.training.streams import Streams
+
+_MOST_ROWS = 20_000
+"""Rows that losses are compared on."""
+_PASSES = 4
+"""Times that each is looked at, for objectives that draw random numbers."""
+_CHUNK = 1024
+
+
+def best_of(
+    model: StackedModel,
+    x: Floats,
+    s: Ints,
+    *,
+    groups: int,
+    restarts: int,
+    reasons: Sequence[str | None],
+    device: torch.device | str,
+) -> list[int]:
+    """Number of the model to keep, for every ``restarts`` models of a stack.
+
+    All models see the same rows and draw the same random numbers, as at the end of training.
+
+    Parameters
+    ----------
+    model : StackedModel
+        Trained; models of one unit next to each other.
+    x, s : ndarray, shape (n, features) and (n,)
+        Encoder-train.
+    groups : int
+        Number of values of s.
+    restarts : int
+    reasons : sequence of str or None
+        Why each model diverged: it is kept only where all of a unit did.
+    device : torch.device or str
+        Where the model is.
+    """
+    models = len(reasons)
+    streams = Streams([derive_seed("restarts")] * models, device)
+    chosen = np.random.default_rng(derive_seed("restarts", "rows")).permutation(len(x))[:_MOST_ROWS]
+    total = torch.zeros(models, device=device)
+    with torch.no_grad():
+        for _ in range(_PASSES):
+            for start in range(0, len(chosen), _CHUNK):
+                rows = chosen[start : start + _CHUNK]
+                seen = torch.tensor(x[rows], device=device).float().expand(models, -1, -1)
+                labels = torch.tensor(s[rows], device=device).expand(models, -1)
+                batch = Batch(seen, labels, onehot(labels, groups), 1.0, streams)
+                total += model.losses(batch)["model"] * len(rows)
+    loss = total.double().cpu().numpy()
+    loss[[i for i, reason in enumerate(reasons) if reason is not None]] = np.inf
+    loss[np.isnan(loss)] = np.inf
+    return [
+        start + int(loss[start : start + restarts].argmin()) for start in range(0, models, restarts)
+    ]
