@@ -85,7 +85,13 @@ def show_leaderboard(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
             shown.pop("a_y_at_i10", None)
         for column, text in shown.items():
             words = column in ("method", "params", ranked_by)
-            table.add_column(text, justify="left" if words else "right", no_wrap=True)
+            # Only parameters are folded where the table is wider than the terminal.
+            table.add_column(
+                text,
+                justify="left" if words else "right",
+                no_wrap=column != "params",
+                overflow="fold",
+            )
         for row in members:
             table.add_row(*(Text(_leaderboard_cell(row, c, ranked_by)) for c in shown))
         out.print(table)
