@@ -2,10 +2,10 @@
 
     python benchmarks/growth.py [--steps 150] [--only training|audit]
 
-Made tables, one process, one thread. Training: milliseconds a step of a whole stack, batch 128, the
-networks of Adults. Audit: processor seconds of the strict family on one representation. Beside each
-figure stands its ratio to the first of its group, and in brackets that of the sizes, which is what
-linear growth would be.
+Made tables, one process, one thread. Training: processor milliseconds a step of a whole stack,
+batch 128, the networks of Adults. Audit: processor seconds of the strict family on one
+representation. Beside each figure stands its ratio to the first of its group, and in brackets that
+of the sizes, which is what linear growth would be.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ def training(rows: int, columns: int) -> TrainingRows:
 def step_seconds(
     method: Method, units: Sequence[Unit], steps: int, rows: int = ROWS, columns: int = COLUMNS
 ) -> float:
-    """Seconds a step of the stack: a longer fit less a shorter one, the least of three."""
+    """Processor seconds a step of the stack: a longer fit less a shorter, the least of three."""
     train = training(rows, columns)
 
     def fit(iterations: int) -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         method.fit(train, units, FitContext(iterations))
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     fit(20)
     return min((fit(20 + steps) - fit(20)) / steps for _ in range(3))
@@ -116,7 +116,7 @@ def main() -> None:
         return 1e3 * step_seconds(sofair, [Unit(seed, None) for seed in range(count)], steps)
 
     if given.only != "audit":
-        ms = "ms a step of the stack"
+        ms = "processor ms a step of the stack"
         show("MSFaiR by points", ms, (1, 4, 8, 16), points)
         show("SoFaiR by seeds", ms, (1, 3, 5, 10), seeds)
         show(

@@ -3,9 +3,9 @@
     FAIRBENCH_DATA=DIR python benchmarks/runs.py [--job main|paper|all] [--budget full|quick]
 
 ``main`` is sofair and latfr; ``paper`` all methods of the paper's comparison on its grids, some 165
-points; ``all`` every method there is; each with the baselines that join every run, on Adults-Gender,
-one seed. Limits on two cores are in JOBS. Results go to a temporary folder unless --results is
-given.
+points; ``all`` every method there is; each with the baselines that join every run, on
+Adults-Gender, one seed. Limits on two cores are in JOBS. Results go to a temporary folder unless
+--results is given.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ COLUMNS = {
 
 PROVENANCE = {
     "i_max": "I(X;S) of raw x by the strict family on test, nats; mean over seeds",
-    "d_max": "E||x - E[x|s]||^2 on test",
+    "d_max": "mean squared distance of x from the mean of its group, on test",
     "device": "where it trained; costs of cpu and cuda are never summed",
     "processor": "processor, or accelerator, of the training machine",
     "iterations": "training steps",
@@ -67,7 +67,7 @@ POINT_COLUMNS = {
 
 REFERENCE_COLUMNS = {
     "i_max": "I(X;S) of raw x by the strict family on test, nats, for the row's seed",
-    "d_max": "E||x - E[x|s]||^2 on test",
+    "d_max": "mean squared distance of x from the mean of its group, on test",
     "i_max_selection": "I(X;S) on selection by the same auditor",
     "d_max_selection": "D_max on selection",
 }

@@ -83,11 +83,15 @@ QUOTED_POINTS = {
 }
 """Headings of the pages' tables of points, which are all of seed 0."""
 
+TUNED = "restarts"
+"""A parameter that tells the tuned row of a method from its default one."""
+
 NAMED = re.compile(r"^\**`([\w-]+)`\**(?: \((\w+)\))?(?:, (.*))?$")
 """A method, a parameter that tells its row from the default one, and a point: all that is named."""
 
 PRINTED = re.compile(
-    r"^ +(?P<rank>\d+)  (?P<method>[\w-]+) +(?P<aufdc>\S+ \[.*?\]) +(?P<paper>\S+) +\S+ +\S+$",
+    r"^ +(?P<rank>\d+)  (?P<method>[\w-]+)(?P<tuned> \(tuned\))? +(?P<aufdc>\S+ \[.*?\])"
+    r" +(?P<paper>\S+) +\S+ +\S+$",
     re.MULTILINE,
 )
 """A line of the table that ``fairbench run`` prints."""
@@ -98,7 +102,7 @@ def tables(page: Path) -> Iterator[list[dict[str, str]]]:
     text = page.read_text(encoding="utf-8")
     for block in re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE):
         lines = block.rstrip("\n").split("\n")
-        heads, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in lines)
+        heads, _, *rows = ([c.strip() for c in re.split(r"(?<!\\)\|", x[1:-1])] for x in lines)
         yield [dict(zip(heads, row, strict=True)) for row in rows]
 
 
@@ -180,10 +184,10 @@ def test_pages_quote_points_as_the_table_has_them() -> None:
 def test_the_readme_shows_the_published_table() -> None:
     lines = list(PRINTED.finditer((ROOT / "README.md").read_text(encoding="utf-8")))
     board = fairbench.load_leaderboard(FOLDER / "adults-gender.csv")
-    blind = board[(board["track"] == "blind") & (board["params"] == "default")]
-    assert {line["method"] for line in lines} == {*blind["method"]}
+    blind = board[board["track"] == "blind"]
+    assert len(lines) == len(blind)
     for line in lines:
-        told = row_of(line["method"], None)
+        told = row_of(line["method"], TUNED if line["tuned"] else None)
         columns = ("aufdc", "aufdc_low", "aufdc_high")
         for column, figure in zip(columns, figures(line["aufdc"]), strict=True):
             assert as_printed(figure, float(told[column])), f"{line[0]}: {column} {told[column]}"
