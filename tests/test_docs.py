@@ -198,7 +198,8 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     customers = pd.DataFrame(z, columns=["z0", "z1", "z2"])
     customers["gender"], customers["churn"] = frame["sex"], frame["hired"]
     customers.to_csv(folder / "customers.csv", index=False)
-    shutil.copytree(ROOT / "leaderboards", folder / "leaderboards")
+    for shown in ("leaderboards", "examples/params"):
+        shutil.copytree(ROOT / shown, folder / shown)
     small = ROOT / "tests" / "report" / "adults-quick.jsonl"
     shutil.copy(small, folder / "results.jsonl")
     shutil.copy(small, folder / "adults.jsonl")
