@@ -136,7 +136,9 @@ def _auditors(axes: Axes, panel: Panel, found: Sequence[Row]) -> None:
     axes.imshow(grid / np.maximum(best, 1e-9), cmap="Blues", vmin=0, vmax=2.2, aspect="auto")
     words = [auditor if view == "none" else f"{auditor} on {view}" for view, auditor in heads]
     axes.set_xticks(range(len(heads)), words, fontsize=7, rotation=40, ha="right")
-    axes.set_yticks(range(len(keys)), [folded(names[key]) for key in keys])
+    axes.set_yticks(
+        range(len(keys)), [textwrap.shorten(names[k], 32, placeholder=" ...") for k in keys]
+    )
     axes.grid(visible=False)
     axes.tick_params(length=0)
 
