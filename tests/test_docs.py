@@ -199,7 +199,9 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     customers["gender"], customers["churn"] = frame["sex"], frame["hired"]
     customers.to_csv(folder / "customers.csv", index=False)
     for shown in ("leaderboards", "examples/params"):
-        shutil.copytree(ROOT / shown, folder / shown)
+        # Without what is large: the folder is copied for every command.
+        large = shutil.ignore_patterns("*.png", "*.html", "*.gz")
+        shutil.copytree(ROOT / shown, folder / shown, ignore=large)
     small = ROOT / "tests" / "report" / "adults-quick.jsonl"
     shutil.copy(small, folder / "results.jsonl")
     shutil.copy(small, folder / "adults.jsonl")
