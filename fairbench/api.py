@@ -122,6 +122,10 @@ class Representation(ABC):
         """How many trained numbers this one model has; None: it does not count them."""
         return None
 
+    def multiply_adds(self) -> int | None:
+        """Multiply-adds of the whole model on one row, in training; by default, its numbers."""
+        return self.parameters()
+
     def state(self) -> Mapping[str, npt.NDArray[Any]] | None:
         """Arrays from which ``Method.restore`` makes it again; None: it cannot be kept."""
         return None

@@ -189,7 +189,7 @@ class Audits:
                     id=uuid.uuid4().hex,
                     title=f"audit {target.method} on {target.data.info.name}, "
                     f"seed {target.seed} ({title})",
-                    estimate=audit_seconds(target.config) * len(chunk),
+                    estimate=audit_seconds(target.config, target.data) * len(chunk),
                     data=target.data.audited(),
                     keys=tuple(point.key for point in chunk),
                     seeds=(audit_seed(target.seed),) * len(chunk),
@@ -221,7 +221,7 @@ class Audits:
         return ReferenceJob(
             id=uuid.uuid4().hex,
             title=f"audit x itself on {data.info.name}, seed {seed}",
-            estimate=audit_seconds(config),
+            estimate=audit_seconds(config, data),
             data=data.audited(),
             key=key,
             seed=audit_seed(seed),

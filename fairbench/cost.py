@@ -21,7 +21,7 @@ COSTS = {
     "encode_seconds": "wall time of encoding the audit roles, all points",
     "audit_seconds": "wall time of auditing and measuring, all points",
     "parameters": "trained numbers of one model",
-    "flops": "floating-point operations of training one model (6 a weight, row and step)",
+    "flops": "floating-point operations of training one model (6 a multiply-add, row and step)",
     "peak_memory_mb": "largest resident memory of the process that trained, MB",
     "peak_device_memory_mb": "largest memory on the accelerator, MB",
     "energy_j": "this model's share of the accelerator's energy while its stack trained, joules",

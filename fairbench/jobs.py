@@ -185,10 +185,11 @@ class FitJob:
         count = representations[0].parameters()
         if count is not None:
             costs["parameters"] = float(count)
-            if "steps" in costs:
-                # Multiply-adds forward, and twice that backward, for each weight and row.
-                batch = getattr(method.params, "batch_size", 1)
-                costs["flops"] = 6.0 * count * batch * costs["steps"]
+        work = representations[0].multiply_adds()
+        if work is not None and "steps" in costs:
+            # A product and a sum forward, and twice that backward, for each row.
+            batch = getattr(method.params, "batch_size", 1)
+            costs["flops"] = 6.0 * work * batch * costs["steps"]
         encoder, not_kept = _packed(
             Encoder(method, unit, self.data.info, outcome, self.data.preprocessing)
         )

@@ -268,6 +268,14 @@ class NeuralRepresentation(Representation):
         """Trained numbers of this model, adversaries included."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
+    def multiply_adds(self) -> int:
+        """Of all trained numbers on one row; a convolution uses each at every place."""
+        return sum(
+            parameter.numel() * getattr(module, "uses", 1)
+            for module in self.model.modules()
+            for parameter in module.parameters(recurse=False)
+        )
+
     def state(self) -> Mapping[str, npt.NDArray[Any]]:
         """Weights and buffers, adversaries' included."""
         return _state_of(self.model)

@@ -137,7 +137,8 @@ class Reaudit:
     def estimate(self) -> float:
         """Seconds of work, on one core."""
         return sum(job.estimate for job in self._references) + sum(
-            audit_seconds(work.target.config) * len(work.missing) for work in self.work
+            audit_seconds(work.target.config, work.target.data) * len(work.missing)
+            for work in self.work
         )
 
     @property

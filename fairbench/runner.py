@@ -166,8 +166,10 @@ class Run:
         return FitJob(
             id=uuid.uuid4().hex,
             title=f"fit {first.method.name} on {first.data.info.name} ({models})",
-            estimate=fit_seconds(first.method, len(stack), first.budget, self._units.values()),
-            point_estimate=audit_seconds(first.budget.audit),
+            estimate=fit_seconds(
+                first.method, len(stack), first.budget, first.data, self._units.values()
+            ),
+            point_estimate=audit_seconds(first.budget.audit, first.data),
             method=first.method,
             params=first.params,
             data=first.data,

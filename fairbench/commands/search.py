@@ -125,8 +125,10 @@ def trial_seconds(search: Search) -> float:
     units = units_of(search.method, params, search.data, search.budget, search.config.run)
     audit: AuditConfig = search.budget.audit
     points = sum(unit.curve_points or 1 for unit in units)
-    fit = fit_seconds(search.method, len(units), search.budget, search.store.rows("units"))
-    return fit + points * audit_seconds(audit)
+    fit = fit_seconds(
+        search.method, len(units), search.budget, search.data, search.store.rows("units")
+    )
+    return fit + points * audit_seconds(audit, search.data)
 
 
 def _report(search: Search, output: Path | None) -> int:

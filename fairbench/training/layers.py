@@ -104,6 +104,8 @@ class StackedConv(nn.Module):
         Channels in and out.
     transposed : bool
         Doubles height and width instead.
+    uses : int
+        Places of an image at which each weight is used, for counting operations.
     """
 
     KERNEL = 4
@@ -115,9 +117,10 @@ class StackedConv(nn.Module):
         n_out: int,
         *,
         transposed: bool = False,
+        uses: int = 1,
     ) -> None:
         super().__init__()
-        self.transposed = transposed
+        self.transposed, self.uses = transposed, uses
         # PyTorch's own defaults: fan in counts the second axis of the weight.
         first, second = (n_in, n_out) if transposed else (n_out, n_in)
         shape = (first, second, self.KERNEL, self.KERNEL)

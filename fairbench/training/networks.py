@@ -82,8 +82,10 @@ class StackedConvEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.image = image
+        pixels = image[1] * image[2]
         self.convolutions = nn.ModuleList(
-            StackedConv(generators, a, b) for a, b in pairwise((image[0], *channels))
+            StackedConv(generators, a, b, uses=pixels // 4**i)
+            for i, (a, b) in enumerate(pairwise((image[0], *channels)), start=1)
         )
         flat = math.prod(_smallest(image, channels))
         self.dense = StackedMLP(generators, (flat, *sizes))
@@ -123,9 +125,10 @@ class StackedConvDecoder(nn.Module):
         super().__init__()
         self.smallest = _smallest(image, channels)
         self.dense = StackedMLP(generators, (*sizes, math.prod(self.smallest)))
+        pixels = self.smallest[1] * self.smallest[2]
         self.convolutions = nn.ModuleList(
-            StackedConv(generators, a, b, transposed=True)
-            for a, b in pairwise((*reversed(channels), image[0]))
+            StackedConv(generators, a, b, transposed=True, uses=pixels * 4**i)
+            for i, (a, b) in enumerate(pairwise((*reversed(channels), image[0])))
         )
 
     def forward(self, z: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from fairbench.training.layers import StackedConv
 from fairbench.training.networks import Networks
@@ -46,3 +47,18 @@ def test_an_image_that_cannot_be_halved_is_refused() -> None:
     odd = Networks(36, (8,), 2, image=(1, 6, 6), channels=(4, 4))
     with pytest.raises(ValueError, match="6 x 6 pixels cannot be halved 2 times"):
         odd.encoder(Streams([0]).generators("w"))
+
+
+@pytest.mark.parametrize("half", ["encoder", "decoder"])
+def test_operations_are_those_that_pytorch_counts(half: str) -> None:
+    """Biases, which PyTorch leaves out, are left out here too."""
+    make = Streams([0]).generators("w")
+    network = DSPRITES.encoder(make) if half == "encoder" else DSPRITES.decoder(make, 28)
+    with FlopCounterMode(display=False) as counter:
+        network(torch.rand(1, 1, 4096 if half == "encoder" else 28))
+    weights = {
+        id(module): module.weight.numel() * getattr(module, "uses", 1)
+        for module in network.modules()
+        if hasattr(module, "weight")
+    }
+    assert 2 * sum(weights.values()) == counter.get_total_flops()
