@@ -114,8 +114,12 @@ def _newest(units: Sequence[Row], same: Sequence[str], differ: Sequence[str]) ->
     return [row for row in units if newest[_values(row, same)][1] == _values(row, differ)]
 
 
-IDENTITY = ("dataset", "data_source", "track", "budget", "method", "params")
-"""What makes a row of the leaderboard, with the audit."""
+IDENTITY = ("dataset", "data_source", "track", "budget", "method", "params_label")
+"""What makes a row of the leaderboard, with the audit.
+
+Parameters by their label, which names those that are not as the method's code has them: when a
+method gains a parameter, its default row is still its default row.
+"""
 
 
 def _identity(row: Row) -> Group:

@@ -77,7 +77,7 @@ def test_an_incomplete_row_has_no_rank_and_stands_below() -> None:
 
 def test_rows_of_older_code_or_data_make_way_for_newer_ones() -> None:
     def unit(key: str, finished: str, **more: object) -> Row:
-        names = ("dataset", "data_source", "track", "budget", "method", "params")
+        names = ("dataset", "data_source", "track", "budget", "method", "params_label")
         base = {"key": key, "finished": finished, "code": "c", "fingerprint": "f", "protocol": 1}
         base |= {"seed": 0, "point": None, "curve_points": 16}
         return dict.fromkeys(names, "x") | base | more
@@ -86,6 +86,9 @@ def test_rows_of_older_code_or_data_make_way_for_newer_ones() -> None:
         return [u["key"] for u in latest(units)]
 
     assert left(unit("1", "01", code="old"), unit("2", "02")) == ["2"]
+    # A method that has gained a parameter is still itself.
+    was, now = {"bits": 8}, {"bits": 8, "adversary": None}
+    assert left(unit("1", "01", code="old", params=was), unit("2", "02", params=now)) == ["2"]
     # Another method's old data is of the past too: rows of one leaderboard share their data.
     assert left(unit("1", "01", fingerprint="old", method="y"), unit("2", "02")) == ["2"]
     assert left(unit("1", "01", protocol=0, method="y"), unit("2", "02")) == ["2"]
