@@ -240,10 +240,10 @@ def stacks(
         most = largest_stack(
             device,
             image=members[0].data.info.architecture.image is not None,
-            bytes_a_model=bytes_of(members[:1]) / restarts_of(members[0].params),
+            bytes_a_unit=bytes_of(members[:1]),
             data_bytes=bytes_of([], members[0].data),
             free_bytes=min((free for free, _ in memory), default=None),
-            restarts=restarts_of(members[0].params),
+            models_a_unit=restarts_of(members[0].params),
         )
         start = 0
         for size in spread(len(members), most, len(memory)):

@@ -13,7 +13,7 @@ from fairbench.cost import versions
 from fairbench.estimate import audit_seconds, fit_seconds
 from fairbench.executors.base import Broke, Elsewhere, Event, Executor, Finished, Started
 from fairbench.jobs import FitJob, Job, UnitResult
-from fairbench.plan import Plan, PlannedUnit, bytes_of, stacks
+from fairbench.plan import Plan, PlannedUnit, bytes_of, restarts_of, stacks
 from fairbench.registry import Registry
 from fairbench.sizing import device_memory, gpu_share
 from fairbench.status import Status
@@ -167,7 +167,11 @@ class Run:
             id=uuid.uuid4().hex,
             title=f"fit {first.method.name} on {first.data.info.name} ({models})",
             estimate=fit_seconds(
-                first.method, len(stack), first.budget, first.data, self._units.values()
+                first.method,
+                len(stack) * restarts_of(first.params),
+                first.budget,
+                first.data,
+                self._units.values(),
             ),
             point_estimate=audit_seconds(first.budget.audit, first.data),
             method=first.method,

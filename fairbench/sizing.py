@@ -59,10 +59,10 @@ def largest_stack(
     device: str,
     *,
     image: bool,
-    bytes_a_model: float,
+    bytes_a_unit: float,
     data_bytes: float,
     free_bytes: float | None,
-    restarts: int = 1,
+    models_a_unit: int = 1,
 ) -> int:
     """Units in one stack at most.
 
@@ -72,18 +72,18 @@ def largest_stack(
         ``cpu`` or ``cuda``.
     image : bool
         Whether the models are convolutional.
-    bytes_a_model, data_bytes : float
-        Of each model, and of the rows that are resident whatever the stack.
+    bytes_a_unit, data_bytes : float
+        Of all models of a unit, and of the rows that are resident whatever the stack.
     free_bytes : float or None
         Of the device; None where it is not bounded by it.
-    restarts : int
-        Models trained for each unit.
+    models_a_unit : int
+        More than one where a unit is trained several times, and the best model kept.
     """
-    most = (LARGEST_IMAGE_STACK if image else LARGEST_STACK)[device]
+    most = (LARGEST_IMAGE_STACK if image else LARGEST_STACK)[device] // models_a_unit
     if free_bytes is not None:
         room = USABLE * free_bytes - CONTEXT_BYTES - data_bytes
-        most = min(most, int(room // bytes_a_model))
-    return max(1, most // restarts)
+        most = min(most, int(room // bytes_a_unit))
+    return max(1, most)
 
 
 def spread(units: int, most: int, devices: int) -> list[int]:

@@ -23,7 +23,7 @@ from fairbench.console import err, out, show_columns, spell
 from fairbench.device import cores, resolve_device
 from fairbench.errors import ConfigError
 from fairbench.estimate import audit_seconds, fit_seconds
-from fairbench.plan import units_of, validated
+from fairbench.plan import restarts_of, units_of, validated
 from fairbench.registry import Registry, load_registry
 from fairbench.search import FIRST_SEED, Outcome, Search
 from fairbench.search_space import held_params, search_space
@@ -125,9 +125,8 @@ def trial_seconds(search: Search) -> float:
     units = units_of(search.method, params, search.data, search.budget, search.config.run)
     audit: AuditConfig = search.budget.audit
     points = sum(unit.curve_points or 1 for unit in units)
-    fit = fit_seconds(
-        search.method, len(units), search.budget, search.data, search.store.rows("units")
-    )
+    models = len(units) * restarts_of(params)
+    fit = fit_seconds(search.method, models, search.budget, search.data, search.store.rows("units"))
     return fit + points * audit_seconds(audit, search.data)
 
 
