@@ -60,7 +60,7 @@ def training(rows: int, columns: int) -> TrainingRows:
 def step_seconds(
     method: Method, units: Sequence[Unit], steps: int, rows: int = ROWS, columns: int = COLUMNS
 ) -> float:
-    """Processor seconds a step of the stack: a longer fit less a shorter, the least of three."""
+    """Processor seconds a step of the stack: least of three longer fits, less that of shorter."""
     train = training(rows, columns)
 
     def fit(iterations: int) -> float:
@@ -69,7 +69,7 @@ def step_seconds(
         return time.process_time() - start
 
     fit(20)
-    return min((fit(20 + steps) - fit(20)) / steps for _ in range(3))
+    return (min(fit(20 + steps) for _ in range(3)) - min(fit(20) for _ in range(3))) / steps
 
 
 def audit_seconds(rows: int, columns: int, groups: int) -> float:

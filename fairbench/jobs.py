@@ -38,6 +38,7 @@ from fairbench.auditing.config import AuditConfig
 from fairbench.cost import EARLIER_SECONDS, Meter, hardware, versions
 from fairbench.data.prepare import Prepared
 from fairbench.encoders import Encoder, pack
+from fairbench.neural import restarts_of
 from fairbench.replicates import to_text
 from fairbench.status import Status
 
@@ -271,19 +272,20 @@ class FitJob:
 
     def _costs(self, meter: Meter, reported: Mapping[str, float]) -> dict[str, float]:
         earlier = reported.get(EARLIER_SECONDS, 0.0)
-        seconds, models = meter.seconds["train"] + earlier, len(self.units)
+        seconds, units = meter.seconds["train"] + earlier, len(self.units)
+        again = restarts_of(self.params)
         costs = {
-            "train_seconds": seconds / models,
+            "train_seconds": seconds / units,
             "stack_seconds": seconds,
-            "stack_models": float(models),
+            "stack_models": float(units * again),
             **{name: value for name, value in reported.items() if name != EARLIER_SECONDS},
             **meter.peaks(),
         }
         if reported.get("steps"):
-            costs["ms_step"] = 1e3 * seconds / reported["steps"]
-            costs["ms_model_step"] = costs["ms_step"] / models
+            costs["ms_step"] = 1e3 * seconds * again / reported["steps"]
+            costs["ms_model_step"] = costs["ms_step"] / costs["stack_models"]
         if meter.energy_j is not None and not earlier:  # of the part before nothing is known
-            costs["energy_j"] = meter.energy_j / models
+            costs["energy_j"] = meter.energy_j / units
         return costs
 
 

@@ -184,7 +184,8 @@ def changed_params(unit: Row) -> dict[str, Any]:
     """A unit's parameters that differ from the defaults."""
     if unit["params_label"] == "default":
         return {}
-    return {k: v for k, v in unit["params"].items() if k in unit["params_label"]}
+    named = {word.partition("=")[0] for word in unit["params_label"].split(" ")}
+    return {k: v for k, v in unit["params"].items() if k in named}
 
 
 def card_of(unit: Row, store: Store, registry: Registry, asked: Sequence[str] = ()) -> str | None:

@@ -57,6 +57,11 @@ class NeuralParams(Params):
     """Dimensions of the representation; None: as the dataset's architecture says."""
 
 
+def restarts_of(params: Params) -> int:
+    """Models that are trained for each unit: what neural methods call ``restarts``, if they do."""
+    return int(getattr(params, "restarts", 1)) if isinstance(params, NeuralParams) else 1
+
+
 class NeuralMethod(Method):
     """A method on the stacked engine. Required beside a Method's declarations: ``build``."""
 
@@ -86,8 +91,8 @@ class NeuralMethod(Method):
     ) -> Sequence[Fitted]:
         """Train all units as one stack; see :func:`fairbench.training.trainer.train`.
 
-        Where the parameters have ``restarts``, so many models are trained for each unit, and the
-        best is kept; see :mod:`fairbench.training.restarts`.
+        Where its :class:`NeuralParams` have ``restarts``, an int, so many models are trained for
+        each unit, and the best is kept; see :mod:`fairbench.training.restarts`.
         """
         from fairbench.cost import EARLIER_SECONDS
         from fairbench.seeds import derive_seed
@@ -97,7 +102,7 @@ class NeuralMethod(Method):
         from fairbench.training.trainer import Schedule
         from fairbench.training.trainer import train as train_stack
 
-        restarts = getattr(self.params, "restarts", 1)
+        restarts = restarts_of(self.params)
         models = [(unit, again) for unit in units for again in range(restarts)]
         seeds = [
             derive_seed(
@@ -138,6 +143,7 @@ class NeuralMethod(Method):
                 restarts=restarts,
                 reasons=reasons,
                 device=context.device,
+                deadline=context.deadline,
             )
         return [
             self._fitted(model.take(i), train.info) if reason is None else Diverged(reason)

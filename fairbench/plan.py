@@ -16,6 +16,7 @@ from fairbench.config import RunConfig
 from fairbench.curves import DEFAULT_POINTS
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, UnknownNameError
+from fairbench.neural import restarts_of
 from fairbench.registry import Registry, plugin_source, plugin_version
 from fairbench.sizing import largest_stack, model_bytes, spread
 from fairbench.status import Status
@@ -269,11 +270,6 @@ def bytes_of(stack: Sequence[PlannedUnit], data: Prepared | None = None) -> floa
     return rows + models * model_bytes(sized, len(info.features), batch)
 
 
-def restarts_of(params: Params) -> int:
-    """Models that are trained for each unit."""
-    return int(getattr(params, "restarts", 1))
-
-
 def params_label(method: type[Method], params: Params) -> str:
     """Parameters that differ from the defaults, ``name=value``; ``default`` where none does."""
     defaults = method.Params().model_dump(mode="json")
@@ -283,7 +279,7 @@ def params_label(method: type[Method], params: Params) -> str:
 
 
 def _plain(value: Any) -> str:
-    return json.dumps(value).replace(" ", "")
+    return json.dumps(value, separators=(",", ":"))
 
 
 def code_of(method: type[Method]) -> str:

@@ -97,7 +97,7 @@ def latest(units: Sequence[Row]) -> list[Row]:
     of a single-shot unit that was read at different numbers of points, the one with most.
     """
     units = _newest(units, ("dataset", "data_source"), ("fingerprint", "protocol"))
-    units = _newest(units, IDENTITY, ("code",))
+    units = _newest(units, IDENTITY, ("code", "params"))
     chosen: dict[Group, Row] = {}
     for row in sorted(units, key=lambda r: (r["curve_points"] or 0, r["finished"] or "")):
         chosen[(*_identity(row), str(row["seed"]), str(row["point"]))] = row

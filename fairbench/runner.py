@@ -13,7 +13,8 @@ from fairbench.cost import versions
 from fairbench.estimate import audit_seconds, fit_seconds
 from fairbench.executors.base import Broke, Elsewhere, Event, Executor, Finished, Started
 from fairbench.jobs import FitJob, Job, UnitResult
-from fairbench.plan import Plan, PlannedUnit, bytes_of, restarts_of, stacks
+from fairbench.neural import restarts_of
+from fairbench.plan import Plan, PlannedUnit, bytes_of, stacks
 from fairbench.registry import Registry
 from fairbench.sizing import device_memory, gpu_share
 from fairbench.status import Status

@@ -77,7 +77,7 @@ def test_an_incomplete_row_has_no_rank_and_stands_below() -> None:
 
 def test_rows_of_older_code_or_data_make_way_for_newer_ones() -> None:
     def unit(key: str, finished: str, **more: object) -> Row:
-        names = ("dataset", "data_source", "track", "budget", "method", "params_label")
+        names = ("dataset", "data_source", "track", "budget", "method", "params_label", "params")
         base = {"key": key, "finished": finished, "code": "c", "fingerprint": "f", "protocol": 1}
         base |= {"seed": 0, "point": None, "curve_points": 16}
         return dict.fromkeys(names, "x") | base | more
@@ -89,6 +89,9 @@ def test_rows_of_older_code_or_data_make_way_for_newer_ones() -> None:
     # A method that has gained a parameter is still itself.
     was, now = {"bits": 8}, {"bits": 8, "adversary": None}
     assert left(unit("1", "01", code="old", params=was), unit("2", "02", params=now)) == ["2"]
+    # What a default is may change where its code does not.
+    slow, fast = {"learning_rate": 1e-4}, {"learning_rate": 1e-3}
+    assert left(unit("1", "01", params=slow, seed=1), unit("2", "02", params=fast)) == ["2"]
     # Another method's old data is of the past too: rows of one leaderboard share their data.
     assert left(unit("1", "01", fingerprint="old", method="y"), unit("2", "02")) == ["2"]
     assert left(unit("1", "01", protocol=0, method="y"), unit("2", "02")) == ["2"]

@@ -7,7 +7,7 @@ have a column ``method`` are compared with the row of that name: see ``QUOTED``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -73,6 +73,7 @@ QUOTED = {
     "aufdc": ("aufdc", "aufdc_low", "aufdc_high"),
     "by the paper's formula": ("aufdc_paper",),
     "rank": ("rank",),
+    "seeds": ("seeds",),
 }
 """Headings of the pages' tables of methods, and the columns whose figures stand below, in order."""
 
@@ -83,14 +84,14 @@ QUOTED_POINTS = {
 }
 """Headings of the pages' tables of points, which are all of seed 0."""
 
-TUNED = "restarts"
-"""A parameter that tells the tuned row of a method from its default one."""
+VARIANTS = {"tuned": "restarts", "paper": "learning_rate"}
+"""What pages call rows whose parameters are not the default, and one that only they have."""
 
 NAMED = re.compile(r"^\**`([\w-]+)`\**(?: \((\w+)\))?(?:, (.*))?$")
-"""A method, a parameter that tells its row from the default one, and a point: all that is named."""
+"""A method, which row of it, and a point: all that is named."""
 
 PRINTED = re.compile(
-    r"^ +(?P<rank>\d+)  (?P<method>[\w-]+)(?P<tuned> \(tuned\))? +(?P<aufdc>\S+ \[.*?\])"
+    r"^ +(?P<rank>\d+)  (?P<method>[\w-]+)(?: \((?P<variant>\w+)\))? +(?P<aufdc>\S+ \[.*?\])"
     r" +(?P<paper>\S+) +\S+ +\S+$",
     re.MULTILINE,
 )
@@ -117,27 +118,26 @@ def as_printed(figure: str, value: float) -> bool:
     return abs(float(figure) - value) <= 0.5001 * 10.0**-digits
 
 
-def row_of(method: str, parameter: str | None) -> pd.Series:
-    board = fairbench.load_leaderboard(FOLDER / "adults-gender.csv")
-    of_method = board[board["method"] == method]
-    mine = (
-        of_method["params"].str.contains(parameter)
-        if parameter
-        else of_method["params"] == "default"
-    )
-    (found,) = (row for _, row in of_method[mine].iterrows())
+def rows_of(name: str, method: str, variant: str | None) -> pd.DataFrame:
+    """Rows of one of the published files of Adults-Gender."""
+    table = fairbench.load_leaderboard(FOLDER / name)
+    of_method = table[table["method"] == method]
+    if variant is None:
+        return of_method[of_method["params"] == "default"]
+    return of_method[of_method["params"].str.contains(VARIANTS[variant])]
+
+
+def row_of(method: str, variant: str | None) -> pd.Series:
+    ((_, found),) = rows_of("adults-gender.csv", method, variant).iterrows()
     return found
 
 
-def point_of(method: str, point: str) -> pd.Series:
-    points = fairbench.load_leaderboard(FOLDER / "adults-gender-points.csv")
+def point_of(method: str, variant: str | None, point: str) -> pd.Series:
+    points = rows_of("adults-gender-points.csv", method, variant)
     wanted = {name: float(value) for name, value in re.findall(r"(\w+) = ([\d.]+)", point)}
-    chosen = points[
-        (points["method"] == method) & (points["params"] == "default") & (points["seed"] == 0)
-    ]
     (found,) = (
         row
-        for _, row in chosen.iterrows()
+        for _, row in points[points["seed"] == 0].iterrows()
         if {
             k: float(v)
             for k, _, v in (x.partition("=") for x in row["point"].split(",") if "=" in x)
@@ -147,36 +147,40 @@ def point_of(method: str, point: str) -> pd.Series:
     return found
 
 
+def quoted(
+    column: str, headings: Collection[str], beside: set[str]
+) -> Iterator[tuple[str, re.Match[str], dict[str, str]]]:
+    """Rows of the pages' tables that have one of the headings, not only ``beside``; their names."""
+    for page in PAGES:
+        for row in (row for table in tables(page) for row in table):
+            if {*row} & ({*headings} - beside):
+                named = NAMED.match(row[column])
+                assert named, f"{page.name}: {row[column]}"
+                yield f"{page.name}: {named[0]}", named, row
+
+
 def test_pages_quote_methods_as_the_table_has_them() -> None:
     wrong, seen = [], 0
-    for page in PAGES:
-        rows = [row for table in tables(page) for row in table if {*row} & {*QUOTED} - {"rank"}]
-        for row in rows:
-            named = NAMED.match(row["method"])
-            assert named, f"{page.name}: {row['method']}"
-            told = row_of(named[1], named[2])
-            for head in {*row} & {*QUOTED}:
-                for column, figure in zip(QUOTED[head], figures(row[head]), strict=False):
-                    seen += 1
-                    if not as_printed(figure, float(told[column])):
-                        wrong.append(f"{page.name}: {named[0]}: {column} {figure}, {told[column]}")
+    for where, named, row in quoted("method", QUOTED, {"rank", "seeds"}):
+        told = row_of(named[1], named[2])
+        for head in {*row} & {*QUOTED}:
+            for column, figure in zip(QUOTED[head], figures(row[head]), strict=True):
+                seen += 1
+                if not as_printed(figure, float(told[column])):
+                    wrong.append(f"{where}: {column} {figure}, {told[column]}")
     assert seen > 40
     assert not wrong, "\n".join(wrong)
 
 
 def test_pages_quote_points_as_the_table_has_them() -> None:
     wrong, seen = [], 0
-    for page in PAGES:
-        rows = [row for table in tables(page) for row in table if {*row} & {*QUOTED_POINTS} - {"D"}]
-        for row in rows:
-            named = NAMED.match(row["point"])
-            assert named, f"{page.name}: {row['point']}"
-            told = point_of(named[1], named[3] or "")
-            for head in {*row} & {*QUOTED_POINTS}:
-                (figure,) = figures(row[head])
-                seen += 1
-                if not as_printed(figure, float(told[QUOTED_POINTS[head]])):
-                    wrong.append(f"{page.name}: {named[0]}: {head} {figure}, {told[head]}")
+    for where, named, row in quoted("point", QUOTED_POINTS, {"D"}):
+        told = point_of(named[1], named[2], named[3] or "")
+        for head in {*row} & {*QUOTED_POINTS}:
+            (figure,) = figures(row[head])
+            seen += 1
+            if not as_printed(figure, float(told[QUOTED_POINTS[head]])):
+                wrong.append(f"{where}: {head} {figure}, {told[QUOTED_POINTS[head]]}")
     assert seen > 20
     assert not wrong, "\n".join(wrong)
 
@@ -187,7 +191,7 @@ def test_the_readme_shows_the_published_table() -> None:
     blind = board[board["track"] == "blind"]
     assert len(lines) == len(blind)
     for line in lines:
-        told = row_of(line["method"], TUNED if line["tuned"] else None)
+        told = row_of(line["method"], line["variant"])
         columns = ("aufdc", "aufdc_low", "aufdc_high")
         for column, figure in zip(columns, figures(line["aufdc"]), strict=True):
             assert as_printed(figure, float(told[column])), f"{line[0]}: {column} {told[column]}"

@@ -23,7 +23,8 @@ from fairbench.console import err, out, show_columns, spell
 from fairbench.device import cores, resolve_device
 from fairbench.errors import ConfigError
 from fairbench.estimate import audit_seconds, fit_seconds
-from fairbench.plan import restarts_of, units_of, validated
+from fairbench.neural import restarts_of
+from fairbench.plan import units_of, validated
 from fairbench.registry import Registry, load_registry
 from fairbench.search import FIRST_SEED, Outcome, Search
 from fairbench.search_space import held_params, search_space

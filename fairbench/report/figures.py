@@ -6,6 +6,7 @@ not complete, and what lines and bands are where there are several seeds.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -145,7 +146,7 @@ def _auditors(axes: Axes, panel: Panel, found: Sequence[Row]) -> None:
 
 def _reading(cell: Row, most: int) -> str:
     """What one auditor read, whether at fewer than ``most`` points, and at how many it decided."""
-    read = f"{round(cell['i'], 3) + 0.0:.3f}".replace("0.", ".", 1)
+    read = re.sub(r"^(-?)0\.", r"\1.", f"{round(cell['i'], 3) + 0.0:.3f}")
     some = "*" if cell["points"] < most else ""
     return f"{read}{some} ({cell['chosen']})" if cell["chosen"] else f"{read}{some}"
 

@@ -1,11 +1,13 @@
 """Several models for one unit: the one with the least loss of its own on encoder-train is kept.
 
 Training can end in a poor local optimum, and which it ends in is luck. The loss tells, where it
-holds all that is wanted; no role but encoder-train is looked at.
+holds all that is wanted; no role but encoder-train is looked at. Where an adversary's loss is part
+of it, an adversary that has failed looks like an encoder that hides well.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,6 +23,8 @@ _MOST_ROWS = 20_000
 _PASSES = 4
 """Times that each is looked at, for objectives that draw random numbers."""
 _CHUNK = 1024
+_CELLS = 131_072
+"""Numbers of x that a model is shown at a time: of images fewer rows, as in training."""
 
 
 def best_of(
@@ -32,6 +36,7 @@ def best_of(
     restarts: int,
     reasons: Sequence[str | None],
     device: torch.device | str,
+    deadline: float | None = None,
 ) -> list[int]:
     """Number of the model to keep, for every ``restarts`` models of a stack.
 
@@ -50,15 +55,20 @@ def best_of(
         Why each model diverged: it is kept only where all of a unit did.
     device : torch.device or str
         Where the model is.
+    deadline : float, optional
+        Value of ``time.monotonic()``; TimeoutError is raised soon after.
     """
     models = len(reasons)
+    chunk = max(32, min(_CHUNK, _CELLS // x.shape[1]))
     streams = Streams([derive_seed("restarts")] * models, device)
     chosen = np.random.default_rng(derive_seed("restarts", "rows")).permutation(len(x))[:_MOST_ROWS]
     total = torch.zeros(models, device=device)
     with torch.no_grad():
         for _ in range(_PASSES):
-            for start in range(0, len(chosen), _CHUNK):
-                rows = chosen[start : start + _CHUNK]
+            for start in range(0, len(chosen), chunk):
+                if deadline is not None and time.monotonic() > deadline:
+                    raise TimeoutError("deadline passed while restarts were compared")
+                rows = chosen[start : start + chunk]
                 seen = torch.tensor(x[rows], device=device).float().expand(models, -1, -1)
                 labels = torch.tensor(s[rows], device=device).expand(models, -1)
                 batch = Batch(seen, labels, onehot(labels, groups), 1.0, streams)

@@ -7,8 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairbench.api import Curve, Diverged, FitContext, Point, Role, TrainingRows, Unit
+from fairbench.api import Curve, Diverged, FitContext, Params, Point, Role, TrainingRows, Unit
+from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared
+from fairbench.neural import restarts_of
+from fairbench.plan import Budget, PlannedUnit, stacks
 from fairbench.training.model import Batch, StackedModel
 from fairbench.training.restarts import best_of
 from fairbench_plugins.sofair import Sofair, SofairParams
@@ -63,5 +66,55 @@ def fitted(prepared: Prepared, seeds: list[int], restarts: int) -> list[np.ndarr
 
 
 def test_what_is_kept_does_not_depend_on_what_it_is_stacked_with(prepared: Prepared) -> None:
-    together = fitted(prepared, [0, 1], 3)
-    np.testing.assert_array_equal(together[1], fitted(prepared, [1], 3)[0])
+    together, alone = fitted(prepared, [0, 1], 3)[1], fitted(prepared, [1], 3)[0]
+    # Sums in floating point depend on the stack: a row may fall on the other side of a threshold.
+    assert np.mean(np.all(np.isclose(together, alone, atol=1e-4), axis=1)) > 0.99
+
+
+def test_restarts_are_other_models_and_the_chosen_one_is_given(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {}
+    for chosen in range(3):
+        name = "fairbench.training.restarts.best_of"
+        monkeypatch.setattr(name, lambda *_, chosen=chosen, **__: [chosen, 3 + chosen])
+        given[chosen] = fitted(prepared, [0, 1], 3)
+    first = fitted(prepared, [0, 1], 1)
+    for unit in range(2):
+        np.testing.assert_allclose(given[0][unit], first[unit], atol=1e-4)
+        assert not np.allclose(given[1][unit], given[0][unit], atol=1e-4)
+        assert not np.allclose(given[2][unit], given[1][unit], atol=1e-4)
+
+
+def test_stacks_are_no_larger_for_restarts(prepared: Prepared) -> None:
+    budget = Budget("30", 30, PRESETS[Audit.QUICK])
+    units = [
+        PlannedUnit(
+            f"{i}", Sofair, SofairParams(restarts=4), prepared, Unit(i, None), budget, 4, None
+        )
+        for i in range(8)
+    ]
+    assert [len(stack) for stack in stacks(units, "cpu")] == [4, 4]
+
+
+def test_a_deadline_holds_while_they_are_compared() -> None:
+    x, s = np.zeros((50, 2), np.float32), np.zeros(50, np.int64)
+    with pytest.raises(TimeoutError, match="while restarts were compared"):
+        best_of(
+            Known([1.0, 2.0]),
+            x,
+            s,
+            groups=2,
+            restarts=2,
+            reasons=[None, None],
+            device="cpu",
+            deadline=0.0,
+        )
+
+
+def test_only_neural_parameters_have_restarts() -> None:
+    class Plain(Params):
+        restarts: int | None = None
+
+    assert restarts_of(SofairParams(restarts=4)) == 4
+    assert restarts_of(Plain()) == restarts_of(Plain(restarts=10)) == 1
