@@ -21,7 +21,7 @@ _MOST_FEATURES = 20
 
 
 def bits_figure(tables: Sequence[BitTable], title: str) -> Figure:
-    """Released bits by setting: a row a dimension, black where masked, darker where disparate.
+    """Released bits by setting: a line a dimension, black where masked, darker where disparate.
 
     A bit that is masked for a part of the rows is darkened by (the root of) that share.
     """
@@ -37,7 +37,7 @@ def bits_figure(tables: Sequence[BitTable], title: str) -> Figure:
         for axes, table in zip(figure.axes, tables, strict=False):
             shade = colour(scale(table.disparity))[..., :3] * np.sqrt(table.kept)[..., None]
             axes.imshow(shade, aspect="auto", interpolation="nearest")
-            axes.set_title(f"{table.label}\n{table.bits_a_row:.1f} bits a row", fontsize=7)
+            axes.set_title(f"{table.label}\n{table.bits_a_row:.1f} bits released", fontsize=7)
             axes.set(xticks=[], yticks=[])
             axes.grid(visible=False)
         for axes in figure.axes[len(tables) :]:
@@ -46,8 +46,8 @@ def bits_figure(tables: Sequence[BitTable], title: str) -> Figure:
         from matplotlib.cm import ScalarMappable
 
         bar = figure.colorbar(ScalarMappable(scale, colour), ax=shown, shrink=0.8, pad=0.02)
-        bar.set_label("disparity of the bit; black: masked", fontsize=8)
-        figure.suptitle(f"{title}: a row a dimension, a column a bit", fontsize=9)
+        bar.set_label("disparity of the bit; darkened where masked for some", fontsize=8)
+        figure.suptitle(f"{title}: lines are dimensions of z, columns their bits", fontsize=9)
     return figure
 
 

@@ -29,7 +29,12 @@ _COST_POINTS = (4, 8, 16)
 _NOTHING = 0.05
 """Seconds below which nothing was trained to speak of."""
 
-_SEEDS = "Lines: the median over seeds, {count} at most. Bands: what 25% to 75% of them attain."
+_SEEDS = "Lines: the median over seeds, {count} at most. Bands: {bands}."
+_BANDS = "what 25% to 75% of them attain"
+_FEW_BANDS = "from the best of them to the worst"
+
+_FEW = 3
+"""Seeds of which a quarter is one, and three quarters are all."""
 
 _WRAP = 105
 """Characters of a line of notes."""
@@ -64,7 +69,7 @@ def fronts_figure(shown: Sequence[Panel]) -> Figure:
         _fronts,
         "A_s, accuracy of the auditor of s (lower is fairer)",
         "A_y, downstream accuracy",
-        legend="area dominated (higher is better)",
+        legend="A_y where auditors of s may gain a tenth",
         seeds=_SEEDS,
     )
 
@@ -165,7 +170,9 @@ def _figure(
                 axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title=legend)
             else:
                 axes.text(0.5, 0.5, "nothing measured yet", ha="center", transform=axes.transAxes)
-            said = seeds.format(count=panel.most_seeds) if panel.most_seeds > 1 else ""
+            count = panel.most_seeds
+            bands = _BANDS if count > _FEW else _FEW_BANDS
+            said = seeds.format(count=count, bands=bands) if count > 1 else ""
             _notes(axes, panel, said, 34)
     return figure
 
@@ -235,7 +242,7 @@ def _curves(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
         axes.set(xlim=(-0.02 * ends["d_max"], 1.15 * ends["d_max"]), ylim=(-0.01, None))
         told: Any = {"textcoords": "offset points", "fontsize": 7.5, "color": QUIET}
         axes.annotate("release x", (0, ends["i_max"]), (8, 2), **told)
-        axes.annotate("release nothing", (ends["d_max"], 0), (0, 8), ha="center", **told)
+        axes.annotate("release\nnothing", (ends["d_max"], 0), (4, 5), **told)
 
 
 def _fronts(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
@@ -256,7 +263,7 @@ def _fronts(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
             axes.fill_between(
                 x, low, high, step="post", color=style.colour, alpha=0.12, linewidth=0
             )
-        text = label(name, row, row.get("front_hypervolume"))
+        text = label(name, row, row.get("a_y_at_s10"))
         axes.plot([], [], **mark, linestyle=_line(row, style), label=text)
 
 
