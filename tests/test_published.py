@@ -74,6 +74,9 @@ QUOTED = {
     "by the paper's formula": ("aufdc_paper",),
     "rank": ("rank",),
     "seeds": ("seeds",),
+    "a tenth": ("a_y_at_s10",),
+    "a quarter": ("a_y_at_s25",),
+    "half": ("a_y_at_s50",),
 }
 """Headings of the pages' tables of methods, and the columns whose figures stand below, in order."""
 
