@@ -106,7 +106,7 @@ def auditors_figure(shown: Sequence[Panel], found: Sequence[Row]) -> Figure:
             axes.set_title(panel.title)
             axes.set_xlabel(
                 "mean I(Z;S) read from a method's points, nats; in brackets at how many it decided"
-                "\n* it ran at some of the points only; shades are relative to a method's best reader"
+                "\n* it ran at some of the points only; shades are relative to the best of a row"
             )
             _notes(axes, panel, "", 112)
     return figure
