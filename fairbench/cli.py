@@ -69,6 +69,25 @@ RayAddress = Annotated[
 InProcess = Annotated[
     bool, typer.Option("--in-process", help="Jobs in this process, for debuggers.")
 ]
+StoreUrl = Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")]
+Timeout = Annotated[str | None, typer.Option(help="Limit for a job: 90s, 30m, 2h.")]
+OneDataset = Annotated[
+    str | None, typer.Option(help="Dataset, or card (.yaml) [default: the only one].")
+]
+Workers = Annotated[int | None, typer.Option(help="Jobs at a time [default: cores].")]
+AskedPoints = Annotated[int | None, typer.Option(help="Points a curve [default: the grid].")]
+SeedList = Annotated[str | None, typer.Option(help="Seeds, separated by commas.")]
+OfPoint = Annotated[str | None, typer.Option(help='Setting of the knob, "beta=0.3".')]
+AskedBudget = Annotated[
+    str | None, typer.Option(help="full, quick, or a number of iterations [default: full].")
+]
+TrainOn = Annotated[Device | None, typer.Option(help="Where to train.")]
+Formats = Annotated[str, typer.Option("--format", help="Comma-separated: png, pdf, svg.")]
+OfUnit = Annotated[
+    str | None, typer.Option(metavar="KEY", help="Start of the key, where several models fit.")
+]
+RealDataOnly = Annotated[bool, typer.Option("--require-real-data", help="Refuse simulated twins.")]
+OfSeed = Annotated[int | None, typer.Option(help="Seed of the model [default: the first].")]
 
 
 def _show_version(asked: bool) -> None:
@@ -98,11 +117,9 @@ def run(
         str | None, typer.Option(help="Names, or cards (.yaml) of own tables, separated by commas.")
     ] = None,
     seeds: Annotated[int | None, typer.Option(help="Number of seeds: 0 .. N-1.")] = None,
-    seed_list: Annotated[str | None, typer.Option(help="Seeds, separated by commas.")] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="full, quick, or a number of iterations [default: full].")
-    ] = None,
-    points: Annotated[int | None, typer.Option(help="Points a curve [default: the grid].")] = None,
+    seed_list: SeedList = None,
+    budget: AskedBudget = None,
+    points: AskedPoints = None,
     params: Annotated[
         Path | None, typer.Option(help="YAML file of hyperparameters, by method name.")
     ] = None,
@@ -110,21 +127,19 @@ def run(
         Path | None, typer.Option(help="YAML file of a whole run; options override it.")
     ] = None,
     results: Results = None,
-    device: Annotated[Device | None, typer.Option(help="Where to train.")] = None,
+    device: TrainOn = None,
     executor: Executing = None,
     ray_address: RayAddress = None,
     in_process: InProcess = False,
-    workers: Annotated[int | None, typer.Option(help="Jobs at a time [default: cores].")] = None,
+    workers: Workers = None,
     data_root: DataRoot = None,
-    require_real_data: Annotated[
-        bool, typer.Option("--require-real-data", help="Refuse simulated twins.")
-    ] = False,
+    require_real_data: RealDataOnly = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print jobs and an estimate, and exit.")
     ] = False,
     rerun: Annotated[Rerun | None, typer.Option(help="Do failed, or all, jobs again.")] = None,
-    timeout: Annotated[str | None, typer.Option(help="Limit for a job: 90s, 30m, 2h.")] = None,
-    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    timeout: Timeout = None,
+    store: StoreUrl = None,
     tune: Annotated[
         int | None,
         typer.Option(help="Search each method's parameters with N trials, and run the best too."),
@@ -189,11 +204,9 @@ def search(
     seeds: Annotated[
         int | None, typer.Option(help="Seeds of each trial: 1000 .. 999+N [default: 1].")
     ] = None,
-    seed_list: Annotated[str | None, typer.Option(help="Seeds, separated by commas.")] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="full, quick, or a number of iterations [default: full].")
-    ] = None,
-    points: Annotated[int | None, typer.Option(help="Points a curve [default: the grid].")] = None,
+    seed_list: SeedList = None,
+    budget: AskedBudget = None,
+    points: AskedPoints = None,
     params: Annotated[
         Path | None, typer.Option(help="YAML file of hyperparameters that are not searched.")
     ] = None,
@@ -201,21 +214,19 @@ def search(
         Path | None, typer.Option(help="Write the best parameters here too (YAML).")
     ] = None,
     results: Results = None,
-    device: Annotated[Device | None, typer.Option(help="Where to train.")] = None,
+    device: TrainOn = None,
     executor: Executing = None,
     ray_address: RayAddress = None,
     in_process: InProcess = False,
-    workers: Annotated[int | None, typer.Option(help="Jobs at a time [default: cores].")] = None,
+    workers: Workers = None,
     data_root: DataRoot = None,
-    require_real_data: Annotated[
-        bool, typer.Option("--require-real-data", help="Refuse simulated twins.")
-    ] = False,
+    require_real_data: RealDataOnly = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the space and an estimate, and exit.")
     ] = False,
     rerun: Annotated[Rerun | None, typer.Option(help="failed: do failed jobs again.")] = None,
-    timeout: Annotated[str | None, typer.Option(help="Limit for a job: 90s, 30m, 2h.")] = None,
-    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    timeout: Timeout = None,
+    store: StoreUrl = None,
 ) -> None:
     """Search a method's hyperparameters on the selection role; the same command resumes."""
     from fairbench.commands.search import search_command
@@ -314,7 +325,7 @@ def leaderboard(
     form: Annotated[
         TableFormat, typer.Option("--format", help="What is printed.")
     ] = TableFormat.TABLE,
-    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    store: StoreUrl = None,
 ) -> None:
     """Write the leaderboard CSVs anew from the store, and print them."""
     from fairbench.commands.results import compare_command, leaderboard_command
@@ -369,10 +380,10 @@ def audit(
     executor: Executing = None,
     ray_address: RayAddress = None,
     in_process: InProcess = False,
-    workers: Annotated[int | None, typer.Option(help="Jobs at a time [default: cores].")] = None,
+    workers: Workers = None,
     data_root: DataRoot = None,
-    timeout: Annotated[str | None, typer.Option(help="Limit for a job: 90s, 30m, 2h.")] = None,
-    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    timeout: Timeout = None,
+    store: StoreUrl = None,
 ) -> None:
     """Audit anyone's arrays (--z, --s), or measure a store's representations again (--results)."""
     from fairbench.commands import audit as commands
@@ -419,7 +430,7 @@ def audit(
 @app.command()
 def status(
     results: Results = None,
-    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    store: StoreUrl = None,
 ) -> None:
     """Tell how far a run is, from another terminal: models and points by status, failures."""
     from fairbench.commands.status import status_command
@@ -430,7 +441,7 @@ def status(
 @app.command()
 def report(
     results: Results = None,
-    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    store: StoreUrl = None,
     output: Annotated[
         Path | None, typer.Option(help="File to write [default: report.html in the results].")
     ] = None,
@@ -445,11 +456,9 @@ def report(
 def plot(
     kind: Annotated[str, typer.Argument(help="curves, fronts, cost, auditors, or all.")] = "all",
     dataset: Annotated[str | None, typer.Option(help="One dataset [default: every one].")] = None,
-    formats: Annotated[
-        str, typer.Option("--format", help="Comma-separated: png, pdf, svg.")
-    ] = "png,pdf",
+    formats: Formats = "png,pdf",
     results: Results = None,
-    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    store: StoreUrl = None,
     output: Annotated[
         Path | None, typer.Option(help="Folder to write to [default: figures in the results].")
     ] = None,
@@ -473,11 +482,9 @@ def explain(
     method: Annotated[str, typer.Argument(help="Single-shot method with bits, such as sofair.")],
     dataset: Annotated[str, typer.Option(help="Dataset, or the card (.yaml) of an own table.")],
     seed: Annotated[int, typer.Option(help="Seed of the model.")] = 0,
-    formats: Annotated[
-        str, typer.Option("--format", help="Comma-separated: png, pdf, svg.")
-    ] = "png,pdf",
+    formats: Formats = "png,pdf",
     results: Results = None,
-    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    store: StoreUrl = None,
     data_root: DataRoot = None,
 ) -> None:
     """Tell what a code's bits say, and what comes back as the fairness constraint loosens."""
@@ -504,16 +511,10 @@ def encode(
         Path, typer.Option(metavar="FILE", help="z, as .parquet or .csv; there when all is done.")
     ],
     method: Annotated[str | None, typer.Option(help="Method; needed but with --unit.")] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="Dataset, or card (.yaml) [default: the only one].")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the model [default: the first].")
-    ] = None,
-    point: Annotated[str | None, typer.Option(help='Setting of the knob, "beta=0.3".')] = None,
-    unit: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Start of the key, where several models fit.")
-    ] = None,
+    dataset: OneDataset = None,
+    seed: OfSeed = None,
+    point: OfPoint = None,
+    unit: OfUnit = None,
     unknown: Annotated[
         Unknown, typer.Option(help="Values never seen: refuse, or replace by the common one.")
     ] = Unknown.REFUSE,
@@ -527,7 +528,7 @@ def encode(
         int | None, typer.Option(min=0, help="Of a stochastic encoder, to repeat its draws.")
     ] = None,
     results: Results = None,
-    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    store: StoreUrl = None,
 ) -> None:
     """Encode new rows with a trained model, as the rows it was trained on were."""
     from fairbench.commands.encode import Request, encode_command
@@ -555,9 +556,7 @@ def recommend(
     min_accuracy: Annotated[
         float | None, typer.Option(metavar="SHARE", help="Least A_y of the main task on selection.")
     ] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="Dataset, or card (.yaml) [default: the only one].")
-    ] = None,
+    dataset: OneDataset = None,
     track: Annotated[str, typer.Option(help="blind, aware: what encoders may look at.")] = "blind",
     certified: Annotated[
         bool, typer.Option("--certified", help="Only where a certificate keeps the limit, too.")
@@ -570,7 +569,7 @@ def recommend(
     ] = None,
     results: Results = None,
     data_root: DataRoot = None,
-    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    store: StoreUrl = None,
 ) -> None:
     """Choose the most useful point within a limit of leakage: by selection, reported on test."""
     from fairbench.commands.recommend import Request, recommend_command
@@ -593,20 +592,14 @@ def recommend(
 @app.command("model-card")
 def model_card(
     method: Annotated[str | None, typer.Option(help="Method; needed but with --unit.")] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="Dataset, or card (.yaml) [default: the only one].")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the model [default: the first].")
-    ] = None,
-    point: Annotated[str | None, typer.Option(help='Setting of the knob, "beta=0.3".')] = None,
-    unit: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Start of the key, where several models fit.")
-    ] = None,
+    dataset: OneDataset = None,
+    seed: OfSeed = None,
+    point: OfPoint = None,
+    unit: OfUnit = None,
     output: Annotated[Path | None, typer.Option(help="File to write [default: print it].")] = None,
     results: Results = None,
     data_root: DataRoot = None,
-    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    store: StoreUrl = None,
 ) -> None:
     """Write what is known of a trained encoder (Markdown): data, what leaks, limits, how made."""
     from fairbench.commands.model_card import model_card_command
