@@ -29,6 +29,8 @@ _AUDIT = {Audit.STRICT: 10.0, Audit.QUICK: 2.5}
 """Seconds to audit a point, for each ten thousand rows that auditors learn from, on one core."""
 _LEAST_AUDIT = 0.2
 """Share of that which even the smallest dataset takes."""
+_A_GROUP = 0.1
+"""What each group of s after two adds, as a share (benchmarks/growth.py)."""
 
 
 def fit_seconds(
@@ -57,4 +59,5 @@ def fit_seconds(
 def audit_seconds(config: AuditConfig, data: Prepared) -> float:
     """Estimated seconds to audit one point on one core."""
     rows = len(data.roles[Role.AUDITOR_TRAIN].s)
-    return _AUDIT[config.preset] * max(_LEAST_AUDIT, rows / 10_000)
+    for_groups = 1 + _A_GROUP * (len(data.info.groups) - 2)
+    return _AUDIT[config.preset] * max(_LEAST_AUDIT, rows / 10_000) * for_groups

@@ -50,7 +50,7 @@ def test_convolutions_are_expected_to_take_long(prepared: Prepared) -> None:
     )
 
 
-def test_an_audit_takes_longer_of_more_rows(prepared: Prepared) -> None:
+def test_an_audit_takes_longer_of_more_rows_and_groups(prepared: Prepared) -> None:
     rows = prepared.roles[Role.AUDITOR_TRAIN]
     times = -(-30_000 // len(rows.s))
     many = replace(rows, s=rows.s.repeat(times))
@@ -58,3 +58,6 @@ def test_an_audit_takes_longer_of_more_rows(prepared: Prepared) -> None:
     strict, quick = PRESETS[Audit.STRICT], PRESETS[Audit.QUICK]
     assert audit_seconds(strict, large) >= 3 * audit_seconds(strict, prepared)
     assert audit_seconds(quick, large) < audit_seconds(strict, large)
+    groups = tuple(f"g{i}" for i in range(10))
+    many_groups = replace(prepared, info=replace(prepared.info, groups=groups))
+    assert audit_seconds(strict, many_groups) > 1.5 * audit_seconds(strict, prepared)
