@@ -239,7 +239,9 @@ def _curves(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
     ends = next((row for row in panel.rows if row["d_max"] is not None), None)
     if ends is not None:
         axes.plot([0, ends["d_max"]], [ends["i_max"], 0], color=GREY, linewidth=0.8, linestyle=":")
-        axes.set(xlim=(-0.02 * ends["d_max"], 1.15 * ends["d_max"]), ylim=(-0.01, None))
+        axes.set(
+            xlim=(-0.02 * ends["d_max"], 1.15 * ends["d_max"]), ylim=(-0.03 * ends["i_max"], None)
+        )
         told: Any = {"textcoords": "offset points", "fontsize": 7.5, "color": QUIET}
         axes.annotate("release x", (0, ends["i_max"]), (8, 2), **told)
         axes.annotate("release\nnothing", (ends["d_max"], 0), (4, 5), **told)
