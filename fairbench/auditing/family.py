@@ -29,12 +29,17 @@ from fairbench.auditing.members import (
 )
 from fairbench.auditing.mlp import MLPSettings, fit_classifiers, fit_weighted_classifiers
 from fairbench.auditing.samples import Distinct, Training, distinct, prior_of, training
+from fairbench.auditing.splits import Split, find_splits, fit_split_trees
 from fairbench.auditing.trees import fit_trees
 from fairbench.auditing.views import View, raw, views_of
 from fairbench.seeds import derive_seed
 
 _MOST_COLUMNS = 512
 """Beyond, raw pixels for one, trees, neighbours and interactions take minutes: the rest runs."""
+
+_TREES = {Member.BOOSTED_TREES, Member.DEEP_TREES}
+_TREE_PATIENCE = 3
+"""Boosting waits so many times as long as MLPs do."""
 
 Losses = npt.NDArray[np.float64]
 """-log p(label) of each person, nats, ``(people,)``."""
@@ -248,9 +253,11 @@ class _Family:
     def _ask_all(self, view: View, rows: Training, seed: int) -> list[_Heard]:
         """Fit who looks at this view on rows seen through it, and calibrate what they say."""
         asked = {role: view.apply(found.rows) for role, found in self.seen.items()}
+        members = self._members(view.name, rows.fit.x.shape[1])
+        splits = self._splits(rows, seed) if rows.classes > 2 and _TREES & {*members} else None
         heard = []
-        for member in self._members(view.name, rows.fit.x.shape[1]):
-            classify = self._fit(member, rows, seed)
+        for member in members:
+            classify = self._fit(member, rows, seed, splits)
             held = classify(rows.held.x)
             power, share = calibration(held, rows.held, rows.prior)
             answers = {
@@ -260,7 +267,13 @@ class _Family:
             heard.append(_Heard(member, view.name, held, answers))
         return heard
 
-    def _fit(self, member: Member, rows: Training, seed: int) -> Classifier:
+    def _splits(self, rows: Training, seed: int) -> Split | int:
+        patience = self.config.patience * _TREE_PATIENCE
+        return find_splits(rows, rounds=self.config.trees, patience=patience, seed=seed)
+
+    def _fit(
+        self, member: Member, rows: Training, seed: int, splits: Split | int | None
+    ) -> Classifier:
         config = self.config
         if member is Member.MLP:
             predict = fit_weighted_classifiers(
@@ -275,12 +288,11 @@ class _Family:
             return fit_neighbours(rows, seed=derive_seed(seed, "knn"))
         if member is Member.COUNTING:
             return fit_counting(rows)
-        return fit_trees(
-            rows,
-            rounds=config.trees,
-            patience=config.patience * 3,
-            seed=seed,
-            deep=member is Member.DEEP_TREES,
+        patience, deep = config.patience * _TREE_PATIENCE, member is Member.DEEP_TREES
+        if splits is None:
+            return fit_trees(rows, rounds=config.trees, patience=patience, seed=seed, deep=deep)
+        return fit_split_trees(
+            rows, splits, rounds=config.trees, patience=patience, seed=seed, deep=deep
         )
 
     def _interactions(self, view: View, rows: Training, heard: list[_Heard]) -> list[_Heard]:

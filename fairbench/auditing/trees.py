@@ -19,27 +19,22 @@ _DEEP_ROUNDS = 40
 """Boosting rounds of deep trees at most: they overfit early."""
 _REGRESSION_RATE = 0.2
 """Learning rate of a decoder's trees; there is a model a column of x, so they must be few."""
-_MOST_TREES = 1000
-"""Trees of all classes together at most, twenty rounds at least: a round grows one a class."""
 
 
 def fit_trees(
     training: Training, *, rounds: int, patience: int, seed: int, deep: bool = False
 ) -> Callable[[Floats], Floats]:
-    """Fit boosted trees; ``deep`` ones have up to 255 leaves of 5 rows or more.
+    """Fit boosted trees to two classes; ``deep`` ones have up to 255 leaves of 5 rows or more.
 
     Returns
     -------
     callable
-        Maps ``(n, d)`` to probabilities ``(n, classes)``.
+        Maps ``(n, d)`` to probabilities ``(n, 2)``.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     fit, held = training.fit, training.held
-    known = np.unique(fit.labels)
     rounds = min(rounds, _DEEP_ROUNDS) if deep else rounds
-    if len(known) > 2:
-        rounds = min(rounds, max(20, _MOST_TREES // len(known)))
     model = HistGradientBoostingClassifier(
         max_iter=rounds,
         early_stopping=True,
@@ -47,15 +42,14 @@ def fit_trees(
         random_state=seed % 2**32,
         **_SHAPE[deep],
     )
-    stop = np.isin(held.labels, known)  # a class that was never fitted cannot tell when to stop
     # Not the grouped rows with weights: the least rows of a leaf are counted without them.
     rows = fit.repeated()
     model.fit(
         fit.x[rows],
         fit.labels[rows],
-        X_val=held.x[stop],
-        y_val=held.labels[stop],
-        sample_weight_val=held.weights[stop],
+        X_val=held.x,
+        y_val=held.labels,
+        sample_weight_val=held.weights,
     )
     best = int(np.argmax(model.validation_score_))
 
