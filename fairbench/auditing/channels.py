@@ -184,6 +184,14 @@ def _many_classes(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.floa
     return z, s
 
 
+_RARE = np.array([0.85, 0.07, 0.05, 0.02, 0.01])
+
+
+def _crossed(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+    z, bit = _xor(rng, n)
+    return np.hstack([z, rng.normal(size=(n, 4))]), 5 * bit + rng.choice(5, size=n, p=_RARE)
+
+
 _DIMENSIONS = 128
 
 
@@ -289,6 +297,14 @@ CHANNELS = _by_name(
         "four columns of Cauchy noise, 3 s added to one; quadrature",
         _heavy_tails,
         cache(lambda: location_information(cauchy_density, (0, 3), (0.5, 0.5))),
+    ),
+    Channel(
+        "crossed-groups",
+        10,
+        "ten groups: the s of xor crossed with five values, shares .85 to .01, that z does not "
+        "tell; four columns of noise; ln 2 - h(.1)",
+        _crossed,
+        bit_information,
     ),
     Channel(
         "few-codes",

@@ -121,7 +121,7 @@ class _Fit:
         share = float(prior[groups[side[groups]]].sum() / prior[groups].sum())
         shares = np.array([1 - share, share])
         fit, held = (_of(part, side, groups) for part in (self.training.fit, self.training.held))
-        if len(held.labels) < _LEAST_ROWS or len(np.unique(fit.labels)) < 2:
+        if held.total < _LEAST_ROWS or len(np.unique(fit.labels)) < 2:
             return lambda rows: np.full(len(rows), share, np.float32)
         trees = fit_trees(
             Training(fit, held, shares, self.training.draws),
