@@ -47,7 +47,9 @@ def test_truths_by_formulas_known_otherwise() -> None:
     assert table_information(np.diag([0.5, 0.5])) == pytest.approx(np.log(2))
 
 
-@pytest.mark.parametrize("name", ["gaussian-1.5", "many-classes", "heavy-tails", "few-codes"])
+@pytest.mark.parametrize(
+    "name", ["gaussian-1.5", "many-classes", "heavy-tails", "crossed-groups", "few-codes"]
+)
 def test_truths_by_monte_carlo(name: str) -> None:
     """I = E[log p(s|z) / p(s)] with the posterior of the law, on a million rows."""
     channel = CHANNELS[name]
@@ -59,6 +61,12 @@ def test_truths_by_monte_carlo(name: str) -> None:
         from fairbench.auditing.channels import _PLACES, _SHARES
 
         density = np.exp(-0.5 * (wide[:, 2:3] - _PLACES) ** 2) * _SHARES
+    elif name == "crossed-groups":
+        from fairbench.auditing.channels import _RARE, FLIP
+
+        bit = ((wide[:, 0] > 0) ^ (wide[:, 1] > 0))[:, None]
+        sides = np.hstack([np.where(bit, FLIP, 1 - FLIP), np.where(bit, 1 - FLIP, FLIP)])
+        density = (sides[:, :, None] * _RARE).reshape(len(s), 10)
     elif name == "heavy-tails":
         density = 0.5 / (1 + (wide[:, 1:2] - [0, 3]) ** 2)
     else:

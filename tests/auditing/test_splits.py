@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from fairbench.api import Floats, Ints
+from fairbench.auditing.channels import CHANNELS
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.family import audit
+from fairbench.auditing.information import information
 from fairbench.auditing.samples import Training, training
 from fairbench.auditing.splits import Split, find_splits, fit_split_trees, groups_of
 from fairbench.vocabulary import AUDIT_ROLES
@@ -62,6 +64,18 @@ def test_a_group_without_rows_keeps_its_share() -> None:
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
     assert (p[:, 7] > 0).all()
     assert p[:, 7].mean() < 0.01
+
+
+def test_a_code_of_few_rows_is_told_as_its_counts_tell() -> None:
+    """Equal rows are grouped: eight codes of three groups are some twenty rows, each of many."""
+    channel = CHANNELS["few-codes"]
+    z, s = channel.rows(0, 4000)
+    data = training(z, s, classes=3, seed=0)
+    assert len(data.held.labels) < 30
+    splits = find_splits(data, rounds=100, patience=9, seed=0)
+    classify = fit_split_trees(data, splits, rounds=100, patience=9, seed=0, deep=False)
+    new, labels = channel.rows(1, 20_000)
+    assert information(classify(new), labels) > channel.truth() - 0.03
 
 
 def test_more_groups_do_not_hide_what_z_tells_of_two() -> None:
