@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fairbench.api import Floats, Ints
 from fairbench.auditing.calibrating import calibrated, calibration
-from fairbench.auditing.samples import Sample, Training
+from fairbench.auditing.samples import Sample, Training, Weights
 from fairbench.auditing.trees import fit_trees
 
 _LEAST_ROWS = 20
@@ -144,37 +144,32 @@ def _divide(says: Floats, held: Sample, groups: list[int]) -> Split | int:
     if len(groups) == 1:
         return groups[0]
     kept = np.isin(held.labels, groups)
-    rows = Sample(held.x[kept], held.labels[kept], held.weights[kept])
-    one = _best_side(says[kept], rows, groups)
+    one = _best_side(says[kept], held.labels[kept], held.weights[kept], groups)
     other = [group for group in groups if group not in one]
     return Split(_divide(says, held, one), _divide(says, held, other))
 
 
-def _best_side(says: Floats, held: Sample, groups: list[int]) -> list[int]:
+def _best_side(says: Floats, labels: Ints, weights: Weights, groups: list[int]) -> list[int]:
     """The groups of one side of the split that is known best; the first, if nothing is."""
-    if not len(held.labels):
+    if not len(labels):
         return groups[:1]
     mine = says[:, groups] / says[:, groups].sum(axis=1, keepdims=True)
-    labels = np.searchsorted(groups, held.labels)
+    place = np.searchsorted(groups, labels)
 
     def gain(side: Side) -> float:
         """Information of the split on held-out rows, nats."""
-        inside = side[labels]
+        inside = side[place]
         p = np.clip(mine[:, side].sum(axis=1), 1e-6, 1 - 1e-6)
-        share = float(np.average(inside, weights=held.weights))
+        share = float(np.average(inside, weights=weights))
         if not 0 < share < 1:
             return -np.inf
         entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
-        loss = -np.average(np.log(np.where(inside, p, 1 - p)), weights=held.weights)
+        loss = -np.average(np.log(np.where(inside, p, 1 - p)), weights=weights)
         return float(entropy - loss)
 
-    best: tuple[float, Side] | None = None
-    for start in np.eye(len(groups), dtype=bool):
-        found = _climb(start, gain)
-        if best is None or found[0] > best[0]:
-            best = found
-    assert best is not None
-    return [group for group, inside in zip(groups, best[1], strict=True) if inside]
+    climbed = (_climb(start, gain) for start in np.eye(len(groups), dtype=bool))
+    _, side = max(climbed, key=lambda found: found[0])
+    return [group for group, inside in zip(groups, side, strict=True) if inside]
 
 
 def _climb(side: Side, gain: Callable[[Side], float]) -> tuple[float, Side]:
