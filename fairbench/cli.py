@@ -479,9 +479,12 @@ def plot(
 
 @app.command()
 def explain(
-    method: Annotated[str, typer.Argument(help="Single-shot method with bits, such as sofair.")],
-    dataset: Annotated[str, typer.Option(help="Dataset, or the card (.yaml) of an own table.")],
-    seed: Annotated[int, typer.Option(help="Seed of the model.")] = 0,
+    method: Annotated[
+        str | None, typer.Argument(help="Single-shot method with bits, such as sofair.")
+    ] = None,
+    dataset: OneDataset = None,
+    seed: OfSeed = None,
+    unit: OfUnit = None,
     formats: Formats = "png,pdf",
     results: Results = None,
     store: StoreUrl = None,
@@ -489,17 +492,11 @@ def explain(
 ) -> None:
     """Tell what a code's bits say, and what comes back as the fairness constraint loosens."""
     from fairbench.commands.explain import explain_command
+    from fairbench.kept import Place, Wanted, asked_of
 
-    explain_command(
-        _registry(),
-        method,
-        dataset,
-        seed=seed,
-        results=results,
-        url=store,
-        root=data_root,
-        formats=split_names(formats),
-    )
+    wanted = Wanted(method, dataset, seed, unit=unit)
+    place = Place(results, store, data_root, asked_of(dataset))
+    explain_command(_registry(), wanted, place, split_names(formats))
 
 
 @app.command()
@@ -616,7 +613,7 @@ def clean(
     yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell.")] = False,
 ) -> None:
-    """Delete stored representations: tells what they take on disk, what goes and what stays."""
+    """Delete stored representations and encoders: tells what goes and what stays, and asks."""
     from fairbench.commands.results import clean_command
 
     clean_command(results, yes=yes, dry_run=dry_run)

@@ -339,8 +339,12 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         encoder = encoders.read(Path(path), _registry())
         if encoder.preprocessing is None:
             raise InputError(f"{path} encodes images, which are no table.")
-        given = dict(encoder.unit.point.values) if encoder.unit.point else {}
-        kept = {"knobs": given, "named": True} | encoder.notes.get("estimator", {})
+        own = {
+            "params": encoder.method.params.model_dump(mode="json", exclude_defaults=True) or None,
+            "knobs": dict(encoder.unit.point.values) if encoder.unit.point else {},
+            "named": True,
+        }
+        kept = own | encoder.notes.get("estimator", {})
         knobs, has_names = kept.pop("knobs"), kept.pop("named")
         loaded = cls(encoder.method.name, random_state=encoder.unit.seed, **kept, **knobs)
         loaded.encoder_ = encoder

@@ -192,14 +192,18 @@ def card_of(unit: Row, store: Store, registry: Registry, asked: Sequence[str] = 
     """Path of the card of a unit's own table, as given now, or to the run that trained it."""
     if unit["dataset"] in registry.datasets:
         return None
-    for text in asked:
-        if is_card(text) and registry.dataset(text).name == unit["dataset"]:
-            return text
     configs = {run["id"]: run["config"] for run in store.runs()}
     named = configs.get(unit["run"] or "", {}).get("datasets", ())
-    cards = [text for text in named if is_card(text)]
-    near = [text for text in cards if Path(text).stem == unit["dataset"]]
-    return next(iter([*near, *cards]), None)
+    cards = [text for text in (*asked, *named) if is_card(text)]
+    return next((text for text in cards if _name_of(text, registry) == unit["dataset"]), None)
+
+
+def _name_of(card: str, registry: Registry) -> str:
+    """The dataset of a card; of one that cannot be read, what its file's name suggests."""
+    try:
+        return registry.dataset(card).name
+    except FairbenchError:
+        return Path(card).stem
 
 
 def run_words(unit: Row, store: Store, registry: Registry, place: Place) -> list[str]:

@@ -286,11 +286,12 @@ def write(tables: Sequence[Tables], results: Path) -> list[Path]:
             (f"{table.dataset}-points", table.points),
             (f"{table.dataset}-attainment", table.attainment),
         ):
-            if not rows:
-                continue
             path = folder / f"{name}.csv"
             text = to_frame(rows).to_csv(index=False, lineterminator="\n")
             try:
+                if not rows:  # what an earlier state of the store gave speaks of nothing now
+                    path.unlink(missing_ok=True)
+                    continue
                 folder.mkdir(parents=True, exist_ok=True)
                 write_atomically(path, text.encode())
             except OSError as error:

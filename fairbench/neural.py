@@ -48,7 +48,7 @@ class NeuralParams(Params):
     """Hyperparameters that all methods on the engine share."""
 
     learning_rate: float = Field(1e-3, gt=0, allow_inf_nan=False)
-    """Of Adam at its peak. The paper's .3e-4 is for its own, longer schedule."""
+    """Of Adam at its peak. The paper prints .00003; what that gives: docs/reproduction.md."""
     batch_size: int = Field(128, ge=1)
     """Rows a step."""
     hidden: tuple[PositiveInt, ...] | None = None

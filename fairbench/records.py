@@ -134,10 +134,14 @@ def curves_of(
     units: Sequence[Row], points: Mapping[str, list[Row]]
 ) -> dict[Group, list[CurveRecords]]:
     """Curves of each leaderboard row, by seed."""
+    audits: dict[tuple[Group, int], set[str]] = defaultdict(set)
+    for unit in units:
+        audits[_identity(unit), unit["seed"]] |= {row["audit"] for row in points[unit["key"]]}
     members: dict[tuple[Group, str, int], tuple[list[Row], list[Row]]] = {}
     for unit in units:
-        audits = {row["audit"] for row in points[unit["key"]]}
-        for audit in audits or {"quick" if unit["budget"] == "quick" else "strict"}:
+        # What has no point of an audit that others of its curve have is missing there.
+        of_curve = audits[_identity(unit), unit["seed"]]
+        for audit in of_curve or {"quick" if unit["budget"] == "quick" else "strict"}:
             place = members.setdefault((_identity(unit), audit, unit["seed"]), ([], []))
             place[0].append(unit)
             place[1].extend(row for row in points[unit["key"]] if row["audit"] == audit)

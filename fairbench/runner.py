@@ -62,7 +62,7 @@ class Run:
         self.id = (TRIAL if trial else "") + uuid.uuid4().hex
         self.by_key = {planned.key: planned for planned in plan.units}
         self.summary = Summary()
-        self._kept: set[str] = set()
+        self._kept: dict[str, Row] = {}
         self._wanted: dict[str, list[PlannedUnit]] = {}
         self._units = {row["key"]: row for row in store.rows("units")}
         self.audits = Audits(store, point_metrics(registry), retry=config.rerun is Rerun.FAILED)
@@ -78,8 +78,12 @@ class Run:
         for planned in self.plan.units:
             if planned.key not in fitting and planned.skipped is None:
                 audits += self._audit_jobs(planned, self._units[planned.key])
-        skipped = sum(1 for planned in self.plan.units if planned.skipped)
-        self.summary.reused = len(self.plan.units) - len(fitting) - skipped
+        self.summary.reused = sum(
+            planned.key not in fitting
+            and planned.skipped is None
+            and not Status(self._units[planned.key]["status"]).bad
+            for planned in self.plan.units
+        )
         return [*fits, *self._reference_jobs(), *audits]
 
     def _must_fit(self, planned: PlannedUnit) -> bool:
@@ -273,7 +277,7 @@ class Run:
                     old = self._units.get(planned.key)
                     row = planned.row(self._owner(old)) | {"packing": list(job.keys)}
                     if old is not None and old["status"] == Status.DONE:
-                        self._kept.add(planned.key)
+                        self._kept[planned.key] = old
                     else:
                         rows.append(row)
                     self._units[planned.key] = row
@@ -365,7 +369,8 @@ class Run:
             planned = self.by_key[result.key]
             if result.status is not Status.DONE:
                 error = result.error or ""
-                units.append(self._broken_unit(planned, result.status, error, result.traceback))
+                if broken := self._broken_unit(planned, result.status, error, result.traceback):
+                    units.append(broken)
                 continue
             row, missing = self._finish_unit(planned, result)
             units.append(row)
@@ -411,8 +416,9 @@ class Run:
         job = event.job
         if isinstance(job, FitJob):
             rows = [
-                self._broken_unit(planned, event.status, event.error, event.traceback)
+                row
                 for planned in self._wanted[job.id]
+                if (row := self._broken_unit(planned, event.status, event.error, event.traceback))
             ]
             self.store.put("units", rows)
             # What was killed may go on with more time or memory; what raised would raise again.
@@ -424,9 +430,12 @@ class Run:
 
     def _broken_unit(
         self, planned: PlannedUnit, status: Status, error: str, traceback: str | None
-    ) -> Row:
-        """The row of a unit that gave nothing."""
+    ) -> Row | None:
+        """The row of a unit that gave nothing; None where an earlier result of it stands."""
         self.summary.broken.append((_title(planned), status, error))
+        if planned.key in self._kept:
+            self._units[planned.key] = self._kept[planned.key]
+            return None
         row = self._units[planned.key]
         change = {"status": status.value, "error": error, "traceback": traceback}
         self._units[planned.key] = row | change | {"finished": now()}

@@ -370,10 +370,10 @@ class Store:
         Points come with their unit: those of a model that was trained here and read elsewhere
         otherwise are left out. Returns the number of rows taken by table.
         """
-        chosen = {
-            name: [row for row in rows if _wins(row, self.statuses(name))]
-            for name, rows in incoming.items()
-        }
+        chosen = {}
+        for name, rows in incoming.items():
+            have = self.statuses(name)
+            chosen[name] = [row for row in rows if _wins(row, have)]
         ours = {row["key"]: row for row in self.rows("units")}
         ours |= {row["key"]: row for row in chosen["units"]}
         chosen["points"] = [row for row in chosen["points"] if belongs(row, ours.get(row["unit"]))]

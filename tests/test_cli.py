@@ -80,6 +80,16 @@ def test_one_command_ends_with_a_leaderboard(fairbench: Call, tmp_path: Path) ->
     assert "0 fitted now" in fairbench(*RUN, "--methods", "plain", "--seeds", "2").stderr
 
 
+def test_files_can_go_where_the_store_is_elsewhere(fairbench: Call, tmp_path: Path) -> None:
+    (tmp_path / "out" / "representations").mkdir(parents=True)
+    (tmp_path / "out" / "representations" / f"{'0' * 64}.npz").write_bytes(b"0" * 2_000_000)
+    assert fairbench("clean", "--results", "out", "--yes").returncode == 0
+    assert not list((tmp_path / "out" / "representations").iterdir())
+    nothing = fairbench("clean", "--results", "out", "--yes")
+    assert nothing.returncode == 2
+    assert "no results" in nothing.stderr
+
+
 @pytest.mark.slow
 def test_failures_are_kept_apart_and_told(fairbench: Call, tmp_path: Path) -> None:
     bad = "raises,crashes,segfaults,hangs,holds-the-gil,out-of-memory,half-diverges,gives-nan,"
@@ -122,6 +132,21 @@ def test_failures_are_kept_apart_and_told(fairbench: Call, tmp_path: Path) -> No
     retried = fairbench(*RUN, "--methods", "raises", "--rerun", "failed")
     assert retried.returncode == 1
     assert "fit raises" in retried.stderr
+
+
+def test_training_again_that_fails_loses_no_result(fairbench: Call, tmp_path: Path) -> None:
+    words = (*RUN, "--methods", "raises")
+    assert fairbench(*words, TOY_CALM="1").returncode == 0
+    before = board(tmp_path)
+    again = fairbench(*words, "--rerun", "all")
+    assert again.returncode == 1
+    assert "FAILED: raises on toy" in again.stderr
+    pd.testing.assert_frame_equal(
+        board(tmp_path)[["method", "complete", "aufdc"]], before[["method", "complete", "aufdc"]]
+    )
+    done = fairbench(*words)
+    assert done.returncode == 0, "what was there stands, and is no failure"
+    assert "0 fitted now" in done.stderr
 
 
 @pytest.mark.slow

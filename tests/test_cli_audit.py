@@ -271,6 +271,20 @@ def test_a_store_is_measured_again_and_says_what_changed(tmp_path: Path) -> None
     assert "New figures: dimensions" in more.stdout
 
 
+def test_trials_of_a_search_take_no_models_place(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    stored(out)
+    store = Store.in_folder(out)
+    later_on = {"run": "trial-1", "code": "newer", "finished": "2026-02-01T00:00:00+00:00"}
+    trials = [row | later_on | {"key": f"trial-{row['key']}"} for row in store.rows("units")]
+    store.put("units", trials)
+    store.engine.dispose()
+    done = later(tmp_path, "audit", "--results", "out")
+    assert done.returncode == 0, done.stderr
+    assert "2 points measured" in done.stderr
+    assert "older model" not in done.stderr
+
+
 def test_two_at_once_measure_each_point_once(tmp_path: Path) -> None:
     out = tmp_path / "out"
     stored(out)

@@ -412,6 +412,9 @@ def test_an_encoder_that_a_run_kept_is_a_transformer(prepared: Prepared, tmp_pat
     encoders.write(tmp_path / "kept", kept)
     fair = FairRepresentation.load(tmp_path / "kept")
     assert fair.get_params()["beta"] == unit.point["beta"]
+    assert fair.get_params()["params"] == {
+        name: list(v) if isinstance(v, tuple) else v for name, v in SMALL.items()
+    }
     assert fair.transform(make_table().x[fair.feature_names_in_]).shape == (2000, 3)
 
 

@@ -17,6 +17,7 @@ from fairbench.kept import (
     Wanted,
     audited,
     beside,
+    card_of,
     encode_words,
     find_unit,
     parse_point,
@@ -182,3 +183,25 @@ def test_how_to_get_an_encoder_is_the_run_that_trained_it(store: Store, tmp_path
         f"--points 7 --params params.yaml --results {tmp_path} --rerun all "
         '(params.yaml: {"sofair": {"bits": 3}})'
     )
+
+
+def test_the_card_of_a_model_is_the_one_with_its_datasets_name(
+    store: Store, tmp_path: Path
+) -> None:
+    table = "file: people.csv\nsensitive: sex\nlabels: {column: y, positive: 1}\n"
+    (tmp_path / "hiring.yaml").write_text(f"name: hiring\n{table}")
+    (tmp_path / "adults.yaml").write_text(f"name: my-adults\n{table}")
+    cards = [str(tmp_path / "hiring.yaml"), str(tmp_path / "adults.yaml")]
+    store.add_run(
+        {
+            "id": "two-cards",
+            "started": "2026-01-01T00:00:00+00:00",
+            "command": "fairbench run",
+            "config": {"datasets": cards},
+            "versions": {},
+        }
+    )
+    unit = find_unit(store, REGISTRY, Wanted("sofair")) | {"run": "two-cards"}
+    assert card_of(unit | {"dataset": "my-adults"}, store, REGISTRY) == cards[1]
+    assert card_of(unit | {"dataset": "hiring"}, store, REGISTRY) == cards[0]
+    assert card_of(unit | {"dataset": "lending"}, store, REGISTRY) is None

@@ -1,6 +1,7 @@
 """Leaderboards: documented columns, honest ranks."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,9 @@ from fairbench.columns import (
 from fairbench.console import _notes, show_leaderboard
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.inference import Sample, estimate
-from fairbench.leaderboard import to_frame
+from fairbench.leaderboard import Tables, to_frame, write
 from fairbench.ranking import Entry, check_names, compare, ranked
-from fairbench.records import latest
+from fairbench.records import curves_of, latest
 from fairbench.registry import load_registry
 from fairbench.store import Row
 
@@ -98,6 +99,33 @@ def test_rows_of_older_code_or_data_make_way_for_newer_ones() -> None:
     # A curve read at fewer points makes no row worse.
     assert left(unit("1", "01"), unit("2", "02", curve_points=2)) == ["1"]
     assert left(unit("1", "01"), unit("2", "02", seed=1)) == ["1", "2"]
+
+
+def test_what_an_audit_has_not_come_to_is_missing_in_its_curve() -> None:
+    names = ("dataset", "data_source", "track", "budget", "method", "params_label")
+    knobs = {"gamma": 1.0}
+    units = [
+        dict.fromkeys(names, "x")
+        | {"key": key, "seed": 0, "curve_points": None, "read_points": [{"label": key}]}
+        for key in ("a", "b")
+    ]
+    point = {"status": "DONE", "knobs": knobs, "number": 0}
+    points = {
+        "a": [point | {"audit": "quick"}, point | {"audit": "strict"}],
+        "b": [point | {"audit": "quick"}],
+    }
+    found = {c.audit: c for curves in curves_of(units, points).values() for c in curves}
+    assert (found["quick"].missing, len(found["quick"].done)) == (0, 2)
+    assert (found["strict"].missing, len(found["strict"].done)) == (1, 1)
+
+
+def test_a_table_of_what_is_no_longer_there_goes(tmp_path: Path) -> None:
+    line = [{"method": "a"}]
+    whole = Tables("d", [Entry(line[0])], line, line, [])
+    assert len(write([whole], tmp_path)) == 3
+    assert len(write([replace(whole, attainment=[])], tmp_path)) == 2
+    left = {path.name for path in (tmp_path / "leaderboards").iterdir()}
+    assert left == {"d.csv", "d-points.csv"}
 
 
 def test_numbers_are_written_with_six_digits_and_whole_ones_whole() -> None:

@@ -6,6 +6,7 @@ have a column ``method`` are compared with the row of that name: see ``QUOTED``.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -199,3 +200,86 @@ def test_the_readme_shows_the_published_table() -> None:
         for column, figure in zip(columns, figures(line["aufdc"]), strict=True):
             assert as_printed(figure, float(told[column])), f"{line[0]}: {column} {told[column]}"
         assert int(line["rank"]) == told["rank"]
+
+
+BITS = {
+    "seed 0": "adults-gender-sofair-seed0",
+    "seed 1": "adults-gender-sofair-seed1",
+    "seed 2": "adults-gender-sofair-seed2",
+    "Adults-Gender-Race, seed 0": "adults-gender-race-sofair-seed0",
+}
+"""What pages call the published files of ``fairbench explain``."""
+
+STEPS = {"beta > 1.1": 1.1, "1.1 to .9": 0.9, ".9 to .7": 0.7, ".7 to .45": 0.45, "to 0": 0.0}
+"""Rows of the page's table of steps, and where the settings end that those steps start from."""
+
+COLUMNS_CALLED = {
+    "education-num": "education",
+    "workclass": "work class",
+    "hours-per-week": "hours",
+    "marital-status": "marital status",
+    "capital-loss": "capital loss",
+}
+
+
+def explained(name: str, kind: str) -> pd.DataFrame:
+    return pd.read_csv(FOLDER / "figures" / f"{BITS[name]}-{kind}.csv")
+
+
+def beta_of(label: str) -> float:
+    return float(label.partition("=")[2])
+
+
+def coming_back(steps: pd.DataFrame, row: str) -> dict[str, list[float]]:
+    """Correlations of .2 or more, by column, of the steps that a row of the page's table is of."""
+    ends = [math.inf, *STEPS.values()]
+    place = list(STEPS).index(row)
+    last = steps.index[-1]
+    found: dict[str, list[float]] = {}
+    for number, step in steps.iterrows():
+        within = ends[place + 1] < beta_of(step["from"]) <= ends[place]
+        if (number == last) != (row == "to 0") or not (within or number == last):
+            continue
+        best: dict[str, float] = {}
+        for column in steps.columns[3:]:
+            called = COLUMNS_CALLED.get(column, column)
+            best[called] = max(best.get(called, 0.0), round(step[column], 2))
+        for called, value in best.items():
+            if value >= 0.2:
+                found.setdefault(called, []).append(value)
+    return found
+
+
+def test_what_comes_back_is_what_the_page_says() -> None:
+    page = ROOT / "docs" / "reproduction.md"
+    (table,) = (rows for rows in tables(page) if rows[0].get("") in STEPS)
+    assert [row[""] for row in table] == list(STEPS)
+    for row in table:
+        for name in ("seed 0", "seed 1", "seed 2"):
+            told = {
+                called: [float(figure) for figure in figures(values)]
+                for called, values in re.findall(r"([a-z ]+?) \(([^)]*)\)", row[name])
+            }
+            wanted = coming_back(explained(name, "information"), row[""])
+            assert {key.strip(): value for key, value in told.items()} == wanted, (name, row[""])
+
+
+def test_disparities_are_what_the_page_says() -> None:
+    page = ROOT / "docs" / "reproduction.md"
+    (table,) = (rows for rows in tables(page) if rows[0].get("") in BITS)
+    correlations = []
+    for row in table:
+        bits = explained(row[""], "bits")
+        by_bit = bits.pivot(index=["dimension", "bit"], columns="point")
+        settings = {beta_of(label): label for label in bits["point"].unique()}
+        for head in (head for head in row if head):
+            (beta,) = figures(head)
+            nearest = settings[min(settings, key=lambda known: abs(known - float(beta)))]
+            most = by_bit["disparity"][nearest].max()
+            assert as_printed(row[head], most), (row[""], head)
+        before = by_bit["kept"].drop(columns=settings[0.0]).mean(axis=1)
+        correlations.append(before.corr(by_bit["disparity"][settings[0.0]], method="spearman"))
+    text = page.read_text(encoding="utf-8")
+    (said,) = re.findall(r"a rank correlation of ([^:]*): none is negative", text)
+    for figure, value in zip(figures(said), correlations, strict=True):
+        assert as_printed(figure, value)

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairbench.api import Floats, Ints, Prediction, Role
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
-from fairbench.auditing.information import bootstrap_information, entropy, log_loss
+from fairbench.auditing.information import entropy, interval
 from fairbench.auditing.report import Accuracy, AuditReport, Usefulness
 from fairbench.data import arrays
 from fairbench.data.roles import deal
@@ -102,7 +102,7 @@ def audit(
         codes = _by_role(given.s, given.rows)
         progress("auditing z")
         found = _audited(released, codes, count, config, derive_seed("arrays", seed))
-        low, high = _interval(found.prediction)
+        low, high = interval(found.prediction, resamples=RESAMPLES)
         a_y = {}
         for task, labels in given.tasks.items():
             progress(f"downstream classifiers of {task}")
@@ -166,14 +166,6 @@ def _read(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int) -> _Given:
         _check_classes(labels, names, rows, "class", task)
     labels_of = {task: labels for task, (_, labels) in tasks.items()}
     return _Given(released, codes, groups, labels_of, original, rows)
-
-
-def _interval(prediction: Prediction) -> tuple[float, float]:
-    """95% of the bootstrap over test rows of the bound by one auditor."""
-    losses = log_loss(prediction.probabilities, prediction.labels)
-    resampled = bootstrap_information(losses, prediction.labels, resamples=RESAMPLES)
-    low, high = np.quantile(resampled, [0.025, 0.975])
-    return float(low), float(high)
 
 
 def split(s: Ints, seed: int) -> dict[Role, Ints]:
@@ -261,7 +253,8 @@ def _against_x(
 
     train = original[Role.AUDITOR_TRAIN]
     mean, scale = train.mean(axis=0), train.std(axis=0)
-    scale[scale == 0] = 1.0  # nothing of a constant column can be lost
+    # Nothing of a constant column can be lost; its standard deviation need not round to zero.
+    scale[train.max(axis=0) == train.min(axis=0)] = 1.0
     x: dict[Role, Floats] = {
         role: ((rows - mean) / scale).astype(np.float32) for role, rows in original.items()
     }

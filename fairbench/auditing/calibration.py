@@ -10,8 +10,8 @@ import numpy as np
 from fairbench.api import AUDIT_ROLES, AuditorResult, Floats, Ints, Role
 from fairbench.auditing.channels import Channel
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.family import Audited, audit
-from fairbench.auditing.information import bootstrap_information, log_loss
+from fairbench.auditing.family import audit
+from fairbench.auditing.information import interval
 from fairbench.seeds import derive_seed
 
 RESAMPLES = 500
@@ -54,11 +54,6 @@ class Reading:
         """What the family reads on test, nats."""
         return self.chosen.test_information
 
-    @property
-    def calibrated(self) -> bool:
-        """Near enough from below, and not above by more than the interval."""
-        return self.truth - self.found <= tolerance(self.truth) and self.low <= self.truth
-
 
 def tolerance(truth: float) -> float:
     """How far below the truth the family may read, nats."""
@@ -76,26 +71,13 @@ def draw_roles(
     return {r: z for r, (z, _) in drawn.items()}, {r: s for r, (_, s) in drawn.items()}
 
 
-def interval(audited: Audited, *, seed: int = 0) -> tuple[float, float]:
-    """95% bootstrap interval over test rows of the chosen auditor's bound, nats.
-
-    It speaks of the classifier at hand, not of I: it holds I as well only as far as this classifier
-    comes close to it.
-    """
-    labels = audited.prediction.labels
-    losses = log_loss(audited.prediction.probabilities, labels)
-    resampled = bootstrap_information(losses, labels, resamples=RESAMPLES, seed=seed)
-    low, high = np.quantile(resampled, [0.025, 0.975])
-    return float(low), float(high)
-
-
 def read(channel: Channel, *, rows: int, seed: int, config: AuditConfig) -> Reading:
     """Audit one draw of a channel."""
     z, s = draw_roles(channel, rows=rows, seed=seed)
     audited = audit(
         z, s, classes=channel.classes, config=config, seed=derive_seed(seed, channel.name)
     )
-    low, high = interval(audited)
+    low, high = interval(audited.prediction, resamples=RESAMPLES)
     return Reading(
         channel, seed, channel.truth(), audited.results, audited.chosen, low, high, audited.plug_in
     )

@@ -254,7 +254,7 @@ class _Family:
         """Fit who looks at this view on rows seen through it, and calibrate what they say."""
         asked = {role: view.apply(found.rows) for role, found in self.seen.items()}
         members = self._members(view.name, rows.fit.x.shape[1])
-        splits = self._splits(rows, seed) if rows.classes > 2 and _TREES & {*members} else None
+        splits = _splits(rows, self.config, seed) if _TREES & {*members} else None
         heard = []
         for member in members:
             classify = self._fit(member, rows, seed, splits)
@@ -266,10 +266,6 @@ class _Family:
             held = calibrated(held, rows.prior, power, share)
             heard.append(_Heard(member, view.name, held, answers))
         return heard
-
-    def _splits(self, rows: Training, seed: int) -> Split | int:
-        patience = self.config.patience * _TREE_PATIENCE
-        return find_splits(rows, rounds=self.config.trees, patience=patience, seed=seed)
 
     def _fit(
         self, member: Member, rows: Training, seed: int, splits: Split | int | None
@@ -288,12 +284,7 @@ class _Family:
             return fit_neighbours(rows, seed=derive_seed(seed, "knn"))
         if member is Member.COUNTING:
             return fit_counting(rows)
-        patience, deep = config.patience * _TREE_PATIENCE, member is Member.DEEP_TREES
-        if splits is None:
-            return fit_trees(rows, rounds=config.trees, patience=patience, seed=seed, deep=deep)
-        return fit_split_trees(
-            rows, splits, rounds=config.trees, patience=patience, seed=seed, deep=deep
-        )
+        return _trees(rows, splits, config, seed, deep=member is Member.DEEP_TREES)
 
     def _interactions(self, view: View, rows: Training, heard: list[_Heard]) -> list[_Heard]:
         """Products of columns that tell what the best of the others missed, if there are any.
@@ -310,6 +301,23 @@ class _Family:
         join = product_columns(products, split)
         joined = View("interactions", lambda z: join(view.apply(z)))
         return self._ask_all(joined, rows.seen_through(join), seed)
+
+
+def _splits(rows: Training, config: AuditConfig, seed: int) -> Split | int | None:
+    """How trees tell more than two groups apart; None where there are but two."""
+    if rows.classes == 2:
+        return None
+    patience = config.patience * _TREE_PATIENCE
+    return find_splits(rows, rounds=config.trees, patience=patience, seed=seed)
+
+
+def _trees(
+    rows: Training, splits: Split | int | None, config: AuditConfig, seed: int, *, deep: bool
+) -> Classifier:
+    rounds, patience = config.trees, config.patience * _TREE_PATIENCE
+    if splits is None:
+        return fit_trees(rows, rounds=rounds, patience=patience, seed=seed, deep=deep)
+    return fit_split_trees(rows, splits, rounds=rounds, patience=patience, seed=seed, deep=deep)
 
 
 def _blend(heard: list[_Heard], rows: Training) -> _Heard:
@@ -356,4 +364,4 @@ def boosted_trees(
 ) -> Classifier:
     """Fit the family's boosted trees on rows ``(n, d)`` and their labels ``(n,)``."""
     rows = training(x, labels, classes=classes, seed=derive_seed(seed, "held-out"))
-    return fit_trees(rows, rounds=config.trees, patience=config.patience * 3, seed=seed)
+    return _trees(rows, _splits(rows, config, seed), config, seed, deep=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import Floats, Ints
+from fairbench.api import Floats, Ints, Prediction
 from fairbench.replicates import entropy_of, one_hot, resampled_means
 
 _SMOOTHING = 1e-4
@@ -81,3 +81,16 @@ def bootstrap_information(
     columns = np.column_stack([losses, one_hot(labels)])
     means = resampled_means(columns, resamples=resamples, seed=seed)
     return entropy_of(means[:, 1:]) - means[:, 0]
+
+
+def interval(prediction: Prediction, *, resamples: int) -> tuple[float, float]:
+    """95% bootstrap interval over test rows of the bound by one auditor, nats.
+
+    It speaks of the classifier at hand, not of I: it holds I as well only as far as this classifier
+    comes close to it.
+    """
+    losses = log_loss(prediction.probabilities, prediction.labels)
+    low, high = np.quantile(
+        bootstrap_information(losses, prediction.labels, resamples=resamples), [0.025, 0.975]
+    )
+    return float(low), float(high)

@@ -27,7 +27,7 @@ from fairbench.reaudit import Reaudit
 from fairbench.records import latest
 from fairbench.registry import Registry
 from fairbench.status import Status
-from fairbench.store import Row, Store
+from fairbench.store import Row, Store, of_a_trial
 from fairbench.versions import PROTOCOL_VERSION
 
 
@@ -104,7 +104,8 @@ def results_command(registry: Registry, request: Request) -> int:
 
 def _units(store: Store, folder: Path, registry: Registry, asked: Sequence[str]) -> list[Row]:
     """Fitted units of the leaderboards, of the datasets asked for; the others are told."""
-    rows = [row for row in store.rows("units") if row["status"] != Status.SKIPPED]
+    of_runs = [row for row in store.rows("units") if not of_a_trial(row)]
+    rows = [row for row in of_runs if row["status"] != Status.SKIPPED]
     fitted = [row for row in rows if row["status"] == Status.DONE and row["read_points"]]
     if not fitted:
         raise ConfigError(

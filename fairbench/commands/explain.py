@@ -14,11 +14,11 @@ from fairbench.api import Role
 from fairbench.commands.report import FORMATS, drawn, write
 from fairbench.commands.results import existing_store
 from fairbench.commands.stored_data import data_of
-from fairbench.config import DEFAULT_RESULTS
 from fairbench.console import err, out
 from fairbench.data.prepare import Prepared
 from fairbench.errors import StoreError, UnknownNameError
 from fairbench.jobs import unpack_bits
+from fairbench.kept import KEY_DIGITS, Place, Wanted, audited, find_unit
 from fairbench.leaderboard import to_frame
 from fairbench.registry import Registry
 from fairbench.report.explain import BitTable, Step, bit_table, rows_of, step
@@ -27,15 +27,7 @@ from fairbench.store import Row, Store
 
 
 def explain_command(
-    registry: Registry,
-    method: str,
-    dataset: str,
-    *,
-    seed: int,
-    results: Path | None,
-    url: str | None,
-    root: Path | None,
-    formats: Sequence[str],
+    registry: Registry, wanted: Wanted, place: Place, formats: Sequence[str]
 ) -> None:
     """Write the table of bits and two figures, and print a sentence a step of the knob."""
     from fairbench.report.bits import bits_figure, information_figure
@@ -43,15 +35,16 @@ def explain_command(
     for name in formats:
         if name not in FORMATS:
             raise UnknownNameError("format", name, FORMATS)
-    folder = results or DEFAULT_RESULTS
-    name = registry.methods.resolve(method)
-    store = existing_store(results, url)
-    unit = _unit(store, name, _name_of(dataset, registry, store), seed)
-    data = data_of(unit, store, registry, asked=(dataset,), root=root)
-    tables, steps = _explained(unit, data, folder)
-    stem = f"{data.info.name}-{name}-seed{seed}"
-    target = folder / "explain"
-    title = f"{name} on {data.info.name}, seed {seed}"
+    store = existing_store(place.results, place.store)
+    unit = _unit(store, registry, wanted)
+    data = data_of(unit, store, registry, asked=place.asked, root=place.data_root)
+    tables, steps = _explained(unit, data, place.folder)
+    stem = f"{data.info.name}-{unit['method']}-seed{unit['seed']}"
+    title = f"{unit['method']} on {data.info.name}, seed {unit['seed']}"
+    if unit["params_label"] != "default":
+        stem += f"-{unit['key'][:KEY_DIGITS]}"
+        title += f", model {unit['key'][:KEY_DIGITS]}"
+    target = place.folder / "explain"
     figures = {"bits": bits_figure(tables, title)}
     if steps:
         figures["information"] = information_figure(steps, title)
@@ -64,40 +57,30 @@ def explain_command(
             path = target / f"{stem}-{kind}.{extension}"
             write(path, drawn(figure, extension))
             err.print(str(path), markup=False)
-    information = _information(store, unit)
+    information = {row["label"]: row["values"]["i"] for row in audited(store, [unit])}
     for found in steps:
-        before, after = (
-            information.get(label, float("nan")) for label in (found.before, found.after)
-        )
+        before, after = information.get(found.before), information.get(found.after)
         out.print(found.sentence(before, after), markup=False)
 
 
-def _name_of(dataset: str, registry: Registry, store: Store) -> str:
-    """Name in the records: of an own table its own, which needs no card to be known."""
-    if any(row["dataset"] == dataset for row in store.rows("units")):
-        return dataset
-    return registry.dataset(dataset).name
+def _unit(store: Store, registry: Registry, wanted: Wanted) -> Row:
+    """The model that is meant, which holds a whole curve."""
+    if wanted.unit is None and wanted.method is not None:
+        method = registry.methods.resolve(wanted.method)
+        units = store.rows("units", method=method, status=Status.DONE.value)
+        if units and all(row["point"] is not None for row in units):
+            raise _not_one_model(method)
+    unit = find_unit(store, registry, wanted)
+    if unit["point"] is not None:
+        raise _not_one_model(unit["method"])
+    return unit
 
 
-def _unit(store: Store, method: str, dataset: str, seed: int) -> Row:
-    """The unit that was fitted last, of those that hold bits."""
-    units = [
-        row
-        for row in store.rows("units", method=method, seed=seed)
-        if row["status"] == Status.DONE and row["dataset"] == dataset
-    ]
-    if not units:
-        raise StoreError(
-            f"{method} has no fitted model of seed {seed} on {dataset} here.",
-            f"Run it first: fairbench run --methods {method} --dataset {dataset}",
-        )
-    curves = [row for row in units if row["point"] is None]
-    if not curves:
-        raise StoreError(
-            f"Each point of {method} is a model of its own: no bit of one extends another's.",
-            "Explain a single-shot method with bits, such as sofair.",
-        )
-    return max(curves, key=lambda row: str(row["finished"]))
+def _not_one_model(method: str) -> StoreError:
+    return StoreError(
+        f"Each point of {method} is a model of its own: no bit of one extends another's.",
+        "Explain a single-shot method with bits, such as sofair.",
+    )
 
 
 def _explained(unit: Row, data: Prepared, folder: Path) -> tuple[list[BitTable], list[Step]]:
@@ -127,14 +110,6 @@ def _explained(unit: Row, data: Prepared, folder: Path) -> tuple[list[BitTable],
         for a, b in pairwise(order)
     ]
     return tables, steps
-
-
-def _information(store: Store, unit: Row) -> dict[str, float]:
-    return {
-        row["label"]: row["values"]["i"]
-        for row in store.rows("points", unit=unit["key"])
-        if row["status"] == Status.DONE
-    }
 
 
 def _csv(rows: Sequence[dict[str, Any]]) -> bytes:

@@ -104,11 +104,12 @@ def import_command(file: Path, results: Path | None, url: str | None) -> None:
 def clean_command(results: Path | None, *, yes: bool, dry_run: bool) -> None:
     """Delete representations, encoders and checkpoints; records and leaderboards stay."""
     folder = results or DEFAULT_RESULTS
-    Store.in_folder(folder, create=False)
     kept = artefacts.files(folder / artefacts.FOLDER)
     trained = artefacts.files(folder / encoders.FOLDER)
     unfinished = checkpoints.files(folder)
     files = [*kept, *trained, *unfinished]
+    if not files:  # of a store elsewhere, files are all that is here
+        Store.in_folder(folder, create=False)
     size = sum(path.stat().st_size for path in files)
     out.print(
         f"Representations: {len(kept)} files in {folder / artefacts.FOLDER}; encoders: "

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fairbench.claims import Claims
 from fairbench.commands.results import existing_store
 from fairbench.console import out, show_columns, spell
 from fairbench.status import Status
-from fairbench.store import Row
+from fairbench.store import Row, belongs
 
 
 def status_command(results: Path | None, url: str | None) -> None:
@@ -17,7 +18,7 @@ def status_command(results: Path | None, url: str | None) -> None:
     store = existing_store(results, url)
     held = Claims(store, "status").held()
     units = [_as_held(unit, held) for unit in store.rows("units")]
-    points = store.rows("points")
+    points = _current(store.rows("points"), {unit["key"]: unit for unit in units})
     runs = store.runs()
     if runs:
         last = max(runs, key=lambda row: str(row["started"]))
@@ -43,6 +44,18 @@ def _as_held(unit: Row, held: frozenset[str]) -> Row:
     if unit["status"] != Status.RUNNING or unit["key"] in held:
         return unit
     return unit | {"status": Status.PENDING}
+
+
+def _current(points: Iterable[Row], units: Mapping[str, Row]) -> list[Row]:
+    """What counts of each point: what the newest version of the audit says of it, or will."""
+    found: dict[tuple[str, str, str], Row] = {}
+    for row in points:
+        if belongs(row, units.get(row["unit"])):
+            place = (row["unit"], row["label"], row["audit"])
+            best = found.setdefault(place, row)
+            if (row["audit_version"] or 1) > (best["audit_version"] or 1):
+                found[place] = row
+    return list(found.values())
 
 
 def _lines(units: list[Row], points: list[Row]) -> list[list[str]]:

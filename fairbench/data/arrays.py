@@ -45,9 +45,8 @@ def matrix(value: Any, name: str) -> np.ndarray:
     """
     held = _unwrapped(value, name)
     if _is_frame(held):
-        columns = [_numbers(held.iloc[:, i], name) for i in range(held.shape[1])]
-        _check_shape((len(held), len(columns)), name)
-        return np.stack(columns, axis=1)
+        _check_shape(held.shape, name)
+        return np.stack([_numbers(held.iloc[:, i], name) for i in range(held.shape[1])], axis=1)
     array = _as_array(held, name)
     _check_shape(array.shape, name)
     if array.dtype.kind not in "biuf":
@@ -322,9 +321,11 @@ def _is_frame(value: Any) -> bool:
 
 
 def _unwrapped(value: Any, name: str) -> Any:
-    """A pandas object as it is; a tensor on the host, also one of a precision numpy lacks."""
+    """A pandas object, its rows counted from 0; a tensor on the host, in a precision numpy has."""
     if value is None:
         raise DataError(f"{name} is None: give an array.")
+    if _is_frame(value):
+        return value.reset_index(drop=True)
     if hasattr(value, "detach") and hasattr(value, "cpu"):
         tensor = value.detach().cpu()
         try:

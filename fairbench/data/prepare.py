@@ -161,7 +161,8 @@ def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -
     roles = assign_roles(table)
     train = codes[roles[Role.ENCODER_TRAIN]]
     mean, scale = train.mean(axis=0), train.std(axis=0)
-    constant = np.flatnonzero(scale == 0)
+    # By its range: the standard deviation of a constant need not round to zero.
+    constant = np.flatnonzero(train.max(axis=0) == train.min(axis=0))
     if len(constant) and not table.onehot:
         raise DataError(
             f"Column {features[constant[0]].name!r} is constant in encoder-train.",

@@ -85,6 +85,7 @@ def test_whatever_holds_the_rows_gives_the_same_report() -> None:
         (torch.from_numpy(z), list(names)),
         (z.tolist(), names.astype(object)),
         (z, pd.DataFrame({"sex": pd.Categorical(names)})),
+        (pd.DataFrame(z, index=[f"p{i}" for i in range(600)]), pd.Series(names, index=[0] * 600)),
     )
     for other_z, other_s in same:
         assert quick(other_z, other_s) == wanted
@@ -213,6 +214,15 @@ BAD = {
     "wide s": (Z, np.stack([S, S], 1), r"s has the shape \(200, 2\)"),
     "text in a frame": (pd.DataFrame({"a": S, "b": ["x"] * 200}), S, "'b' of z holds 'x'"),
     "a stray word": (pd.DataFrame({"a": ["1", "2", "?", "4"] * 50}), S, "row 3.*'a'.*'[?]'"),
+    "a series": (pd.Series(Z[:, 0]), S, r"1-D, \(200,\)"),
+    "no column of a frame": (pd.DataFrame(index=range(200)), S, r"empty, \(200, 0\)"),
+    "an infinity by name": (
+        pd.DataFrame(
+            np.where(np.arange(200)[:, None] == 7, np.inf, Z), index=[f"p{i}" for i in range(200)]
+        ),
+        S,
+        "row 8.*'inf'",
+    ),
     "nan in a frame": (pd.DataFrame(NAN, columns=["a", "b"]), S, "row 18.*'b' has no value"),
 }
 

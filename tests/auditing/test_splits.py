@@ -8,7 +8,7 @@ import pytest
 from fairbench.api import Floats, Ints
 from fairbench.auditing.channels import CHANNELS
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.auditing.family import audit
+from fairbench.auditing.family import audit, boosted_trees
 from fairbench.auditing.information import information
 from fairbench.auditing.samples import Training, training
 from fairbench.auditing.splits import Split, find_splits, fit_split_trees, groups_of
@@ -100,3 +100,15 @@ def test_more_groups_do_not_hide_what_z_tells_of_two() -> None:
     }
     assert found[2] > 0.2
     assert found[10] > found[2] - 0.02
+
+
+def test_the_trees_that_describe_data_read_many_groups_too() -> None:
+    """What ``data describe`` prints of X, by boosted trees alone."""
+    (z, s), (new, labels) = crossed(6000, 0), crossed(6000, 1)
+    classify = boosted_trees(z, s, classes=10, config=PRESETS[Audit.STRICT], seed=0)
+    two = boosted_trees(
+        z, FIRST[s].astype(np.int64), classes=2, config=PRESETS[Audit.STRICT], seed=0
+    )
+    of_two = information(two(new), FIRST[labels].astype(np.int64))
+    assert of_two > 0.2
+    assert information(classify(new), labels) > of_two - 0.02

@@ -102,3 +102,12 @@ def test_the_fingerprint_is_the_same_in_another_process() -> None:
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == prep(make_table(700)).fingerprint
     assert prep(make_table(700, seed=1)).fingerprint != other.stdout.strip()
+
+
+def test_a_constant_is_known_by_its_range() -> None:
+    """The standard deviation of 1,000 times .1 is 1.4e-17 in double precision, and no scale."""
+    table = make_table(2000)
+    values = np.full(2000, 0.1)
+    assert values[:1000].std() > 0
+    with pytest.raises(DataError, match="'flat' is constant"):
+        prep(replace(table, x=table.x.assign(flat=values)))

@@ -125,7 +125,7 @@ def test_plot_gives_the_same_bytes_again(tmp_path: Path) -> None:
         (["plot", "curvs"], "curves"),
         (["plot", "--format", "gif"], "png"),
         (["plot", "--dataset", "adult"], "adults-gender"),
-        (["explain", "leace", "--dataset", "adults"], "Run it first"),
+        (["explain", "leace", "--dataset", "adults"], "no fitted model of leace"),
         (["explain", "pca", "--dataset", "adults"], "real files"),
     ],
 )
@@ -156,3 +156,18 @@ def test_status_tells_what_is_done_and_what_failed(tmp_path: Path) -> None:
     assert lines["latfr"][3] == "4"
     assert "ValueError: no" in found.output
     assert "Newest point" in found.output
+
+
+def test_status_counts_each_point_once_whatever_audits_it_has_seen(tmp_path: Path) -> None:
+    def audited_before(records: Records) -> None:
+        records["points"] += [
+            row | {"key": f"old-{row['key']}", "audit_version": 1} for row in records["points"]
+        ]
+
+    dataset(tmp_path / "once")
+    dataset(tmp_path / "twice", audited_before)
+    once, twice = (
+        CliRunner().invoke(app, ["status", "--results", str(tmp_path / name)]).output
+        for name in ("once", "twice")
+    )
+    assert once == twice

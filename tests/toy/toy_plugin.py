@@ -115,6 +115,8 @@ class Raises(Plain):
     name = "raises"
 
     def fit(self, train, units, context):
+        if os.environ.get("TOY_CALM"):
+            return super().fit(train, units, context)
         raise ValueError("this method always raises")
 
 
