@@ -6,7 +6,7 @@ ENGINE_VERSION = 2
 PROTOCOL_VERSION = 1
 """Of what is trained on: roles, scaling, what is encoded. Rows of two versions never mix."""
 
-AUDIT_VERSION = 3
+AUDIT_VERSION = 4
 """Of what is measured: auditors, decoders, metrics. Raising it measures kept representations again
 and trains nothing; points of two versions never stand in one table. 3: trees tell more than two
 groups apart split by split."""

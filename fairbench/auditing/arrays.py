@@ -82,7 +82,7 @@ def audit(
     -------
     AuditReport
         ``print`` it, read its fields, or take ``to_dict()``. What it says of s does not depend on
-        whether y and x are given.
+        y; with x, auditors also read x off z and look for s there, and may find more.
 
     Raises
     ------
@@ -100,16 +100,16 @@ def audit(
     with _threads():
         released = _by_role(arrays.single_precision(given.z), given.rows)
         codes = _by_role(given.s, given.rows)
+        original = None if given.x is None else _standardised(_by_role(given.x, given.rows))
         progress("auditing z")
-        found = _audited(released, codes, count, config, derive_seed("arrays", seed))
+        found = _audited(released, codes, original, count, config, derive_seed("arrays", seed))
         low, high = interval(found.prediction, resamples=RESAMPLES)
         a_y = {}
         for task, labels in given.tasks.items():
             progress(f"downstream classifiers of {task}")
             a_y[task] = _usefulness(released, codes, _by_role(labels, given.rows), config, seed)
         d = d_max = i_max = None
-        if given.x is not None:
-            original = _by_role(given.x, given.rows)
+        if original is not None:
             d, d_max, i_max = _against_x(released, codes, original, count, config, seed, progress)
     sizes = np.bincount(np.concatenate(list(codes.values())), minlength=count)
     return AuditReport(
@@ -212,11 +212,14 @@ def _check_classes(
             )
 
 
-def _audited(z: ByRole, s: ByRole, groups: int, config: AuditConfig, seed: int) -> Audited:
+def _audited(
+    z: ByRole, s: ByRole, x: ByRole | None, groups: int, config: AuditConfig, seed: int
+) -> Audited:
     # Imported here: it loads torch, which a mistake in the arrays need not wait for.
     from fairbench.auditing.family import audit as audit_by_family
 
-    return audit_by_family(z, s, classes=groups, config=config, seed=seed)
+    known = None if x is None else x[Role.AUDITOR_TRAIN]
+    return audit_by_family(z, s, classes=groups, config=config, seed=seed, x=known)
 
 
 def _usefulness(z: ByRole, s: ByRole, labels: ByRole, config: AuditConfig, seed: int) -> Usefulness:
@@ -239,10 +242,19 @@ def _accuracy(prediction: Prediction) -> Accuracy:
     )
 
 
+def _standardised(x: ByRole) -> dict[Role, Floats]:
+    """By auditor-train: mean 0, variance 1."""
+    train = x[Role.AUDITOR_TRAIN]
+    mean, scale = train.mean(axis=0), train.std(axis=0)
+    # Nothing of a constant column can be lost; its standard deviation need not round to zero.
+    scale[train.max(axis=0) == train.min(axis=0)] = 1.0
+    return {role: ((rows - mean) / scale).astype(np.float32) for role, rows in x.items()}
+
+
 def _against_x(
     z: ByRole,
     s: ByRole,
-    original: ByRole,
+    x: ByRole,
     groups: int,
     config: AuditConfig,
     seed: int,
@@ -251,13 +263,6 @@ def _against_x(
     """D by the refitted decoder, D_max and I(X;S), of x standardised by auditor-train."""
     from fairbench.auditing.decoder import refit_decoder
 
-    train = original[Role.AUDITOR_TRAIN]
-    mean, scale = train.mean(axis=0), train.std(axis=0)
-    # Nothing of a constant column can be lost; its standard deviation need not round to zero.
-    scale[train.max(axis=0) == train.min(axis=0)] = 1.0
-    x: dict[Role, Floats] = {
-        role: ((rows - mean) / scale).astype(np.float32) for role, rows in original.items()
-    }
     progress("fitting a decoder of x")
     squares = refit_decoder(
         z, s, x, groups=groups, config=config, seed=derive_seed("arrays-decoder", seed)
@@ -267,7 +272,7 @@ def _against_x(
     )
     lost = ((x[Role.TEST] - means[s[Role.TEST]]) ** 2).sum(axis=1)
     progress("auditing x itself")
-    reference = _audited(x, s, groups, config, derive_seed("arrays", seed))
+    reference = _audited(x, s, x, groups, config, derive_seed("arrays", seed))
     return (
         float(squares[Role.TEST].mean()),
         float(lost.mean()),

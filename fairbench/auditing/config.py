@@ -63,6 +63,8 @@ class AuditConfig:
         The auditors that run, the prior aside.
     interactions : bool
         Whether products of columns are screened, and shown to trees and logistic regression.
+    reconstruction : bool
+        Whether auditors also look at what z tells of x, where x is given.
     decoder_trees : bool
         Whether the refitted decoder may be boosted trees, or an MLP alone.
     """
@@ -82,6 +84,7 @@ class AuditConfig:
     trees: int = 200
     members: tuple[Member, ...] = tuple(Member)
     interactions: bool = True
+    reconstruction: bool = True
     decoder_trees: bool = True
 
     def as_dict(self) -> dict[str, object]:

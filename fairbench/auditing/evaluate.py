@@ -62,6 +62,7 @@ def evaluate(
         classes=groups,
         config=config,
         seed=derive_seed(seed, "auditors"),
+        x=x[Role.AUDITOR_TRAIN],
         draws=draws,
     )
     paper = paper_audit(
@@ -212,7 +213,14 @@ def audit_reference(data: Prepared, *, config: AuditConfig, seed: int) -> Refere
     z = {role: data.roles[role].x for role in AUDIT_ROLES}
     s = {role: data.roles[role].s for role in AUDIT_ROLES}
     groups = len(data.info.groups)
-    strict = audit(z, s, classes=groups, config=config, seed=derive_seed(seed, "auditors"))
+    strict = audit(
+        z,
+        s,
+        classes=groups,
+        config=config,
+        seed=derive_seed(seed, "auditors"),
+        x=z[Role.AUDITOR_TRAIN],
+    )
     paper_seed = derive_seed(seed, "paper-auditors")
     paper = paper_audit(z, s, classes=groups, config=config, seed=paper_seed)
     train = data.roles[Role.AUDITOR_TRAIN]

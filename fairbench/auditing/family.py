@@ -28,7 +28,8 @@ from fairbench.auditing.members import (
     held_out_loss,
 )
 from fairbench.auditing.mlp import MLPSettings, fit_classifiers, fit_weighted_classifiers
-from fairbench.auditing.samples import Distinct, Training, distinct, prior_of, training
+from fairbench.auditing.reconstruction import reconstruction
+from fairbench.auditing.samples import Distinct, Training, distinct, prior_of, sides_of, training
 from fairbench.auditing.splits import Split, find_splits, fit_split_trees
 from fairbench.auditing.trees import fit_trees
 from fairbench.auditing.views import View, raw, views_of
@@ -119,6 +120,7 @@ def audit(
     seed: int,
     mlps: int | None = None,
     views: Callable[[Floats], list[View]] = views_of,
+    x: Floats | None = None,
     draws: int = 1,
 ) -> Audited:
     """Run the family on representations of the three audit roles.
@@ -136,20 +138,28 @@ def audit(
         MLPs in the ensemble; the configuration's unless given.
     views : callable
         Ways of looking at z, fitted on auditor-train.
+    x : ndarray, shape (n, d), optional
+        Of auditor-train, standardised, a row a person. With it auditors also look at what z tells
+        of x.
     draws : int
         Draws of each row that z holds, draw after draw.
     """
     train = z[Role.AUDITOR_TRAIN]
-    rows = training(
-        train,
-        labels[Role.AUDITOR_TRAIN],
-        classes=classes,
-        seed=derive_seed(seed, "held-out"),
-        draws=draws,
-    )
+    held_out = derive_seed(seed, "held-out")
+    rows = training(train, labels[Role.AUDITOR_TRAIN], classes=classes, seed=held_out, draws=draws)
     seen = {role: distinct(z[role]) for role in _CHOOSING}
     family = _Family(rows, seen, config, seed, mlps or config.mlps)
     heard = [family.prior(), *family.listen(views(train))]
+    if x is not None and config.reconstruction and len(heard) > 1:
+        read = reconstruction(
+            train,
+            x,
+            sides_of(len(x), held_out)[0],
+            config=config,
+            seed=derive_seed(seed, "reconstruction"),
+            draws=draws,
+        )
+        heard += family.look(read)
     if Member.BLEND in config.members:
         heard.append(_blend(heard, rows))
     results: list[AuditorResult] = []
@@ -221,13 +231,16 @@ class _Family:
         """Each member's answers on each view that tells it something new."""
         if len(np.unique(self.rows.fit.labels)) < 2:
             return []  # one class alone: nothing to learn
-        heard = []
-        for view in views:
-            rows = self.rows.seen_through(view.apply)
-            heard += self._ask_all(view, rows, derive_seed(self.seed, view.name))
+        heard = [one for view in views for one in self.look(view)]
+        rows = self.rows.seen_through(views[-1].apply)
         if heard and self.config.interactions and rows.fit.x.shape[1] <= _MOST_COLUMNS:
             heard += self._interactions(views[-1], rows, heard)
         return heard
+
+    def look(self, view: View) -> list[_Heard]:
+        """What each member that looks at a view says."""
+        rows = self.rows.seen_through(view.apply)
+        return self._ask_all(view, rows, derive_seed(self.seed, view.name))
 
     def _members(self, view: str, columns: int) -> list[Member]:
         """Who looks at a view.
@@ -241,6 +254,7 @@ class _Family:
             "ranks": {Member.BOOSTED_TREES, Member.DEEP_TREES, Member.COUNTING},
             "bit-planes": {Member.KNN, Member.COUNTING},
             "interactions": set(Member) - {Member.BOOSTED_TREES, Member.LOGISTIC},
+            "reconstruction": {Member.KNN, Member.COUNTING},
         }.get(view, set())
         if columns > _MOST_COLUMNS:
             left_out = left_out | {Member.BOOSTED_TREES, Member.DEEP_TREES, Member.KNN}

@@ -124,6 +124,13 @@ def held_out_rows(rows: int) -> int:
     return max(1, round(max(0.1 * rows, min(400, rows / 3))))
 
 
+def sides_of(people: int, seed: int) -> tuple[Ints, Ints]:
+    """Numbers of the people to fit on and of those held out."""
+    order = np.random.default_rng(seed).permutation(people)
+    held = held_out_rows(people)
+    return order[held:], order[:held]
+
+
 def training(z: Floats, labels: Ints, *, classes: int, seed: int, draws: int = 1) -> Training:
     """Split auditor-train into rows to fit and rows held out, and group equal ones.
 
@@ -134,11 +141,9 @@ def training(z: Floats, labels: Ints, *, classes: int, seed: int, draws: int = 1
     labels : ndarray of int64, shape (n,)
     """
     people = len(z) // draws
-    order = np.random.default_rng(seed).permutation(people)
-    held = held_out_rows(people)
     keys = distinct(z)
     sides = []
-    for part in (order[held:], order[:held]):
+    for part in sides_of(people, seed):
         chosen = np.concatenate([np.sort(part) + draw * people for draw in range(draws)])
         sides.append(_sample(keys, chosen, labels, classes))
     return Training(sides[0], sides[1], prior_of(labels, classes), draws)
