@@ -74,8 +74,9 @@ def draw_roles(
 def read(channel: Channel, *, rows: int, seed: int, config: AuditConfig) -> Reading:
     """Audit one draw of a channel."""
     z, s = draw_roles(channel, rows=rows, seed=seed)
+    x = None if channel.original is None else channel.original(z[Role.AUDITOR_TRAIN])
     audited = audit(
-        z, s, classes=channel.classes, config=config, seed=derive_seed(seed, channel.name)
+        z, s, classes=channel.classes, config=config, seed=derive_seed(seed, channel.name), x=x
     )
     low, high = interval(audited.prediction, resamples=RESAMPLES)
     return Reading(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,8 @@ class Channel:
         I(Z;S) in nats; integrals are done when asked for.
     limit : bool
         Whether the family is known not to read this channel; shown, and held to no target.
+    original : callable, optional
+        Maps z to the x that it was made from, which auditors are then given.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Channel:
     draw: Draw
     truth: Callable[[], float]
     limit: bool = False
+    original: Callable[[Floats], Floats] | None = None
 
     def rows(self, seed: int | Sequence[int], n: int) -> tuple[Floats, Ints]:
         """Draw z, float32 ``(n, k)``, and s ``(n,)`` by a seed of their own."""
@@ -248,6 +252,27 @@ def _few_codes(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64
     return np.column_stack([code >> 1, code & 1]) / 4, s
 
 
+_TURN = 3.0
+
+
+def _warped(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+    x = rng.uniform(-1, 1, (n, 2))
+    colour = np.floor(3 * x[:, 0]).astype(np.int64) % 2
+    return _turned(x, _TURN), np.where(rng.random(n) < FLIP, 1 - colour, colour)
+
+
+def _turned(points: npt.NDArray[Any], turn: float) -> npt.NDArray[np.float64]:
+    """Points of a plane, each turned about the origin by so many radians a unit of its radius."""
+    radius = np.hypot(points[:, 0], points[:, 1])
+    angle = np.arctan2(points[:, 1], points[:, 0]) + turn * radius
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+
+
+def _unwarped(z: Floats) -> Floats:
+    """x, which is uniform in each column, with mean 0 and variance 1."""
+    return (_turned(z, -_TURN) * math.sqrt(3)).astype(np.float32)
+
+
 def _by_name(*channels: Channel) -> dict[str, Channel]:
     return {channel.name: channel for channel in channels}
 
@@ -312,6 +337,15 @@ CHANNELS = _by_name(
         "eight codes, three groups, a given table p(s, z); sum over its cells",
         _few_codes,
         lambda: table_information(_CODES),
+    ),
+    Channel(
+        "warped",
+        2,
+        "s by six stripes across the first of two columns of x, a tenth flipped; z is x turned by "
+        "3 times its radius, and auditors are given x; ln 2 - h(.1)",
+        _warped,
+        bit_information,
+        original=_unwarped,
     ),
     _independent(2),
     _independent(10),

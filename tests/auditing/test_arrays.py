@@ -56,16 +56,19 @@ def test_nothing_is_found_where_nothing_is() -> None:
     assert "found nothing of s" in str(report)
 
 
-def test_labels_and_features_change_nothing_of_what_is_said_of_s() -> None:
+def test_labels_change_nothing_of_what_is_said_of_s_and_features_add_a_view() -> None:
     z, s = people()
     alone = quick(z, s)
+    assert dataclasses.replace(quick(z, s, y=(z[:, 1] > 0)), a_y={}) == alone
     frame = pd.DataFrame({"a": z[:, 0], "colour": np.where(z[:, 1] > 0, "red", "blue")})
     more = quick(z, s, y=(z[:, 1] > 0), x=frame)
     assert more.a_y["y"].accuracy > 0.95
     assert 0 <= more.d < 0.3 * more.d_max
     assert more.i_max == pytest.approx(more.i, abs=0.05)
-    blank = dict.fromkeys(("d", "d_max", "i_max"))
-    assert dataclasses.replace(more, a_y={}, **blank) == alone
+    assert more.i == pytest.approx(alone.i, abs=0.02)
+    assert more.certificate == alone.certificate
+    of_z = [one for one in more.auditors if one.view != "reconstruction"]
+    assert of_z == list(alone.auditors)
 
 
 def test_a_constant_loses_all_of_x() -> None:
