@@ -38,7 +38,8 @@ class View:
     Parameters
     ----------
     name : str
-        ``raw``, ``standardised``, ``ranks``, ``bit-planes`` or ``interactions``.
+        ``raw``, ``standardised``, ``ranks``, ``bit-planes``, ``interactions`` or
+        ``reconstruction``.
     apply : callable
         Maps ``(n, k)`` to ``(n, features of the view)``.
     """
