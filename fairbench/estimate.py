@@ -25,7 +25,7 @@ _IMAGE_MODEL_STEP_MS = 150.0
 """The same for convolutions, for each 64 x 64 pixels."""
 _PLAIN_FIT = 25.0
 """Seconds to fit a method that is not neural."""
-_AUDIT = {Audit.STRICT: 10.0, Audit.QUICK: 2.5}
+_AUDIT = {Audit.STRICT: 15.0, Audit.QUICK: 3.5}
 """Seconds to audit a point, for each ten thousand rows that auditors learn from, on one core."""
 _LEAST_AUDIT = 0.2
 """Share of that which even the smallest dataset takes."""
