@@ -9,4 +9,4 @@ PROTOCOL_VERSION = 1
 AUDIT_VERSION = 4
 """Of what is measured: auditors, decoders, metrics. Raising it measures kept representations again
 and trains nothing; points of two versions never stand in one table. 3: trees tell more than two
-groups apart split by split."""
+groups apart split by split. 4: auditors read x off z, and look for s there."""

@@ -232,9 +232,10 @@ class _Family:
         if len(np.unique(self.rows.fit.labels)) < 2:
             return []  # one class alone: nothing to learn
         heard = [one for view in views for one in self.look(view)]
-        rows = self.rows.seen_through(views[-1].apply)
-        if heard and self.config.interactions and rows.fit.x.shape[1] <= _MOST_COLUMNS:
-            heard += self._interactions(views[-1], rows, heard)
+        if heard and self.config.interactions:
+            rows = self.rows.seen_through(views[-1].apply)
+            if rows.fit.x.shape[1] <= _MOST_COLUMNS:
+                heard += self._interactions(views[-1], rows, heard)
         return heard
 
     def look(self, view: View) -> list[_Heard]:
@@ -319,7 +320,7 @@ class _Family:
 
 def _splits(rows: Training, config: AuditConfig, seed: int) -> Split | int | None:
     """How trees tell more than two groups apart; None where there are but two."""
-    if rows.classes == 2:
+    if rows.classes <= 2:
         return None
     patience = config.patience * _TREE_PATIENCE
     return find_splits(rows, rounds=config.trees, patience=patience, seed=seed)

@@ -47,7 +47,7 @@ def reconstruction(
     rows = np.concatenate([people + draw * len(x) for draw in range(draws)])
     predict = fit_regressors(
         look(z[rows]),
-        _targets(x, seed)[people],
+        _targets(x[people], seed),
         settings=_settings(config),
         seeds=[derive_seed(seed, i) for i in range(min(_REGRESSORS, config.mlps))],
         draws=draws,

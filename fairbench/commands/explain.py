@@ -68,7 +68,12 @@ def _unit(store: Store, registry: Registry, wanted: Wanted) -> Row:
     if wanted.unit is None and wanted.method is not None:
         method = registry.methods.resolve(wanted.method)
         units = store.rows("units", method=method, status=Status.DONE.value)
-        if units and all(row["point"] is not None for row in units):
+        if not units:
+            raise StoreError(
+                f"The store holds no fitted model of {method}.",
+                f"Run it first: fairbench run --methods {method}",
+            )
+        if all(row["point"] is not None for row in units):
             raise _not_one_model(method)
     unit = find_unit(store, registry, wanted)
     if unit["point"] is not None:

@@ -91,3 +91,13 @@ def test_rows_of_a_code_are_read_alike_whatever_is_beside_them() -> None:
     many = view.apply(z)
     few = np.vstack([view.apply(z[i : i + 1]) for i in range(100)])
     np.testing.assert_array_equal(many[:100], few)
+
+
+def test_principal_axes_are_those_of_the_people_to_fit_on() -> None:
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=(300, 3)) @ rng.normal(size=(3, 600))).astype(np.float32)
+    fit, held = sides_of(300, 0)
+    other = x.copy()
+    other[held] = rng.normal(size=(len(held), 600)) * 50
+    views = [reconstruction(x[:, :5], one, fit, config=QUICK, seed=0) for one in (x, other)]
+    np.testing.assert_array_equal(*(view.apply(x[:, :5]) for view in views))

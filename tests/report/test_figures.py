@@ -125,7 +125,7 @@ def test_plot_gives_the_same_bytes_again(tmp_path: Path) -> None:
         (["plot", "curvs"], "curves"),
         (["plot", "--format", "gif"], "png"),
         (["plot", "--dataset", "adult"], "adults-gender"),
-        (["explain", "leace", "--dataset", "adults"], "no fitted model of leace"),
+        (["explain", "leace", "--dataset", "adults"], "Run it first"),
         (["explain", "pca", "--dataset", "adults"], "real files"),
     ],
 )
