@@ -39,6 +39,9 @@ _FEW = 3
 _WRAP = 105
 """Characters of a line of notes."""
 
+_LINE = 0.18
+"""Height of a line of a legend, inches: a panel is as tall as its legend, or that runs over."""
+
 Drawn = Callable[["Axes", Panel, Mapping[str, Look]], None]
 
 
@@ -162,7 +165,8 @@ def _figure(
     baselines = [name for panel in shown for name in panel.baselines]
     look = looks(all_names(shown), baselines)
     with styled():
-        figure = new_figure(_WIDTH + 1.9, _HEIGHT * len(shown), rows=len(shown))
+        heights = [_height(panel) for panel in shown]
+        figure = new_figure(_WIDTH + 1.9, sum(heights), rows=len(shown), heights=heights)
         for axes, panel in zip(figure.axes, shown, strict=True):
             draw(axes, panel, look)
             axes.set(title=panel.title, xlabel=x, ylabel=y)
@@ -175,6 +179,12 @@ def _figure(
             said = seeds.format(count=count, bands=bands) if count > 1 else ""
             _notes(axes, panel, said, 34)
     return figure
+
+
+def _height(panel: Panel) -> float:
+    """Inches that a panel takes, with its title, its notes and a legend of all its rows."""
+    lines = sum(folded(name).count("\n") + 1 for name in panel.names.values())
+    return max(_HEIGHT, _LINE * lines + 1.2)
 
 
 def _notes(axes: Axes, panel: Panel, seeds: str, below: float) -> None:
