@@ -59,6 +59,8 @@ def plot_command(
     known = {found.name: found for found in report.datasets}
     if not known:
         raise StoreError("Nothing has been measured yet.", "Run something first.")
+    if dataset is not None and dataset not in known and dataset in registry.datasets:
+        dataset = registry.datasets.resolve(dataset)
     if dataset is not None and dataset not in known:
         raise UnknownNameError("dataset with results", dataset, known)
     folder = output or (results or DEFAULT_RESULTS) / "figures"

@@ -119,6 +119,14 @@ def test_plot_gives_the_same_bytes_again(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()} == first
 
 
+def test_plot_takes_a_dataset_by_its_alias_as_run_does(tmp_path: Path) -> None:
+    name = dataset(tmp_path).name
+    alias = name.replace("adults-gender", "adults")
+    call = ["plot", "curves", "--dataset", alias, "--results", str(tmp_path), "--format", "svg"]
+    assert CliRunner().invoke(app, call).exit_code == 0
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == [f"{name}-curves.svg"]
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
