@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -213,6 +214,27 @@ def test_pages_quote_areas_of_other_tables_as_their_files_have_them() -> None:
                 wrong.append(f"{where}: {name} {row[name]}, {told.to_list()}")
     assert seen > 40
     assert not wrong, "\n".join(wrong)
+
+
+def of_seed_0(method: str, variant: str | None) -> pd.DataFrame:
+    points = rows_of("adults-gender-points.csv", method, variant)
+    return points[(points["seed"] == 0) & (points["status"] == "DONE")].sort_values("number")
+
+
+def test_tuned_rows_stand_beside_the_default_at_as_many_points() -> None:
+    seen = 0
+    for where, named, row in quoted("method", {"default, seed 0", "tuned, seed 0"}, set()):
+        default, tuned = of_seed_0(named[1], None), of_seed_0(named[1], "tuned")
+        if set(tuned["point"]) <= set(default["point"]):
+            beside = default[default["point"].isin(tuned["point"])]
+        else:  # the knob itself was tuned: as many points, spread as evenly
+            places = np.linspace(0, len(default) - 1, len(tuned)).round().astype(int)
+            beside = default.iloc[places]
+        assert len(beside) == len(tuned) == int(row["points"])
+        assert as_printed(row["default, seed 0"], area(beside)), f"{where}: {area(beside)}"
+        assert as_printed(row["tuned, seed 0"], area(tuned)), f"{where}: {area(tuned)}"
+        seen += 1
+    assert seen >= 7
 
 
 def test_the_readme_shows_the_published_table() -> None:
