@@ -6,7 +6,6 @@ have a column ``method`` are compared with the row of that name: see ``QUOTED``.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -16,26 +15,28 @@ import pandas as pd
 import pytest
 
 import fairbench
-from fairbench.metrics.aufdc import strict_area
+from tables import (
+    FOLDER,
+    NAMED,
+    PAGES,
+    QUOTED,
+    ROOT,
+    STEPS,
+    area,
+    beta_of,
+    coming_back,
+    explained,
+    points_of,
+    rewritten,
+    rewritten_readme,
+    row_of,
+    rows_of,
+)
 
-FOLDER = Path(__file__).parent.parent / "leaderboards"
 BOARDS = sorted(
     path.with_name(path.name.replace("-points", "")) for path in FOLDER.glob("*-points.csv")
 )
 ROW = ["method", "params", "track", "budget", "audit"]
-
-
-def area(points: pd.DataFrame) -> float:
-    """AUFDC of one seed's points."""
-    first = points.iloc[0]
-    return strict_area(
-        list(zip(points["d"], points["i"], strict=True)),
-        list(zip(points["d_selection"], points["i_selection"], strict=True)),
-        i_max=first["i_max"],
-        d_max=first["d_max"],
-        i_max_selection=first["i_max_selection"],
-        d_max_selection=first["d_max_selection"],
-    )
 
 
 def test_every_table_of_points_has_its_leaderboard() -> None:
@@ -71,32 +72,12 @@ def test_a_published_leaderboard_is_what_its_points_give(path: Path) -> None:
             assert value == pytest.approx(mean[row], rel=1e-5)
 
 
-ROOT = FOLDER.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-
-QUOTED = {
-    "aufdc": ("aufdc", "aufdc_low", "aufdc_high"),
-    "by the paper's formula": ("aufdc_paper",),
-    "rank": ("rank",),
-    "seeds": ("seeds",),
-    "a tenth": ("a_y_at_s10",),
-    "a quarter": ("a_y_at_s25",),
-    "half": ("a_y_at_s50",),
-}
-"""Headings of the pages' tables of methods, and the columns whose figures stand below, in order."""
-
 QUOTED_POINTS = {
     "I by the paper's MLPs": "i_paper",
     "I by the strict family": "i",
     "D": "d",
 }
 """Headings of the pages' tables of points, which are all of seed 0."""
-
-PAPER = "learning_rate=3e-05"
-"""A parameter of the rows that pages call ``paper``; other rows with parameters are ``tuned``."""
-
-NAMED = re.compile(r"^\**`([\w-]+)`\**(?: \((\w+)\))?(?:, (.*))?$")
-"""A method, which row of it, and a point: all that is named."""
 
 PRINTED = re.compile(
     r"^ +(?P<rank>\d+)  (?P<method>[\w-]+)(?: \((?P<variant>\w+)\))? +(?P<aufdc>\S+ \[.*?\])"
@@ -124,24 +105,6 @@ def as_printed(figure: str, value: float) -> bool:
     """Whether a figure is a value, to as many digits as it has."""
     digits = len(figure.partition(".")[2])
     return abs(float(figure) - value) <= 0.5001 * 10.0**-digits
-
-
-def rows_of(name: str, method: str, variant: str | None) -> pd.DataFrame:
-    """Rows of one of the published files of Adults-Gender."""
-    table = fairbench.load_leaderboard(FOLDER / name)
-    of_method = table[table["method"] == method]
-    if variant is None:
-        return of_method[of_method["params"] == "default"]
-    papers = of_method["params"].str.contains(PAPER, regex=False)
-    if variant == "paper":
-        return of_method[papers]
-    assert variant == "tuned", variant
-    return of_method[~papers & (of_method["params"] != "default")]
-
-
-def row_of(method: str, variant: str | None) -> pd.Series:
-    ((_, found),) = rows_of("adults-gender.csv", method, variant).iterrows()
-    return found
 
 
 def point_of(method: str, variant: str | None, point: str) -> pd.Series:
@@ -216,15 +179,10 @@ def test_pages_quote_areas_of_other_tables_as_their_files_have_them() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def of_seed_0(method: str, variant: str | None) -> pd.DataFrame:
-    points = rows_of("adults-gender-points.csv", method, variant)
-    return points[(points["seed"] == 0) & (points["status"] == "DONE")].sort_values("number")
-
-
 def test_tuned_rows_stand_beside_the_default_at_as_many_points() -> None:
     seen = 0
     for where, named, row in quoted("method", {"default, seed 0", "tuned, seed 0"}, set()):
-        default, tuned = of_seed_0(named[1], None), of_seed_0(named[1], "tuned")
+        default, tuned = (points_of(named[1], variant, 0) for variant in (None, "tuned"))
         if set(tuned["point"]) <= set(default["point"]):
             beside = default[default["point"].isin(tuned["point"])]
         else:  # the knob itself was tuned: as many points, spread as evenly
@@ -250,52 +208,11 @@ def test_the_readme_shows_the_published_table() -> None:
         assert int(line["rank"]) == told["rank"]
 
 
-BITS = {
-    "seed 0": "adults-gender-sofair-seed0",
-    "seed 1": "adults-gender-sofair-seed1",
-    "seed 2": "adults-gender-sofair-seed2",
-    "Adults-Gender-Race, seed 0": "adults-gender-race-sofair-seed0",
-}
-"""What pages call the published files of ``fairbench explain``."""
-
-STEPS = {"beta > 1.1": 1.1, "1.1 to .9": 0.9, ".9 to .7": 0.7, ".7 to .45": 0.45, "to 0": 0.0}
-"""Rows of the page's table of steps, and where the settings end that those steps start from."""
-
-COLUMNS_CALLED = {
-    "education-num": "education",
-    "workclass": "work class",
-    "hours-per-week": "hours",
-    "marital-status": "marital status",
-    "capital-loss": "capital loss",
-}
-
-
-def explained(name: str, kind: str) -> pd.DataFrame:
-    return pd.read_csv(FOLDER / "figures" / f"{BITS[name]}-{kind}.csv")
-
-
-def beta_of(label: str) -> float:
-    return float(label.partition("=")[2])
-
-
-def coming_back(steps: pd.DataFrame, row: str) -> dict[str, list[float]]:
-    """Correlations of .2 or more, by column, of the steps that a row of the page's table is of."""
-    ends = [math.inf, *STEPS.values()]
-    place = list(STEPS).index(row)
-    last = steps.index[-1]
-    found: dict[str, list[float]] = {}
-    for number, step in steps.iterrows():
-        within = ends[place + 1] < beta_of(step["from"]) <= ends[place]
-        if (number == last) != (row == "to 0") or not (within or number == last):
-            continue
-        best: dict[str, float] = {}
-        for column in steps.columns[3:]:
-            called = COLUMNS_CALLED.get(column, column)
-            best[called] = max(best.get(called, 0.0), round(step[column], 2))
-        for called, value in best.items():
-            if value >= 0.2:
-                found.setdefault(called, []).append(value)
-    return found
+def test_pages_tables_are_those_that_are_written_from_the_files() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        again = rewritten_readme(text) if page.name == "README.md" else rewritten(text)
+        assert again == text, f"{page.name}: give `python docs/tables.py`"
 
 
 def test_what_comes_back_is_what_the_page_says() -> None:
@@ -303,7 +220,7 @@ def test_what_comes_back_is_what_the_page_says() -> None:
     (table,) = (rows for rows in tables(page) if rows[0].get("") in STEPS)
     assert [row[""] for row in table] == list(STEPS)
     for row in table:
-        for name in ("seed 0", "seed 1", "seed 2"):
+        for name in (head for head in row if head):
             told = {
                 called: [float(figure) for figure in figures(values)]
                 for called, values in re.findall(r"([a-z ]+?) \(([^)]*)\)", row[name])
@@ -314,7 +231,7 @@ def test_what_comes_back_is_what_the_page_says() -> None:
 
 def test_disparities_are_what_the_page_says() -> None:
     page = ROOT / "docs" / "reproduction.md"
-    (table,) = (rows for rows in tables(page) if rows[0].get("") in BITS)
+    (table,) = (rows for rows in tables(page) if rows[0].get("") == "seed 0")
     correlations = []
     for row in table:
         bits = explained(row[""], "bits")
