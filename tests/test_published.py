@@ -7,7 +7,8 @@ have a column ``method`` are compared with the row of that name: see ``QUOTED``.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+import subprocess
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,20 @@ def test_a_published_leaderboard_is_what_its_points_give(path: Path) -> None:
         mean = done.groupby([*ROW, "seed"])[name].first().groupby(ROW).mean()
         for row, value in board[name].dropna().items():
             assert value == pytest.approx(mean[row], rel=1e-5)
+
+
+def test_the_published_records_give_the_published_tables(
+    fairbench: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    records = str(FOLDER / "records.jsonl.gz")
+    assert fairbench("results", "import", records, "--results", str(tmp_path)).returncode == 0
+    assert fairbench("leaderboard", "--results", str(tmp_path)).returncode == 0
+    published = sorted(FOLDER.glob("*.csv"))
+    assert published
+    written = sorted((tmp_path / "leaderboards").glob("*.csv"))
+    assert [path.name for path in written] == [path.name for path in published]
+    for ours, theirs in zip(written, published, strict=True):
+        pd.testing.assert_frame_equal(pd.read_csv(ours), pd.read_csv(theirs), rtol=1e-4, atol=1e-5)
 
 
 QUOTED_POINTS = {
