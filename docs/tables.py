@@ -248,9 +248,8 @@ def steps_back(table: Table) -> None:
 def writer_of(table: Table) -> Callable[[Table], None] | None:
     """Who writes a table; ``None`` for one that has no figures of the published files."""
     first = table.rows[0][0]
-    if table.heads[0] == "method" and {*table.heads[1:]} <= {
-        path.stem for path in FOLDER.glob("*.csv")
-    }:
+    published = {path.stem for path in FOLDER.glob("*.csv")}
+    if table.heads[0] == "method" and {*table.heads[1:]} <= published:
         return across_datasets
     if "method" in table.heads and {*table.heads} & ({*QUOTED} - {"rank", "seeds"}):
         return requoted
