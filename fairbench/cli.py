@@ -83,6 +83,7 @@ AskedBudget = Annotated[
 ]
 TrainOn = Annotated[Device | None, typer.Option(help="Where to train.")]
 Formats = Annotated[str, typer.Option("--format", help="Comma-separated: png, pdf, svg.")]
+OfMethod = Annotated[str | None, typer.Option(help="Method; needed but with --unit.")]
 OfUnit = Annotated[
     str | None, typer.Option(metavar="KEY", help="Start of the key, where several models fit.")
 ]
@@ -507,7 +508,7 @@ def encode(
     output: Annotated[
         Path, typer.Option(metavar="FILE", help="z, as .parquet or .csv; there when all is done.")
     ],
-    method: Annotated[str | None, typer.Option(help="Method; needed but with --unit.")] = None,
+    method: OfMethod = None,
     dataset: OneDataset = None,
     seed: OfSeed = None,
     point: OfPoint = None,
@@ -588,7 +589,7 @@ def recommend(
 
 @app.command("model-card")
 def model_card(
-    method: Annotated[str | None, typer.Option(help="Method; needed but with --unit.")] = None,
+    method: OfMethod = None,
     dataset: OneDataset = None,
     seed: OfSeed = None,
     point: OfPoint = None,
@@ -729,7 +730,7 @@ def data_new(
 def results_export(
     file: Annotated[Path, typer.Argument(help="File to write (JSON lines; .gz: packed).")],
     results: Results = None,
-    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    store: StoreUrl = None,
 ) -> None:
     """Write all records as text that can be committed; representations stay behind."""
     from fairbench.commands.results import export_command
@@ -741,7 +742,7 @@ def results_export(
 def results_import(
     file: Annotated[Path, typer.Argument(help="File to read; .gz is unpacked.")],
     results: Results = None,
-    store: Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")] = None,
+    store: StoreUrl = None,
 ) -> None:
     """Merge exported records by key; what is done here is kept."""
     from fairbench.commands.results import import_command
