@@ -6,6 +6,7 @@ those of seed 0, which more seeds do not change. ``tests/test_published.py`` che
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -35,6 +36,16 @@ QUOTED = {
 NAMED = re.compile(r"^\**`([\w-]+)`\**(?: \((\w+)\))?(?:, (.*))?$")
 """A method, which row of it, and a point: all that is named."""
 
+PRINTED = re.compile(
+    r"^ +(?P<rank>\d+)  (?P<method>[\w-]+)(?: \((?P<variant>\w+)\))? +(?P<aufdc>\S+ \[.*?\])"
+    r" +(?P<paper>\S+) +\S+ +\S+$",
+    re.MULTILINE,
+)
+"""A line of the table that ``fairbench run`` prints."""
+
+BLOCK = re.compile(r"(?:^\|.*\|\n)+", re.MULTILINE)
+"""A table of a page."""
+
 PAPER = "learning_rate=3e-05"
 """A parameter of the rows that pages call ``paper``; other rows with parameters are ``tuned``."""
 
@@ -51,20 +62,21 @@ COLUMNS_CALLED = {
     "marital-status": "marital status",
     "capital-loss": "capital loss",
     "capital-gain": "capital gain",
-    "native-country": "country",
 }
 
 
 # The published files.
 
 
-def board_of(dataset: str) -> pd.DataFrame:
-    return fairbench.load_leaderboard(FOLDER / f"{dataset}.csv")
+@functools.cache
+def published(name: str) -> pd.DataFrame:
+    """A published file, read once; not to be changed."""
+    return fairbench.load_leaderboard(FOLDER / name)
 
 
 def rows_of(name: str, method: str, variant: str | None) -> pd.DataFrame:
     """Rows of one of the published files of Adults-Gender; ``variant`` as pages call it."""
-    table = fairbench.load_leaderboard(FOLDER / name)
+    table = published(name)
     of_method = table[table["method"] == method]
     if variant is None:
         return of_method[of_method["params"] == "default"]
@@ -193,7 +205,7 @@ def _named(cell: str) -> tuple[str, str | None]:
 
 def across_datasets(table: Table) -> None:
     """Areas of default rows, a column a dataset; by the first dataset's."""
-    boards = [board_of(name) for name in table.heads[1:]]
+    boards = [published(f"{name}.csv") for name in table.heads[1:]]
     areas = {}
     for row in table.rows:
         method, _ = _named(row[0])
@@ -248,8 +260,8 @@ def steps_back(table: Table) -> None:
 def writer_of(table: Table) -> Callable[[Table], None] | None:
     """Who writes a table; ``None`` for one that has no figures of the published files."""
     first = table.rows[0][0]
-    published = {path.stem for path in FOLDER.glob("*.csv")}
-    if table.heads[0] == "method" and {*table.heads[1:]} <= published:
+    datasets = {path.stem for path in FOLDER.glob("*.csv")}
+    if table.heads[0] == "method" and {*table.heads[1:]} <= datasets:
         return across_datasets
     if "method" in table.heads and {*table.heads} & ({*QUOTED} - {"rank", "seeds"}):
         return requoted
@@ -262,10 +274,6 @@ def writer_of(table: Table) -> Callable[[Table], None] | None:
     return None
 
 
-LINE = re.compile(r"^ +\d+  (?P<method>[\w-]+)(?: \((?P<variant>\w+)\))? +\S+ \[.*$", re.MULTILINE)
-"""A line of the table that ``fairbench run`` prints."""
-
-
 def shown(lines: list[re.Match[str]]) -> Iterator[str]:
     """Those lines anew, by area."""
     told = [(line, row_of(line["method"], line["variant"])) for line in lines]
@@ -275,8 +283,8 @@ def shown(lines: list[re.Match[str]]) -> Iterator[str]:
         yield f"{row['rank']:>4}  {name:<19}  {interval(row)}{rest}"
 
 
-def rewritten(page: str) -> str:
-    """A page with its tables as the published files have them."""
+def rewritten(page: Path) -> str:
+    """The text of a page with its tables as the published files have them."""
 
     def anew(block: re.Match[str]) -> str:
         table = Table(block[0])
@@ -286,24 +294,19 @@ def rewritten(page: str) -> str:
         write(table)
         return str(table)
 
-    return re.sub(r"(?:^\|.*\|\n)+", anew, page, flags=re.MULTILINE)
-
-
-def rewritten_readme(page: str) -> str:
-    """The README too has the table as ``fairbench run`` prints it."""
-    lines = list(LINE.finditer(page))
-    for line, text in reversed(list(zip(lines, shown(lines), strict=True))):
-        page = page[: line.start()] + text + page[line.end() :]
-    return rewritten(page)
+    text = BLOCK.sub(anew, page.read_text(encoding="utf-8"))
+    if page.name == "README.md":  # other pages print tables of other runs
+        lines = shown(list(PRINTED.finditer(text)))
+        text = PRINTED.sub(lambda _: next(lines), text)
+    return text
 
 
 def main() -> None:
-    for path in PAGES:
-        before = path.read_text(encoding="utf-8")
-        after = rewritten_readme(before) if path.name == "README.md" else rewritten(before)
-        if after != before:
-            path.write_text(after, encoding="utf-8")
-            print(path.relative_to(ROOT))
+    for page in PAGES:
+        text = rewritten(page)
+        if text != page.read_text(encoding="utf-8"):
+            page.write_text(text, encoding="utf-8")
+            print(page.relative_to(ROOT))
 
 
 if __name__ == "__main__":
