@@ -25,8 +25,8 @@ from threadpoolctl import threadpool_limits
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.ensemble import audit
 from fairbench.auditing.evaluate import Encoded, evaluate
-from fairbench.auditing.family import audit
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench_datasets.adults import AdultsGender
 

@@ -19,15 +19,15 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench import encoders
 from fairbench.api import FitContext, Role, TrainingRows, Unit
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import load_twin
-from fairbench.encoders import Encoder
-from fairbench.plan import Budget, PlannedUnit
 from fairbench.registry import load_registry
-from fairbench.status import Status
-from fairbench.store import Store, now
+from fairbench.runs.plan import Budget, PlannedUnit
+from fairbench.store import encoders
+from fairbench.store.database import Store, now
+from fairbench.store.encoders import Encoder
+from fairbench.store.status import Status
 
 LIMIT_MB = 1000
 
@@ -77,7 +77,7 @@ def write(path: Path, rows: int) -> None:
 def measured(words: list[str]) -> tuple[float, float, float]:
     """Seconds of wall clock and of processor, and peak RSS (MB), of one process."""
     start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "fairbench.cli", *words])
+    process = subprocess.Popen([sys.executable, "-m", "fairbench.cli.app", *words])
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
     if status:

@@ -20,13 +20,15 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from fairbench.api import FitContext, Method, Role, Shots, TrainingRows, Unit
+from fairbench.api import FitContext, Role, Shots, TrainingRows, Unit
+from fairbench.api.method import Method
 from fairbench.data.prepare import load_dataset
-from fairbench.sizing import LARGEST_STACK
 from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
 from fairbench.training.networks import Networks
+from fairbench.training.stack_size import LARGEST_STACK
 from fairbench.training.streams import Streams
-from fairbench.training.trainer import Schedule, train
+from fairbench.training.trainer import train
+from fairbench.training.watch import Schedule
 from fairbench_datasets.adults import AdultsGender
 from fairbench_plugins.sofair import MSFaiR, Sofair
 

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fairbench.executors.base import Broke, Executor, Finished
-from fairbench.executors.inline import InlineExecutor
-from fairbench.executors.ray import RayExecutor
+from fairbench.runs.executors.base import Broke, Executor, Finished
+from fairbench.runs.executors.inline import InlineExecutor
+from fairbench.runs.executors.ray import RayExecutor
 
 
 @dataclass(frozen=True)

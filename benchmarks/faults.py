@@ -25,7 +25,7 @@ import psutil
 
 ROOT = Path(__file__).parent.parent
 TOY = ROOT / "tests" / "toy"
-CODE = "import sys; from fairbench.cli import main; sys.argv[0] = 'fairbench'; main()"
+CODE = "import sys; from fairbench.cli.app import main; sys.argv[0] = 'fairbench'; main()"
 
 
 class Bench:

@@ -29,13 +29,13 @@ from fairbench.api import (
     FitContext,
     Floats,
     Ints,
-    Method,
     Point,
     TrainingRows,
     Unit,
 )
+from fairbench.api.method import Method
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.auditing.family import audit
+from fairbench.auditing.ensemble import audit
 from fairbench_plugins.sofair import MSFaiR, Sofair
 
 ROWS, COLUMNS = 16_000, 9

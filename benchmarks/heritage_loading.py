@@ -36,7 +36,7 @@ def main() -> int:
         load(given.load)
         return 0
     sys.path.insert(0, str(ROOT))  # the files' generator is shared with the tests
-    from tests.datasets.heritage_files import write_release
+    from tests.support.heritage_files import write_release
 
     worst = False
     with tempfile.TemporaryDirectory(dir=given.folder) as text:

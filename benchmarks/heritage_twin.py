@@ -17,9 +17,10 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
-from fairbench.api import Role, Table
-from fairbench.auditing.information import entropy
+from fairbench.api import Role
+from fairbench.api.dataset import Table
 from fairbench.data.prepare import Prepared, prepare
+from fairbench.stats.scores import entropy
 from fairbench_datasets.heritage import Heritage
 from fairbench_datasets.heritage.columns import CONDITIONS, PROCEDURES
 

@@ -3,7 +3,8 @@
     python benchmarks/image_step.py
 
 Two processes run the same convolutional autoencoder on one thread: one as jobs do
-(fairbench.executors.base.keep_freed_memory), one as glibc does by itself. Prints processor seconds
+(fairbench.runs.executors.base.keep_freed_memory), one as glibc does by itself. Prints processor
+seconds
 in the program and in the system, page faults, and the ratio.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 import multiprocessing
 import resource
 
-from fairbench.executors.base import keep_freed_memory, set_threads
+from fairbench.runs.executors.base import keep_freed_memory, set_threads
 
 BATCH, STEPS = 512, 6
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench.leaderboard import build, write
+from fairbench.leaderboard.build import build, write
 from fairbench.registry import load_registry
-from fairbench.replicates import RESAMPLES, replicated, to_text
-from fairbench.store import RECORDS, Row, Store
+from fairbench.stats.bootstrap import RESAMPLES, replicated, to_text
+from fairbench.store.database import RECORDS, Row, Store
 from fairbench.versions import AUDIT_VERSION
 
 METHODS, SEEDS, POINTS, ROWS = 20, 10, 16, 16_281

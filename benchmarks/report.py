@@ -17,9 +17,9 @@ from pathlib import Path
 from fairbench.registry import load_registry
 from fairbench.report.gather import gather
 from fairbench.report.page import page
-from fairbench.store import Row, Store, parse_export
+from fairbench.store.database import Row, Store, parse_export
 
-EXPORT = Path(__file__).parent.parent / "tests" / "report" / "adults-quick.jsonl"
+EXPORT = Path(__file__).parent.parent / "tests" / "support" / "adults-quick.jsonl"
 
 POINTS = 16
 

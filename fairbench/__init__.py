@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fairbench.auditing.arrays import audit as audit
     from fairbench.auditing.report import AuditReport as AuditReport
-    from fairbench.estimator import FairRepresentation as FairRepresentation
-    from fairbench.frames import load_leaderboard as load_leaderboard
+    from fairbench.estimator.transformer import FairRepresentation as FairRepresentation
+    from fairbench.leaderboard.frames import load_leaderboard as load_leaderboard
 
 __version__ = "0.1.0"
 
 _LAZY = {
     "audit": "fairbench.auditing.arrays",
     "AuditReport": "fairbench.auditing.report",
-    "FairRepresentation": "fairbench.estimator",
-    "load_leaderboard": "fairbench.frames",
+    "FairRepresentation": "fairbench.estimator.transformer",
+    "load_leaderboard": "fairbench.leaderboard.frames",
 }
 
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from fairbench.api import Dataset, Method, Metric
+    from fairbench.api.dataset import Dataset
+    from fairbench.api.method import Method
+    from fairbench.api.metric import Metric
 
 ENTRY_POINT_GROUP = "fairbench"
 """Packages name their plugin modules under ``[project.entry-points.fairbench]``."""

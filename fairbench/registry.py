@@ -14,9 +14,11 @@ from typing import Any, Generic, TypeVar
 import pluggy
 
 from fairbench import hookspecs
-from fairbench.api import Dataset, Method, Metric
-from fairbench.columns import RESERVED
+from fairbench.api.dataset import Dataset
+from fairbench.api.method import Method
+from fairbench.api.metric import Metric
 from fairbench.errors import ConfigError, PluginError, UnknownNameError
+from fairbench.metrics.columns import RESERVED
 
 T = TypeVar("T")
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -100,7 +102,8 @@ class Registry:
 
     def dataset(self, name: str) -> type[Dataset]:
         """A dataset by name or alias, or of one's own by the path of its card."""
-        from fairbench.data.card import dataset_from_card, is_card
+        from fairbench.data.card import is_card
+        from fairbench.data.card_dataset import dataset_from_card
 
         if not is_card(name):
             return self.datasets[name]

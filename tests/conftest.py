@@ -18,12 +18,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairbench.api import Table
+from fairbench.api.dataset import Table
 from fairbench.data.prepare import Prepared, prepare
 from fairbench_datasets.adults import AdultsGender
-from tests.postgres import postgres_server
+from tests.support.postgres import postgres_server
 
-TOY = Path(__file__).parent / "toy"
+TOY = Path(__file__).parent / "support" / "toy"
 
 # A shell's background jobs ignore Ctrl-C, and so would every process that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -73,7 +73,7 @@ def fairbench(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]
             "COLUMNS": "200",
         }
         return subprocess.run(
-            [sys.executable, "-m", "fairbench.cli", *words],
+            [sys.executable, "-m", "fairbench.cli.app", *words],
             cwd=tmp_path,
             env=clean | defaults | env,
             capture_output=True,

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from fairbench.api import Method, Metric
+from fairbench.api.method import Method
+from fairbench.api.metric import Metric
 from fairbench.errors import UnknownNameError
 from fairbench.hookspecs import hookimpl
 from fairbench.registry import load_registry, plugin_source
@@ -122,6 +123,6 @@ def test_a_hook_nobody_knows_is_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_listing_names_aliases_and_tags() -> None:
-    words = [sys.executable, "-m", "fairbench.cli", "list", "methods"]
+    words = [sys.executable, "-m", "fairbench.cli.app", "list", "methods"]
     found = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert "latfr (laftr)\tblind\tdeterministic multi-shot decoder" in found

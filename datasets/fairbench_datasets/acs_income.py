@@ -37,7 +37,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import Architecture, DataFile, Dataset, Table
+from fairbench.api import Architecture
+from fairbench.api.dataset import DataFile, Dataset, Table
 from fairbench.errors import DataError
 from fairbench.hookspecs import hookimpl
 from fairbench_datasets.acs_codes import (

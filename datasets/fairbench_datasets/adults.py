@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from fairbench.api import Architecture, DataFile, Dataset, Table
+from fairbench.api import Architecture
+from fairbench.api.dataset import DataFile, Dataset, Table
 from fairbench.errors import DataError
 from fairbench.hookspecs import hookimpl
 

@@ -39,7 +39,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from fairbench.api import Architecture, DataFile, Dataset, Ints, Table
+from fairbench.api import Architecture, Ints
+from fairbench.api.dataset import DataFile, Dataset, Table
 from fairbench.errors import DataError
 from fairbench.hookspecs import hookimpl
 from fairbench_datasets.reading import TextTable, groups_of, read_ascii

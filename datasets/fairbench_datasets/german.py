@@ -32,7 +32,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from fairbench.api import Architecture, DataFile, Dataset, Table
+from fairbench.api import Architecture
+from fairbench.api.dataset import DataFile, Dataset, Table
 from fairbench.hookspecs import hookimpl
 from fairbench_datasets.reading import TextTable, groups_of, read_ascii
 

@@ -82,7 +82,7 @@ def cli_lines() -> Iterator[str]:
     """Every command with its arguments and options, as the command line itself knows them."""
     import typer
 
-    from fairbench.cli import app
+    from fairbench.cli.app import app
 
     root = typer.main.get_command(app)
     yield from _command_lines(root, "fairbench")

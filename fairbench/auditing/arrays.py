@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairbench.api import Floats, Ints, Prediction, Role
+from fairbench.api import Floats, Ints, Role
+from fairbench.api.metric import Prediction
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
-from fairbench.auditing.information import entropy, interval
 from fairbench.auditing.report import Accuracy, AuditReport, Usefulness
 from fairbench.data import arrays
 from fairbench.data.roles import deal
 from fairbench.errors import ConfigError, DataError
 from fairbench.metrics import gaps
-from fairbench.metrics.points import accuracy, auc, balanced_accuracy
-from fairbench.seeds import derive_seed
+from fairbench.stats.scores import accuracy, auc, balanced_accuracy, entropy, interval
+from fairbench.stats.seeds import derive_seed
 
 if TYPE_CHECKING:
-    from fairbench.auditing.certificate import Certificate
-    from fairbench.auditing.family import Audited
+    from fairbench.api.metric import Certificate
+    from fairbench.auditing.ensemble import Audited
 
 SHARES = {Role.AUDITOR_TRAIN: 0.5, Role.SELECTION: 0.2, Role.TEST: 0.3}
 """Shares of the rows where no roles are given."""
@@ -216,7 +216,7 @@ def _audited(
     z: ByRole, s: ByRole, x: ByRole | None, groups: int, config: AuditConfig, seed: int
 ) -> Audited:
     # Imported here: it loads torch, which a mistake in the arrays need not wait for.
-    from fairbench.auditing.family import audit as audit_by_family
+    from fairbench.auditing.ensemble import audit as audit_by_family
 
     known = None if x is None else x[Role.AUDITOR_TRAIN]
     return audit_by_family(z, s, classes=groups, config=config, seed=seed, x=known)

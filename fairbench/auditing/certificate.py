@@ -14,13 +14,13 @@ whatever the number of codes, sets and pairs. docs/certificate.md has the deriva
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Floats, Ints
+from fairbench.api.metric import Certificate
 
 Array = npt.NDArray[np.float64]
 
@@ -37,35 +37,6 @@ _PER_CELL = 0.1
 
 _SHARES = 0.1
 """Part of the error rate of the information's bound that is spent on the groups' unknown shares."""
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """Upper bounds that hold with probability ``confidence`` over the certifying rows, each.
-
-    Parameters
-    ----------
-    gap : float
-        Of the demographic-parity gap of any classifier of z, randomised ones included; of several
-        groups, of the widest pair. 1 is vacuous: it says nothing.
-    information : float
-        Of I(Z;S), nats; never above a bound of H(S), where it says nothing.
-    confidence : float
-        Probability with which each of the two holds.
-    cells : int
-        Codes known beforehand, each a cell; all others make up the overflow.
-    overflow : float
-        Share of the certifying rows in the overflow. They count as if their codes told s.
-    rows : int
-        Certifying rows.
-    """
-
-    gap: float
-    information: float
-    confidence: float
-    cells: int
-    overflow: float
-    rows: int
 
 
 def certify(

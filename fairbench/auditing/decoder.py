@@ -12,13 +12,13 @@ from dataclasses import replace
 import numpy as np
 
 from fairbench.api import Floats, Ints, Role
+from fairbench.auditing.auditors.mlp import MLPSettings, fit_regressors
+from fairbench.auditing.auditors.samples import held_out_rows
+from fairbench.auditing.auditors.trees import fit_tree_regressor
+from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.family import strict_mlp_settings
-from fairbench.auditing.mlp import MLPSettings, fit_regressors
-from fairbench.auditing.samples import held_out_rows
-from fairbench.auditing.trees import fit_tree_regressor
-from fairbench.auditing.views import standardised
-from fairbench.seeds import derive_seed
+from fairbench.auditing.ensemble import strict_mlp_settings
+from fairbench.stats.seeds import derive_seed
 
 _MOST_COLUMNS_FOR_TREES = 32
 """Trees need a model a column; wider tables are left to the MLP."""

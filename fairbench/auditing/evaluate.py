@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import AUDIT_ROLES, Floats, Ints, PointEvaluation, Prediction, Role
+from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
+from fairbench.api.metric import PointEvaluation, Prediction
+from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.decoder import refit_decoder
-from fairbench.auditing.family import Audited, audit, paper_audit
-from fairbench.auditing.information import information, log_loss
-from fairbench.auditing.views import standardised
+from fairbench.auditing.ensemble import Audited, audit, paper_audit
 from fairbench.data.prepare import Prepared, Rows
-from fairbench.metrics.points import accuracy
-from fairbench.replicates import replicated
-from fairbench.seeds import derive_seed
+from fairbench.stats.bootstrap import replicated
+from fairbench.stats.scores import accuracy, information, log_loss
+from fairbench.stats.seeds import derive_seed
 
 DOWNSTREAM = (Member.MLP, Member.BOOSTED_TREES, Member.LOGISTIC)
 """What predicts y: classifiers as people use them, not every trick by which z can be read."""

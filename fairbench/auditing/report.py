@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairbench.api import AuditorResult
+from fairbench.api.metric import AuditorResult
 
 if TYPE_CHECKING:
-    from fairbench.auditing.certificate import Certificate
+    from fairbench.api.metric import Certificate
 
 _WIDTH = 80
 _INDENT = 12

@@ -10,15 +10,13 @@ import enum
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from fairbench.api import Architecture, Dataset, Table
-from fairbench.config import read_yaml
-from fairbench.data.tables import Kind, read_table
-from fairbench.errors import ConfigError, DataError, UnknownNameError
+from fairbench.api import Architecture
+from fairbench.data.tables import Kind
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _TAKEN_ENDINGS = ("-simulated", "-points")
@@ -239,124 +237,11 @@ class Card(_Part):
             yield "test", self.test.column
 
 
-class CardDataset(Dataset):
-    """Base of the datasets that cards make."""
-
-    card: ClassVar[Card]
-
-    def load(self, folder: Path) -> Table:
-        from fairbench.data.own_table import table_of
-
-        card = self.card
-        path = folder / card.file.name
-        frame = read_table(path, separator=card.separator, header=card.header, columns=card.columns)
-        return table_of(card, frame, str(path))
-
-
 def is_card(text: str) -> bool:
     """Whether a name on the command line is a path; registered names have no dot or slash."""
     return any(mark in text for mark in "./\\")
 
 
-def dataset_from_card(path: Path) -> type[Dataset]:
-    """Make a dataset of what a card says; the table itself is read when the dataset is loaded.
-
-    Raises
-    ------
-    ConfigError, UnknownNameError, DataError
-        The card cannot be read, has an unknown key, or contradicts itself.
-    """
-    card = read_card(path)
-    members = {
-        "card": card,
-        "name": card.name,
-        "summary": f"own table, by {path}",
-        "citation": card.citation,
-        "licence": card.licence,
-        "home": card.file.parent,
-        "sensitive": tuple(part.column for part in card.sensitive),
-        "iterations": card.iterations,
-        "architecture": Architecture(hidden=card.hidden, latent=card.latent),
-    }
-    return type("CardDataset", (CardDataset,), members)
-
-
-def read_card(path: Path) -> Card:
-    """Read and validate a card; see :func:`dataset_from_card`."""
-    if path.suffix not in (".yaml", ".yml"):
-        raise ConfigError(
-            f"{path} is not a card: cards are .yaml files.",
-            f"Write one for a table with: fairbench data new {path}",
-        )
-    try:
-        values = dict(read_yaml(path, "card", as_text=True))
-    except ConfigError as error:
-        quotes = 'Put values into quotes that begin with > or hold a colon: positive: ">50K"'
-        raise DataError(error.message, quotes if path.exists() else "Check the path.") from None
-    values["name"] = values.get("name") or slug(path.stem)
-    if values.get("file"):
-        values["file"] = (path.resolve().parent / Path(str(values["file"])).expanduser()).resolve()
-    try:
-        card = Card(**values)
-    except ValidationError as error:
-        raise _explained(error, path) from None
-    _check_uses(card, path)
-    return card
-
-
 def slug(text: str) -> str:
     """A dataset's name out of a file's: lower-case words and hyphens."""
     return "-".join(re.findall("[a-z0-9]+", text.lower())) or "table"
-
-
-_PARTS: Mapping[str, type[_Part]] = {
-    "sensitive": SensitiveColumn,
-    "labels": LabelColumn,
-    "test": OfficialTest,
-}
-
-
-def _explained(error: ValidationError, path: Path) -> Exception:
-    # A misspelt key is also a missing one; the former says more.
-    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
-    *outer, last = first["loc"]
-    part = _PARTS.get(str(outer[0]), Card) if outer else Card
-    where = ".".join(str(place) for place in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return UnknownNameError(f"key of {path}", str(last), part.model_fields)
-    if first["type"] == "missing":
-        return DataError(
-            f"{path} lacks the key `{where}`.",
-            "fairbench data new TABLE writes a whole card; docs/own-data.md explains the keys.",
-        )
-    says = str(first["msg"]).removeprefix("Value error, ")
-    return DataError(f"{path}: {where}: {says} (got {first['input']!r}).", "Edit the card.")
-
-
-def _check_uses(card: Card, path: Path) -> None:
-    """No column may be two of X, S and Y, but S in X where that is allowed."""
-    uses: dict[str, set[str]] = {}
-    for key, column in card.used():
-        uses.setdefault(key, set()).add(column)
-    for key, other in _APART:
-        both = uses.get(key, set()) & uses.get(other, set())
-        hint = f"Take it out of `{key}` or of `{other}`."
-        if (key, other) == ("features", "sensitive"):
-            both -= set(card.allowed_copies)
-            hint += " If s is meant to be in X: allowed_copies: [" + ", ".join(sorted(both)) + "]"
-        if both:
-            raise DataError(
-                f"{path} names the column {min(both)!r} under `{key}` and under `{other}`.", hint
-            )
-
-
-_APART = (
-    ("features", "sensitive"),
-    ("features", "labels"),
-    ("features", "test"),
-    ("features", "drop"),
-    ("sensitive", "labels"),
-    ("sensitive", "test"),
-    ("labels", "test"),
-)
-"""Keys that must not share a column."""

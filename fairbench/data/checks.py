@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Ints
-from fairbench.auditing.information import entropy
 from fairbench.errors import DataError, nearest
+from fairbench.stats.scores import entropy
 
 if TYPE_CHECKING:
     import pandas as pd

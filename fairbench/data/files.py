@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairbench.api import DataFile, Dataset
+from fairbench.api.dataset import DataFile, Dataset
 from fairbench.errors import DataError
 
 DATA_ENV = "FAIRBENCH_DATA"

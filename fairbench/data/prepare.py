@@ -11,16 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairbench.api import (
-    AUDIT_ROLES,
-    Dataset,
-    DatasetInfo,
-    Feature,
-    Images,
-    Ints,
-    Role,
-    Table,
-)
+from fairbench.api import AUDIT_ROLES, DatasetInfo, Feature, Ints, Role
+from fairbench.api.dataset import Dataset, Images, Table
 from fairbench.data.files import data_root, find_files, wanted
 from fairbench.data.preprocessing import Preprocessing, commonest
 from fairbench.data.roles import assign_roles

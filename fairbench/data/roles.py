@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import Ints, Role, Table
+from fairbench.api import Ints, Role
+from fairbench.api.dataset import Table
 from fairbench.errors import DataError
 
 TEST_SHARE = 1 / 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairbench.api import Metric
+from fairbench.api.metric import Metric
 from fairbench.hookspecs import hookimpl
 from fairbench.metrics.aufdc import Aufdc, AufdcPaper
 from fairbench.metrics.certificate import CertificateBounds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from fairbench.api import Metric, PointEvaluation
+from fairbench.api.metric import Metric, PointEvaluation
 
 
 class CertificateBounds(Metric):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from fairbench.api import CurveEvaluation, Metric
+from fairbench.api.metric import CurveEvaluation, Metric
 
 
 class Cost(Metric):

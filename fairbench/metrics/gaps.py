@@ -13,7 +13,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench.api import Ints, Metric, PointEvaluation, Prediction
+from fairbench.api import Ints
+from fairbench.api.metric import Metric, PointEvaluation, Prediction
 
 LEAST_ROWS = 30
 """People a rate must be taken over to count: of fewer, its standard error can exceed .09. Which

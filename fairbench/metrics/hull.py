@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench.api import CurveEvaluation
+from fairbench.api.metric import CurveEvaluation
 
 Array = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fairbench.api import CurveEvaluation, Metric
+from fairbench.api.metric import CurveEvaluation, Metric
 from fairbench.metrics.hull import Array, curve_of
 
 SHARES = (25, 50)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench.api import CurveEvaluation, Metric
+from fairbench.api.metric import CurveEvaluation, Metric
 
 
 def on_front(a_s: NDArray[np.float64], a_y: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairbench.api import Floats, Metric, PointEvaluation, Prediction
-from fairbench.auditing.information import information
+from fairbench.api.metric import Metric, PointEvaluation
+from fairbench.stats.scores import accuracy, auc, balanced_accuracy, information
 
 
 class Distortion(Metric):
@@ -147,32 +146,3 @@ class Rate(Metric):
             "rate_plugin": float(-(share * np.log(share)).sum()),
             "distinct": float(len(counts)),
         }
-
-
-def accuracy(prediction: Prediction) -> float:
-    """Share of rows whose likeliest class is the true one."""
-    return float((prediction.probabilities.argmax(axis=1) == prediction.labels).mean())
-
-
-def balanced_accuracy(prediction: Prediction) -> float:
-    """Mean over the classes at hand of the share of each that is recognised."""
-    right = prediction.probabilities.argmax(axis=1) == prediction.labels
-    classes = np.unique(prediction.labels)
-    return float(np.mean([right[prediction.labels == c].mean() for c in classes]))
-
-
-def auc(prediction: Prediction) -> float:
-    """Area under the ROC curve; one-versus-rest, averaged over classes, beyond two."""
-    p, labels = prediction.probabilities, prediction.labels
-    classes = [c for c in range(p.shape[1]) if 0 < (labels == c).sum() < len(labels)]
-    if p.shape[1] == 2:
-        classes = [c for c in classes if c == 1]
-    if not classes:
-        return 0.5
-    return float(np.mean([_two_class_auc(p[:, c], labels == c) for c in classes]))
-
-
-def _two_class_auc(score: Floats, positive: NDArray[np.bool_]) -> float:
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score(positive, score))

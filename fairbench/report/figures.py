@@ -15,7 +15,7 @@ import numpy as np
 
 from fairbench.report.panels import Panel, all_names
 from fairbench.report.style import GREY, QUIET, Look, looks, new_figure, styled
-from fairbench.store import Row
+from fairbench.store.database import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

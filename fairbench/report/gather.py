@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairbench import leaderboard
-from fairbench.columns import COLUMNS, POINT_COLUMNS, PROVENANCE
+from fairbench.leaderboard import build as leaderboard
+from fairbench.metrics.columns import COLUMNS, POINT_COLUMNS, PROVENANCE
 from fairbench.registry import Registry
 from fairbench.report.panels import Panel, panels
-from fairbench.store import Row, Store
+from fairbench.store.database import Row, Store
 
 
 @dataclass(frozen=True)

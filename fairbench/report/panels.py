@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbench.attainment import fronts
-from fairbench.leaderboard import Tables
-from fairbench.store import Row
+from fairbench.leaderboard.attainment import fronts
+from fairbench.leaderboard.build import Tables
+from fairbench.store.database import Row
 
 RANKED_TOGETHER = ("track", "budget", "audit")
 

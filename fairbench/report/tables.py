@@ -7,12 +7,12 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairbench.headings import PAPER, headed
+from fairbench.report.headings import PAPER, headed
 
 if TYPE_CHECKING:
-    from fairbench.leaderboard import Tables
+    from fairbench.leaderboard.build import Tables
     from fairbench.report.panels import Panel
-    from fairbench.store import Row
+    from fairbench.store.database import Row
 
 
 class TableFormat(enum.StrEnum):
@@ -32,7 +32,7 @@ class TableFormat(enum.StrEnum):
 
 def rendered(tables: Sequence[Tables], form: TableFormat) -> str:
     """All leaderboards in one of the formats, ending in a newline."""
-    from fairbench.leaderboard import to_frame
+    from fairbench.leaderboard.build import to_frame
     from fairbench.report.panels import panels
 
     rows = [row for table in tables for row in table.leaderboard]

@@ -21,7 +21,8 @@ from fairbench.testing.contracts import (
     metric_checks,
     parametrize,
 )
-from fairbench.testing.promises import Check, Outcome, Verdict
+from fairbench.testing.promises import Check, Outcome
+from fairbench.testing.verdicts import Verdict
 
 __all__ = [
     "Check",

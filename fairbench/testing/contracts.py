@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fairbench.api import Dataset, Method, Metric
+from fairbench.api.dataset import Dataset
+from fairbench.api.method import Method
+from fairbench.api.metric import Metric
 from fairbench.data.prepare import Prepared
 from fairbench.testing import (
     dataset_promises,

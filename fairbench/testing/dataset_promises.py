@@ -13,14 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench.api import Dataset, Images, Role, Table
+from fairbench.api import Role
+from fairbench.api.dataset import Dataset, Images, Table
 from fairbench.data.checks import check_copies
 from fairbench.data.files import data_root, find_files
 from fairbench.data.prepare import Prepared, load_dataset, prepare
 from fairbench.data.roles import assign_roles
 from fairbench.testing.method_declarations import check_texts
-from fairbench.testing.promises import Broken, Unmet, promise
+from fairbench.testing.promises import promise
 from fairbench.testing.surroundings import check_unharmed
+from fairbench.testing.verdicts import Broken, Unmet
 
 _FINGERPRINT = """
 import importlib, sys

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairbench.api import Coding, Representation, Track
+from fairbench.api import Coding, Track
+from fairbench.api.method import Representation
 from fairbench.testing.method_trial import MOST_APART, MethodTrial, rows_apart
-from fairbench.testing.promises import Broken, Unmet, promise, telling
+from fairbench.testing.promises import promise, telling
+from fairbench.testing.verdicts import Broken, Unmet
 
 FEW = 20
 """Rows that are encoded one by one."""

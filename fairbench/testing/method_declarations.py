@@ -9,10 +9,11 @@ from typing import Any
 from fairbench import api
 from fairbench.api import Coding, Knob, Point, Shots, Track, Unit
 from fairbench.errors import FairbenchError
-from fairbench.plan import params_label, validated
 from fairbench.registry import NAME
+from fairbench.runs.plan import params_label, validated
 from fairbench.testing.method_trial import MethodTrial
-from fairbench.testing.promises import Broken, promise, telling
+from fairbench.testing.promises import promise, telling
+from fairbench.testing.verdicts import Broken
 
 _NO_SUCH = "no-such-parameter"
 
@@ -60,7 +61,7 @@ def check_texts(cls: Any) -> None:
 def parameters(trial: MethodTrial) -> None:
     cls = trial.method.Params
     if not (isinstance(cls, type) and issubclass(cls, api.Params)):
-        raise Broken(f"Params is {cls!r}.", "Write class MyParams(fairbench.api.Params).")
+        raise Broken(f"Params is {cls!r}.", "Write class MyParams(fairbench.api.method.Params).")
     without = [name for name, found in cls.model_fields.items() if found.is_required()]
     if without:
         raise Broken(
@@ -77,7 +78,7 @@ def parameters(trial: MethodTrial) -> None:
     else:
         raise Broken(
             "Its Params take a parameter that they do not have.",
-            "Leave model_config of fairbench.api.Params as it is (extra='forbid').",
+            "Leave model_config of fairbench.api.method.Params as it is (extra='forbid').",
         )
     if not cls.model_config.get("frozen"):
         raise Broken("Its Params can be changed.", "Leave model_config as it is (frozen=True).")

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench.api import Curve, Dataset, Point, Representation, Shots
+from fairbench.api import Point, Shots
+from fairbench.api.dataset import Dataset
+from fairbench.api.method import Curve, Representation
 from fairbench.config import Device
 from fairbench.data.files import cache_folder, data_root
 from fairbench.data.prepare import Prepared
-from fairbench.device import resolve_device
-from fairbench.jobs import FitJob
-from fairbench.status import Status
+from fairbench.runs.fit_job import FitJob
+from fairbench.store.status import Status
 from fairbench.testing.method_trial import (
     ITERATIONS,
     MOST_APART,
@@ -22,9 +23,11 @@ from fairbench.testing.method_trial import (
     MethodTrial,
     rows_apart,
 )
-from fairbench.testing.promises import Broken, Unmet, promise, telling
+from fairbench.testing.promises import promise, telling
 from fairbench.testing.sample_data import ManyGroups, sample_data, with_other_labels
 from fairbench.testing.surroundings import check_unharmed, watched_data
+from fairbench.testing.verdicts import Broken, Unmet
+from fairbench.training.device import resolve_device
 
 
 @promise(

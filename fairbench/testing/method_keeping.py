@@ -7,11 +7,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from fairbench.api import Curve, Point, Representation
-from fairbench.encoders import Encoder, pack, read_as
+from fairbench.api import Point
+from fairbench.api.method import Curve, Representation
 from fairbench.errors import StoreError
+from fairbench.store.encoders import Encoder, pack, read_as
 from fairbench.testing.method_trial import MethodTrial, middle
-from fairbench.testing.promises import Broken, Unmet, promise, telling, told
+from fairbench.testing.promises import promise, telling, told
+from fairbench.testing.verdicts import Broken, Unmet
 
 
 @promise(

@@ -10,24 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api import (
-    Coding,
-    Curve,
-    Diverged,
-    FitContext,
-    Fitted,
-    Method,
-    Point,
-    Representation,
-    Role,
-    Shots,
-    Track,
-    TrainingRows,
-    Unit,
-)
+from fairbench.api import Coding, FitContext, Point, Role, Shots, Track, TrainingRows, Unit
+from fairbench.api.method import Curve, Diverged, Fitted, Method, Representation
 from fairbench.data.prepare import Prepared, Rows
-from fairbench.testing.promises import Broken, Unmet
 from fairbench.testing.sample_data import sample_data, shortened
+from fairbench.testing.verdicts import Broken, Unmet
 
 ITERATIONS = 30
 """Of neural methods: promises are kept or broken in the first steps as in the last."""

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api import CurveEvaluation, Metric
-from fairbench.columns import RESERVED
+from fairbench.api.metric import CurveEvaluation, Metric
+from fairbench.metrics.columns import RESERVED
 from fairbench.testing.method_declarations import check_texts
-from fairbench.testing.promises import Broken, Unmet, promise, telling
+from fairbench.testing.promises import promise, telling
 from fairbench.testing.sample_evaluations import curve_evaluations, point_evaluations
 from fairbench.testing.surroundings import check_unharmed
+from fairbench.testing.verdicts import Broken, Unmet
 
 LEVELS = ("point", "curve")
 DIRECTIONS = ("lower", "higher", "none")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,29 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairbench.errors import CheckError, FairbenchError
-
-
-class Verdict(enum.StrEnum):
-    """What became of a promise."""
-
-    OK = "ok"
-    """Kept, as far as was looked."""
-    FAILED = "FAILED"
-    """Broken."""
-    SKIPPED = "skipped"
-    """Nothing to look at, or nothing to look with; the reason is told."""
-
-
-class Broken(Exception):
-    """Raised by a promise's check: what was seen, and what the author can do about it."""
-
-    def __init__(self, what: str, todo: str) -> None:
-        super().__init__(what)
-        self.what, self.todo = what, todo
-
-
-class Unmet(Exception):
-    """Raised by a promise's check that cannot look: skipped, with this reason."""
+from fairbench.testing.verdicts import Broken, Unmet, Verdict
 
 
 @dataclass(frozen=True)

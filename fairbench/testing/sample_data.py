@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench.api import Architecture, Dataset, Role, Table
+from fairbench.api import Architecture, Role
+from fairbench.api.dataset import Dataset, Table
 from fairbench.data.prepare import Prepared, Rows, prepare
 
 ROWS = 900

@@ -7,17 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairbench.api import (
-    AuditorResult,
-    CurveEvaluation,
-    Ints,
-    Metric,
-    PointEvaluation,
-    Prediction,
-)
+from fairbench.api import Ints
+from fairbench.api.metric import AuditorResult, CurveEvaluation, Metric, PointEvaluation, Prediction
 from fairbench.auditing.certificate import certify
-from fairbench.auditing.information import log_loss
-from fairbench.replicates import replicated
+from fairbench.stats.bootstrap import replicated
+from fairbench.stats.scores import log_loss
 
 ROWS = 400
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api import Dataset
-from fairbench.testing.promises import Broken
+from fairbench.api.dataset import Dataset
+from fairbench.testing.verdicts import Broken
 
 _REMEDY = {
     "the working directory": "Never call os.chdir; build paths from Path(__file__).",

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fairbench import checkpoints
+from fairbench.training import checkpoint_files as checkpoints
 from fairbench.training.model import StackedModel
 from fairbench.training.streams import Streams
 
 if TYPE_CHECKING:
-    from fairbench.training.trainer import Schedule, Watch
+    from fairbench.training.watch import Schedule, Watch
 
 
 class Checkpoint:

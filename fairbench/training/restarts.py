@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from fairbench.api import Floats, Ints
-from fairbench.seeds import derive_seed
+from fairbench.stats.seeds import derive_seed
 from fairbench.training.model import Batch, StackedModel, onehot
 from fairbench.training.streams import Streams
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairbench.seeds import derive_seed
+from fairbench.stats.seeds import derive_seed
 
 _BLOCK_STEPS = 64
 """Steps drawn at once: a generator call a unit a step would cost more than the step itself."""

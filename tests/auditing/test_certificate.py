@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
-from fairbench.auditing.certificate import Certificate, _shortfall, certify
+from fairbench.api.metric import Certificate
+from fairbench.auditing.certificate import _shortfall, certify
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.evaluate import Encoded, evaluate
 from fairbench.data.prepare import Prepared

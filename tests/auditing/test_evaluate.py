@@ -8,7 +8,6 @@ import pytest
 from fairbench.api import AUDIT_ROLES, Floats, Role
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.evaluate import Encoded, audit_reference, evaluate
-from fairbench.audits import REFERENCE_FIGURES
 from fairbench.data.prepare import Prepared
 from fairbench.metrics.points import (
     AuditorAccuracy,
@@ -17,6 +16,7 @@ from fairbench.metrics.points import (
     Information,
     Rate,
 )
+from fairbench.runs.audits import REFERENCE_FIGURES
 
 CONFIG = AuditConfig(mlps=2, epochs=8)
 

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairbench import cli
 from fairbench.api import Role
-from fairbench.data.card import Card, LabelColumn, SensitiveColumn, dataset_from_card, is_card
+from fairbench.cli import app as cli
+from fairbench.data.card import Card, LabelColumn, SensitiveColumn, is_card
+from fairbench.data.card_dataset import dataset_from_card
 from fairbench.data.checks import determines, share_told
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.errors import ConfigError, DataError, FairbenchError, UnknownNameError

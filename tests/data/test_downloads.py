@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fairbench.api import DataFile, Dataset, Table
+from fairbench.api.dataset import DataFile, Dataset, Table
 from fairbench.data.files import find_files
 from tests.conftest import make_table
 

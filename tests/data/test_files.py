@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairbench.api import DataFile, Dataset, Table
+from fairbench.api.dataset import DataFile, Dataset, Table
 from fairbench.data.files import find_files
 from fairbench.data.prepare import load_dataset
 from fairbench.errors import DataError

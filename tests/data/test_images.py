@@ -7,14 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairbench.api import Architecture, Dataset, Images, Role, Unit
+from fairbench.api import Architecture, Role, Unit
+from fairbench.api.dataset import Dataset, Images
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared, Rows, load_dataset
 from fairbench.errors import DataError
-from fairbench.jobs import AuditJob, FitJob, ReferenceJob
 from fairbench.metrics.points import Distortion, Information
-from fairbench.plan import make_budget
 from fairbench.registry import load_registry
+from fairbench.runs.audit_job import AuditJob, ReferenceJob
+from fairbench.runs.fit_job import FitJob
+from fairbench.runs.plan import make_budget
 
 COUNTS = {
     Role.ENCODER_TRAIN: 300,

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairbench.api import Role, Table
+from fairbench.api import Role
+from fairbench.api.dataset import Table
 from fairbench.data.prepare import Prepared, prepare
 from fairbench.data.roles import assign_roles
 from fairbench.errors import DataError

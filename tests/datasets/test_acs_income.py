@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fairbench.api import Dataset
+from fairbench.api.dataset import Dataset
 from fairbench.data.prepare import load_dataset
 from fairbench.errors import DataError
 from fairbench_datasets.acs_codes import BIRTHPLACES, OCCUPATIONS
 from fairbench_datasets.acs_income import FEATURES, AcsIncomeRace, AcsIncomeSex, AcsIncomeSexRace
-from tests.datasets.real import (
+from tests.support.real_data import (
     check_prepared,
     fingerprint_elsewhere,
     group_counts,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fairbench.api import Dataset
+from fairbench.api.dataset import Dataset
 from fairbench.data.prepare import load_dataset
 from fairbench.errors import DataError
 from fairbench_datasets.compas import (
@@ -15,7 +15,7 @@ from fairbench_datasets.compas import (
     keep_analysed,
     read_compas,
 )
-from tests.datasets.real import (
+from tests.support.real_data import (
     check_prepared,
     fingerprint_elsewhere,
     group_counts,

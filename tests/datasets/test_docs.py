@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fairbench.api import Dataset
+from fairbench.api.dataset import Dataset
 from fairbench_datasets import acs_income, adults, compas, german
 
 PAGE = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")

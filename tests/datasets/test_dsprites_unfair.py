@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fairbench.api import Role
-from fairbench.auditing.information import entropy
 from fairbench.data.prepare import load_dataset
 from fairbench.errors import DataError
+from fairbench.stats.scores import entropy
 from fairbench_datasets.dsprites_unfair import ORIGINAL, DSpritesUnfair
 from fairbench_datasets.dsprites_unfair.render import render
 from fairbench_datasets.dsprites_unfair.sampling import all_latents, image_ids

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from fairbench.api import Dataset
+from fairbench.api.dataset import Dataset
 from fairbench.data.prepare import load_dataset
 from fairbench.errors import DataError
 from fairbench_datasets.german import COLUMNS, NUMBERS, GermanAge, GermanSex, GermanSexAge
-from tests.datasets.real import (
+from tests.support.real_data import (
     check_prepared,
     fingerprint_elsewhere,
     group_counts,

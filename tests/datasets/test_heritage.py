@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairbench.api import Role, Table
+from fairbench.api import Role
+from fairbench.api.dataset import Table
 from fairbench.data.prepare import load_dataset, prepare
 from fairbench.errors import DataError
 from fairbench_datasets.heritage import Heritage, published
 from fairbench_datasets.heritage.columns import FEATURES
 from fairbench_datasets.heritage.twin import simulate
-from tests.datasets.heritage_files import (
+from tests.support.heritage_files import (
     CLAIMS_HEADER,
     DRUGS_HEADER,
     LABS_HEADER,

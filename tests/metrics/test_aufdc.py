@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairbench.api import CurveEvaluation
+from fairbench.api.metric import CurveEvaluation
 from fairbench.metrics.aufdc import Aufdc, AufdcPaper, paper_area, strict_area
 from fairbench.metrics.hull import lower_hull
 

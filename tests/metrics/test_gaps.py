@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fairbench.api import Prediction
+from fairbench.api.metric import Prediction
 from fairbench.metrics.gaps import LEAST_ROWS, GroupGaps, odds_gap, opportunity_gap, parity_gap
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairbench.api import CurveEvaluation
+from fairbench.api.metric import CurveEvaluation
 from fairbench.metrics.aufdc import Aufdc, strict_area
 from fairbench.metrics.operating import AuditorLimited, Limited, Trade
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from fairbench.api import CurveEvaluation, Prediction
+from fairbench.api.metric import CurveEvaluation, Prediction
 from fairbench.metrics.cost import Cost
 from fairbench.metrics.pareto import Pareto, on_front
-from fairbench.metrics.points import accuracy, auc, balanced_accuracy
+from fairbench.stats.scores import accuracy, auc, balanced_accuracy
 
 
 def prediction(scores: list[float], labels: list[int]) -> Prediction:

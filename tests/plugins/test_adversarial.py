@@ -8,12 +8,13 @@ import pytest
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from fairbench.api import FitContext, Point, Representation, Role, TrainingRows, Unit
-from fairbench.auditing.information import information
+from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
+from fairbench.api.method import Representation
 from fairbench.data.prepare import Prepared, prepare
-from fairbench.neural import NeuralRepresentation
+from fairbench.stats.scores import information
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
+from fairbench.training.neural_method import NeuralRepresentation
 from fairbench.training.streams import Streams
 from fairbench.training.trainer import _players, _set_gradients
 from fairbench_datasets.adults import AdultsGender

@@ -3,16 +3,8 @@
 import numpy as np
 import pytest
 
-from fairbench.api import (
-    Curve,
-    FitContext,
-    Method,
-    Point,
-    Representation,
-    Role,
-    TrainingRows,
-    Unit,
-)
+from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
+from fairbench.api.method import Curve, Method, Representation
 from fairbench.data.prepare import Prepared, prepare
 from fairbench_datasets.adults import AdultsGender
 from fairbench_plugins.baselines import (

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from fairbench.api import FitContext, Point, Representation, Role, TrainingRows, Unit
+from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
+from fairbench.api.method import Representation
 from fairbench.data.prepare import Prepared, prepare
 from fairbench_datasets.adults import AdultsGender
 from fairbench_plugins.fare_tree import FareTree, FareTreeParams

@@ -9,26 +9,23 @@ from fairbench.api import (
     AUDIT_ROLES,
     Architecture,
     Coding,
-    Curve,
     DatasetInfo,
-    Diverged,
     Feature,
     FitContext,
-    Method,
     Point,
-    Representation,
     Role,
     Shots,
     Track,
     TrainingRows,
     Unit,
 )
+from fairbench.api.method import Curve, Diverged, Method, Representation
 from fairbench.data.prepare import Prepared, prepare
-from fairbench.jobs import FitJob
-from fairbench.neural import NeuralMethod
-from fairbench.plan import params_label
 from fairbench.registry import load_registry
-from fairbench.status import Status
+from fairbench.runs.fit_job import FitJob
+from fairbench.runs.plan import params_label
+from fairbench.store.status import Status
+from fairbench.training.neural_method import NeuralMethod
 from fairbench_datasets.adults import AdultsGender
 from tests.conftest import make_table
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from fairbench.api import Shots
-from fairbench.neural import NeuralParams
 from fairbench.registry import load_registry
+from fairbench.training.neural_method import NeuralParams
 
 PAGE = (Path(__file__).parents[2] / "docs" / "methods.md").read_text()
 METHODS = dict(load_registry().methods.classes)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from fairbench.api import Curve, Diverged, FitContext, Point, Role, TrainingRows, Unit
-from fairbench.curves import points_to_read
+from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
+from fairbench.api.method import Curve, Diverged
 from fairbench.data.prepare import Prepared
+from fairbench.runs.curve_points import points_to_read
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench.api import Architecture, DatasetInfo, Feature
-from fairbench.jobs import pack_bits, unpack_bits
 from fairbench.report.bits import bits_figure, information_figure
 from fairbench.report.explain import bit_table, rows_of, step
+from fairbench.runs.fit_job import pack_bits, unpack_bits
 
 N = 4000
 RNG = np.random.default_rng(0)

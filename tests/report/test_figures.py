@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fairbench.cli import app
+from fairbench.cli.app import app
 from fairbench.registry import load_registry
 from fairbench.report.figures import auditors_figure, cost_figure, curves_figure, fronts_figure
 from fairbench.report.gather import DatasetReport, gather
 from fairbench.report.style import looks
-from tests.report.runs import Records, failed, honest, stored, three_seeds
+from tests.support.runs import Records, failed, honest, stored, three_seeds
 
 
 def dataset(folder: Path, change: Callable[[Records], None] | None = None) -> DatasetReport:

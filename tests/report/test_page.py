@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fairbench.registry import load_registry
 from fairbench.report.gather import gather
 from fairbench.report.page import corners, page
-from tests.report.runs import EVIL, malicious, stored, three_seeds
+from tests.support.runs import EVIL, malicious, stored, three_seeds
 
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

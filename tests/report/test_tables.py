@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from fairbench.cli import app
-from fairbench.frames import load_leaderboard
+from fairbench.cli.app import app
+from fairbench.leaderboard.frames import load_leaderboard
 from fairbench.registry import load_registry
 from fairbench.report.gather import gather
-from fairbench.store import Store
-from tests.report.runs import honest, stored
+from fairbench.store.database import Store
+from tests.support.runs import honest, stored
 
 
 @pytest.fixture(scope="module")

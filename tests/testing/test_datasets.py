@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairbench.api import Architecture, DataFile, Dataset, Images, Role, Table
+from fairbench.api import Architecture, Role
+from fairbench.api.dataset import DataFile, Dataset, Images, Table
 from fairbench.data.files import find_files
 from fairbench.errors import CheckError, FairbenchError
 from fairbench.registry import load_registry

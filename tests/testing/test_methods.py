@@ -10,16 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairbench.api import Architecture, Dataset, Images, Method, Role
+from fairbench.api import Architecture, Role
+from fairbench.api.dataset import Dataset, Images
+from fairbench.api.method import Method
 from fairbench.data.prepare import load_dataset
 from fairbench.errors import CheckError
-from fairbench.jobs import FitJob
-from fairbench.neural import NeuralMethod
 from fairbench.registry import load_registry
-from fairbench.status import Status
+from fairbench.runs.fit_job import FitJob
+from fairbench.store.status import Status
 from fairbench.testing import Verdict, check_method, method_checks, parametrize
 from fairbench.testing.method_trial import MethodTrial
-from tests.testing import wrong_methods as wrong
+from fairbench.training.neural_method import NeuralMethod
+from tests.support import wrong_methods as wrong
 
 METHODS = load_registry().methods.classes
 NEURAL = [name for name, cls in METHODS.items() if issubclass(cls, NeuralMethod)]

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from fairbench.api import Metric
+from fairbench.api.metric import Metric
 from fairbench.errors import CheckError
 from fairbench.registry import load_registry
 from fairbench.testing import check_metric

@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from fairbench import checkpoints
 from fairbench.api import FitContext, TrainingRows, Unit
+from fairbench.api.types import Role, Shots
 from fairbench.data.prepare import Prepared
-from fairbench.neural import NeuralMethod
 from fairbench.registry import load_registry
+from fairbench.training import checkpoint_files as checkpoints
 from fairbench.training.checkpoint import Checkpoint
+from fairbench.training.neural_method import NeuralMethod
 from fairbench.training.streams import Streams
-from fairbench.training.trainer import Schedule, train
-from fairbench.vocabulary import Role, Shots
+from fairbench.training.trainer import train
+from fairbench.training.watch import Schedule
 from tests.training.test_engine import Auto, S, X
 
 STEPS = 240

@@ -10,7 +10,8 @@ from torch import Tensor
 from fairbench.training.layers import StackedLinear, StackedMLP
 from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
 from fairbench.training.streams import Streams
-from fairbench.training.trainer import Schedule, train
+from fairbench.training.trainer import train
+from fairbench.training.watch import Schedule
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3)).astype(np.float32)

@@ -7,12 +7,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairbench.api import Curve, Diverged, FitContext, Params, Point, Role, TrainingRows, Unit
+from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
+from fairbench.api.method import Curve, Diverged, Params
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared
-from fairbench.neural import restarts_of
-from fairbench.plan import Budget, PlannedUnit, stacks
+from fairbench.runs.plan import Budget, PlannedUnit, stacks
 from fairbench.training.model import Batch, StackedModel
+from fairbench.training.neural_method import restarts_of
 from fairbench.training.restarts import best_of
 from fairbench_plugins.sofair import Sofair, SofairParams
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import Architecture, DataFile, Dataset, Images
+from fairbench.api import Architecture
+from fairbench.api.dataset import DataFile, Dataset, Images
 from fairbench.errors import DataError
 from fairbench.hookspecs import hookimpl
 

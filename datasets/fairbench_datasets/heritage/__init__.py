@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from fairbench.api import Architecture, DataFile, Dataset, Table
+from fairbench.api import Architecture
+from fairbench.api.dataset import DataFile, Dataset, Table
 from fairbench.hookspecs import hookimpl
 from fairbench_datasets.heritage.source import URL
 

@@ -23,7 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench.api import Ints, Table
+from fairbench.api import Ints
+from fairbench.api.dataset import Table
 from fairbench.errors import DataError
 from fairbench_datasets.heritage.columns import (
     AGES,

@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import Ints, Table
+from fairbench.api import Ints
+from fairbench.api.dataset import Table
 from fairbench_datasets.heritage import assumed, published
 from fairbench_datasets.heritage.columns import AGES, CONDITIONS, FEATURES, GROUPS, PROCEDURES
 

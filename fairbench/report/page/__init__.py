@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Track
-from fairbench.headings import HEADINGS, PAGE, PAGE_COST, headed
 from fairbench.report.gather import DatasetReport, Report
+from fairbench.report.headings import HEADINGS, PAGE, PAGE_COST, headed
 from fairbench.report.panels import Panel, all_names
 from fairbench.report.style import Look, looks
-from fairbench.store import Row
+from fairbench.store.database import Row
 
 _SYMBOLS = {
     "o": "circle",

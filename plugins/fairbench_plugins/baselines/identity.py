@@ -7,17 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api import (
-    DatasetInfo,
-    FitContext,
-    Fitted,
-    Floats,
-    Ints,
-    Method,
-    Representation,
-    TrainingRows,
-    Unit,
-)
+from fairbench.api import DatasetInfo, FitContext, Floats, Ints, TrainingRows, Unit
+from fairbench.api.method import Fitted, Method, Representation
 
 
 class Identity(Method):

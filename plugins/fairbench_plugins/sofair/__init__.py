@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from fairbench.api import Coding, DatasetInfo, Knob, Method, Params, Point, Shots, Unit
+from fairbench.api import Coding, DatasetInfo, Knob, Point, Shots, Unit
+from fairbench.api.method import Method, Params
 from fairbench.hookspecs import hookimpl
-from fairbench.neural import NeuralMethod, NeuralParams
+from fairbench.training.neural_method import NeuralMethod, NeuralParams
 
 if TYPE_CHECKING:
     from fairbench.training.networks import Networks

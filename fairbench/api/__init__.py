@@ -1,0 +1,74 @@
+"""What a plugin author imports: the three interfaces and the few types they speak in.
+
+A *method* learns an encoder, a *dataset* brings a table, a *metric* turns an evaluated
+representation, or a whole curve of them, into numbers. Nothing in this module imports torch or
+pandas, so that declaring a plugin costs nothing until it is used.
+"""
+
+from __future__ import annotations
+
+from fairbench.api.dataset import DataFile, Dataset, Images, Table
+from fairbench.api.method import Curve, Diverged, Fitted, Method, Params, Representation
+from fairbench.api.metric import (
+    AuditorResult,
+    Certificate,
+    CurveEvaluation,
+    Metric,
+    PointEvaluation,
+    Prediction,
+)
+from fairbench.api.types import (
+    AUDIT_ROLES,
+    NO_KNOBS,
+    Architecture,
+    Coding,
+    DatasetInfo,
+    Feature,
+    FitContext,
+    Floats,
+    Ints,
+    Knob,
+    Point,
+    Role,
+    Shots,
+    Track,
+    TrainingRows,
+    Unit,
+    iterate_points,
+)
+
+__all__ = [
+    "AUDIT_ROLES",
+    "NO_KNOBS",
+    "Architecture",
+    "AuditorResult",
+    "Certificate",
+    "Coding",
+    "Curve",
+    "CurveEvaluation",
+    "DataFile",
+    "Dataset",
+    "DatasetInfo",
+    "Diverged",
+    "Feature",
+    "FitContext",
+    "Fitted",
+    "Floats",
+    "Images",
+    "Ints",
+    "Knob",
+    "Method",
+    "Metric",
+    "Params",
+    "Point",
+    "PointEvaluation",
+    "Prediction",
+    "Representation",
+    "Role",
+    "Shots",
+    "Table",
+    "Track",
+    "TrainingRows",
+    "Unit",
+    "iterate_points",
+]

@@ -1,0 +1,162 @@
+"""The interface of datasets: a raw table or images, and where their files are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api.types import (
+    Architecture,
+    Ints,
+    Role,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of a dataset.
+
+    Parameters
+    ----------
+    name : str
+        File name on disk.
+    urls : tuple of str
+        Where it can be downloaded, best first; the rest are mirrors.
+    sha256 : str, optional
+        Of the whole file, hexadecimal. None: not known; such a file is never downloaded, and
+        ``load`` must check its format.
+    size : int, optional
+        Bytes; None: not known.
+    """
+
+    name: str
+    urls: tuple[str, ...] = ()
+    sha256: str | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A dataset as loaded: raw columns, not yet split, coded or scaled.
+
+    Parameters
+    ----------
+    x : DataFrame, shape (n, columns)
+        Features; numbers as numbers, categories as strings.
+    s : ndarray of int64, shape (n,)
+        Sensitive attribute, codes into ``groups``.
+    groups : tuple of str
+        What each code of s means.
+    y : mapping of str to ndarray of int64, shape (n,)
+        Task labels by task name, the main task first; classes are 0, 1, ...
+    is_test : ndarray of bool, shape (n,), optional
+        The official test rows, where there are any.
+    onehot : bool
+        Categories become one-hot columns instead of integer codes.
+    notes : tuple of str
+        Doubts that a run shows as warnings.
+    missing : tuple of str
+        Columns of x whose missing values became the category ``missing``; those of new rows do too.
+    """
+
+    x: pd.DataFrame
+    s: Ints
+    groups: tuple[str, ...]
+    y: Mapping[str, Ints]
+    is_test: npt.NDArray[np.bool_] | None = None
+    onehot: bool = False
+    notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Images:
+    """Binary images as loaded: packed, and already dealt to the four roles.
+
+    Parameters
+    ----------
+    pixels : mapping of Role to ndarray of uint8, shape (n, ceil(pixels / 8))
+        ``numpy.packbits`` over each flattened image; no image stands in two roles.
+    s : mapping of Role to ndarray of int64, shape (n,)
+        Sensitive attribute, codes into ``groups``.
+    groups : tuple of str
+        What each code of s means.
+    y : mapping of Role to mapping of str to ndarray of int64, shape (n,)
+        Task labels by task name, the main task first.
+    source : str
+        ``real``, or ``rendered`` where the images are drawn here; it goes into every record.
+    """
+
+    pixels: Mapping[Role, npt.NDArray[np.uint8]]
+    s: Mapping[Role, Ints]
+    groups: tuple[str, ...]
+    y: Mapping[Role, Mapping[str, Ints]]
+    source: str
+
+
+class Dataset(ABC):
+    """A table with a sensitive attribute. Required: ``name``, ``summary``, ``load``.
+
+    Attributes
+    ----------
+    name, aliases, summary : as for methods
+    citation, licence, url : str
+        Whom to cite, what is allowed, the dataset's page.
+    folder : str
+        Folder below the data root and the cache in which its files are looked for.
+    files : tuple of DataFile
+        All of them are needed, and checked, before ``load`` is called.
+    archive : str or None
+        Name of a file that may stand in place of all ``files``; ``load`` reads it itself.
+    optional : bool
+        Without its files the dataset is made by ``load``, which then gets an empty folder.
+    home : Path or None
+        The one place of a user's own table: neither data root nor cache is searched.
+    rows : int or None
+        Rows of the table, where that is known beforehand; for ``fairbench data list``.
+    sensitive : tuple of str
+        The columns that S is made of; for ``fairbench data list``.
+    iterations : int or None
+        Training steps of the full budget; None: 100 epochs at batch 128, clipped to 5K .. 27K.
+    architecture : Architecture
+        Encoder and decoder sizes for neural methods.
+    """
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    summary: ClassVar[str]
+    citation: ClassVar[str] = ""
+    licence: ClassVar[str] = ""
+    url: ClassVar[str] = ""
+    folder: ClassVar[str] = ""
+    files: ClassVar[tuple[DataFile, ...]] = ()
+    archive: ClassVar[str | None] = None
+    optional: ClassVar[bool] = False
+    home: ClassVar[Path | None] = None
+    rows: ClassVar[int | None] = None
+    sensitive: ClassVar[tuple[str, ...]] = ()
+    iterations: ClassVar[int | None] = None
+    architecture: ClassVar[Architecture] = Architecture()
+
+    @abstractmethod
+    def load(self, folder: Path) -> Table | Images:
+        """Read the data from the folder that holds ``files``, or ``archive`` in their place.
+
+        Raises
+        ------
+        DataError
+            What was found is malformed.
+        """
+
+    def simulate(self) -> Table | None:
+        """The embedded simulated twin, for when there are no files; None: there is none."""
+        return None

@@ -1,0 +1,201 @@
+"""The interface of metrics: what they are given of a point or a curve, and what they return."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api.types import (
+    Floats,
+    Ints,
+)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Upper bounds that hold with probability ``confidence`` over the certifying rows, each.
+
+    Parameters
+    ----------
+    gap : float
+        Of the demographic-parity gap of any classifier of z, randomised ones included; of several
+        groups, of the widest pair. 1 is vacuous: it says nothing.
+    information : float
+        Of I(Z;S), nats; never above a bound of H(S), where it says nothing.
+    confidence : float
+        Probability with which each of the two holds.
+    cells : int
+        Codes known beforehand, each a cell; all others make up the overflow.
+    overflow : float
+        Share of the certifying rows in the overflow. They count as if their codes told s.
+    rows : int
+        Certifying rows.
+    """
+
+    gap: float
+    information: float
+    confidence: float
+    cells: int
+    overflow: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What one classifier, trained on representations, says of the test role.
+
+    Parameters
+    ----------
+    probabilities : ndarray, shape (n, classes)
+        Of each class.
+    labels : ndarray of int64, shape (n,)
+        The truth.
+    """
+
+    probabilities: Floats
+    labels: Ints
+
+
+@dataclass(frozen=True)
+class AuditorResult:
+    """What one auditor found in one view of the representation.
+
+    Parameters
+    ----------
+    auditor, view : str
+        ``mlp``, ``boosted-trees``, ...; ``raw``, ``standardised``, ``bit-planes``.
+    selection_information, test_information : float
+        H(S) minus mean log loss, nats, on the selection and the test role; may be negative.
+    """
+
+    auditor: str
+    view: str
+    selection_information: float
+    test_information: float
+
+
+@dataclass(frozen=True)
+class PointEvaluation:
+    """All that was measured of one representation, for point-level metrics.
+
+    Parameters
+    ----------
+    z, s, y, x : arrays of the test role
+        Representation ``(n, k)``, groups ``(n,)``, labels by task, features ``(n / draws, d)``. Of
+        a stochastic encoder n counts ``draws`` draws of all rows, draw after draw.
+    audits : tuple of AuditorResult
+        Every auditor of the strict family.
+    audit : Prediction
+        Of the strict auditor chosen on the selection role.
+    paper_audits : tuple of Prediction
+        Of the paper's five MLPs.
+    downstream : mapping of str to Prediction
+        By task, of the downstream classifier chosen on the selection role.
+    distortion : mapping of str to ndarray, shape (n,)
+        Squared error summed over features, a test row, by decoder: ``own``, ``refitted``, and the
+        better of them on the selection role, ``strict``.
+    selection : mapping of str to float
+        ``information`` (nats), ``accuracy`` and ``distortion`` of the strict choices on the
+        selection role; ``downstream`` and ``downstream_accuracy``, I(Z;Y) (nats) and accuracy of
+        the main task's downstream classifier, where there is one.
+    permuted_distortion : float or None
+        Distortion of the own decoder with z permuted across rows; None without a decoder.
+    rate : float or None
+        The method's own code length, nats.
+    draws : int
+        Draws of each row in z, s, y and in the predictions; distortions are means over them.
+    certificate : Certificate or None
+        Upper bounds on what any classifier of z can do; None where z takes too many values.
+    replicates : mapping of str to ndarray, shape (resamples,)
+        Bootstrap over test rows, the same resamples for every point of a dataset: ``i`` of the
+        strict auditor (nats), ``d`` of the strict decoder, ``a_y`` of the main task.
+    """
+
+    z: Floats
+    s: Ints
+    y: Mapping[str, Ints]
+    x: Floats
+    audits: tuple[AuditorResult, ...]
+    audit: Prediction
+    paper_audits: tuple[Prediction, ...]
+    downstream: Mapping[str, Prediction]
+    distortion: Mapping[str, Floats]
+    selection: Mapping[str, float]
+    permuted_distortion: float | None
+    rate: float | None
+    draws: int = 1
+    certificate: Certificate | None = None
+    replicates: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CurveEvaluation:
+    """All points of one method, dataset and seed, for curve-level metrics.
+
+    Parameters
+    ----------
+    points : sequence of mapping of str to float
+        The point-level metrics' columns, one mapping a point, in the order of the points.
+    reference : mapping of str to float
+        Of the dataset, same seed: ``i_max``, ``i_max_selection``, ``i_max_paper`` (nats),
+        ``d_max``, ``d_max_selection``; ``a_y_constant``, the accuracy of the class commonest on
+        auditor-train, where there is a task; ``a_s``, ``a_s_constant``, the accuracies of x's
+        auditor and of the commonest group, where fairbench measured it after these came.
+    costs : sequence of mapping of str to float
+        One a fitted unit; see :mod:`fairbench.runs.cost` for the names.
+    single_shot : bool
+        Whether one unit gave all points: single-shot methods, and those without knobs.
+    replicates : sequence of mapping of str to ndarray, shape (resamples,)
+        Of each point, see :class:`PointEvaluation`; empty where the audit kept none.
+    reference_replicates : mapping of str to ndarray, shape (resamples,)
+        ``i_max``, ``d_max``, ``a_y_constant`` on the same resamples; empty likewise.
+    """
+
+    points: Sequence[Mapping[str, float]]
+    reference: Mapping[str, float]
+    costs: Sequence[Mapping[str, float]] = ()
+    single_shot: bool = False
+    replicates: Sequence[Mapping[str, npt.NDArray[np.float64]]] = ()
+    reference_replicates: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+
+
+class Metric(ABC):
+    """Numbers from an evaluated point, or from a whole curve.
+
+    Attributes
+    ----------
+    name, summary : str
+        As for methods.
+    columns : mapping of str to str
+        Each column it writes and one line on what it means, with its unit.
+    level : str
+        ``point`` (gets a :class:`PointEvaluation`) or ``curve`` (a :class:`CurveEvaluation`).
+    direction : str
+        ``lower``, ``higher`` or ``none``: which values are better.
+    unit : str
+        ``nats``, ``seconds``, ``1`` for a plain ratio.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    columns: ClassVar[Mapping[str, str]]
+    level: ClassVar[str]
+    direction: ClassVar[str] = "none"
+    unit: ClassVar[str] = "1"
+
+    @abstractmethod
+    def compute(self, evaluation: Any) -> Mapping[str, float | None]:
+        """Return a value for each of ``columns``; None where it cannot be said."""
+
+    def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, npt.NDArray[np.float64]]:
+        """Optional, for curve metrics: replicates ``(resamples,)`` of a column over test rows.
+
+        A column that is given here, and its ``{column}_low`` and ``{column}_high``, declared in
+        ``columns`` and left out by ``compute``, get a 95% interval on the leaderboard.
+        """
+        return {}

@@ -1,0 +1,247 @@
+"""The words of the suite: roles, tracks, knobs, points, units, and what a fit is given."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+"""A float32 array."""
+Ints = npt.NDArray[np.int64]
+"""An int64 array."""
+
+
+class Role(enum.StrEnum):
+    """What a row is used for; the four roles are disjoint."""
+
+    ENCODER_TRAIN = "encoder-train"
+    """Fits encoders and decoders, and every statistic for scaling."""
+    AUDITOR_TRAIN = "auditor-train"
+    """Fits auditors, downstream classifiers and refitted decoders."""
+    SELECTION = "selection"
+    """Chooses among auditors, decoders, points of a curve and hyperparameters."""
+    TEST = "test"
+    """Reports, and nothing else."""
+
+
+AUDIT_ROLES = (Role.AUDITOR_TRAIN, Role.SELECTION, Role.TEST)
+"""The roles that are encoded and kept; encoder-train is never audited."""
+
+
+class Track(enum.StrEnum):
+    """What an encoder may look at; each track is ranked apart."""
+
+    BLIND = "blind"
+    """The encoder sees x alone: the paper's setting."""
+    AWARE = "aware"
+    """The encoder may also see s."""
+    SUPERVISED = "supervised"
+    """Reserved for methods that see task labels."""
+
+
+class Coding(enum.StrEnum):
+    """How an encoder maps a row to its representation."""
+
+    DETERMINISTIC = "deterministic"
+    """The same row always gives the same real-valued z."""
+    STOCHASTIC = "stochastic"
+    """z is a sample; audits look at several draws."""
+    QUANTISED = "quantised"
+    """Deterministic, and each dimension takes few values (a code of bits)."""
+
+
+class Shots(enum.StrEnum):
+    """How many models a curve costs."""
+
+    SINGLE = "single-shot"
+    """One model gives every point of the curve."""
+    MULTI = "multi-shot"
+    """Each point of the curve is a model of its own."""
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A method's fairness parameter.
+
+    Parameters
+    ----------
+    name : str
+        ``beta``, ``gamma``, ...
+    low, high : float
+        The range in which a single-shot curve can be read.
+    summary : str
+        One line: what turning it up does.
+    """
+
+    name: str
+    low: float
+    high: float
+    summary: str = ""
+
+
+NO_KNOBS = "-"
+"""Label of the one point of a method without knobs."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting of the knobs, e.g. ``Point.of(beta=0.5)``; knob names are kept sorted."""
+
+    values: tuple[tuple[str, float], ...] = ()
+
+    @classmethod
+    def of(cls, **knobs: float) -> Point:
+        """Make a point from keyword arguments; a trailing underscore (``lambda_``) is dropped."""
+        return cls(tuple(sorted((name.rstrip("_"), float(v)) for name, v in knobs.items())))
+
+    def __getitem__(self, knob: str) -> float:
+        return dict(self.values)[knob]
+
+    @property
+    def label(self) -> str:
+        """``beta=0.5``, or ``-`` for a method without knobs."""
+        return ",".join(f"{name}={value:.6g}" for name, value in self.values) or NO_KNOBS
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one model is trained for: a seed and, for multi-shot methods, a point.
+
+    ``point`` is None for a single-shot method: its one model gives every point.
+    """
+
+    seed: int
+    point: Point | None
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column of the prepared X.
+
+    Parameters
+    ----------
+    name : str
+        Its name; one-hot columns are called ``column=category``.
+    source : str
+        The column of the raw table it comes from.
+    categories : tuple of str
+        The categories behind the integer codes; empty for a number.
+    """
+
+    name: str
+    source: str
+    categories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Sizes of encoder and decoder that suit a dataset (the paper's Table 2).
+
+    Parameters
+    ----------
+    hidden : tuple of int
+        Units of each hidden layer; the decoder mirrors the encoder.
+    latent : int
+        Dimensions of the representation.
+    image : tuple of int, optional
+        Channels, height and width where a row of x is an image, flattened in that order.
+    channels : tuple of int
+        Channels of each convolution of an image's encoder; each halves height and width.
+    """
+
+    hidden: tuple[int, ...] = (128, 128)
+    latent: int = 8
+    image: tuple[int, int, int] | None = None
+    channels: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """What a method may know of a dataset before it sees rows.
+
+    Parameters
+    ----------
+    name : str
+        The dataset's name.
+    features : tuple of Feature
+        One a column of x.
+    groups : tuple of str
+        Names of the values of s, in the order of its codes.
+    architecture : Architecture
+        The sizes to use unless the method's parameters say otherwise.
+    """
+
+    name: str
+    features: tuple[Feature, ...]
+    groups: tuple[str, ...]
+    architecture: Architecture
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The encoder-train role, all that a method ever fits on.
+
+    A method that wants a validation part carves it from here, so that no method sees the rows its
+    auditors use. There are no task labels: the setting is unsupervised.
+
+    Parameters
+    ----------
+    x : ndarray of float32, shape (n, d)
+        Standardised features; read-only. Of images uint8, 0 and 1.
+    s : ndarray of int64, shape (n,)
+        Sensitive attribute, ``0 .. len(info.groups) - 1``; read-only.
+    info : DatasetInfo
+        Names and sizes.
+    """
+
+    x: Floats
+    s: Ints
+    info: DatasetInfo
+
+
+@dataclass(frozen=True)
+class FitContext:
+    """What the suite tells a method that fits.
+
+    Parameters
+    ----------
+    iterations : int
+        The budget: training steps of a neural method. Others may ignore it.
+    device : str
+        ``cpu`` or ``cuda``.
+    progress : callable
+        ``progress(fraction, note)``, 0 to 1; call it now and then.
+    report : callable
+        ``report(name, value)`` for costs that only the method knows, by the names of
+        ``fairbench.api.costs.COSTS``; neural methods report their ``steps``.
+    deadline : float or None
+        Value of ``time.monotonic()`` after which the job is killed; a method that sees it coming
+        may raise TimeoutError itself.
+    checkpoint : Path or None
+        File to which a fit that takes long may save its state, and go on from where it is there;
+        the suite deletes it once there is a result. Methods on the engine do so by themselves.
+    checkpoint_every : float
+        Seconds between two saves.
+    """
+
+    iterations: int
+    device: str = "cpu"
+    progress: Callable[[float, str], None] = field(default=lambda fraction, note: None)
+    report: Callable[[str, float], None] = field(default=lambda name, value: None)
+    deadline: float | None = None
+    checkpoint: Path | None = None
+    checkpoint_every: float = 300.0
+
+
+def iterate_points(points: Sequence[Point], count: int | None) -> Iterator[Point]:
+    """Yield ``count`` points spread evenly over a grid, ends included; None: all of them."""
+    if count is None or count >= len(points):
+        yield from points
+        return
+    for i in np.unique(np.linspace(0, len(points) - 1, count).round().astype(int)):
+        yield points[i]

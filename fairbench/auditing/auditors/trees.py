@@ -1,0 +1,114 @@
+"""Boosted trees that stop at their best round: auditors, and regressors of the refitted decoder.
+
+scikit-learn's histogram gradient boosting stops some rounds after the best and keeps them all; on a
+small table these are the ones that overfit. Here the rounds after the best are left out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from fairbench.api import Floats
+from fairbench.auditing.auditors.samples import Training
+
+_DEEP_ROUNDS = 40
+"""Boosting rounds of deep trees at most: they overfit early."""
+_REGRESSION_RATE = 0.2
+"""Learning rate of a decoder's trees; there is a model a column of x, so they must be few."""
+
+
+def fit_trees(
+    training: Training, *, rounds: int, patience: int, seed: int, deep: bool = False
+) -> Callable[[Floats], Floats]:
+    """Fit boosted trees to two classes; ``deep`` ones have up to 255 leaves of 5 rows or more.
+
+    Returns
+    -------
+    callable
+        Maps ``(n, d)`` to probabilities ``(n, 2)``.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    fit, held = training.fit, training.held
+    rounds = min(rounds, _DEEP_ROUNDS) if deep else rounds
+    model = HistGradientBoostingClassifier(
+        max_iter=rounds,
+        early_stopping=True,
+        n_iter_no_change=patience,
+        random_state=seed % 2**32,
+        **_SHAPE[deep],
+    )
+    # Not the grouped rows with weights: the least rows of a leaf are counted without them.
+    rows = fit.repeated()
+    model.fit(
+        fit.x[rows],
+        fit.labels[rows],
+        X_val=held.x,
+        y_val=held.labels,
+        sample_weight_val=held.weights,
+    )
+    best = int(np.argmax(model.validation_score_))
+
+    def classify(rows: Floats) -> Floats:
+        out = np.zeros((len(rows), training.classes), np.float32)
+        if best == 0:
+            out[:] = training.prior
+        else:
+            out[:, model.classes_] = _at_round(model.staged_predict_proba(rows), best)
+        return out
+
+    return classify
+
+
+_SHAPE: dict[bool, dict[str, Any]] = {
+    False: {"max_leaf_nodes": 31, "learning_rate": 0.1},
+    True: {"max_leaf_nodes": 255, "min_samples_leaf": 5, "learning_rate": 0.2},
+}
+"""Trees by whether they are deep."""
+
+
+def fit_tree_regressor(
+    x: Floats,
+    target: Floats,
+    held: tuple[Floats, Floats],
+    *,
+    rounds: int,
+    patience: int,
+    seed: int,
+) -> Callable[[Floats], Floats]:
+    """Fit boosted trees to one column ``(n,)`` by squared error.
+
+    ``held`` are rows ``(m, d)`` and their targets ``(m,)`` that tell when to stop.
+
+    Returns
+    -------
+    callable
+        Maps ``(n, d)`` to ``(n,)``.
+    """
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    model = HistGradientBoostingRegressor(
+        max_iter=rounds,
+        learning_rate=_REGRESSION_RATE,
+        early_stopping=True,
+        n_iter_no_change=patience,
+        random_state=seed % 2**32,
+    ).fit(x, target, X_val=held[0], y_val=held[1])
+    best = int(np.argmax(model.validation_score_))
+    mean = float(target.mean())
+
+    def predict(rows: Floats) -> Floats:
+        if best == 0:
+            return np.full(len(rows), mean, np.float32)
+        found: Floats = _at_round(model.staged_predict(rows), best).astype(np.float32)
+        return found
+
+    return predict
+
+
+def _at_round(staged: Any, best: int) -> Any:
+    return next(islice(staged, best - 1, None))

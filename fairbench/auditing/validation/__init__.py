@@ -1,0 +1,1 @@
+"""Channels of known information, and the family measured on them."""

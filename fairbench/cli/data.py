@@ -1,0 +1,208 @@
+"""``fairbench data list|check|fetch|describe``."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fairbench.api import Ints, Role
+from fairbench.api.dataset import Dataset
+from fairbench.cli.console import out, show_columns, show_notes, show_table, warn_simulated
+from fairbench.data.files import cache_folder, data_root, find_files, wanted
+from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.errors import DataError
+from fairbench.registry import Registry
+from fairbench.stats.scores import entropy
+
+MOST_COLUMNS = 80
+"""Columns of X that are listed one by one."""
+
+MOST_CELLS = 20_000_000
+"""Rows times columns that boosted trees learn from; of larger tables, the first rows."""
+
+
+def list_command(registry: Registry, root: Path | None) -> None:
+    """Print which datasets there are, and whether their files are on this machine."""
+    folder = data_root(root)
+    rows = []
+    for dataset in registry.datasets.classes.values():
+        names = ", ".join((dataset.name, *dataset.aliases))
+        size = f"{dataset.rows:,}" if dataset.rows else "-"
+        rows.append([names, size, " x ".join(dataset.sensitive) or "-", _where(dataset, folder)])
+    show_table(["dataset", "rows", "S", "files"], rows)
+
+
+def _where(dataset: type[Dataset], root: Path | None) -> str:
+    try:
+        found = find_files(dataset, root, download=False)
+    except DataError:
+        return "damaged: see fairbench data check"
+    if found is not None:
+        return found.origin
+    has_twin = dataset.simulate is not Dataset.simulate
+    return "not here: simulated twin" if has_twin else "not here"
+
+
+def check_command(registry: Registry, name: str, root: Path | None) -> None:
+    """Check files, and print how the rows of each group are dealt to roles."""
+    dataset = registry.dataset(name)
+    data = _load(dataset, root)
+    out.print(f"{dataset.name}: {data.source} ({data.origin})", markup=False)
+    if data.source == "real":
+        for line in _checked(dataset, root):
+            out.print(f"  {line}", markup=False)
+    out.print(f"fingerprint {data.fingerprint[:12]}\n")
+    counts = {
+        role.value: np.bincount(rows.s, minlength=len(data.info.groups))
+        for role, rows in data.roles.items()
+    }
+    rows = [
+        [group, *(f"{count[i]:,}" for count in counts.values())]
+        for i, group in enumerate(data.info.groups)
+    ]
+    rows.append(["all", *(f"{count.sum():,}" for count in counts.values())])
+    show_columns(["group", *counts], rows)
+
+
+def _checked(dataset: type[Dataset], root: Path | None) -> Iterator[str]:
+    """One line a file that was found: its size, and what it was checked by."""
+    found = find_files(dataset, data_root(root), download=False)
+    if found is None:
+        return
+    if found.archive:
+        yield f"{found.archive}: {found.path.stat().st_size:,} bytes, format (no sha256 known): ok"
+        return
+    for file in dataset.files:
+        size = (found.folder / file.name).stat().st_size
+        by = f"sha256 {file.sha256}" if file.sha256 else "format (no sha256 known)"
+        yield f"{file.name}: {size:,} bytes, {by}: ok"
+
+
+def fetch_command(registry: Registry, name: str, root: Path | None) -> None:
+    """Make sure a dataset's files are on this machine."""
+    dataset = registry.dataset(name)
+    found = find_files(dataset, data_root(root))
+    if found is None:
+        raise DataError(
+            f"The files of {dataset.name!r} are not here and could not be downloaded.",
+            f"Get {wanted(dataset)} from {dataset.url} and put them into "
+            f"{cache_folder() / dataset.folder}, or name their folder with --data-root.",
+        )
+    out.print(f"{dataset.name}: {found.origin}, {found.path}", markup=False)
+
+
+def _load(dataset: type[Dataset], root: Path | None) -> Prepared:
+    """Load a dataset and print what a reader should know before anything else."""
+    data = load_dataset(dataset, root=root)
+    if data.source == "simulated":
+        warn_simulated([dataset.name])
+    show_notes(data.info.name, data.notes)
+    return data
+
+
+def describe_command(registry: Registry, name: str, root: Path | None) -> None:
+    """Print what a dataset holds: rows, groups, labels, columns, and what X tells of S."""
+    dataset = registry.dataset(name)
+    data = _load(dataset, root)
+    s = np.concatenate([rows.s for rows in data.roles.values()])
+    for key, value in (
+        ("dataset", f"{dataset.name}: {dataset.summary}"),
+        ("data", f"{data.source} ({data.origin})"),
+        ("licence", dataset.licence or "-"),
+        ("citation", dataset.citation or "-"),
+        ("page", dataset.url or "-"),
+        ("rows", f"{len(s):,}: " + _sizes(data)),
+    ):
+        out.print(
+            textwrap.fill(
+                value,
+                width=80,
+                initial_indent=f"{key:10}",
+                subsequent_indent=" " * 10,
+                break_long_words=False,
+                break_on_hyphens=False,
+            ),
+            markup=False,
+        )
+    _describe_groups(data, s, dataset.sensitive)
+    _describe_information(data)
+    _describe_labels(data)
+    _describe_columns(data)
+
+
+def _sizes(data: Prepared) -> str:
+    return ", ".join(f"{role.value} {len(rows.s):,}" for role, rows in data.roles.items())
+
+
+def _describe_groups(data: Prepared, s: Ints, columns: Sequence[str]) -> None:
+    counts = np.bincount(s, minlength=len(data.info.groups))
+    made_of = f" = {' x '.join(columns)}" if columns else ""
+    out.print(f"\nS{made_of}: {len(counts)} groups, H(S) = {entropy(s):.3f} nats", markup=False)
+    shares = [
+        [group, f"{count:,}", f"{count / len(s):.1%}"]
+        for group, count in zip(data.info.groups, counts, strict=True)
+    ]
+    show_columns(["group", "rows", "share"], shares)
+
+
+def _describe_information(data: Prepared) -> None:
+    """I(X;S): what there is to hide, and the most that an auditor can find."""
+    from fairbench.auditing.config import AuditConfig
+    from fairbench.auditing.ensemble import boosted_trees
+    from fairbench.stats.scores import information, smoothed
+
+    train, test = data.roles[Role.AUDITOR_TRAIN], data.roles[Role.TEST]
+    rows = max(1, MOST_CELLS // train.x.shape[1])
+    classes = len(data.info.groups)
+    classify = boosted_trees(
+        train.x[:rows], train.s[:rows], classes=classes, config=AuditConfig(), seed=0
+    )
+    prior = np.bincount(train.s[:rows], minlength=classes) / len(train.s[:rows])
+    found = information(smoothed(classify(test.x[:rows]), prior), test.s[:rows])
+    share = found / entropy(test.s[:rows])
+    out.print(
+        f"\nI(X;S) = {found:.3f} nats, {share:.0%} of H(S): a lower bound, by boosted trees "
+        "trained\non auditor-train and measured on test."
+    )
+    if len(train.s) > rows or len(test.s) > rows:
+        out.print(f"(The first {rows:,} rows of each.)")
+    if found <= 0:
+        out.print("X tells these trees nothing of S: there may be no curve to rank.")
+
+
+def _describe_labels(data: Prepared) -> None:
+    out.print("\nMajority rates on test, what a blind guess gets")
+    test = data.roles[Role.TEST]
+    found = {"S": test.s} | {f"Y: {task}": labels for task, labels in test.y.items()}
+    rows = [
+        [name, str(len(np.unique(labels))), f"{np.bincount(labels).max() / len(labels):.1%}"]
+        for name, labels in found.items()
+    ]
+    show_columns(["", "classes", "majority"], rows)
+
+
+def _describe_columns(data: Prepared) -> None:
+    features = data.info.features
+    image = data.info.architecture.image
+    if image is not None:
+        out.print(f"\nX: images of {' x '.join(str(size) for size in image)}")
+        return
+    places: dict[str, list[int]] = {}
+    for i, feature in enumerate(features):
+        places.setdefault(feature.source, []).append(i)
+    coded = ", one-hot" if len(places) < len(features) else ""
+    out.print(f"\nX: {len(places):,} columns{coded} ({len(features):,} numbers a row)")
+    rows = []
+    for source, where in list(places.items())[:MOST_COLUMNS]:
+        feature = features[where[0]]
+        if feature.categories:
+            rows.append([source, "category", f"{len(feature.categories):,}"])
+        else:
+            column = np.concatenate([part.x[:, where[0]] for part in data.roles.values()])
+            rows.append([source, "number", f"{len(np.unique(column)):,}"])
+    show_columns(["column", "type", "values"], rows, words=2)
+    if len(places) > MOST_COLUMNS:
+        out.print(f"... and {len(places) - MOST_COLUMNS:,} more.")

@@ -1,0 +1,221 @@
+"""What a run shows while it goes: a live view on a terminal, plain lines anywhere else."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from fairbench.cli.console import err
+from fairbench.report.format import spell
+from fairbench.runs.audit_job import AuditJob
+from fairbench.runs.audits import POINTS_A_JOB
+from fairbench.runs.executors.base import (
+    Broke,
+    Elsewhere,
+    Event,
+    Finished,
+    Idle,
+    Progressed,
+    Started,
+    Waits,
+)
+from fairbench.runs.fit_job import FitJob
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.progress import Progress, TaskID
+    from rich.table import Table
+
+_POINTS_SHOWN = 6
+"""Points of the newest curve that the view shows."""
+
+_PAUSE = 1.0
+"""Seconds between two looks at the memory of all processes."""
+
+
+class Display:
+    """Shows a run's events; use it as a context manager.
+
+    On a terminal: a bar over all work with the time left, a bar a running job, jobs by status and
+    memory, and D and I of the curve that was measured last. Elsewhere a line a job.
+
+    Parameters
+    ----------
+    estimate : float
+        Seconds of work that are planned, on one core.
+    jobs : int
+        Jobs planned so far; the audits of a fit are added when it ends.
+    transient : bool
+        Whether the view goes when it ends.
+    """
+
+    def __init__(self, estimate: float, jobs: int = 0, *, transient: bool = False) -> None:
+        self.estimate = max(estimate, 1.0)
+        self.transient = transient
+        self._started = time.monotonic()
+        self._done: dict[str, float] = {}
+        self._counts = {"waiting": jobs, "running": 0, "done": 0, "failed": 0}
+        self._curves: dict[str, list[tuple[float, float]]] = {}
+        self._newest: str | None = None
+        self._bars: Progress | None = None
+        self._live: Live | None = None
+        self._overall: TaskID | None = None
+        self._tasks: dict[str, TaskID] = {}
+        self._memory, self._looked = "", -math.inf
+
+    def __enter__(self) -> Self:
+        if err.is_terminal:
+            from rich.live import Live
+
+            self._bars = _bars()
+            self._overall = self._bars.add_task("all jobs", total=1.0, note="")
+            self._live = Live(
+                console=err,
+                get_renderable=self._view,
+                refresh_per_second=4,
+                transient=self.transient,
+            )
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        if isinstance(event, Idle):
+            self._advance()
+            return
+        job = event.job
+        if isinstance(event, Waits):
+            self._line(f"waits  {job.title}: {event.holder} has it")
+        elif isinstance(event, Elsewhere):
+            self.estimate -= job.estimate  # what is left of it has an estimate of its own
+            self._count("waiting", -1)
+            self._line(f"seen   {job.title}: done by another run")
+        elif isinstance(event, Started):
+            self._count("waiting", -1)
+            self._count("running", 1)
+            self._begin(event)
+        elif isinstance(event, Progressed):
+            self._done[job.id] = event.fraction * job.estimate
+            if self._bars is not None and job.id in self._tasks:
+                self._bars.update(self._tasks[job.id], completed=event.fraction, note=event.note)
+        else:
+            self._done[job.id] = job.estimate
+            if isinstance(job, FitJob):
+                self._learn(job, event)
+            self._count("running", -1)
+            self._count("failed" if isinstance(event, Broke) else "done", 1)
+            if isinstance(event, Finished) and isinstance(event.job, AuditJob):
+                self._read(event.job, event)
+            self._end(event)
+        self._advance()
+
+    def _count(self, status: str, change: int) -> None:
+        self._counts[status] = max(self._counts[status] + change, 0)
+
+    def _learn(self, job: FitJob, event: Finished | Broke) -> None:
+        """How many points a fit really gave to audit is known once it has ended."""
+        results = event.result if isinstance(event, Finished) else []
+        found = [len(result.points) for result in results]
+        self.estimate += (sum(found) - job.expected_points) * job.point_estimate
+        self._count("waiting", sum(math.ceil(points / POINTS_A_JOB) for points in found))
+
+    def _read(self, job: AuditJob, event: Finished) -> None:
+        """Take in D and I of the points of a curve."""
+        self._newest = job.title.removeprefix("audit ").rpartition(" (")[0]
+        curve = self._curves.setdefault(self._newest, [])
+        curve += [(r.values["d"], max(r.values["i"], 0.0)) for r in event.result]
+
+    def _begin(self, event: Started) -> None:
+        if self._bars is not None:
+            title = event.job.title
+            self._tasks[event.job.id] = self._bars.add_task(title, total=1.0, note="")
+        else:
+            self._line(f"start  {event.job.title}")
+
+    def _end(self, event: Finished | Broke) -> None:
+        if self._bars is not None and event.job.id in self._tasks:
+            self._bars.remove_task(self._tasks.pop(event.job.id))
+        if isinstance(event, Broke):
+            self._line(f"{event.status.value}  {event.job.title}: {event.error}")
+        elif self._bars is None:
+            self._line(f"done   {event.job.title} in {event.seconds:.1f} s{self._left(', ')}")
+
+    def _line(self, text: str) -> None:
+        err.print(text, markup=False)
+
+    def _share(self) -> float:
+        return min(sum(self._done.values()) / self.estimate, 1.0)
+
+    def _left(self, before: str = "") -> str:
+        """Time left by the work done so far; silent until there is something to go by."""
+        share, elapsed = self._share(), time.monotonic() - self._started
+        if share < 0.03 or share >= 1:
+            return ""
+        return f"{before}about {spell(elapsed * (1 - share) / share)} left"
+
+    def _advance(self) -> None:
+        if self._bars is not None and self._overall is not None:
+            self._bars.update(self._overall, completed=self._share())
+
+    def _view(self) -> Table:
+        """All that the terminal shows, cut to its width."""
+        from rich.table import Table
+        from rich.text import Text
+
+        view = Table.grid(expand=True)
+        view.add_column(no_wrap=True, overflow="ellipsis")
+        if self._bars is not None:
+            view.add_row(self._bars.get_renderable())
+        if time.monotonic() - self._looked > _PAUSE:
+            self._memory, self._looked = memory(), time.monotonic()
+        counts = ", ".join(f"{n} {name}" for name, n in self._counts.items() if n)
+        told = (self._left(), f"jobs: {counts or 'none'}", f"memory {self._memory}")
+        view.add_row(Text(" · ".join(filter(None, told))))
+        if self._newest is not None:
+            curve = sorted(self._curves[self._newest])
+            points = "  ".join(f"{d:.2f} {i:.3f}" for d, i in curve[-_POINTS_SHOWN:])
+            view.add_row(Text(f"newest: {self._newest}"))
+            view.add_row(Text(f"  D, I: {points}"))
+        return view
+
+
+def _bars() -> Progress:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    # Titles give way on a narrow terminal, then notes; percent and time never.
+    title = Column(ratio=3, no_wrap=True, overflow="ellipsis")
+    note = Column(ratio=2, no_wrap=True, overflow="ellipsis")
+    return Progress(
+        TextColumn("{task.description}", markup=False, table_column=title),
+        BarColumn(bar_width=16, table_column=Column(min_width=16)),
+        TextColumn("{task.percentage:>3.0f}%", table_column=Column(min_width=4, no_wrap=True)),
+        TimeElapsedColumn(table_column=Column(min_width=7, no_wrap=True)),
+        TextColumn("{task.fields[note]}", markup=False, table_column=note),
+        console=err,
+        expand=True,
+    )
+
+
+def memory() -> str:
+    """Memory of this process and all its children."""
+    import psutil
+
+    here = psutil.Process()
+    total = 0
+    for process in (here, *here.children(recursive=True)):
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            total += process.memory_info().rss
+    return f"{total / 1e9:.1f} GB"

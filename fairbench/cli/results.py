@@ -1,0 +1,132 @@
+"""``fairbench leaderboard``, ``results export|import`` and ``clean``."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairbench.cli.console import err, out, show_comparison, show_leaderboard
+from fairbench.config import DEFAULT_RESULTS
+from fairbench.errors import ConfigError, StoreError
+from fairbench.files import write_atomically
+from fairbench.leaderboard import build as tables_of
+from fairbench.leaderboard.ranking import check_names, compare
+from fairbench.registry import Registry
+from fairbench.report.tables import TableFormat, rendered
+from fairbench.store import encoders
+from fairbench.store import files as artefacts
+from fairbench.store.database import Store, parse_export
+from fairbench.training import checkpoint_files as checkpoints
+
+
+def existing_store(results: Path | None, url: str | None) -> Store:
+    """The store that is there already; StoreError where there is none."""
+    return Store.by_url(url) if url else Store.in_folder(results or DEFAULT_RESULTS, create=False)
+
+
+def leaderboard_command(
+    registry: Registry, results: Path | None, url: str | None, form: TableFormat
+) -> int:
+    """Build, write and print all leaderboards of a store; returns the exit code."""
+    store = existing_store(results, url)
+    tables = tables_of.build(store, registry)
+    if form is TableFormat.TABLE:
+        for table in tables:
+            show_leaderboard(table.dataset, table.leaderboard)
+    else:
+        sys.stdout.write(rendered(tables, form))
+    for path in tables_of.write(tables, results or DEFAULT_RESULTS):
+        err.print(str(path), markup=False)
+    return show_problems(tables)
+
+
+def compare_command(
+    registry: Registry, results: Path | None, url: str | None, a: str, b: str
+) -> int:
+    """Print how far apart two methods are, wherever both have a row; returns the exit code."""
+    store = existing_store(results, url)
+    tables = tables_of.build(store, registry)
+    names = {entry.row["method"] for table in tables for entry in table.entries}
+    check_names(names, a, b)
+    told = False
+    for table in tables:
+        for found in compare(table.entries, a, b):
+            told = True
+            show_comparison(table.dataset, found)
+    if not told:
+        raise ConfigError(
+            f"{a} and {b} have no complete rows in one track, budget and audit.",
+            "See what there is: fairbench leaderboard",
+        )
+    return show_problems(tables)
+
+
+def show_problems(tables: Sequence[tables_of.Tables]) -> int:
+    """Print what metrics raised; the exit code that it calls for."""
+    problems = dict.fromkeys(problem for table in tables for problem in table.problems)
+    for problem in problems:
+        err.print(f"Warning: {problem}", markup=False)
+    return 1 if problems else 0
+
+
+def export_command(file: Path, results: Path | None, url: str | None) -> None:
+    """Write the export aside and rename it, so that an old one is never half overwritten."""
+    store = existing_store(results, url)
+    lines = list(store.export())
+    content = "".join(f"{line}\n" for line in lines).encode()
+    if file.suffix == ".gz":
+        content = gzip.compress(content, mtime=0)  # the same records, the same bytes
+    try:
+        write_atomically(file, content)
+    except OSError as error:
+        raise StoreError(f"{file} cannot be written: {error.strerror}.") from None
+    out.print(f"{len(lines) - 1} records written to {file}", markup=False)
+
+
+def import_command(file: Path, results: Path | None, url: str | None) -> None:
+    """Merge an export into a store, making the store if there is none."""
+    try:
+        content = file.read_bytes()
+        if file.suffix == ".gz":
+            content = gzip.decompress(content)
+        lines = content.decode("utf-8").splitlines()
+    # A truncated file ends early, a garbled one is no gzip, or fails in its decompressor.
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}.") from None
+    incoming = parse_export(lines)
+    store = Store.by_url(url) if url else Store.in_folder(results or DEFAULT_RESULTS)
+    taken = store.merge(incoming)
+    found = ", ".join(f"{count} {name}" for name, count in taken.items())
+    out.print(f"Imported {found}; what was there already is kept.", markup=False)
+
+
+def clean_command(results: Path | None, *, yes: bool, dry_run: bool) -> None:
+    """Delete representations, encoders and checkpoints; records and leaderboards stay."""
+    folder = results or DEFAULT_RESULTS
+    kept = artefacts.files(folder / artefacts.FOLDER)
+    trained = artefacts.files(folder / encoders.FOLDER)
+    unfinished = checkpoints.files(folder)
+    files = [*kept, *trained, *unfinished]
+    if not files:  # of a store elsewhere, files are all that is here
+        Store.in_folder(folder, create=False)
+    size = sum(path.stat().st_size for path in files)
+    out.print(
+        f"Representations: {len(kept)} files in {folder / artefacts.FOLDER}; encoders: "
+        f"{len(trained)}; checkpoints of unfinished training: {len(unfinished)}. "
+        f"{size / 1e6:.1f} MB.\n"
+        "They go; records and leaderboards stay. Without them, points not yet audited need their "
+        "models trained again, and so do encoders for new rows.",
+        markup=False,
+    )
+    if dry_run or not files:
+        return
+    if not yes:
+        import typer
+
+        typer.confirm("Delete them?", abort=True)
+    for path in files:
+        path.unlink(missing_ok=True)
+    out.print(f"{size / 1e6:.1f} MB freed.")

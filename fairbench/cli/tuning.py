@@ -1,0 +1,101 @@
+"""``fairbench run --tune N``: a search for each method and dataset, then its best parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairbench.api.method import Method
+from fairbench.cli.console import err
+from fairbench.config import Rerun, RunConfig, make_search
+from fairbench.data.prepare import Prepared
+from fairbench.errors import ConfigError
+from fairbench.registry import Registry
+from fairbench.runs.plan import Plan, make_budget, resolve_methods, units_of, validated
+from fairbench.search import outputs as search_files
+from fairbench.search.space import held_params, search_space
+from fairbench.search.study import FIRST_SEED, Search
+from fairbench.store.database import Store
+
+
+def searched_methods(config: RunConfig, registry: Registry, trials: int) -> list[type[Method]]:
+    """The methods of a run that have something to search.
+
+    Raises
+    ------
+    ConfigError
+        None has, or fewer than one trial is asked for.
+    """
+    if trials < 1:
+        raise ConfigError(f"--tune {trials}: at least one trial is needed.", "Try --tune 20.")
+    found = []
+    for name in resolve_methods(config.methods, registry):
+        method = registry.methods[name]
+        if method().search_space():
+            search_space(method, held_params(config.params, method, registry))
+            found.append(method)
+    if not found:
+        raise ConfigError(
+            "--tune: none of the methods of this run declares a search space.",
+            "Leave --tune out, or name another method.",
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The searches of one run."""
+
+    config: RunConfig
+    registry: Registry
+    store: Store
+    device: str
+    workers: int
+    trials: int
+
+    def extend(
+        self,
+        plan: Plan,
+        methods: Sequence[type[Method]],
+        datasets: Sequence[Prepared],
+        *,
+        dry_run: bool,
+    ) -> int:
+        """Search, and add to a plan the units of what was found; returns the searches that failed.
+
+        The best parameters may differ between datasets, so each has tuned units of its own.
+        """
+        failed = 0
+        for data in datasets:
+            for method in methods:
+                held = held_params(self.config.params, method, self.registry)
+                if method(validated(method, held)).supports(data.info) is not None:
+                    continue  # the run says so itself
+                failed += not self._search(plan, method, data, dry_run=dry_run)
+        return failed
+
+    def _search(self, plan: Plan, method: type[Method], data: Prepared, *, dry_run: bool) -> bool:
+        from fairbench.cli.search import run_search, show_space
+
+        rerun = None if self.config.rerun is Rerun.ALL else self.config.rerun
+        update = {"methods": (method.name,), "seeds": (FIRST_SEED,), "rerun": rerun}
+        config = make_search(self.config.model_copy(update=update), {"trials": self.trials})
+        with Search(
+            config, self.registry, data, self.store, self.device, workers=self.workers
+        ) as search:
+            if dry_run:
+                show_space(search)
+                return True
+            run_search(search)
+        search_files.write(search)
+        if search.best is None:
+            err.print(f"None of {self.trials} trials of {method.name} is complete.", markup=False)
+            return False
+        params = validated(method, search.full_params(search.best))
+        budget = make_budget(self.config.budget, data)
+        known = {planned.key for planned in plan.units}
+        tuned = units_of(method, params, data, budget, self.config)
+        plan.units += [planned for planned in tuned if planned.key not in known]
+        if all(planned.key in known for planned in tuned):
+            err.print(f"{method.name}: nothing was better than what is run anyway.", markup=False)
+        return True

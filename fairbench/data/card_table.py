@@ -1,0 +1,196 @@
+"""From a raw frame to X, S and Y, as a card says, with every complaint a bad table deserves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api import Ints
+from fairbench.api.dataset import Table
+from fairbench.data.card import Card, Encoding, LabelColumn, Missing, SensitiveColumn
+from fairbench.data.checks import (
+    check_columns,
+    check_copies,
+    check_features,
+    check_missing,
+    notes_on,
+)
+from fairbench.data.preprocessing import NO_VALUE
+from fairbench.data.tables import Kind, guess_kind, numbers, texts
+from fairbench.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_NUMBERS = 10
+"""Distinct numbers that can stand as groups or classes by themselves."""
+
+MOST_CLASSES = 50
+"""Classes that a label may have."""
+
+
+def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
+    """Turn a raw frame into a table, as the card says.
+
+    Parameters
+    ----------
+    card : Card
+    frame : DataFrame
+        As :func:`fairbench.data.tables.read_table` gives it.
+    where : str
+        The file, for messages.
+
+    Raises
+    ------
+    DataError
+        The table cannot be used; the message says what is wrong and where.
+    """
+    import pandas as pd
+
+    check_columns(frame, card.used(), where)
+    kinds = _kinds(card, frame, where)
+    others = [c for key, c in card.used() if key in ("sensitive", "labels", "test")]
+    frame = _filled(card, frame[list(dict.fromkeys([*kinds, *others]))], kinds, where)
+    x = pd.DataFrame(
+        {
+            name: numbers(frame[name], where) if kind is Kind.NUMBER else texts(frame[name])
+            for name, kind in kinds.items()
+        },
+        index=frame.index,
+    )
+    groups, s = _groups(card, frame, where)
+    y = {label.column: _classes(label, frame[label.column], where) for label in card.labels}
+    is_test = None
+    if card.test:
+        is_test = np.asarray(texts(frame[card.test.column]) == card.test.value)
+        if is_test.all() or not is_test.any():
+            raise DataError(
+                f"{where}: {int(is_test.sum()):,} of {len(is_test):,} rows have "
+                f"{card.test.value!r} in {card.test.column!r}, as `test:` asks.",
+                nearest(card.test.value, texts(frame[card.test.column]).unique()),
+            )
+    check_features(x, where)
+    check_copies(x, s, card.allowed_copies, where)
+    onehot = card.encoding is Encoding.ONEHOT
+    notes = notes_on(x, s, onehot=onehot)
+    missing: tuple[str, ...] = ()
+    if card.missing is Missing.CATEGORY:
+        missing = tuple(name for name, kind in kinds.items() if kind is Kind.CATEGORY)
+    return Table(x.reset_index(drop=True), s, groups, y, is_test, onehot, notes, missing)
+
+
+def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, Kind]:
+    """Columns of X and what they hold."""
+    if card.features is not None:
+        chosen: Mapping[str, Kind | None] = card.features
+    else:
+        taken = {column for key, column in card.used() if key != "allowed_copies"}
+        chosen = {str(name): None for name in frame.columns if name not in taken}
+    if not chosen:
+        raise DataError(f"{where}: no column is left for X.", "Name some under `features`.")
+    return {name: kind or guess_kind(frame[name]) for name, kind in chosen.items()}
+
+
+def _filled(card: Card, frame: pd.DataFrame, kinds: Mapping[str, Kind], where: str) -> pd.DataFrame:
+    """The rows without missing values; their index still counts the rows of the file."""
+    if card.missing is Missing.DROP:
+        kept = frame.dropna()
+        if not len(kept):
+            raise DataError(
+                f"{where}: every row has a missing value, so `missing: drop` leaves none.",
+                "Drop the columns that are mostly empty.",
+            )
+        return kept
+    if card.missing is Missing.CATEGORY:
+        filled = {name for name, kind in kinds.items() if kind is Kind.CATEGORY}
+        filled |= {part.column for part in card.sensitive if not part.bins}
+        frame = frame.copy()
+        for name in filled:
+            frame[name] = texts(frame[name]).fillna(NO_VALUE)
+    check_missing(frame, where)
+    return frame
+
+
+def _groups(card: Card, frame: pd.DataFrame, where: str) -> tuple[tuple[str, ...], Ints]:
+    """Names of the groups, sorted, and the code of each row."""
+    parts = [_group_names(part, frame[part.column], where) for part in card.sensitive]
+    names = np.array([" ".join(values) for values in zip(*parts, strict=True)])
+    groups, s = np.unique(names, return_inverse=True)
+    if len(groups) < 2:
+        raise DataError(
+            f"{where}: the sensitive attribute has one group only, {str(groups[0])!r}.",
+            "Name another column under `sensitive`.",
+        )
+    return tuple(str(group) for group in groups), s.astype(np.int64)
+
+
+def _group_names(part: SensitiveColumn, column: pd.Series, where: str) -> list[str]:
+    name = part.column
+    if part.bins:
+        cuts = [f"{cut:g}" for cut in part.bins]
+        labels = [
+            f"{name}<{cuts[0]}",
+            *(f"{low}<={name}<{high}" for low, high in pairwise(cuts)),
+            f"{name}>={cuts[-1]}",
+        ]
+        return [labels[i] for i in np.digitize(numbers(column, where), part.bins)]
+    values = texts(column)
+    if not part.groups and many_numbers(column):
+        raise DataError(
+            f"{where}: the sensitive column {name!r} holds {column.nunique():,} distinct numbers.",
+            "Cut it into groups, in the card: sensitive: {column: " + name + ", bins: [25, 45]}",
+        )
+    known = set(values)
+    for value in part.groups:
+        if value not in known:
+            raise DataError(
+                f"{where}: no row of the sensitive column {name!r} is {value!r}, which the card "
+                "names under `groups`.",
+                nearest(value, known),
+            )
+    return [part.groups.get(value, value) for value in values]
+
+
+def _classes(label: LabelColumn, column: pd.Series, where: str) -> npt.NDArray[np.int64]:
+    """The class of each row."""
+    name = label.column
+    values = texts(column)
+    y: npt.NDArray[np.int64]
+    if label.above is not None:
+        y = (numbers(column, where) > label.above).astype(np.int64)
+    elif label.positive:
+        for value in label.positive:
+            if value not in set(values):
+                raise DataError(
+                    f"{where}: no row of the label {name!r} is {value!r}, which the card names "
+                    "under `positive`.",
+                    nearest(value, values.unique()),
+                )
+        y = np.asarray(values.isin(label.positive), dtype=np.int64)
+    else:
+        if many_numbers(column) or values.nunique() > MOST_CLASSES:
+            raise DataError(
+                f"{where}: the label {name!r} has {values.nunique():,} distinct values.",
+                "Say in the card which are class 1, under `labels`: {column: "
+                + name
+                + ", above: NUMBER} or {column: "
+                + name
+                + ", positive: VALUE}",
+            )
+        y = np.unique(values.to_numpy(str), return_inverse=True)[1].astype(np.int64)
+    if len(np.unique(y)) < 2:
+        raise DataError(
+            f"{where}: the label {name!r} has one class only; its values are "
+            f"{', '.join(sorted(set(values))[:5])}.",
+            "A task needs two classes at least: change `positive` or `above`, or drop the label.",
+        )
+    return y
+
+
+def many_numbers(column: pd.Series) -> bool:
+    """Whether a column holds too many distinct numbers to be groups or classes as it is."""
+    return guess_kind(column) is Kind.NUMBER and column.nunique() > MOST_NUMBERS

@@ -1,0 +1,1 @@
+"""Leaderboards: a pure function of the store."""

@@ -1,0 +1,1 @@
+"""Stored models: found once, then encoded with, certified or recommended."""

@@ -1,0 +1,324 @@
+"""Audits of encoded representations: which are missing, their jobs, their rows in the store.
+
+A run audits what it has just fitted, and what an earlier one fitted and has not measured with the
+present auditors; ``fairbench audit --results`` measures all that a store keeps. Both go through
+here, so a figure does not depend on which of them asked for it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairbench.api.metric import Metric
+from fairbench.auditing.config import AuditConfig
+from fairbench.data.prepare import Prepared
+from fairbench.registry import Registry
+from fairbench.runs.audit_job import AuditJob, PointResult, ReferenceJob
+from fairbench.runs.estimate import audit_seconds
+from fairbench.runs.executors.base import Broke
+from fairbench.runs.job import Job
+from fairbench.runs.plan import point_key, reference_key
+from fairbench.stats.seeds import derive_seed
+from fairbench.store.database import Row, Store, now
+from fairbench.store.status import Status
+from fairbench.versions import AUDIT_VERSION, PROTOCOL_VERSION
+
+POINTS_A_JOB = 3
+"""Points audited by one job: few, so that no core idles at the end; not one, for the start-up."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A fitted unit whose points are to be audited.
+
+    Parameters
+    ----------
+    unit : str
+        Its key.
+    method : str
+    seed : int
+    data : Prepared
+    config : AuditConfig
+    """
+
+    unit: str
+    method: str
+    seed: int
+    data: Prepared
+    config: AuditConfig
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A point without a result: its number among those of its unit, label and key."""
+
+    number: int
+    label: str
+    key: str
+
+
+def point_metrics(registry: Registry) -> tuple[type[Metric], ...]:
+    """Metrics of single representations, by which audits measure."""
+    return tuple(m for m in registry.metrics.classes.values() if m.level == "point")
+
+
+def audit_seed(seed: int) -> int:
+    """Seed of all audits of one seed's models, and of x itself.
+
+    Equal representations get equal figures, so releasing x reads exactly I_max; and methods are
+    compared by auditors that share their luck.
+    """
+    return derive_seed("audit", seed)
+
+
+REFERENCE_FIGURES = frozenset(
+    ("i_max", "i_max_selection", "i_max_paper", "d_max", "d_max_selection", "a_s", "a_s_constant")
+)
+"""What every reference holds: one that an older fairbench measured without some is measured again,
+as points are for a metric that has come since."""
+
+
+class Audits:
+    """Audit and reference jobs against a store.
+
+    Parameters
+    ----------
+    store : Store
+    metrics : sequence of Metric types
+        Point metrics.
+    retry : bool
+        Whether points whose audit failed are missing too.
+    """
+
+    def __init__(self, store: Store, metrics: Sequence[type[Metric]], *, retry: bool) -> None:
+        self.store, self.metrics, self.retry = store, tuple(metrics), retry
+        self._points = store.statuses("points")
+        self._work: dict[str, tuple[Target, Sequence[Row]]] = {}
+        self._rows: dict[str, Row] = {}
+        self._asked: dict[str, tuple[int, AuditConfig]] = {}
+        self._again: dict[str, str | None] = {}
+
+    # ---- what is missing -------------------------------------------------------------------
+
+    def status(self, target: Target, label: str) -> Status | None:
+        """What became of one point under the present auditors."""
+        return self._points.get(point_key(target.unit, label, target.config))
+
+    def missing(
+        self,
+        target: Target,
+        read_points: Sequence[Row],
+        *,
+        again: Mapping[str, str | None] | None = None,
+    ) -> list[Missing]:
+        """Points without a result, and those of ``again``: by key, when they were measured."""
+        self._again.update(again or {})
+        found = []
+        for number, point in enumerate(read_points):
+            key = point_key(target.unit, point["label"], target.config)
+            if self._is_wanted(key, self._points.get(key)):
+                found.append(Missing(number, point["label"], key))
+        return found
+
+    def _is_wanted(self, key: str, status: Status | None) -> bool:
+        if status is Status.DONE:
+            return key in self._again
+        return status is None or not status.bad or self.retry
+
+    def forget(self, target: Target, read_points: Sequence[Row]) -> None:
+        """Take points for missing: what they measured was another model."""
+        for point in read_points:
+            self._points.pop(point_key(target.unit, point["label"], target.config), None)
+
+    # ---- other runs on the same store --------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Take in what other runs have measured since."""
+        self._points = self.store.statuses("points")
+
+    def settled(self, job: AuditJob | ReferenceJob) -> bool:
+        """Whether another run did some of a job since this one planned it."""
+        reference = isinstance(job, ReferenceJob)
+        found = self.store.find("references" if reference else "points", job.claimed)
+        for key, row in found.items():
+            if key in self._again and row["finished"] not in (None, self._again[key]):
+                del self._again[key]
+            if not reference:
+                self._points[key] = Status(row["status"])
+        if reference:
+            return any(
+                r["status"] == Status.DONE and k not in self._again for k, r in found.items()
+            )
+        return any(not self._is_wanted(key, self._points.get(key)) for key in job.claimed)
+
+    def left_of(self, job: AuditJob | ReferenceJob) -> tuple[list[Job], list[Status]]:
+        """What is left to do of a job that is settled, and how points ended that gave nothing."""
+        if isinstance(job, ReferenceJob):
+            return [], []
+        statuses = [self._points.get(key) for key in job.keys]
+        target, read_points = self._work[job.keys[0]]
+        missing = [m for m in self.missing(target, read_points) if m.key in job.keys]
+        bad = [s for s in statuses if s is not None and s.bad and not self.retry]
+        return self.jobs(target, read_points, missing, job.arrays), bad
+
+    # ---- jobs ------------------------------------------------------------------------------
+
+    def jobs(
+        self,
+        target: Target,
+        read_points: Sequence[Row],
+        missing: Sequence[Missing],
+        arrays: Mapping[str, np.ndarray],
+    ) -> list[Job]:
+        """Jobs that audit the missing points of one unit, whose encoded arrays are given."""
+        jobs: list[Job] = []
+        for start in range(0, len(missing), POINTS_A_JOB):
+            chunk = missing[start : start + POINTS_A_JOB]
+            wanted = {str(point.number) for point in chunk}
+            label = chunk[0].label
+            title = label if len(chunk) == 1 else f"{len(chunk)} points from {label}"
+            for point in chunk:
+                self._work[point.key] = (target, read_points)
+                self._rows[point.key] = self.row(target, read_points, point)
+            jobs.append(
+                AuditJob(
+                    id=uuid.uuid4().hex,
+                    title=f"audit {target.method} on {target.data.info.name}, "
+                    f"seed {target.seed} ({title})",
+                    estimate=audit_seconds(target.config, target.data) * len(chunk),
+                    data=target.data.audited(),
+                    keys=tuple(point.key for point in chunk),
+                    seeds=(audit_seed(target.seed),) * len(chunk),
+                    numbers=tuple(point.number for point in chunk),
+                    arrays={
+                        name: array
+                        for name, array in arrays.items()
+                        if name.split("/")[0] in wanted and "/bits/" not in name
+                    },
+                    config=target.config,
+                    metrics=self.metrics,
+                )
+            )
+        return jobs
+
+    def reference_job(
+        self, data: Prepared, seed: int, config: AuditConfig, *, again: bool
+    ) -> ReferenceJob | None:
+        """The job that measures what curves are normalised by; None: it is in the store."""
+        key = reference_key(data, seed, config)
+        if key in self._asked:
+            return None
+        row = self.store.find("references", [key]).get(key)
+        if row is not None and row["status"] == Status.DONE:
+            if not again and set(row["values"]) >= REFERENCE_FIGURES:
+                return None
+            self._again[key] = row["finished"]
+        self._asked[key] = (seed, config)
+        return ReferenceJob(
+            id=uuid.uuid4().hex,
+            title=f"audit x itself on {data.info.name}, seed {seed}",
+            estimate=audit_seconds(config, data),
+            data=data.audited(),
+            key=key,
+            seed=audit_seed(seed),
+            config=config,
+        )
+
+    # ---- rows ------------------------------------------------------------------------------
+
+    def row(self, target: Target, read_points: Sequence[Row], missing: Missing) -> Row:
+        """A point's row before it is audited."""
+        point = read_points[missing.number]
+        return {
+            "key": missing.key,
+            "unit": target.unit,
+            "number": missing.number,
+            "status": Status.PENDING.value,
+            "error": None,
+            "traceback": None,
+            "label": point["label"],
+            "knobs": point["knobs"],
+            "audit": target.config.preset.value,
+            "audit_config": target.config.as_dict(),
+            "values": None,
+            "auditors": None,
+            "seconds": None,
+            "finished": None,
+            "audit_version": AUDIT_VERSION,
+            "replicates": None,
+        }
+
+    def finish(self, job: AuditJob | ReferenceJob, result: Any) -> None:
+        """Write what a job gave."""
+        if isinstance(job, AuditJob):
+            self._put_points(result)
+        else:
+            values, seconds, replicates = result
+            self._put_reference(
+                job, Status.DONE, values=values, seconds=seconds, replicates=replicates
+            )
+
+    def broke(self, job: AuditJob | ReferenceJob, event: Broke) -> None:
+        """Write that a job gave nothing, and why."""
+        if isinstance(job, ReferenceJob):
+            self._put_reference(job, event.status, error=event.error, traceback=event.traceback)
+            return
+        change = {
+            "status": event.status.value,
+            "error": event.error,
+            "traceback": event.traceback,
+            "finished": now(),
+        }
+        self.store.put("points", [self._rows[key] | change for key in job.keys])
+
+    def _put_points(self, results: Sequence[PointResult]) -> None:
+        rows = [
+            self._rows[result.key]
+            | {
+                "status": Status.DONE.value,
+                "error": None,
+                "traceback": None,
+                "values": dict(result.values),
+                "auditors": [dict(auditor) for auditor in result.auditors],
+                "seconds": result.seconds,
+                "replicates": result.replicates,
+                "finished": now(),
+            }
+            for result in results
+        ]
+        self.store.put("points", rows)
+
+    def _put_reference(
+        self,
+        job: ReferenceJob,
+        status: Status,
+        *,
+        values: Mapping[str, float] | None = None,
+        seconds: float | None = None,
+        replicates: str | None = None,
+        error: str | None = None,
+        traceback: str | None = None,
+    ) -> None:
+        seed, config = self._asked[job.key]
+        row = {
+            "key": job.key,
+            "status": status.value,
+            "error": error,
+            "traceback": traceback,
+            "dataset": job.data.info.name,
+            "fingerprint": job.data.fingerprint,
+            "protocol": PROTOCOL_VERSION,
+            "seed": seed,
+            "audit": config.preset.value,
+            "values": dict(values) if values is not None else None,
+            "seconds": seconds,
+            "finished": now(),
+            "audit_version": AUDIT_VERSION,
+            "replicates": replicates,
+        }
+        self.store.put("references", [row])

@@ -1,0 +1,116 @@
+"""What a job costs: time, memory and, where the device tells it, energy."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Meter:
+    """Measures one job on one device.
+
+    Parameters
+    ----------
+    device : str
+        ``cpu`` or ``cuda``; CUDA work is waited for before a clock is read.
+    """
+
+    device: str
+    seconds: dict[str, float] = field(default_factory=dict)
+    energy_j: float | None = None
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the wall time of a block to ``seconds[name]``."""
+        self._synchronise()
+        energy = self._energy()
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._synchronise()
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+            after = self._energy() if energy is not None and name == "train" else None
+            if energy is not None and after is not None and after > energy:
+                self.energy_j = after - energy
+
+    def peaks(self) -> dict[str, float]:
+        """Peak memory so far, MB (10^6 bytes): of the process, and of the device if any."""
+        scale = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in KiB but on macOS
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+        found = {"peak_memory_mb": peak / 1e6}
+        if self.device == "cuda":
+            import torch
+
+            found["peak_device_memory_mb"] = torch.cuda.max_memory_allocated() / 1e6
+        return found
+
+    def _synchronise(self) -> None:
+        if self.device == "cuda":
+            import torch
+
+            torch.cuda.synchronize()
+
+    def _energy(self) -> float | None:
+        """Joules since the driver was loaded; None where the device does not tell.
+
+        NVML numbers the cards of the machine, torch those that the process may see, so the card is
+        asked for by its UUID; a part of one (MIG) has no counter of its own.
+        """
+        if self.device != "cuda":
+            return None
+        try:
+            import pynvml  # type: ignore[import-untyped]
+            import torch
+
+            pynvml.nvmlInit()
+            card = torch.cuda.get_device_properties(torch.cuda.current_device()).uuid
+            handle = pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{card}")
+            return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)) / 1e3
+        # The library may be absent, and older cards have no counter.
+        except Exception:
+            return None
+
+
+def hardware(device: str) -> dict[str, str | float]:
+    """Processor, cores, memory and accelerator, for records."""
+    found: dict[str, str | float] = {
+        "machine": platform.machine(),
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0,
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
+        "device": device,
+    }
+    if device == "cuda":
+        import torch
+
+        found["accelerator"] = torch.cuda.get_device_name()
+    return found
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as lines:
+            return next(line.split(":")[1].strip() for line in lines if "model name" in line)
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that figures depend on."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for package in ("fairbench-frl", "torch", "numpy", "scikit-learn", "pandas"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

@@ -1,0 +1,90 @@
+"""Where a single-shot curve is read: evenly over distortion, decided after the fit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairbench.api import Floats, Ints, Point, iterate_points
+from fairbench.api.method import Curve, Representation
+
+DEFAULT_POINTS = 16
+"""Points at which a single-shot curve is read; both AUFDCs use them."""
+
+_MOST_CELLS = 2_000_000
+"""Rows times features used to find them: of images some 500 do, for a forward pass of all
+selection rows at 65 settings would take longer than the training."""
+
+_GRID = 65
+"""Settings of the knob tried to find them."""
+
+
+def points_to_read(
+    curve: Curve,
+    x: Floats,
+    s: Ints,
+    count: int | None,
+    *,
+    aware: bool = False,
+    stochastic: bool = False,
+) -> tuple[Point, ...]:
+    """Choose the points of a single-shot curve on the selection role.
+
+    Parameters
+    ----------
+    curve : Curve
+        Fitted.
+    x, s : arrays of the selection role
+        Distortion is measured on them with the curve's own decoder; without one the points are
+        spread evenly over the knob.
+    count : int, optional
+        How many; default: the curve's own list, else 16.
+    aware : bool
+        Whether the encoder is given s.
+    stochastic : bool
+        Whether it is given a generator.
+
+    Returns
+    -------
+    tuple of Point
+        From the informative to the fair end, both included; fewer than ``count`` where neighbours
+        coincide.
+    """
+    every = max(1, x.size // _MOST_CELLS)
+    x, s = x[::every], s[::every]
+    if curve.points is not None:
+        return tuple(iterate_points(curve.points, count))
+    wanted = count or DEFAULT_POINTS
+    knob = curve.knob
+    grid = np.linspace(knob.low, knob.high, _GRID)
+    settings = (curve.at(Point.of(**{knob.name: value})) for value in grid)
+    generators = np.random.default_rng(0).spawn(_GRID) if stochastic else [None] * _GRID
+    distortion = np.array(
+        [
+            _distortion(found, x, s, aware, generator)
+            for found, generator in zip(settings, generators, strict=True)
+        ]
+    )
+    if np.isnan(distortion).any():
+        chosen = np.linspace(knob.low, knob.high, wanted)
+    else:
+        # Noise makes the measured curve dip; a running maximum is monotone and can be inverted.
+        rising = np.maximum.accumulate(distortion)
+        targets = np.linspace(rising[0], rising[-1], wanted)
+        # Of a plateau only its far end counts: nothing is gained by reading along it.
+        steps = np.concatenate([np.diff(rising) > 1e-9, [True]])
+        chosen = np.interp(targets, rising[steps], grid[steps])
+        chosen[0], chosen[-1] = knob.low, knob.high
+    values = np.unique([float(f"{value:.6g}") for value in chosen])
+    return tuple(Point.of(**{knob.name: float(value)}) for value in values)
+
+
+def _distortion(
+    representation: Representation,
+    x: Floats,
+    s: Ints,
+    aware: bool,
+    generator: np.random.Generator | None,
+) -> float:
+    z = representation.encode(x, s=s if aware else None, generator=generator)
+    x_hat = representation.decode(z, s)
+    return float("nan") if x_hat is None else float(((x_hat - x) ** 2).sum(axis=1).mean())

@@ -1,0 +1,63 @@
+"""How long jobs will take: from past records where there are any, else from rules of thumb."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from fairbench.api.method import Method
+from fairbench.api.types import Role
+from fairbench.auditing.config import Audit, AuditConfig
+from fairbench.store.database import Row
+from fairbench.store.status import Status
+from fairbench.training.neural_method import NeuralMethod
+
+if TYPE_CHECKING:
+    from fairbench.data.prepare import Prepared
+    from fairbench.runs.plan import Budget
+
+_STEP_MS = 0.6
+"""Milliseconds of a step whatever the stack: launches, optimizer, random numbers."""
+_MODEL_STEP_MS = 0.8
+"""Milliseconds a model a step on top of that, on one core."""
+_IMAGE_MODEL_STEP_MS = 150.0
+"""The same for convolutions, for each 64 x 64 pixels."""
+_PLAIN_FIT = 25.0
+"""Seconds to fit a method that is not neural."""
+_AUDIT = {Audit.STRICT: 15.0, Audit.QUICK: 3.5}
+"""Seconds to audit a point, for each ten thousand rows that auditors learn from, on one core."""
+_LEAST_AUDIT = 0.2
+"""Share of that which even the smallest dataset takes."""
+_A_GROUP = 0.1
+"""What each group of s after two adds, as a share (benchmarks/growth.py)."""
+
+
+def fit_seconds(
+    method: type[Method], models: int, budget: Budget, data: Prepared, past: Iterable[Row]
+) -> float:
+    """Estimated seconds of a fit job on one core; ``past`` are units, of any dataset."""
+    if not issubclass(method, NeuralMethod):
+        return 0.5 if method.baseline and not method.knobs else _PLAIN_FIT
+    known = [
+        row["costs"]["ms_model_step"]
+        for row in past
+        if row["method"] == method.name
+        and row["dataset"] == data.info.name
+        and row["status"] == Status.DONE
+        and "ms_model_step" in (row["costs"] or {})
+    ]
+    if known:
+        return float(budget.iterations * models * sum(known) / len(known) / 1e3)
+    image = data.info.architecture.image
+    if image is None:
+        return budget.iterations * (_STEP_MS + models * _MODEL_STEP_MS) / 1e3
+    share = math.prod(image) / 64**2
+    return budget.iterations * models * _IMAGE_MODEL_STEP_MS * share / 1e3
+
+
+def audit_seconds(config: AuditConfig, data: Prepared) -> float:
+    """Estimated seconds to audit one point on one core."""
+    rows = len(data.roles[Role.AUDITOR_TRAIN].s)
+    for_groups = 1 + _A_GROUP * (len(data.info.groups) - 2)
+    return _AUDIT[config.preset] * max(_LEAST_AUDIT, rows / 10_000) * for_groups

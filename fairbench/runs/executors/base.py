@@ -1,0 +1,154 @@
+"""The protocol of executors, and what they report."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fairbench.runs.job import Job
+from fairbench.store.status import Status
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
+"""Parameters of glibc's mallopt, from malloc.h."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """A job has begun."""
+
+    job: Job
+
+
+@dataclass(frozen=True)
+class Progressed:
+    """A job is ``fraction`` (0 to 1) through."""
+
+    job: Job
+    fraction: float
+    note: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A job gave its result."""
+
+    job: Job
+    result: Any
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Broke:
+    """A job gave no result; ``status`` says how it ended, ``error`` why, in one line."""
+
+    job: Job
+    status: Status
+    error: str
+    traceback: str | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Idle:
+    """Nothing happened for about a second: a chance to look around."""
+
+
+@dataclass(frozen=True)
+class Waits:
+    """A job is held by another run on the same store; ``holder`` says by which."""
+
+    job: Job
+    holder: str
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Another run did some of a job, or all of it, before its turn came here; it was not run."""
+
+    job: Job
+
+
+Event = Started | Progressed | Finished | Broke | Idle | Waits | Elsewhere
+
+
+class Executor(ABC):
+    """Runs jobs, ``workers`` at a time; may be given more jobs while it works."""
+
+    workers: int
+
+    @abstractmethod
+    def submit(self, job: Job) -> None:
+        """Queue a job; jobs start in the order they were given."""
+
+    @abstractmethod
+    def events(self) -> Iterator[Event]:
+        """What happens, as it happens, until every submitted job has ended."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End all running jobs at once and free what the executor holds."""
+
+
+def classify(error: BaseException) -> Status:
+    """Status of a job that raised."""
+    if isinstance(error, TimeoutError):
+        return Status.TIMEOUT
+    text = str(error).lower()
+    out_of_memory = "out of memory" in text or "can't allocate memory" in text
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and out_of_memory):
+        return Status.OOM
+    return Status.FAILED
+
+
+def run_guarded(
+    job: Job, progress: Callable[[float, str], None]
+) -> tuple[bool, Any, Status, str, str]:
+    """Run a job and catch whatever it raises: ``(ok, result, status, error, traceback)``."""
+    import traceback
+
+    set_threads()
+    keep_freed_memory()
+    try:
+        return True, job.run(progress), Status.DONE, "", ""
+    # A plugin may raise anything, SystemExit included; the driver decides what becomes of it.
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}".splitlines()[0]
+        return False, None, classify(error), text, traceback.format_exc()
+
+
+def set_threads() -> None:
+    """One thread a job, in every executor.
+
+    The networks are so small that a second thread costs more than it brings, jobs run side by side
+    instead, and equal settings make figures agree between executors on the CPU.
+    """
+    import os
+
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = "1"
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    torch.set_num_threads(1)
+    threadpool_limits(1)
+
+
+def keep_freed_memory() -> None:
+    """Let the process keep memory that it frees, instead of asking for it again at every step.
+
+    glibc gives large blocks back to the system at once. The activations of a convolutional network
+    are such blocks: without this a training step on images spends more time on page faults than on
+    its products. A job's process ends with its job, and the memory with it.
+    """
+    import ctypes
+
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is None:  # another C library
+        return
+    largest = 2**31 - 1
+    if not mallopt(_MMAP_THRESHOLD, largest):
+        mallopt(_MMAP_MAX, 0)  # an older glibc allows 32 MB at most
+    mallopt(_TRIM_THRESHOLD, largest)

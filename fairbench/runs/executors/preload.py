@@ -1,0 +1,11 @@
+"""Imported once by the fork server, so that each job starts with the heavy libraries in place."""
+
+import sklearn.ensemble
+import sklearn.linear_model
+import torch
+
+import fairbench.auditing.evaluate
+import fairbench.runs.fit_job
+import fairbench.training.trainer
+
+__all__ = ["fairbench", "sklearn", "torch"]

@@ -1,0 +1,167 @@
+"""Jobs as plain Ray tasks, on this machine or a cluster.
+
+A task is a supervisor: it runs its job as the inline executor does, in a fresh child process that
+it can kill, and passes on what happens. So a job ends in the same ways under both executors, and
+what Ray itself reports is of the machines and not of the method: such a job is tried again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fairbench.errors import ConfigError
+from fairbench.runs.executors.base import Broke, Event, Executor, Idle, Progressed, Started
+from fairbench.runs.executors.inline import InlineExecutor
+from fairbench.runs.job import Job
+from fairbench.store.status import Status
+from fairbench.training.device import cores
+
+_LOOK_EVERY = 1.0
+"""Seconds without news after which the caller may look around."""
+
+_PROGRESS_EVERY = 2.0
+"""Seconds between progress messages of a job: each is an object in Ray's store."""
+
+MOST_TRIES = 3
+"""Starts of a job whose machine or worker is lost under it."""
+
+
+@dataclass
+class _Task:
+    job: Job
+    started: float
+    told: bool
+
+
+class RayExecutor(Executor):
+    """Up to ``workers`` Ray tasks at a time; a local cluster is started if no address is given.
+
+    Parameters
+    ----------
+    workers : int or None
+        Jobs at a time; None: the cluster's CPUs.
+    timeout : float or None
+        Seconds a job may take; it is killed, whatever it is doing.
+    address : str or None
+        Of a cluster; None: RAY_ADDRESS, else a cluster of this machine alone.
+    """
+
+    def __init__(
+        self, *, workers: int | None, timeout: float | None, address: str | None = None
+    ) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        # Jobs are what the machine is for: not behind everything else, as Ray would have them.
+        os.environ.setdefault("RAY_worker_niceness", "0")
+        import ray
+
+        self._ray: Any = ray
+        self._ours = not ray.is_initialized()
+        address = address or os.environ.get("RAY_ADDRESS")
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        try:
+            if not self._ours:
+                pass
+            elif address:
+                ray.init(address=address, **quiet)
+            else:
+                ray.init(num_cpus=workers or cores(), include_dashboard=False, **quiet)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise ConfigError(
+                f"No Ray cluster answers at {address or 'this machine'}: {_first_line(error)}.",
+                "Start one (ray start --head), or leave --ray-address out for one of its own.",
+            ) from error
+        self.workers = workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        self.timeout = timeout
+        # Ray does not retry: what became of a job is ours to say.
+        self._run = ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")(_supervise)
+        self._waiting: deque[Job] = deque()
+        self._tasks: dict[Any, _Task] = {}
+        self._losses: dict[str, int] = {}
+
+    def submit(self, job: Job) -> None:
+        self._waiting.append(job)
+
+    def events(self) -> Iterator[Event]:
+        while self._waiting or self._tasks:
+            while self._waiting and len(self._tasks) < self.workers:
+                self._start(self._waiting.popleft())
+            ready, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=_LOOK_EVERY)
+            if not ready:
+                yield Idle()
+            for stream in ready:
+                yield from self._next(stream)
+
+    def stop(self) -> None:
+        self._waiting.clear()
+        for stream in self._tasks:
+            self._ray.cancel(stream, force=True)
+        self._tasks.clear()
+        if self._ours:
+            self._ray.shutdown()
+
+    def _start(self, job: Job) -> None:
+        run = self._run.options(num_gpus=getattr(job, "gpus", 0.0))
+        told = job.id in self._losses
+        self._tasks[run.remote(job, self.timeout)] = _Task(job, time.monotonic(), told)
+
+    def _next(self, stream: Any) -> Iterator[Event]:
+        """The next event of a task, or its loss."""
+        task, errors = self._tasks[stream], self._ray.exceptions
+        seconds = time.monotonic() - task.started
+        try:
+            event = self._ray.get(next(stream))
+        except errors.OutOfMemoryError as problem:
+            event = Broke(task.job, Status.OOM, _first_line(problem), None, seconds)
+        except errors.RayTaskError as problem:
+            # Ours, or a plugin that is not installed where the task ran.
+            text = str(problem).strip()
+            event = Broke(task.job, Status.FAILED, text.splitlines()[-1], text, seconds)
+        except (errors.RayError, StopIteration) as problem:
+            event = self._lost(task.job, problem, seconds)
+        if not isinstance(event, Started | Progressed):
+            del self._tasks[stream]
+        if event is None or (isinstance(event, Started) and task.told):
+            return
+        yield dataclasses.replace(event, job=task.job)
+
+    def _lost(self, job: Job, problem: Exception, seconds: float) -> Broke | None:
+        """Queue a job again whose machine or worker went away; Broke after the last try."""
+        self._losses[job.id] = self._losses.get(job.id, 0) + 1
+        if self._losses[job.id] < MOST_TRIES:
+            self._waiting.appendleft(job)
+            return None
+        text = f"lost {MOST_TRIES} times with its worker: {_first_line(problem)}"
+        return Broke(job, Status.CRASHED, text, None, seconds)
+
+
+def _supervise(job: Job, timeout: float | None) -> Iterator[Event]:
+    """Run a job in a child process; what happens, without the job itself."""
+    # Children would load the main module of their parent, Ray's worker, for nothing.
+    vars(sys.modules["__main__"]).pop("__file__", None)
+    executor = InlineExecutor(workers=1, timeout=timeout, assign_devices=False)
+    executor.submit(job)
+    last = 0.0
+    try:
+        for event in executor.events():
+            if isinstance(event, Idle):
+                continue
+            if isinstance(event, Progressed):
+                if time.monotonic() - last < _PROGRESS_EVERY:
+                    continue
+                last = time.monotonic()
+            yield dataclasses.replace(event, job=None)  # type: ignore[arg-type]
+    finally:
+        executor.stop()
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,337 @@
+"""What runs in a process of its own: fit a stack of units, audit points, measure a reference.
+
+A job is plain data that can be sent to another process or machine, and ``run`` gives plain data
+back. Nothing here writes: the driver does.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api import (
+    AUDIT_ROLES,
+    Coding,
+    FitContext,
+    Ints,
+    Point,
+    Role,
+    Track,
+    TrainingRows,
+    Unit,
+)
+from fairbench.api.costs import EARLIER_SECONDS
+from fairbench.api.method import Curve, Diverged, Method, Params, Representation
+from fairbench.data.prepare import Prepared
+from fairbench.runs.contract import DECODED_ROLES, ContractError, Progress
+from fairbench.runs.cost import Meter, hardware, versions
+from fairbench.store.encoders import Encoder, pack
+from fairbench.store.status import Status
+from fairbench.training.neural_method import restarts_of
+
+DRAWS = 3
+"""Draws of a stochastic encoder that audits see; what is released is one of them."""
+
+
+@dataclass(frozen=True)
+class UnitResult:
+    """What became of one unit of a fit.
+
+    Parameters
+    ----------
+    key : str
+    status : Status
+    error, traceback : str, optional
+    points : sequence of Point
+        The points that were read or fitted.
+    arrays : mapping of str to ndarray
+        ``{i}/z/{role}``, ``{i}/own/{role}``, ``{i}/permuted``, ``{i}/rate`` for point i; z of a
+        stochastic encoder is ``(DRAWS * n, k)``, draw after draw. Where the method has bits, those
+        of test as :func:`pack_bits` packs them.
+    costs : mapping of str to float
+        See fairbench.api.costs.COSTS.
+    encoder : bytes or None
+        The file of the trained encoder, see fairbench.store.encoders; None where it cannot be kept.
+    not_kept : str, optional
+        What went wrong where it could not be kept by mistake.
+    """
+
+    key: str
+    status: Status
+    error: str | None = None
+    traceback: str | None = None
+    points: Sequence[Point] = ()
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    costs: Mapping[str, float] = field(default_factory=dict)
+    hardware: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    encoder: bytes | None = None
+    not_kept: str | None = None
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """Fit one stack of units of a method on a dataset and encode the audit roles.
+
+    ``point_estimate`` is what auditing one of its points will take, in seconds; ``gpus`` the share
+    of a GPU it needs. ``audits`` are the keys of points that wait for it, where they are known.
+    """
+
+    id: str
+    title: str
+    estimate: float
+    point_estimate: float
+    method: type[Method]
+    params: Params
+    data: Prepared
+    keys: tuple[str, ...]
+    units: tuple[Unit, ...]
+    iterations: int
+    device: str
+    curve_points: int | None
+    timeout: float | None = None
+    gpus: float = 0.0
+    audits: tuple[str, ...] = ()
+    checkpoint: Path | None = None
+    checkpoint_every: float = 300.0
+
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        """Keys that no other run may work on meanwhile."""
+        return self.keys + self.audits
+
+    @property
+    def expected_points(self) -> int:
+        """Points that will be there to audit, as far as can be told before the fit."""
+        return len(self.keys) * (self.curve_points or 1)
+
+    def run(self, progress: Progress) -> list[UnitResult]:
+        """Train, read the points, encode; one result a unit."""
+        meter = Meter(self.device)
+        method = self.method(self.params)
+        rows = self.data.roles[Role.ENCODER_TRAIN]
+        reported: dict[str, float] = {}
+        context = FitContext(
+            iterations=self.iterations,
+            device=self.device,
+            progress=lambda fraction, note: progress(0.95 * fraction, note),
+            report=reported.__setitem__,
+            deadline=None if self.timeout is None else time.monotonic() + self.timeout,
+            checkpoint=self.checkpoint,
+            checkpoint_every=self.checkpoint_every,
+        )
+        with meter.phase("train"):
+            fitted = method.fit(TrainingRows(rows.x, rows.s, self.data.info), self.units, context)
+        features = {role: self.data.roles[role].x for role in AUDIT_ROLES}
+        if len(fitted) != len(self.units):
+            raise ContractError(
+                f"{method.name}.fit returned {len(fitted)} results for {len(self.units)} units."
+            )
+        results = []
+        for number, (key, unit, outcome) in enumerate(
+            zip(self.keys, self.units, fitted, strict=True)
+        ):
+            progress(0.95 + 0.05 * number / len(self.units), "encoding")
+            if isinstance(outcome, Diverged):
+                results.append(UnitResult(key, Status.DIVERGED, outcome.reason))
+                continue
+            try:
+                encoded = self._encode(key, unit, outcome, method, features, meter, reported)
+                results.append(encoded)
+            # What one unit's plugin code raises must not cost its stack-mates their training.
+            except Exception as error:
+                text = f"{type(error).__name__}: {error}".splitlines()[0]
+                trace = traceback.format_exc()
+                results.append(UnitResult(key, Status.FAILED, text, trace))
+        return results
+
+    def _encode(
+        self,
+        key: str,
+        unit: Unit,
+        outcome: Representation | Curve,
+        method: Method,
+        features: Mapping[Role, np.ndarray],
+        meter: Meter,
+        reported: Mapping[str, float],
+    ) -> UnitResult:
+        before = meter.seconds.get("encode", 0.0)
+        points, representations = self._points(unit, outcome, method, features[Role.SELECTION])
+        arrays: dict[str, np.ndarray] = {}
+        for i, representation in enumerate(representations):
+            arrays.update(self._arrays(i, representation, method, features, unit, meter))
+        costs = self._costs(meter, reported)
+        costs["encode_seconds"] = meter.seconds["encode"] - before
+        count = representations[0].parameters()
+        if count is not None:
+            costs["parameters"] = float(count)
+        work = representations[0].multiply_adds()
+        if work is not None and "steps" in costs:
+            # A product and a sum forward, and twice that backward, for each row.
+            batch = getattr(method.params, "batch_size", 1)
+            costs["flops"] = 6.0 * work * batch * costs["steps"]
+        encoder, not_kept = _packed(
+            Encoder(method, unit, self.data.info, outcome, self.data.preprocessing)
+        )
+        return UnitResult(
+            key=key,
+            status=Status.DONE,
+            points=points,
+            arrays=arrays,
+            costs=costs,
+            hardware=hardware(self.device),
+            versions=versions(),
+            encoder=encoder,
+            not_kept=not_kept,
+        )
+
+    def _points(
+        self, unit: Unit, outcome: Representation | Curve, method: Method, x: np.ndarray
+    ) -> tuple[tuple[Point, ...], list[Representation]]:
+        from fairbench.runs.curve_points import points_to_read
+
+        if isinstance(outcome, Curve):
+            points = points_to_read(
+                outcome,
+                x,
+                self.data.roles[Role.SELECTION].s,
+                self.curve_points,
+                aware=method.track is Track.AWARE,
+                stochastic=method.coding is Coding.STOCHASTIC,
+            )
+            return points, [outcome.at(point) for point in points]
+        if not isinstance(outcome, Representation):
+            raise ContractError(
+                f"{method.name}.fit returned a {type(outcome).__name__}, "
+                "not a Representation, Curve or Diverged."
+            )
+        if unit.point is None:
+            raise ContractError(f"{method.name} is single-shot: its fit must return a Curve.")
+        return (unit.point,), [outcome]
+
+    def _arrays(
+        self,
+        i: int,
+        representation: Representation,
+        method: Method,
+        features: Mapping[Role, np.ndarray],
+        unit: Unit,
+        meter: Meter,
+    ) -> dict[str, np.ndarray]:
+        found: dict[str, np.ndarray] = {}
+        rng = np.random.default_rng([unit.seed, i])
+        stochastic = method.coding is Coding.STOCHASTIC
+        for role in AUDIT_ROLES:
+            x = features[role]
+            s = self.data.roles[role].s if method.track is Track.AWARE else None
+            drawn = []
+            for generator in rng.spawn(DRAWS) if stochastic else [None]:
+                with meter.phase("encode"):
+                    z = representation.encode(x, s=s, generator=generator)
+                drawn.append(_checked(z, len(x), f"{method.name}.encode"))
+            found[f"{i}/z/{role}"] = np.concatenate(drawn)
+        for role in DECODED_ROLES:
+            x, labels = features[role], self.data.roles[role].s
+            drawn = np.split(found[f"{i}/z/{role}"], DRAWS if stochastic else 1)
+            squares = [_squares(representation, z, labels, x, method) for z in drawn]
+            if (own := _mean_of_draws(squares)) is not None:
+                found[f"{i}/own/{role}"] = own
+        x, labels = features[Role.TEST], self.data.roles[Role.TEST].s
+        shuffled = found[f"{i}/z/{Role.TEST}"][rng.permutation(len(x))]
+        permuted = _squares(representation, shuffled, labels, x, method)
+        if permuted is not None:
+            found[f"{i}/permuted"] = np.array(permuted.mean(dtype=np.float64))
+        bits = representation.bits(x)
+        if bits is not None:
+            found |= {f"{i}/bits/{k}": array for k, array in pack_bits(bits).items()}
+        rate = representation.rate(x)
+        if rate is not None:
+            found[f"{i}/rate"] = np.array(rate, dtype=np.float64)
+        return found
+
+    def _costs(self, meter: Meter, reported: Mapping[str, float]) -> dict[str, float]:
+        earlier = reported.get(EARLIER_SECONDS, 0.0)
+        seconds, units = meter.seconds["train"] + earlier, len(self.units)
+        again = restarts_of(self.params)
+        costs = {
+            "train_seconds": seconds / units,
+            "stack_seconds": seconds,
+            "stack_models": float(units * again),
+            **{name: value for name, value in reported.items() if name != EARLIER_SECONDS},
+            **meter.peaks(),
+        }
+        if reported.get("steps"):
+            costs["ms_step"] = 1e3 * seconds * again / reported["steps"]
+            costs["ms_model_step"] = costs["ms_step"] / costs["stack_models"]
+        if meter.energy_j is not None and not earlier:  # of the part before nothing is known
+            costs["energy_j"] = meter.energy_j / units
+        return costs
+
+
+def _packed(encoder: Encoder) -> tuple[bytes | None, str | None]:
+    """The file of a trained encoder, if it has one; else what was raised, in a line."""
+    try:
+        return pack(encoder), None
+    # Figures are not worse for a mistake in state(), and hours of training may stand behind them.
+    except Exception as error:
+        return None, " ".join(f"{type(error).__name__}: {error}".split())[:200]
+
+
+def pack_bits(bits: npt.NDArray[np.int8]) -> dict[str, np.ndarray]:
+    """Released bits ``(n, k, bits)`` of 0, 1, or -1 where masked, at two bits each."""
+    return {
+        "ones": np.packbits(bits == 1),
+        "kept": np.packbits(bits >= 0),
+        "shape": np.array(bits.shape, np.int64),
+    }
+
+
+def unpack_bits(packed: Mapping[str, np.ndarray]) -> npt.NDArray[np.int8]:
+    """What :func:`pack_bits` was given."""
+    n, k, width = (int(size) for size in packed["shape"])
+    ones, kept = (
+        np.unpackbits(packed[name], count=n * k * width).reshape(n, k, width).astype(np.int8)
+        for name in ("ones", "kept")
+    )
+    return ones - (1 - kept)
+
+
+def _checked(z: Any, rows: int, what: str) -> np.ndarray:
+    array = np.asarray(z)
+    if array.ndim != 2 or len(array) != rows or array.shape[1] == 0:
+        raise ContractError(f"{what} returned shape {array.shape} for {rows} rows.")
+    if array.dtype.kind not in "fiub":
+        raise ContractError(f"{what} returned dtype {array.dtype}, not numbers.")
+    if array.dtype != np.uint8:  # pixels as they are: a quarter of the memory
+        array = array.astype(np.float32, copy=False)
+    if not np.isfinite(array).all():
+        raise ContractError(f"{what} returned values that are not finite.")
+    return array
+
+
+def _mean_of_draws(squares: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    known = [array for array in squares if array is not None]
+    return np.mean(known, axis=0) if known else None
+
+
+def _squares(
+    representation: Representation, z: np.ndarray, s: Ints, x: np.ndarray, method: Method
+) -> np.ndarray | None:
+    x_hat = representation.decode(z, s)
+    if x_hat is None:
+        return None
+    if np.shape(x_hat) != x.shape:
+        raise ContractError(
+            f"{method.name}.decode returned shape {np.shape(x_hat)}; x has {x.shape}."
+        )
+    squares: np.ndarray = ((np.asarray(x_hat, np.float32) - x) ** 2).sum(axis=1)
+    if not np.isfinite(squares).all():
+        raise ContractError(f"{method.name}.decode returned values that are not finite.")
+    return squares

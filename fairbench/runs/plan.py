@@ -1,0 +1,329 @@
+"""From a request to units with content keys, and the stacks they train in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from fairbench.api import Point, Role, Shots, Track, Unit, iterate_points
+from fairbench.api.method import Method, Params
+from fairbench.auditing.config import PRESETS, Audit, AuditConfig
+from fairbench.config import RunConfig
+from fairbench.data.prepare import Prepared
+from fairbench.errors import ConfigError, UnknownNameError
+from fairbench.registry import Registry, plugin_source, plugin_version
+from fairbench.runs.curve_points import DEFAULT_POINTS
+from fairbench.store.database import Row
+from fairbench.store.status import Status
+from fairbench.training.neural_method import restarts_of
+from fairbench.training.stack_size import largest_stack, model_bytes, spread
+from fairbench.versions import AUDIT_VERSION, ENGINE_VERSION, PROTOCOL_VERSION
+
+QUICK_IMAGE_ITERATIONS = 500
+"""A convolutional step costs about a tenth of a second on two cores."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much training and auditing a run asks for.
+
+    Parameters
+    ----------
+    label : str
+        ``full``, ``quick`` or a number of iterations; rows of different labels are ranked apart.
+    iterations : int
+        Training steps.
+    audit : AuditConfig
+    """
+
+    label: str
+    iterations: int
+    audit: AuditConfig
+
+
+@dataclass(frozen=True)
+class PlannedUnit:
+    """One model to train, and all that identifies it.
+
+    Parameters
+    ----------
+    key : str
+        sha256 over everything its figures depend on.
+    method : type of Method
+    params : Params
+    data : Prepared
+    unit : Unit
+    budget : Budget
+    curve_points : int, optional
+        Points at which a single-shot curve is read; None: its own list.
+    skipped : str, optional
+        Why the method cannot run here.
+    """
+
+    key: str
+    method: type[Method]
+    params: Params
+    data: Prepared
+    unit: Unit
+    budget: Budget
+    curve_points: int | None
+    skipped: str | None
+
+    def row(self, run: str) -> Row:
+        """Its row in the store, before anything is done."""
+        params = self.params.model_dump(mode="json")
+        return {
+            "key": self.key,
+            "run": run,
+            "status": (Status.SKIPPED if self.skipped else Status.PENDING).value,
+            "error": self.skipped,
+            "traceback": None,
+            "method": self.method.name,
+            "dataset": self.data.info.name,
+            "seed": self.unit.seed,
+            "point": self.unit.point.label if self.unit.point else None,
+            "track": self.method.track.value,
+            "tags": list(self.method(self.params).tags),
+            "params": params,
+            "params_label": params_label(self.method, self.params),
+            "plugin": plugin_version(self.method),
+            "budget": self.budget.label,
+            "iterations": self.budget.iterations,
+            "curve_points": self.curve_points,
+            "data_source": self.data.source,
+            "fingerprint": self.data.fingerprint,
+            "protocol": PROTOCOL_VERSION,
+            "code": code_of(self.method),
+            "packing": None,
+            "read_points": None,
+            "costs": None,
+            "hardware": None,
+            "versions": None,
+            "artefact": None,
+            "encoder": None,
+            "finished": None,
+        }
+
+
+@dataclass
+class Plan:
+    """All units and references of a request."""
+
+    units: list[PlannedUnit] = field(default_factory=list)
+    references: dict[str, tuple[Prepared, int, AuditConfig]] = field(default_factory=dict)
+
+
+def make_plan(config: RunConfig, registry: Registry, datasets: Sequence[Prepared]) -> Plan:
+    """List the units of a request, baselines included.
+
+    Raises
+    ------
+    UnknownNameError, ConfigError
+        A name or a parameter that does not exist, or a value that cannot be used.
+    """
+    names = resolve_methods(config.methods, registry)
+    params = method_params(config.params, names, registry)
+    plan = Plan()
+    for data in datasets:
+        budget = make_budget(config.budget, data)
+        for seed in config.seeds:
+            key = reference_key(data, seed, budget.audit)
+            plan.references[key] = (data, seed, budget.audit)
+        for name in names:
+            plan.units += units_of(registry.methods[name], params[name], data, budget, config)
+    return plan
+
+
+def resolve_methods(names: Sequence[str], registry: Registry) -> list[str]:
+    """Registered names of what was asked for, in that order, then the baselines."""
+    asked: list[str] = []
+    for name in names:
+        asked += (
+            list(registry.methods.classes) if name == "all" else [registry.methods.resolve(name)]
+        )
+    # A track's baselines join every run with a method of that track, so that no leaderboard is
+    # without them; the blind ones always do.
+    tracks = {registry.methods[name].track for name in asked} | {Track.BLIND}
+    baselines = [
+        name
+        for name, cls in registry.methods.classes.items()
+        if cls.baseline and cls.track in tracks
+    ]
+    return list(dict.fromkeys([*asked, *baselines]))
+
+
+def method_params(
+    given: Mapping[str, Mapping[str, Any]], names: Sequence[str], registry: Registry
+) -> dict[str, Params]:
+    """Validated hyperparameters of every method of a run."""
+    by_name: dict[str, Mapping[str, Any]] = {}
+    for name, values in given.items():
+        resolved = registry.methods.resolve(name)
+        if resolved not in names:
+            raise ConfigError(
+                f"Parameters are given for {name!r}, which is not among the methods of this run.",
+                "Add it to --methods, or take its parameters out.",
+            )
+        by_name[resolved] = values
+    return {name: validated(registry.methods[name], by_name.get(name, {})) for name in names}
+
+
+def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
+    """Hyperparameters of one method from plain values."""
+    if not isinstance(values, Mapping):
+        raise ConfigError(
+            f"Parameters of {method.name} must be 'name: value' lines, not {values!r}."
+        )
+    known = method.Params.model_fields
+    for key in values:
+        if key not in known:
+            raise UnknownNameError(f"parameter of {method.name}", str(key), known)
+    try:
+        return method.Params(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(
+            f"Parameter {where} of {method.name}: {first['msg']} (got {first['input']!r})."
+        ) from None
+
+
+def make_budget(asked: str | int, data: Prepared) -> Budget:
+    """Iterations and audit of a budget on a dataset."""
+    if asked == "quick":
+        image = data.info.architecture.image is not None
+        iterations = QUICK_IMAGE_ITERATIONS if image else max(1, data.iterations // 10)
+        return Budget("quick", iterations, PRESETS[Audit.QUICK])
+    iterations = data.iterations if asked == "full" else int(asked)
+    label = "full" if iterations == data.iterations else str(iterations)
+    return Budget(label, iterations, PRESETS[Audit.STRICT])
+
+
+def units_of(
+    method: type[Method], params: Params, data: Prepared, budget: Budget, config: RunConfig
+) -> list[PlannedUnit]:
+    """The units of one method on one dataset: seeds and points as ``config`` says."""
+    instance = method(params)
+    single = method.shots is Shots.SINGLE
+    points: list[Point | None] = (
+        [None] if single else list(iterate_points(instance.points(), config.points))
+    )
+    curve_points = (config.points or DEFAULT_POINTS) if single else None
+    skipped = instance.supports(data.info)
+    found = []
+    for seed in config.seeds:
+        for point in points:
+            unit = Unit(seed, point)
+            key = _unit_key(method, params, data, unit, budget, curve_points)
+            found.append(
+                PlannedUnit(key, method, params, data, unit, budget, curve_points, skipped)
+            )
+    return found
+
+
+def stacks(
+    units: Sequence[PlannedUnit], device: str, memory: Sequence[tuple[float, float]] = ()
+) -> list[list[PlannedUnit]]:
+    """Group units that train together: one method, parameters, dataset; any points and seeds.
+
+    ``memory`` has free and total bytes of each GPU, over which the stacks are spread.
+    """
+    groups: dict[tuple[object, ...], list[PlannedUnit]] = {}
+    for unit in units:
+        alike = (unit.data.fingerprint, unit.budget, unit.method.name, unit.params)
+        groups.setdefault(alike, []).append(unit)
+    found = []
+    for members in groups.values():
+        most = largest_stack(
+            device,
+            image=members[0].data.info.architecture.image is not None,
+            bytes_a_unit=bytes_of(members[:1]),
+            data_bytes=bytes_of([], members[0].data),
+            free_bytes=min((free for free, _ in memory), default=None),
+            models_a_unit=restarts_of(members[0].params),
+        )
+        start = 0
+        for size in spread(len(members), most, len(memory)):
+            found.append(members[start : start + size])
+            start += size
+    return found
+
+
+def bytes_of(stack: Sequence[PlannedUnit], data: Prepared | None = None) -> float:
+    """Device memory of the models of a stack, and of the rows of ``data``, bytes."""
+    rows = 0.0 if data is None else float(data.roles[Role.ENCODER_TRAIN].x.nbytes)
+    if not stack:
+        return rows
+    info, params = stack[0].data.info, stack[0].params
+    suited = info.architecture
+    sized = replace(
+        suited,
+        hidden=getattr(params, "hidden", None) or suited.hidden,
+        latent=getattr(params, "latent", None) or suited.latent,
+    )
+    batch = getattr(params, "batch_size", 128)
+    models = len(stack) * restarts_of(params)
+    return rows + models * model_bytes(sized, len(info.features), batch)
+
+
+def params_label(method: type[Method], params: Params) -> str:
+    """Parameters that differ from the defaults, ``name=value``; ``default`` where none does."""
+    defaults = method.Params().model_dump(mode="json")
+    values = params.model_dump(mode="json")
+    changed = [f"{k}={_plain(v)}" for k, v in sorted(values.items()) if v != defaults[k]]
+    return " ".join(changed) or "default"
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def code_of(method: type[Method]) -> str:
+    """Hash of what computes a unit's figures: the plugin's source, engine and protocol versions."""
+    return _hash([plugin_source(method), ENGINE_VERSION, PROTOCOL_VERSION])[:16]
+
+
+def _unit_key(
+    method: type[Method],
+    params: Params,
+    data: Prepared,
+    unit: Unit,
+    budget: Budget,
+    curve_points: int | None,
+) -> str:
+    return _hash(
+        {
+            "method": method.name,
+            "params": params.model_dump(mode="json"),
+            "code": code_of(method),
+            "dataset": data.info.name,
+            "fingerprint": data.fingerprint,
+            "seed": unit.seed,
+            "point": unit.point.label if unit.point else None,
+            "curve_points": curve_points,
+            "iterations": budget.iterations,
+            # What is kept does not depend on the audit, but a quick curve and a full one of equal
+            # iterations are different rows of the leaderboard.
+            "label": budget.label,
+        }
+    )
+
+
+def point_key(unit_key: str, label: str, audit: AuditConfig) -> str:
+    """Key of one audited point."""
+    return _hash([unit_key, label, audit.as_dict(), AUDIT_VERSION])
+
+
+def reference_key(data: Prepared, seed: int, audit: AuditConfig) -> str:
+    """Key of what a dataset's curves are normalised by."""
+    return _hash(["reference", data.fingerprint, seed, audit.as_dict(), AUDIT_VERSION])
+
+
+def _hash(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()

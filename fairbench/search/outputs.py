@@ -1,0 +1,184 @@
+"""What a search leaves for people: the best parameters, all trials, importances, figures."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairbench.errors import StoreError
+from fairbench.files import write_atomically
+from fairbench.leaderboard.build import table_name
+from fairbench.search.study import Search, Trial, command
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+IMPORTANCE_TRIALS = 4
+"""Complete trials below which importances would be made of nothing."""
+
+NAMES = (
+    "best.yaml",
+    "history.png",
+    "importance.csv",
+    "importance.png",
+    "pareto.csv",
+    "pareto.png",
+    "pareto.yaml",
+)
+"""Files that not every search writes."""
+
+
+def folder_of(search: Search) -> Path:
+    """``<results>/search/<method>-<dataset>``; a simulated twin has a folder of its own."""
+    data = search.data
+    name = f"{search.method.name}-{table_name(data.info.name, data.source)}"
+    return search.config.run.results / "search" / name
+
+
+def write(search: Search, output: Path | None = None) -> list[Path]:
+    """Write all files of a search that has ended; returns their paths.
+
+    Raises
+    ------
+    StoreError
+        A file cannot be written.
+    """
+    from fairbench.search.figures import draw_front, draw_history, draw_importance
+
+    folder = folder_of(search)
+    two = len(search.config.objectives) > 1
+    files = {folder / "trials.csv": _csv(trials_frame(search))}
+    if search.best is not None:
+        if two:
+            files[folder / "pareto.yaml"] = pareto_yaml(search).encode()
+            files[folder / "pareto.csv"] = _csv(_frame(search, search.front))
+            files[folder / "pareto.png"] = draw_front(search)
+        files[folder / "best.yaml"] = best_yaml(search, search.best).encode()
+        files[folder / "history.png"] = draw_history(search)
+        found = importances(search)
+        if found is not None:
+            files[folder / "importance.csv"] = _csv(found)
+            files[folder / "importance.png"] = draw_importance(search, found)
+        if output is not None:
+            files[output] = files[folder / ("pareto.yaml" if two else "best.yaml")]
+    # What an earlier search left and this one does not make would be read as this one's.
+    for name in NAMES:
+        if folder / name not in files:
+            (folder / name).unlink(missing_ok=True)
+    for path, content in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, content)
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
+    return list(files)
+
+
+def best_yaml(search: Search, trial: Trial) -> str:
+    """Parameters of one trial as a file for ``run --params``."""
+    import yaml
+
+    params = {search.method.name: search.full_params(trial)}
+    body: str = yaml.safe_dump(params, sort_keys=True)
+    return f"# {command()}\n# {_of_trial(search, trial)}\n{body}"
+
+
+def pareto_yaml(search: Search) -> str:
+    """The Pareto set as a list; one of its ``params`` is a file for ``run --params``."""
+    import yaml
+
+    names = [objective.value for objective in search.config.objectives]
+    entries = [
+        {
+            "trial": trial.number,
+            **dict(zip(names, trial.values, strict=True)),
+            "params": {search.method.name: search.full_params(trial)},
+        }
+        for trial in search.front
+    ]
+    body: str = yaml.safe_dump(entries, sort_keys=False)
+    return f"# {command()}\n# Figures are of the selection role.\n{body}"
+
+
+def _of_trial(search: Search, trial: Trial) -> str:
+    text = f"trial {trial.number} of {len(search.trials)}: area {trial.values[0]:.4f} on selection"
+    first = search.trials[0]
+    if search.defaults and first.values:
+        text += f", {first.values[0]:.4f} with the defaults"
+    return text
+
+
+def trials_frame(search: Search) -> pd.DataFrame:
+    """All trials, a row each."""
+    return _frame(search, search.trials)
+
+
+def _frame(search: Search, trials: Sequence[Trial]) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = [
+        {
+            "number": trial.number,
+            **trial.params,
+            **_values(search, trial),
+            "state": trial.outcome.value,
+            "seconds": round(trial.seconds, 3),
+            "seeds": trial.seeds,
+            "points": trial.points,
+            "error": trial.error,
+        }
+        for trial in trials
+    ]
+    return pd.DataFrame(rows)
+
+
+def _values(search: Search, trial: Trial) -> dict[str, float | None]:
+    names = [objective.value for objective in search.config.objectives]
+    values = trial.values or (None,) * len(names)
+    return dict(zip(names, values, strict=True))
+
+
+def importances(search: Search) -> pd.DataFrame | None:
+    """Importance of each parameter for each objective, shares of 1; None: too few trials.
+
+    By fANOVA: Hutter, Hoos and Leyton-Brown 2014, as Optuna implements it.
+    """
+    import pandas as pd
+
+    columns: dict[str, Mapping[str, float]] = {}
+    for number, objective in enumerate(search.config.objectives):
+        found = _importance(search, number)
+        if found is not None:
+            columns[objective.value] = found
+    if not columns:
+        return None
+    frame = pd.DataFrame(columns).rename_axis("parameter")
+    return frame.sort_values(list(frame.columns), ascending=False, kind="stable").reset_index()
+
+
+def _importance(search: Search, number: int) -> dict[str, float] | None:
+    import optuna
+    from optuna.importance import FanovaImportanceEvaluator, get_param_importances
+
+    complete = search.study.get_trials(states=(optuna.trial.TrialState.COMPLETE,))
+    if len(complete) < IMPORTANCE_TRIALS or len({t.values[number] for t in complete}) == 1:
+        return None
+
+    def target(trial: Any) -> float:
+        return float(trial.values[number])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found: dict[str, float] = get_param_importances(
+            search.study, evaluator=FanovaImportanceEvaluator(seed=0), target=target
+        )
+    return found
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    buffer = io.StringIO()
+    frame.to_csv(buffer, index=False, lineterminator="\n")
+    return buffer.getvalue().encode()

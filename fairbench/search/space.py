@@ -1,0 +1,81 @@
+"""What a search may change: the distributions that a method declares, checked before any trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fairbench.api.method import Method
+from fairbench.errors import CheckError, ConfigError, FairbenchError
+from fairbench.registry import Registry
+from fairbench.runs.plan import validated
+
+_DIGITS = 4
+"""Significant digits of searched numbers: more says nothing and makes labels long."""
+
+
+def held_params(
+    given: Mapping[str, Mapping[str, Any]], method: type[Method], registry: Registry
+) -> dict[str, Any]:
+    """What ``--params`` says of a method: values that a search leaves as they are."""
+    by_name = {registry.methods.resolve(name): values for name, values in given.items()}
+    held = by_name.get(method.name, {})
+    validated(method, held)
+    return dict(held)
+
+
+def search_space(method: type[Method], held: Mapping[str, Any]) -> dict[str, Any]:
+    """Optuna distributions of the parameters to search, by name.
+
+    Raises
+    ------
+    ConfigError
+        There is nothing to search.
+    CheckError
+        What the method declares is not a distribution of its own parameters.
+    """
+    from optuna.distributions import BaseDistribution
+
+    declared = dict(method(validated(method, held)).search_space())
+    if not declared:
+        raise ConfigError(
+            f"{method.name} has nothing to search: it declares no search space.",
+            "docs/methods.md lists the parameters of each method.",
+        )
+    for name, distribution in declared.items():
+        if name not in method.Params.model_fields:
+            raise CheckError(f"{method.name}.search_space() names {name!r}, not a parameter of it.")
+        if not isinstance(distribution, BaseDistribution):
+            raise CheckError(
+                f"{method.name}.search_space() gives {distribution!r} for {name}, not one of "
+                "optuna.distributions."
+            )
+        _check_bounds(method, held, name, distribution)
+    space = {name: found for name, found in declared.items() if name not in held}
+    if not space:
+        raise ConfigError(
+            f"--params holds all that {method.name} could search: {', '.join(declared)}.",
+            "Leave one of them out of the file.",
+        )
+    return space
+
+
+def _check_bounds(
+    method: type[Method], held: Mapping[str, Any], name: str, distribution: Any
+) -> None:
+    """The ends of a range must be values that the method takes; else CheckError."""
+    ends = getattr(distribution, "choices", None) or (distribution.low, distribution.high)
+    for value in ends:
+        try:
+            validated(method, {name: value})
+        except FairbenchError as error:
+            raise CheckError(
+                f"{method.name}.search_space() goes outside what its Params take. {error.message}"
+            ) from None
+
+
+def shortened(distribution: Any, value: Any) -> Any:
+    """A drawn number with few digits, still within its range; other values as they are."""
+    if not isinstance(value, float) or getattr(distribution, "step", None) is not None:
+        return value
+    return min(max(float(f"{value:.{_DIGITS}g}"), distribution.low), distribution.high)

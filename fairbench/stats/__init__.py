@@ -1,0 +1,1 @@
+"""Scores, bootstrap, intervals, seeds: no idea of files or jobs."""

@@ -1,0 +1,197 @@
+"""Which run does which job, where several share a store: claims with heartbeats.
+
+A run claims the keys of a job before it starts it, in one transaction: all of them or none. While
+it lives it renews its claims; those of a run that died are taken over by whoever wants them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import threading
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import sqlalchemy as sa
+
+from fairbench.errors import StoreError
+from fairbench.store.database import Store, told
+
+HEARTBEAT = 10.0
+"""Seconds between signs of life."""
+
+STALE = 90.0
+"""Seconds without one after which a claim is anybody's: several beats, and a store busy for long.
+
+A run that slept longer (a closed laptop) may find that another did its job: the same figures twice.
+"""
+
+_metadata = sa.MetaData()
+
+_claims = sa.Table(
+    "claims",
+    _metadata,
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("owner", sa.String(64), nullable=False, index=True),
+    sa.Column("host", sa.String(256), nullable=False),
+    sa.Column("pid", sa.Integer, nullable=False),
+    sa.Column("heartbeat", sa.Float, nullable=False),
+)
+"""Of no schema version: it holds nothing that outlives a run, and appears where it is missing."""
+
+_CANNOT = "Claims on jobs cannot be written to the store"
+
+
+class Claims:
+    """The claims of one run; a context manager that renews them, and gives them up at the end.
+
+    Parameters
+    ----------
+    store : Store
+        The store that the runs share.
+    owner : str
+        The run's id.
+    heartbeat, stale : float
+        Seconds; see HEARTBEAT and STALE.
+    """
+
+    def __init__(
+        self, store: Store, owner: str, *, heartbeat: float = HEARTBEAT, stale: float = STALE
+    ) -> None:
+        self.owner, self.heartbeat, self.stale = owner, heartbeat, stale
+        self._store, self._engine = store, store.engine
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        with told("The store cannot be opened"):
+            self._make_table()
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._beat, name="claims", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+        # A store that can no longer be written: the claims grow stale by themselves.
+        with contextlib.suppress(StoreError):
+            self.release()
+
+    def take(self, keys: Sequence[str]) -> bool:
+        """Claim all of ``keys``; False, and nothing claimed, where another run holds one."""
+        rows = [
+            {"key": key, "owner": self.owner, "host": _host(), "pid": os.getpid()}
+            # In one order for all runs, so that none of two waits for the other.
+            for key in sorted(keys)
+        ]
+        with told(_CANNOT):
+            dead = self._dead(keys)
+            with self._engine.connect() as connection, connection.begin() as transaction:
+                expired = _claims.c.heartbeat < self._clock() - self.stale
+                connection.execute(
+                    _claims.delete().where(
+                        _claims.c.key.in_(keys),
+                        expired | _claims.c.owner.in_(dead) | (_claims.c.owner == self.owner),
+                    )
+                )
+                for row in rows:
+                    insert = self._store.insert(_claims).values(**row, heartbeat=self._clock())
+                    added = insert.on_conflict_do_nothing().returning(_claims.c.key)
+                    if connection.execute(added).first() is None:
+                        transaction.rollback()
+                        return False
+        return True
+
+    def release(self, keys: Sequence[str] | None = None) -> None:
+        """Give up claims of this run: on ``keys``, or all."""
+        mine = _claims.delete().where(_claims.c.owner == self.owner)
+        if keys is not None:
+            mine = mine.where(_claims.c.key.in_(keys))
+        with told(_CANNOT), self._engine.begin() as connection:
+            connection.execute(mine)
+
+    def holder(self, keys: Sequence[str]) -> str | None:
+        """Who holds one of ``keys``, in words; None where nobody else does."""
+        for row in self._others(keys):
+            return f"process {row['pid']} on {row['host'].split('/')[0]}"
+        return None
+
+    def held(self) -> frozenset[str]:
+        """Keys that a living run holds."""
+        alive = _claims.c.heartbeat >= self._clock() - self.stale
+        with told(_CANNOT), self._engine.connect() as connection:
+            rows = connection.execute(sa.select(_claims).where(alive)).mappings().all()
+        return frozenset(row["key"] for row in rows if row["host"] != _host() or _lives(row["pid"]))
+
+    def _others(self, keys: Iterable[str]) -> list[dict[str, Any]]:
+        query = sa.select(_claims).where(
+            _claims.c.key.in_(list(keys)), _claims.c.owner != self.owner
+        )
+        with told(_CANNOT), self._engine.connect() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    def _dead(self, keys: Sequence[str]) -> list[str]:
+        """Owners on this machine whose process is gone: nobody need wait for their silence."""
+        return [
+            row["owner"]
+            for row in self._others(keys)
+            if row["host"] == _host() and not _lives(row["pid"])
+        ]
+
+    def _beat(self) -> None:
+        renew = _claims.update().where(_claims.c.owner == self.owner)
+        while not self._ended.wait(self.heartbeat):
+            # A disk that is full for a moment: the next beat may get through.
+            with contextlib.suppress(sa.exc.SQLAlchemyError), self._engine.begin() as connection:
+                connection.execute(renew.values(heartbeat=self._clock()))
+
+    def _clock(self) -> sa.ColumnElement[float]:
+        """The database's time in seconds: the machines of two runs need not agree on theirs."""
+        if self._engine.dialect.name == "postgresql":
+            return sa.literal_column("extract(epoch from clock_timestamp())", sa.Float())
+        return sa.literal_column("(julianday('now') - 2440587.5) * 86400.0", sa.Float())
+
+    def _make_table(self) -> None:
+        if sa.inspect(self._engine).has_table(_claims.name):
+            return
+        try:
+            _metadata.create_all(self._engine)
+        except sa.exc.DatabaseError:
+            if not sa.inspect(self._engine).has_table(_claims.name):  # else another was faster
+                raise
+
+
+@cache
+def _host() -> str:
+    """This machine since it was booted, and the space its process ids are of.
+
+    Two containers may share a name; a process of the other must not look dead.
+    """
+    parts = [platform.node() or "unknown"]
+    for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
+        try:
+            link = Path(path)
+            parts.append(os.readlink(link) if link.is_symlink() else link.read_text().strip())
+        except OSError:
+            continue
+    return "/".join(parts)[:256]
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is there, and another user's
+        return True
+    return True

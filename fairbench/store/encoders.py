@@ -1,0 +1,216 @@
+"""Trained encoders as files of their own: weights in safetensors, everything else as JSON in it.
+
+One file holds all that new rows need: how raw columns become x, what was fitted, and by which
+method and parameters. Nothing is pickled: reading a file runs no code but the method's ``restore``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from fairbench.api import Architecture, DatasetInfo, Feature, Point, Unit
+from fairbench.api.method import Curve, Method, Representation
+from fairbench.data.preprocessing import Preprocessing
+from fairbench.errors import StoreError
+from fairbench.registry import Registry
+from fairbench.store import files as artefacts
+
+FOLDER = "encoders"
+
+FORMAT = 1
+"""Raised when files change so that older code cannot read them."""
+
+_KEY = "fairbench"
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A fitted method, ready for new rows.
+
+    Parameters
+    ----------
+    method : Method
+        With the parameters it was fitted with.
+    unit : Unit
+        Seed, and the point of a multi-shot method.
+    info : DatasetInfo
+        What it was fitted on.
+    fitted : Representation or Curve
+    preprocessing : Preprocessing or None
+        How raw columns become x; None for images, which are x.
+    notes : mapping of str to text, number, list or mapping
+        What else its owner keeps with it.
+    """
+
+    method: Method
+    unit: Unit
+    info: DatasetInfo
+    fitted: Representation | Curve
+    preprocessing: Preprocessing | None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def at(self, point: Point | None = None) -> Representation:
+        """The representation at a point; of a multi-shot method, or without knobs, the only one."""
+        if isinstance(self.fitted, Representation):
+            return self.fitted
+        assert point is not None
+        return self.fitted.at(point)
+
+
+def pack(encoder: Encoder) -> bytes | None:
+    """The bytes of an encoder's file; None where the method cannot be kept."""
+    from safetensors.numpy import save
+
+    state = encoder.fitted.state()
+    if state is None:
+        return None
+    point = encoder.unit.point
+    # C order: what safetensors writes is memory as it lies.
+    arrays = {name: np.array(array, order="C") for name, array in state.items()}
+    described = {
+        "format": FORMAT,
+        "method": encoder.method.name,
+        "params": encoder.method.params.model_dump(mode="json"),
+        "seed": encoder.unit.seed,
+        "point": None if point is None else dict(point.values),
+        "info": asdict(encoder.info),
+        "preprocessing": encoder.preprocessing and encoder.preprocessing.to_json(),
+        "notes": dict(encoder.notes),
+        "sha256": _digest(arrays),
+    }
+    return bytes(save(arrays, metadata={_KEY: json.dumps(described)}))
+
+
+def write(path: Path, encoder: Encoder) -> None:
+    """Write an encoder to a file of one's own choice; StoreError: its method cannot be kept."""
+    from fairbench.files import write_atomically
+
+    content = pack(encoder)
+    if content is None:
+        raise StoreError(
+            f"What {encoder.method.name} fits has no form that could be kept in a file.",
+            "Its Representation has no state(): see docs/plugins.md, or choose another method.",
+        )
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def read(path: Path, registry: Registry) -> Encoder:
+    """Read an encoder's file.
+
+    Raises
+    ------
+    StoreError
+        There is no such file, it is damaged or of a newer fairbench, or its method has changed.
+    UnknownNameError
+        Its method is not installed.
+    """
+    return read_as(path, registry.methods.__getitem__)
+
+
+def read_as(path: Path, find: Callable[[str], type[Method]]) -> Encoder:
+    """As :func:`read`, with the class of a method from elsewhere than a registry."""
+    described, state = _parts(path)
+    try:
+        if described["format"] > FORMAT:
+            raise StoreError(f"{path} was written by a newer fairbench.", "Upgrade fairbench.")
+        if "sha256" in described and described["sha256"] != _digest(state):
+            raise _damaged(path, "its arrays are not those that were written")
+        return _restored(path, described, state, find)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def _restored(
+    path: Path,
+    described: Mapping[str, Any],
+    state: Mapping[str, np.ndarray],
+    find: Callable[[str], type[Method]],
+) -> Encoder:
+    method_class = find(described["method"])
+    try:
+        method = method_class(method_class.Params(**described["params"]))
+    except ValidationError as error:
+        raise _changed(path, method_class.name, str(error).splitlines()[-1]) from error
+    knobs = described["point"]
+    unit = Unit(described["seed"], None if knobs is None else Point.of(**knobs))
+    info = _info(described["info"])
+    try:
+        fitted = method.restore(state, unit, info)
+    # A plugin's code, given arrays of another version of itself, may raise anything.
+    except Exception as error:
+        raise _changed(path, method.name, f"{type(error).__name__}: {error}") from error
+    found = described["preprocessing"]
+    preprocessing = found and Preprocessing.from_json(found)
+    return Encoder(method, unit, info, fitted, preprocessing, described.get("notes", {}))
+
+
+def _digest(arrays: Mapping[str, np.ndarray]) -> str:
+    """The sha256 of names, types, shapes and bytes of arrays, whatever their order."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(repr((name, array.dtype.name, array.shape)).encode())
+        digest.update(array.astype(array.dtype.newbyteorder("<")).tobytes())
+    return digest.hexdigest()
+
+
+def _damaged(path: Path, why: object) -> StoreError:
+    return StoreError(f"{path} is damaged: {why}.", "Fit it again.")
+
+
+def _changed(path: Path, method: str, why: str) -> StoreError:
+    return StoreError(
+        f"{path} does not fit {method} as it is installed: {' '.join(why.split())[:200]}",
+        "Install the version it was fitted with, or fit it again.",
+    )
+
+
+def _parts(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise StoreError(f"There is no file {path}.")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            described = json.loads((file.metadata() or {}).get(_KEY, "null"))
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise _damaged(path, error) from None
+    if not isinstance(described, dict) or "format" not in described:
+        raise StoreError(f"{path} is no encoder that fairbench wrote.")
+    return described, state
+
+
+def _info(found: Mapping[str, Any]) -> DatasetInfo:
+    architecture: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in found["architecture"].items()
+    }
+    return DatasetInfo(
+        name=found["name"],
+        features=tuple(
+            Feature(f["name"], f["source"], tuple(f["categories"])) for f in found["features"]
+        ),
+        groups=tuple(found["groups"]),
+        architecture=Architecture(**architecture),
+    )
+
+
+def path_of(results: Path, name: str) -> Path:
+    """Where a results folder keeps an encoder."""
+    return results / FOLDER / name
+
+
+def keep(results: Path, content: bytes) -> str:
+    """Write an encoder beside a store; returns the file's name, the sha256 of its bytes."""
+    return artefacts.write(results / FOLDER, content, "safetensors")

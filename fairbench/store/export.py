@@ -1,0 +1,120 @@
+"""Reading exported results: every line is checked before any of them is believed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from fairbench.errors import StoreError
+from fairbench.stats.bootstrap import from_text
+from fairbench.store.status import Status
+
+Row = dict[str, Any]
+
+_PLAIN: dict[type, tuple[type, ...]] = {
+    sa.String: (str,),
+    sa.Integer: (int,),
+    sa.Float: (int, float),
+}
+
+
+def read_export(
+    lines: Iterable[str],
+    tables: dict[str, sa.Table],
+    schema: int,
+    added: Mapping[int, Mapping[str, Sequence[str]]],
+) -> dict[str, list[Row]]:
+    """Rows by table; StoreError names the first line that is not one of an export.
+
+    ``added`` are the columns that came with each schema version, by table: an export of an older
+    version lacks them, and its rows read None there.
+    """
+    found: dict[str, list[Row]] = {name: [] for name in tables}
+    version: int | None = None
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        row = _parse(line, number)
+        if version is None:
+            version = _version(row, number, schema)
+            continue
+        name = row.pop("table", None)
+        if not isinstance(name, str) or name not in tables:
+            raise _bad(number, "it names no table of a store")
+        for later in range(version + 1, schema + 1):
+            row = dict.fromkeys(added[later].get(name, ())) | row
+        _check_row(row, tables[name], number)
+        found[name].append(row)
+    if version is None:
+        raise StoreError("The file is empty.", "Write it with 'fairbench results export FILE'.")
+    return found
+
+
+def _parse(line: str, number: int) -> Row:
+    try:
+        row = json.loads(line)
+    except (json.JSONDecodeError, RecursionError):
+        raise _bad(number, "it is not JSON") from None
+    if not isinstance(row, dict):
+        raise _bad(number, "it is not a record")
+    return row
+
+
+def _version(row: Row, number: int, schema: int) -> int:
+    version = row.get("fairbench_export")
+    if not isinstance(version, int) or version < 1:
+        raise _bad(number, "an export starts with its version")
+    if version > schema:
+        raise StoreError("The export was written by a newer fairbench.", "Upgrade fairbench.")
+    return version
+
+
+def _check_row(row: Row, table: sa.Table, number: int) -> None:
+    if set(row) != set(table.c.keys()):
+        raise _bad(number, f"its fields are not those of {table.name}")
+    for column in table.c:
+        value = row[column.name]
+        if value is None:
+            if not column.nullable:
+                raise _bad(number, f"{column.name} is empty")
+            continue
+        kind = next((k for t, k in _PLAIN.items() if isinstance(column.type, t)), (dict, list))
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise _bad(number, f"{column.name} is {value!r}")
+    if row["status"] not in {s.value for s in Status}:
+        raise _bad(number, f"status is {row['status']!r}")
+    if row["status"] == Status.DONE:
+        _check_result(row, number)
+
+
+def _check_result(row: Row, number: int) -> None:
+    """What leaderboards are made of must be there, and be numbers."""
+    for name in ("values", "costs"):
+        if name not in row:
+            continue
+        values = row[name]
+        plain = isinstance(values, dict) and all(
+            value is None or (isinstance(value, int | float) and math.isfinite(value))
+            for value in values.values()
+        )
+        if not plain:
+            raise _bad(number, f"{name} are not numbers")
+    try:
+        from_text(row.get("replicates"))
+    except StoreError:
+        raise _bad(number, "replicates cannot be read") from None
+    if "read_points" in row and not all(
+        isinstance(p, dict) and isinstance(p.get("label"), str) for p in row["read_points"] or ()
+    ):
+        raise _bad(number, "read_points are not points")
+
+
+def _bad(number: int, why: str) -> StoreError:
+    return StoreError(
+        f"Line {number} is not a line of 'fairbench results export': {why}.",
+        "Export again; nothing was imported.",
+    )

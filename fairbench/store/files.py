@@ -1,0 +1,76 @@
+"""Files beside the store, named by what they hold and never half-written.
+
+Representations are one compressed file per unit; encoders are another, see
+:mod:`fairbench.store.encoders`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from fairbench.errors import StoreError
+from fairbench.files import write_atomically
+
+FOLDER = "representations"
+
+
+def save(results: Path, arrays: Mapping[str, np.ndarray]) -> str:
+    """Write arrays under the results folder; returns the file's name, the sha256 of its bytes."""
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **{name: arrays[name] for name in sorted(arrays)})
+    return write(results / FOLDER, buffer.getvalue(), "npz")
+
+
+def write(folder: Path, content: bytes, ending: str) -> str:
+    """Write a file named by the sha256 of its bytes, unless it is there; returns its name."""
+    name = f"{hashlib.sha256(content).hexdigest()}.{ending}"
+    target = folder / name
+    if target.exists():
+        return name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(target, content)
+    except OSError as error:
+        raise StoreError(
+            f"{target.name} cannot be written to {folder}: {error.strerror}.",
+            "Free some disk space (fairbench clean tells what can go); the same command resumes.",
+        ) from error
+    return name
+
+
+def read(path: Path) -> bytes | None:
+    """Read a file back; None where it is gone or its content is not what its name says."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    return content if hashlib.sha256(content).hexdigest() == path.stem else None
+
+
+def exists(results: Path, name: str | None) -> bool:
+    """Whether a file is there; what it holds is seen when it is loaded."""
+    return name is not None and (results / FOLDER / name).is_file()
+
+
+def load(results: Path, name: str) -> dict[str, np.ndarray] | None:
+    """Arrays of a representation; None where the file is gone or damaged."""
+    content = read(results / FOLDER / name)
+    if content is None:
+        return None
+    with np.load(io.BytesIO(content)) as arrays:
+        return dict(arrays)
+
+
+def drop(results: Path, name: str) -> None:
+    """Delete a file, if it is there."""
+    (results / FOLDER / name).unlink(missing_ok=True)
+
+
+def files(folder: Path) -> list[Path]:
+    """All files of a folder, leftovers of interrupted writes included."""
+    return sorted(p for p in folder.glob("*") if p.is_file()) if folder.is_dir() else []

@@ -1,0 +1,80 @@
+"""Checkpoints of unfinished training: a file a stack, whole or ignored, gone when it has ended."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairbench.files import write_atomically
+
+FOLDER = "checkpoints"
+
+_MAGIC = b"fairbench checkpoint 1\n"
+_DIGEST = hashlib.sha256().digest_size
+
+
+class DamagedError(Exception):
+    """A checkpoint's content is not what was written."""
+
+
+def path_of(results: Path, packing: Sequence[str], device: str) -> Path:
+    """File of a stack, named by its units in their order; on another device sums differ."""
+    name = hashlib.sha256("\n".join([device, *packing]).encode()).hexdigest()
+    return results.resolve() / FOLDER / f"{name}.checkpoint"
+
+
+def make_folder(results: Path) -> None:
+    """Make the folder; where it is not, as on a machine that does not share it, none is written."""
+    # A disk that cannot take it costs the ability to continue, not the run.
+    with contextlib.suppress(OSError):
+        (results / FOLDER).mkdir(parents=True, exist_ok=True)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Replace a checkpoint; on a full disk the one before stays."""
+    if path.parent.is_dir():
+        digest = hashlib.sha256(content).digest()
+        with contextlib.suppress(OSError):
+            write_atomically(path, _MAGIC + digest + content)
+
+
+def read(path: Path) -> bytes | None:
+    """Content of a checkpoint; None where there is none, DamagedError where it was altered."""
+    try:
+        whole = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise DamagedError(str(error)) from error
+    start = len(_MAGIC) + _DIGEST
+    content = whole[start:]
+    if whole[:start] != _MAGIC + hashlib.sha256(content).digest():
+        raise DamagedError("its content is not what was written")
+    return content
+
+
+def drop(path: Path) -> None:
+    """Delete a checkpoint if there is one."""
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+def review(paths: Sequence[Path]) -> list[str]:
+    """Delete those that are damaged; a line about each that is there, for the user."""
+    told = []
+    for path in paths:
+        try:
+            if read(path) is not None:
+                told.append(f"Training continues from the checkpoint {path}.")
+        except DamagedError as error:
+            drop(path)
+            told.append(f"Warning: the checkpoint {path} is damaged ({error}): training restarts.")
+    return told
+
+
+def files(results: Path) -> list[Path]:
+    """All files of the folder, leftovers of interrupted writes included."""
+    folder = results / FOLDER
+    return sorted(p for p in folder.glob("*") if p.is_file()) if folder.is_dir() else []

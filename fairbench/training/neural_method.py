@@ -1,0 +1,321 @@
+"""The neural face of ``Method``: a plugin gives networks and losses, the suite does the rest.
+
+torch is imported only when something is fitted, so that listing methods stays quick.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, PositiveInt
+
+from fairbench.api import (
+    Coding,
+    DatasetInfo,
+    FitContext,
+    Floats,
+    Ints,
+    Knob,
+    Point,
+    Shots,
+    TrainingRows,
+    Unit,
+)
+from fairbench.api.method import Curve, Diverged, Fitted, Method, Params, Representation
+
+if TYPE_CHECKING:
+    import torch
+
+    from fairbench.training.model import StackedModel
+    from fairbench.training.networks import Networks
+    from fairbench.training.streams import Streams
+
+_ENCODE_CELLS = 2_000_000
+"""Rows times features encoded at once: bounds memory, and keeps convolutions near the cache."""
+
+
+class NeuralParams(Params):
+    """Hyperparameters that all methods on the engine share."""
+
+    learning_rate: float = Field(1e-3, gt=0, allow_inf_nan=False)
+    """Of Adam at its peak. The paper prints .00003; what that gives: docs/reproduction.md."""
+    batch_size: int = Field(128, ge=1)
+    """Rows a step."""
+    hidden: tuple[PositiveInt, ...] | None = None
+    """Units of each hidden layer; None: as the dataset's architecture says."""
+    latent: PositiveInt | None = None
+    """Dimensions of the representation; None: as the dataset's architecture says."""
+
+
+def restarts_of(params: Params) -> int:
+    """Models that are trained for each unit: what neural methods call ``restarts``, if they do."""
+    return int(getattr(params, "restarts", 1)) if isinstance(params, NeuralParams) else 1
+
+
+class NeuralMethod(Method):
+    """A method on the stacked engine. Required beside a Method's declarations: ``build``."""
+
+    has_decoder: ClassVar[bool] = True
+    Params: ClassVar[type[Params]] = NeuralParams
+
+    @abstractmethod
+    def build(
+        self, units: Sequence[Unit], info: DatasetInfo, networks: Networks, streams: Streams
+    ) -> StackedModel:
+        """Make the stack, one model a unit, on the CPU.
+
+        Parameters
+        ----------
+        units : sequence of Unit
+            Seeds and points; knobs belong into buffers of shape ``(models, 1)``.
+        info : DatasetInfo
+            Features and groups.
+        networks : Networks
+            Makes encoders and decoders that suit the dataset.
+        streams : Streams
+            ``streams.generators("weights")`` initialise the layers.
+        """
+
+    def fit(
+        self, train: TrainingRows, units: Sequence[Unit], context: FitContext
+    ) -> Sequence[Fitted]:
+        """Train all units as one stack; see :func:`fairbench.training.trainer.train`.
+
+        Where its :class:`NeuralParams` have ``restarts``, an int, so many models are trained for
+        each unit, and the best is kept; see :mod:`fairbench.training.restarts`.
+        """
+        from fairbench.api.costs import EARLIER_SECONDS
+        from fairbench.stats.seeds import derive_seed
+        from fairbench.training.checkpoint import Checkpoint
+        from fairbench.training.restarts import best_of
+        from fairbench.training.streams import Streams
+        from fairbench.training.trainer import train as train_stack
+        from fairbench.training.watch import Schedule
+
+        restarts = restarts_of(self.params)
+        models = [(unit, again) for unit in units for again in range(restarts)]
+        seeds = [
+            derive_seed(
+                self.name, u.seed, u.point.label if u.point else "", *([again] if again else [])
+            )
+            for u, again in models
+        ]
+        streams = Streams(seeds, context.device)
+        model = self.build(
+            [unit for unit, _ in models], train.info, self.networks(train.info), streams
+        )
+        model = model.to(context.device)
+        checkpoint = None
+        if context.checkpoint is not None:
+            checkpoint = Checkpoint(context.checkpoint, context.checkpoint_every)
+        schedule = Schedule(context.iterations, self.params.batch_size, self.params.learning_rate)
+        reasons = train_stack(
+            model,
+            train.x,
+            train.s,
+            groups=len(train.info.groups),
+            schedule=schedule,
+            streams=streams,
+            progress=context.progress,
+            deadline=context.deadline,
+            checkpoint=checkpoint,
+        )
+        context.report("steps", float(context.iterations * restarts))
+        if checkpoint is not None and checkpoint.earlier_seconds:
+            context.report(EARLIER_SECONDS, checkpoint.earlier_seconds)
+        kept = list(range(len(models)))
+        if restarts > 1:
+            kept = best_of(
+                model,
+                train.x,
+                train.s,
+                groups=len(train.info.groups),
+                restarts=restarts,
+                reasons=reasons,
+                device=context.device,
+                deadline=context.deadline,
+            )
+        return [
+            self._fitted(model.take(i), train.info) if reason is None else Diverged(reason)
+            for i, reason in ((i, reasons[i]) for i in kept)
+        ]
+
+    def restore(
+        self, state: Mapping[str, npt.NDArray[Any]], unit: Unit, info: DatasetInfo
+    ) -> Representation | Curve:
+        """Build a stack of one and give it the trained weights."""
+        import torch
+
+        from fairbench.training.streams import Streams
+
+        model = self.build([unit], info, self.networks(info), Streams([0], "cpu"))
+        # A copy: torch wants memory that it may write to.
+        model.load_state_dict({name: torch.tensor(array) for name, array in state.items()})
+        return self._fitted(model.eval(), info)
+
+    def networks(self, info: DatasetInfo) -> Networks:
+        """The dataset's architecture, with what the parameters change of it."""
+        from fairbench.training.networks import Networks
+
+        p, suited = self.params, info.architecture
+        return Networks(
+            features=len(info.features),
+            hidden=suited.hidden if p.hidden is None else p.hidden,
+            latent=suited.latent if p.latent is None else p.latent,
+            image=suited.image,
+            channels=suited.channels,
+        )
+
+    def _fitted(self, model: StackedModel, info: DatasetInfo) -> NeuralRepresentation | NeuralCurve:
+        groups, features = len(info.groups), len(info.features)
+        stochastic = self.coding is Coding.STOCHASTIC
+        if self.shots is Shots.SINGLE:
+            return NeuralCurve(self.knobs[0], model, groups, features, stochastic)
+        return NeuralRepresentation(model, groups, features, None, stochastic)
+
+
+@dataclass
+class NeuralRepresentation(Representation):
+    """One trained model of a stack, at one setting of its knob.
+
+    Parameters
+    ----------
+    model : StackedModel
+        A stack of one, on the CPU.
+    groups : int
+        Number of values of s.
+    features : int
+        Columns of x.
+    knob : float or None
+        Where a single-shot curve is read.
+    stochastic : bool
+        Whether the encoder takes noise.
+    """
+
+    model: StackedModel
+    groups: int
+    features: int
+    knob: float | None
+    stochastic: bool
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        """Encode in chunks; stochastic encoders draw their noise from ``generator``."""
+        rng = generator if generator is not None else np.random.default_rng()
+
+        def one(rows: slice) -> torch.Tensor:
+            import torch
+
+            part = torch.tensor(x[rows], dtype=torch.float32)[None]
+            noise = None
+            if self.stochastic:
+                shape = (1, part.shape[1], self.model.noise_dimensions)
+                noise = torch.from_numpy(rng.standard_normal(shape).astype(np.float32))
+            return self.model.encode(part, self._knob(part.shape[1]), noise)[0]
+
+        return self._in_chunks(len(x), one)
+
+    def decode(self, z: Floats, s: Ints) -> Floats | None:
+        """Decode in chunks; None where the model has no decoder."""
+        from fairbench.training.model import StackedModel
+
+        if type(self.model).decode is StackedModel.decode:
+            return None
+
+        def one(rows: slice) -> torch.Tensor:
+            import torch
+
+            from fairbench.training.model import onehot
+
+            part = torch.tensor(z[rows], dtype=torch.float32)[None]
+            group = onehot(torch.tensor(s[rows]), self.groups)
+            x_hat = self.model.decode(part, group[None], self._knob(part.shape[1]))
+            assert x_hat is not None
+            return x_hat[0]
+
+        return self._in_chunks(len(z), one)
+
+    def rate(self, x: Floats) -> float | None:
+        """Code length by the model's own coder, nats."""
+        import torch
+
+        total = 0.0
+        with torch.no_grad():
+            for rows in self._chunks(len(x)):
+                part = torch.tensor(x[rows], dtype=torch.float32)
+                length = self.model.code_length(part[None], self._knob(len(part)))
+                if length is None:
+                    return None
+                total += float(length[0]) * len(part)
+        return total / len(x)
+
+    def bits(self, x: Floats) -> npt.NDArray[np.int8] | None:
+        """Released bits ``(n, k, bits)``, -1 where masked."""
+        import torch
+
+        with torch.no_grad():
+            found = self.model.code_bits(
+                torch.tensor(x, dtype=torch.float32)[None], self._knob(len(x))
+            )
+        return None if found is None else found[0].numpy()
+
+    def parameters(self) -> int:
+        """Trained numbers of this model, adversaries included."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+    def multiply_adds(self) -> int:
+        """Of all trained numbers on one row; a convolution uses each at every place."""
+        return sum(
+            parameter.numel() * getattr(module, "uses", 1)
+            for module in self.model.modules()
+            for parameter in module.parameters(recurse=False)
+        )
+
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Weights and buffers, adversaries' included."""
+        return _state_of(self.model)
+
+    def _knob(self, rows: int) -> torch.Tensor | None:
+        import torch
+
+        return None if self.knob is None else torch.full((1, rows, 1), float(self.knob))
+
+    def _chunks(self, n: int) -> list[slice]:
+        step = int(np.clip(_ENCODE_CELLS // self.features, 256, 8192))
+        return [slice(start, start + step) for start in range(0, n, step)]
+
+    def _in_chunks(self, n: int, one: Callable[[slice], torch.Tensor]) -> Floats:
+        import torch
+
+        with torch.no_grad():
+            return np.concatenate([one(rows).numpy() for rows in self._chunks(n)])
+
+
+@dataclass
+class NeuralCurve(Curve):
+    """A single-shot model: one network, read at any setting of its knob."""
+
+    knob: Knob
+    model: StackedModel
+    groups: int
+    features: int
+    stochastic: bool
+
+    def at(self, point: Point) -> NeuralRepresentation:
+        """The representation at ``point[knob]``."""
+        value = point[self.knob.name]
+        return NeuralRepresentation(self.model, self.groups, self.features, value, self.stochastic)
+
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Weights and buffers."""
+        return _state_of(self.model)
+
+
+def _state_of(model: StackedModel) -> dict[str, npt.NDArray[Any]]:
+    return {name: tensor.numpy() for name, tensor in model.state_dict().items()}

@@ -1,0 +1,110 @@
+"""How many models train together: what fits on the device, spread over all devices.
+
+The estimate errs on the large side: a stack that does not fit is lost whole, one that is smaller
+than it could be costs some launches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from fairbench.api.types import Architecture
+
+LARGEST_STACK = {"cpu": 16, "cuda": 1024}
+"""Units trained together at most, by device: bounds memory, and what a single failure can cost.
+
+On a core larger stacks are slower, as their activations leave the cache, and share out worse; a GPU
+is bound by launches until it is full.
+"""
+LARGEST_IMAGE_STACK = {"cpu": 8, "cuda": 128}
+"""The same for convolutional models."""
+
+USABLE = 0.8
+"""Share of a device's free memory that is planned with: the allocator and libraries need some."""
+
+CONTEXT_BYTES = 1.0e9
+"""What a process takes of a GPU before it has a tensor: the CUDA context and its libraries."""
+
+IMAGE_MODEL_BYTES = 100.0e6
+"""Activations of one convolutional model at batch 128, measured."""
+
+_COPIES = 6
+"""Of each weight: itself, its gradient, Adam's two means, and room for temporaries."""
+
+_ACTIVATION_COPIES = 8
+"""Of each activation: forward, its gradient, and what losses and adversaries make of it."""
+
+_SHARES = (1.0, 1 / 2, 1 / 3, 1 / 4, 1 / 5, 1 / 6, 1 / 8, 1 / 10)
+"""Shares of a GPU that jobs ask for: more than ten on one would only share its launches."""
+
+
+def model_bytes(architecture: Architecture, features: int, batch_size: int) -> float:
+    """Device memory of one model of a stack, bytes, estimated from its dataset's architecture.
+
+    An encoder, a decoder and an adversary of the dataset's hidden layers; methods whose networks
+    are of another size differ.
+    """
+    widths = [features, *architecture.hidden, architecture.latent]
+    weights = sum((a + 1) * b for a, b in pairwise(widths))
+    activations = 3 * batch_size * sum(widths)
+    found = 4.0 * (3 * weights * _COPIES + activations * _ACTIVATION_COPIES)
+    if architecture.image is not None:
+        found += IMAGE_MODEL_BYTES * batch_size / 128
+    return found
+
+
+def largest_stack(
+    device: str,
+    *,
+    image: bool,
+    bytes_a_unit: float,
+    data_bytes: float,
+    free_bytes: float | None,
+    models_a_unit: int = 1,
+) -> int:
+    """Units in one stack at most.
+
+    Parameters
+    ----------
+    device : str
+        ``cpu`` or ``cuda``.
+    image : bool
+        Whether the models are convolutional.
+    bytes_a_unit, data_bytes : float
+        Of all models of a unit, and of the rows that are resident whatever the stack.
+    free_bytes : float or None
+        Of the device; None where it is not bounded by it.
+    models_a_unit : int
+        More than one where a unit is trained several times, and the best model kept.
+    """
+    most = (LARGEST_IMAGE_STACK if image else LARGEST_STACK)[device] // models_a_unit
+    if free_bytes is not None:
+        room = USABLE * free_bytes - CONTEXT_BYTES - data_bytes
+        most = min(most, int(room // bytes_a_unit))
+    return max(1, most)
+
+
+def spread(units: int, most: int, devices: int) -> list[int]:
+    """Sizes of the stacks of ``units`` models: none above ``most``; over GPUs evenly, else full."""
+    if devices == 0:
+        return [min(most, units - start) for start in range(0, units, most)]
+    count = max(math.ceil(units / most), min(devices, units))
+    return [(units + i) // count for i in reversed(range(count))]
+
+
+def gpu_share(needed_bytes: float, total_bytes: float) -> float:
+    """The smallest of the usual shares of a GPU that holds a job; 1 where none does."""
+    fitting = [s for s in _SHARES if needed_bytes + CONTEXT_BYTES <= USABLE * total_bytes * s]
+    return min(fitting, default=1.0)
+
+
+def device_memory(device: str) -> Sequence[tuple[float, float]]:
+    """Free and total bytes of each CUDA device that this process sees; none for the CPU."""
+    if device != "cuda":
+        return []
+    import torch
+
+    found = [torch.cuda.mem_get_info(i) for i in range(torch.cuda.device_count())]
+    return [(float(free), float(total)) for free, total in found]

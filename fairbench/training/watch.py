@@ -1,0 +1,86 @@
+"""The schedule of a training, and the watch for models that diverge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+_CHECK_EVERY = 50
+"""Steps between looks at the losses: each look waits for the device."""
+
+
+_EXPLOSION = 1e8
+"""A loss this far above its starting size will not come back, NaN or not."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How a stack is trained.
+
+    Parameters
+    ----------
+    iterations : int
+        Steps.
+    batch_size : int
+        Rows a model a step, drawn with replacement.
+    learning_rate : float
+        Of Adam at its peak; it decays to zero along a half cosine.
+    """
+
+    iterations: int
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+
+
+class Watch:
+    """Looks for models that diverged and masks them."""
+
+    def __init__(self, models: int) -> None:
+        self.reasons: list[str | None] = [None] * models
+        self._start: np.ndarray | None = None
+
+    def state(self) -> dict[str, Any]:
+        """What it has seen, as plain numbers and words."""
+        start = None if self._start is None else self._start.tolist()
+        return {"reasons": list(self.reasons), "start": start}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on watching where ``state`` was taken."""
+        self.reasons = list(state["reasons"])
+        self._start = None if state["start"] is None else np.array(state["start"])
+
+    def look(
+        self, losses: dict[str, Tensor], parameters: dict[str, list[nn.Parameter]], step: int
+    ) -> None:
+        values = torch.stack([loss.detach() for loss in losses.values()]).abs().amax(0)
+        # A NaN in one player must not hide behind a finite one: amax propagates NaN.
+        size = values.double().cpu().numpy()
+        if self._start is None:
+            self._start = np.where(np.isfinite(size), np.maximum(size, 1.0), 1.0)
+        for i in np.flatnonzero(~np.isfinite(size) | (size > _EXPLOSION * self._start)):
+            if self.reasons[i] is None:
+                self.reasons[i] = f"loss {size[i]:.3g} at step {step:,}"
+        self._mask(parameters)
+
+    def look_at_parameters(self, parameters: dict[str, list[nn.Parameter]]) -> None:
+        """Catch what the last step broke, after the last loss was seen."""
+        for own in parameters.values():
+            for parameter in own:
+                finite = parameter.detach().isfinite().flatten(1).all(1).cpu().numpy()
+                for i in np.flatnonzero(~finite):
+                    if self.reasons[i] is None:
+                        self.reasons[i] = "parameters not finite after the last step"
+        self._mask(parameters)
+
+    def _mask(self, parameters: dict[str, list[nn.Parameter]]) -> None:
+        dead = [i for i, reason in enumerate(self.reasons) if reason is not None]
+        if dead:
+            with torch.no_grad():
+                for own in parameters.values():
+                    for parameter in own:
+                        parameter[dead] = 0.0

@@ -1,0 +1,114 @@
+"""Trees of more than two groups read what they read of any coarser labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairbench.api import Floats, Ints
+from fairbench.api.types import AUDIT_ROLES
+from fairbench.auditing.auditors.group_tree import Split, find_splits, fit_split_trees, groups_of
+from fairbench.auditing.auditors.samples import Training, training
+from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.ensemble import audit, boosted_trees
+from fairbench.auditing.validation.channels import CHANNELS
+from fairbench.stats.scores import information
+
+SHARES = np.array([0.02, 0.02, 0.02, 0.06, 0.28, 0.03, 0.03, 0.03, 0.03, 0.48])
+"""Ten groups, the first five of one sex: two large ones and eight rare ones."""
+FIRST = np.arange(10) < 5
+
+
+def crossed(n: int, seed: int) -> tuple[Floats, Ints]:
+    """z whose two columns tell sex by their exclusive or, and nothing else of the group."""
+    rng = np.random.default_rng(seed)
+    s = rng.choice(10, n, p=SHARES)
+    right = np.where(rng.random(n) < 0.85, FIRST[s], ~FIRST[s])
+    one = rng.random(n) < 0.5
+    signs = np.column_stack([one, one ^ right]) * 2.0 - 1
+    z = np.column_stack([signs * rng.uniform(0.2, 2, (n, 2)), rng.normal(size=(n, 3))])
+    return z.astype(np.float32), s.astype(np.int64)
+
+
+def rows(n: int = 4000) -> Training:
+    z, s = crossed(n, 0)
+    return training(z, s, classes=10, seed=0)
+
+
+def test_what_z_tells_is_told_apart_first() -> None:
+    splits = find_splits(rows(), rounds=60, patience=9, seed=0)
+    assert isinstance(splits, Split)
+    assert groups_of(splits) == list(range(10))
+    large = {4, 9}
+    assert len(large & {*groups_of(splits.one)}) == 1
+    sides = FIRST[groups_of(splits.one)]
+    assert max(sides.mean(), 1 - sides.mean()) >= 0.8
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_probabilities_are_of_all_groups_and_sum_to_one(deep: bool) -> None:
+    data = rows()
+    splits = find_splits(data, rounds=40, patience=9, seed=0)
+    classify = fit_split_trees(data, splits, rounds=40, patience=9, seed=0, deep=deep)
+    p = classify(crossed(500, 1)[0])
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
+    assert (p > 0).all()
+
+
+def test_a_group_without_rows_keeps_its_share() -> None:
+    z, s = crossed(3000, 0)
+    seen = s != 7
+    data = training(z[seen], s[seen], classes=10, seed=0)
+    splits = find_splits(data, rounds=20, patience=9, seed=0)
+    p = fit_split_trees(data, splits, rounds=20, patience=9, seed=0, deep=False)(z)
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
+    assert (p[:, 7] > 0).all()
+    assert p[:, 7].mean() < 0.01
+
+
+def test_a_code_of_few_rows_is_told_as_its_counts_tell() -> None:
+    """Equal rows are grouped: eight codes of three groups are some twenty rows, each of many."""
+    channel = CHANNELS["few-codes"]
+    z, s = channel.rows(0, 4000)
+    data = training(z, s, classes=3, seed=0)
+    assert len(data.held.labels) < 30
+    splits = find_splits(data, rounds=100, patience=9, seed=0)
+    classify = fit_split_trees(data, splits, rounds=100, patience=9, seed=0, deep=False)
+    new, labels = channel.rows(1, 20_000)
+    assert information(classify(new), labels) > channel.truth() - 0.03
+
+
+def test_more_groups_do_not_hide_what_z_tells_of_two() -> None:
+    """I(Z;S) is at least I(Z;f(S)): here they are equal, H(sex) - H(.15) with equal shares."""
+    parts = dict(
+        zip(AUDIT_ROLES, (crossed(n, i) for i, n in enumerate((6000, 3000, 6000))), strict=True)
+    )
+    z = {role: part[0] for role, part in parts.items()}
+    s = {role: part[1] for role, part in parts.items()}
+    found = {
+        classes: audit(
+            z,
+            {
+                role: labels if classes == 10 else FIRST[labels].astype(np.int64)
+                for role, labels in s.items()
+            },
+            classes=classes,
+            config=PRESETS[Audit.STRICT],
+            seed=0,
+        ).chosen.test_information
+        for classes in (2, 10)
+    }
+    assert found[2] > 0.2
+    assert found[10] > found[2] - 0.02
+
+
+def test_the_trees_that_describe_data_read_many_groups_too() -> None:
+    """What ``data describe`` prints of X, by boosted trees alone."""
+    (z, s), (new, labels) = crossed(6000, 0), crossed(6000, 1)
+    classify = boosted_trees(z, s, classes=10, config=PRESETS[Audit.STRICT], seed=0)
+    two = boosted_trees(
+        z, FIRST[s].astype(np.int64), classes=2, config=PRESETS[Audit.STRICT], seed=0
+    )
+    of_two = information(two(new), FIRST[labels].astype(np.int64))
+    assert of_two > 0.2
+    assert information(classify(new), labels) > of_two - 0.02

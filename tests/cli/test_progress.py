@@ -1,0 +1,113 @@
+"""What a run shows: on a terminal a live view, elsewhere a line a job."""
+
+import io
+import re
+import types
+from typing import Any, cast
+
+import pytest
+from rich.console import Console
+
+from fairbench.cli import progress as live
+from fairbench.cli.progress import Display
+from fairbench.runs.audit_job import AuditJob
+from fairbench.runs.executors.base import Broke, Elsewhere, Finished, Idle, Progressed, Started
+from fairbench.runs.fit_job import FitJob
+from fairbench.store.status import Status
+
+
+def job(kind: type, title: str, estimate: float = 10.0, **more: Any) -> Any:
+    made = object.__new__(kind)
+    fields = {"id": title, "title": title, "estimate": estimate, **more}
+    for name, value in fields.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+def fit(title: str) -> FitJob:
+    return cast(FitJob, job(FitJob, title, keys=("k",), curve_points=4, point_estimate=10.0))
+
+
+def audited(*points: tuple[float, float]) -> list[Any]:
+    return [types.SimpleNamespace(values={"d": d, "i": i}) for d, i in points]
+
+
+FIT = "fit sofair on adults-gender (1 model)"
+AUDIT = "audit sofair on adults-gender, seed 0 (3 points from beta=0)"
+
+
+def go(display: Display) -> None:
+    """One fit of four points, the audit of three of them, a job that breaks, and one under way."""
+    first, second = fit(FIT), job(AuditJob, AUDIT, 30.0)
+    display(Started(first))
+    display(Progressed(first, 0.5, "step 500 of 1,000"))
+    result = [types.SimpleNamespace(points=(1, 2, 3, 4))]
+    display(Finished(first, result, 5.0))
+    display(Started(second))
+    display(Finished(second, audited((1.9, 0.161), (3.67, 0.048), (5.1, -0.01)), 9.0))
+    broken = fit("fit latfr on adults-gender (4 models)")
+    display(Started(broken))
+    display(Broke(broken, Status.OOM, "out of memory", None, 1.0))
+    display(Started(job(AuditJob, "audit pca on adults-gender, seed 0 (-)")))
+    display(Idle())
+
+
+def terminal(monkeypatch: pytest.MonkeyPatch, width: int, *, is_one: bool) -> io.StringIO:
+    text = io.StringIO()
+    console = Console(
+        file=text, force_terminal=is_one, width=width, height=30, color_system=None, highlight=False
+    )
+    monkeypatch.setattr(live, "err", console)
+    return text
+
+
+def seen(display: Display, width: int) -> list[str]:
+    text = io.StringIO()
+    Console(file=text, width=width, color_system=None).print(display._view())
+    return text.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_terminal_shows_jobs_by_status_the_curve_the_time_left_and_memory(
+    monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    printed = terminal(monkeypatch, width, is_one=True)
+    with Display(100.0, 3) as display:
+        go(display)
+        lines = [line.rstrip() for line in seen(display, width)]
+    assert max(map(len, lines)) <= width
+    assert lines[0].startswith("all jobs")
+    assert "%" in lines[0]
+    assert lines[1].startswith("audit pca")
+    # Of three planned and two audits that came of the first fit, four have started.
+    assert re.fullmatch(
+        r"about \d+ s left · jobs: 1 waiting, 1 running, 2 done, 1 failed · memory \d+\.\d GB",
+        lines[2],
+    )
+    assert lines[3] == "newest: sofair on adults-gender, seed 0"
+    assert lines[4] == "  D, I: 1.90 0.161  3.67 0.048  5.10 0.000"
+    assert "OOM  fit latfr" in printed.getvalue()
+
+
+def test_elsewhere_there_is_a_line_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = terminal(monkeypatch, 200, is_one=False)
+    with Display(100.0, 3) as display:
+        go(display)
+        display(Elsewhere(job(AuditJob, "audit x")))
+    lines = printed.getvalue().splitlines()
+    assert [line.split()[0] for line in lines] == [
+        *("start", "done", "start", "done", "start", "OOM", "start", "seen")
+    ]
+    assert FIT in lines[1]
+    assert "left" in lines[1]
+
+
+def test_brackets_in_titles_and_notes_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal(monkeypatch, 80, is_one=True)
+    with Display(10.0, 1) as display:
+        odd = fit("fit [bold]x[/bold]")
+        display(Started(odd))
+        display(Progressed(odd, 0.1, "[red]"))
+        text = "\n".join(seen(display, 80))
+    assert "[bold]x[/bold]" in text
+    assert "[red]" in text

@@ -1,0 +1,358 @@
+"""The command line as a user meets it: real processes, in an empty folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.conftest import TOY
+
+Call = Callable[..., "subprocess.CompletedProcess[str]"]
+
+RUN = ("run", "--dataset", "toy", "--budget", "quick", "--results", "out")
+
+
+BASELINES = ("identity", "constant", "random-projection", "pca", "drop-features")
+"""Of the blind track; they join every run."""
+
+
+def board(folder: Path, name: str = "toy-simulated") -> pd.DataFrame:
+    return pd.read_csv(folder / "out" / "leaderboards" / f"{name}.csv")
+
+
+def test_one_command_ends_with_a_leaderboard(fairbench: Call, tmp_path: Path) -> None:
+    done = fairbench(*RUN, "--methods", "sofair,latfr,plain")
+    assert done.returncode == 0, done.stderr
+    assert "SIMULATED DATA" in done.stderr
+    assert "broken (toy-plugin) was left out" in done.stderr
+    found = board(tmp_path)
+    names = {"sofair", "latfr", "plain", *BASELINES}
+    assert set(found["method"]) == names
+    assert found["complete"].all()
+    assert (found["data_source"] == "simulated").all()
+    assert found["rank"].notna().all()
+    by_name = found.set_index("method")
+    assert by_name.loc["identity", "aufdc"] == pytest.approx(0.5, abs=0.03)
+    assert by_name.loc["constant", "aufdc"] == pytest.approx(0.5, abs=0.03)
+    points = board(tmp_path, "toy-simulated-points")
+    assert (points.groupby("method").size() > 0).all()
+    assert (points["dimensions"] > 0).all()  # a third-party metric
+    assert len(points[points["method"] == "latfr"]) == 10
+    assert "toy-simulated" in done.stdout
+
+    # The same command again trains nothing and writes the same bytes.
+    text = (tmp_path / "out/leaderboards/toy-simulated.csv").read_bytes()
+    again = fairbench(*RUN, "--methods", "plain,latfr,sofair")
+    assert again.returncode == 0
+    assert "0 fitted now" in again.stderr
+    assert "done" not in again.stderr.replace("undone", "")
+    assert (tmp_path / "out/leaderboards/toy-simulated.csv").read_bytes() == text
+
+    # Results move to another folder as text, without representations.
+    assert fairbench("results", "export", "all.jsonl", "--results", "out").returncode == 0
+    assert fairbench("results", "import", "all.jsonl", "--results", "other").returncode == 0
+    assert fairbench("leaderboard", "--results", "other").returncode == 0
+    assert (tmp_path / "other/leaderboards/toy-simulated.csv").read_bytes() == text
+
+    # One more seed trains one more seed.
+    more = fairbench(*RUN, "--methods", "plain", "--seeds", "2")
+    assert more.returncode == 0
+    one_seed = 2 + len(BASELINES)  # two points of "plain"
+    assert f"{one_seed} fitted now, {one_seed} from the store" in more.stderr
+    assert set(board(tmp_path, "toy-simulated-points").query("method == 'plain'")["seed"]) == {0, 1}
+
+    # Representations can go; what is done stays done.
+    told = fairbench("clean", "--results", "out", "--dry-run")
+    assert "MB" in told.stdout
+    assert list((tmp_path / "out/representations").iterdir())
+    assert fairbench("clean", "--results", "out", "--yes").returncode == 0
+    assert not list((tmp_path / "out/representations").iterdir())
+    assert "0 fitted now" in fairbench(*RUN, "--methods", "plain", "--seeds", "2").stderr
+
+
+def test_files_can_go_where_the_store_is_elsewhere(fairbench: Call, tmp_path: Path) -> None:
+    (tmp_path / "out" / "representations").mkdir(parents=True)
+    (tmp_path / "out" / "representations" / f"{'0' * 64}.npz").write_bytes(b"0" * 2_000_000)
+    assert fairbench("clean", "--results", "out", "--yes").returncode == 0
+    assert not list((tmp_path / "out" / "representations").iterdir())
+    nothing = fairbench("clean", "--results", "out", "--yes")
+    assert nothing.returncode == 2
+    assert "no results" in nothing.stderr
+
+
+@pytest.mark.slow
+def test_failures_are_kept_apart_and_told(fairbench: Call, tmp_path: Path) -> None:
+    bad = "raises,crashes,segfaults,hangs,holds-the-gil,out-of-memory,half-diverges,gives-nan,"
+    bad += "raises-later,vandal,plain"
+    done = fairbench(*RUN, "--methods", bad, "--timeout", "20s")
+    assert done.returncode == 1
+    with sqlite3.connect(tmp_path / "out" / "fairbench.sqlite") as connection:
+        query = "SELECT method, point, status, error, traceback FROM units"
+        rows = {(m, p): (s, e, t) for m, p, s, e, t in connection.execute(query)}
+    point = "scale=0.5"
+    assert rows["raises", point][0] == "FAILED"
+    assert "this method always raises" in rows["raises", point][2]
+    assert rows["crashes", point][:2] == (
+        "CRASHED",
+        "the process ended without a result (exit code 7)",
+    )
+    assert rows["segfaults", point][0] == "CRASHED"
+    assert rows["hangs", point][0] == "TIMEOUT"
+    assert rows["holds-the-gil", point][0] == "TIMEOUT"
+    assert rows["out-of-memory", point][0] == "OOM"
+    assert rows["raises-later", point][0] == "FAILED"
+    assert rows["raises-later", "scale=1"][0] == "DONE"
+    assert rows["half-diverges", point][:2] == ("DIVERGED", "loss nan at step 3")
+    assert rows["half-diverges", "scale=1"][0] == "DONE"
+    assert "not finite" in rows["gives-nan", point][1]
+    assert "read-only" in rows["vandal", point][1]
+    assert rows["plain", point][0] == "DONE"
+    found = board(tmp_path).set_index("method")
+    assert found.loc["plain", "complete"]
+    assert not found.loc["half-diverges", "complete"]
+    assert found.loc["half-diverges", "points_missing"] == 1
+    assert pd.isna(found.loc["half-diverges", "rank"])
+    assert pd.isna(found.loc["raises", "aufdc"])
+    assert "DIVERGED" in done.stderr
+
+    # Failures are remembered, not tried again, until it is asked for.
+    again = fairbench(*RUN, "--methods", "raises,plain")
+    assert again.returncode == 1
+    assert "0 fitted now" in again.stderr
+    retried = fairbench(*RUN, "--methods", "raises", "--rerun", "failed")
+    assert retried.returncode == 1
+    assert "fit raises" in retried.stderr
+
+
+def test_training_again_that_fails_loses_no_result(fairbench: Call, tmp_path: Path) -> None:
+    words = (*RUN, "--methods", "raises")
+    assert fairbench(*words, TOY_CALM="1").returncode == 0
+    before = board(tmp_path)
+    again = fairbench(*words, "--rerun", "all")
+    assert again.returncode == 1
+    assert "FAILED: raises on toy" in again.stderr
+    pd.testing.assert_frame_equal(
+        board(tmp_path)[["method", "complete", "aufdc"]], before[["method", "complete", "aufdc"]]
+    )
+    done = fairbench(*words)
+    assert done.returncode == 0, "what was there stands, and is no failure"
+    assert "0 fitted now" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_run_killed_half_way_resumes_to_the_same_bytes(fairbench: Call, tmp_path: Path) -> None:
+    words = ("--methods", "latfr", "--points", "3")
+    whole = fairbench("run", "--dataset", "toy", "--budget", "quick", "--results", "whole", *words)
+    assert whole.returncode == 0
+    command = [sys.executable, "-m", "fairbench.cli.app", *RUN, *words]
+    env = os.environ | {"PYTHONPATH": str(TOY), "FAIRBENCH_OFFLINE": "1"}
+    for pause in (3.0, 5.0):
+        process = subprocess.Popen(
+            command, cwd=tmp_path, env=env, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+        time.sleep(pause)
+        process.kill()
+        process.wait()
+    assert fairbench(*RUN, *words).returncode == 0
+    name = "leaderboards/toy-simulated-points.csv"
+    assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_resume(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fairbench.cli.app", *RUN, "--methods", "hangs"]
+    env = os.environ | {"PYTHONPATH": str(TOY), "FAIRBENCH_OFFLINE": "1"}
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=env,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # Of a suite that runs in the background the child would inherit that Ctrl-C is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("start"):
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    rest = process.stderr.read()
+    assert process.wait(timeout=20) == 130
+    assert "Resume with:" in rest
+    assert "--methods hangs" in rest
+
+
+def test_dry_run_lists_jobs_and_trains_nothing(fairbench: Call, tmp_path: Path) -> None:
+    told = fairbench(*RUN, "--methods", "plain", "--dry-run")
+    assert told.returncode == 0
+    assert "fit plain on toy (2 models)" in told.stdout
+    assert "Estimated:" in told.stdout
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--methods", "sofiar"], "Did you mean 'sofair'"),
+        (["--methods", "plain", "--dataset", "adulst"], "Did you mean 'adults'"),
+        (["--methods", "plain", "--seeds", "0"], "at least one seed"),
+        (["--methods", "plain", "--seed-list", "0,x"], "whole numbers"),
+        (["--methods", "plain", "--seed-list", "\u00b2"], "whole numbers"),
+        (["--methods", "plain", "--seed-list", "99999999999"], "2147483647"),
+        (["--methods", "plain", "--seeds", "1000000"], "at most 1,000"),
+        (["--methods", "plain", "--budget", "9" * 20], "full, quick or a number"),
+        (["--methods", "plain", "--seeds", "1", "--seed-list", "0"], "one of them"),
+        (["--methods", "plain", "--budget", "lots"], "full, quick or a number"),
+        (["--methods", "plain", "--timeout", "soon"], "not a duration"),
+        (["--methods", "plain", "--params", "none.yaml"], "No such file"),
+        (["--methods", "plain", "--results", "/proc/nowhere"], "cannot be written"),
+        (["--methods", "plain", "--data-root", "nowhere"], "not a folder"),
+        (["--methods", "plain", "--require-real-data"], "not to be had"),
+        (["--methods", "plain", "--points", "x"], "valid integer"),
+        (["--methods", "plain", "--store", "mysql://x"], "cannot be opened"),
+        (["--methods", "plain", "--store", "sqlite:///:memory:"], "keeps nothing"),
+        (["--methods", "plain", "--store", "sqlite://"], "keeps nothing"),
+        (["--methods", "plain", "--store", "postgresql+psycopg://nobody@localhost:1/x"], "opened"),
+        (["--methods", "plain", "--ray-address", "x:1"], "needs --executor ray"),
+        (["--methods", "plain", "--in-process", "--executor", "ray"], "exclude each other"),
+        (["--budget", "quick"], "No methods given"),
+        (["--methods", "plain", "--sedes", "1"], "--sedes"),
+    ],
+)
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_users_mistake_is_told_in_two_lines(
+    fairbench: Call, tmp_path: Path, words: list[str], says: str, dry: bool
+) -> None:
+    given = words if "--dataset" in words else [*words, "--dataset", "toy"]
+    told = fairbench("run", *given, *(["--dry-run"] if dry else []))
+    assert told.returncode == 2
+    lines = [x for x in told.stderr.splitlines() if not x.startswith("Warning: plugin broken")]
+    assert says in told.stderr
+    assert len(lines) <= 2
+    assert "Traceback" not in told.stderr
+    assert not (tmp_path / "fairbench-results" / "leaderboards").exists()
+
+
+def test_unknown_parameters_are_told(fairbench: Call, tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text("sofair:\n  distortion_wieght: 3\n")
+    told = fairbench(*RUN, "--methods", "sofair", "--params", "p.yaml")
+    assert told.returncode == 2
+    assert "distortion_weight" in told.stderr
+    for text in ("1: {a: 3}\n", "[[[[\n", "a: 2001-99-99\n", "sofair: 3\n", "nobody: {a: 1}\n"):
+        (tmp_path / "p.yaml").write_text(text)
+        told = fairbench(*RUN, "--methods", "sofair", "--params", "p.yaml")
+        assert told.returncode == 2, text
+        assert "Traceback" not in told.stderr
+    for text in ("latent: 0\n", "learning_rate: .inf\n", "hidden: [0]\n", "batch_size: 0\n"):
+        (tmp_path / "p.yaml").write_text(text)
+        assert fairbench(*RUN, "--methods", "sofair", "--params", "p.yaml").returncode == 2, text
+    (tmp_path / "p.yaml").write_text("bits: 99\n")
+    told = fairbench(*RUN, "--methods", "sofair", "--params", "p.yaml")
+    assert told.returncode == 2
+    assert "less than or equal to 16" in told.stderr
+
+
+@pytest.mark.slow
+def test_parameters_make_rows_of_their_own(fairbench: Call, tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text("hidden: [8]\n")
+    words = ("--methods", "latfr", "--points", "2")
+    assert fairbench(*RUN, *words).returncode == 0
+    assert fairbench(*RUN, *words, "--params", "p.yaml").returncode == 0
+    found = board(tmp_path).query("method == 'latfr'")
+    assert set(found["params"]) == {"default", "hidden=[8]"}
+
+
+@pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there may be a CUDA device here")
+def test_cuda_without_a_device_is_told(fairbench: Call) -> None:
+    told = fairbench(*RUN, "--methods", "plain", "--device", "cuda")
+    assert told.returncode == 2
+    assert "no CUDA device" in told.stderr
+
+
+def test_a_newer_store_is_refused(fairbench: Call, tmp_path: Path) -> None:
+    assert fairbench(*RUN, "--methods", "plain").returncode == 0
+    with sqlite3.connect(tmp_path / "out" / "fairbench.sqlite") as connection:
+        connection.execute("UPDATE meta SET value = '99'")
+    told = fairbench(*RUN, "--methods", "plain")
+    assert told.returncode == 2
+    assert "newer fairbench" in told.stderr
+
+
+@pytest.mark.slow
+def test_a_damaged_representation_is_made_anew(fairbench: Call, tmp_path: Path) -> None:
+    words = (*RUN, "--methods", "plain")
+    assert fairbench(*words).returncode == 0
+    for file in (tmp_path / "out" / "representations").iterdir():
+        file.write_bytes(b"garbled")
+    with sqlite3.connect(tmp_path / "out" / "fairbench.sqlite") as connection:
+        connection.execute("UPDATE points SET status = 'PENDING'")
+    again = fairbench(*words)
+    assert again.returncode == 0
+    assert f"{2 + len(BASELINES)} fitted now" in again.stderr
+
+
+def test_a_truncated_data_file_is_told(fairbench: Call, tmp_path: Path) -> None:
+    (tmp_path / "adult.data").write_text("39, State-gov\n")
+    (tmp_path / "adult.test").write_text("39, State-gov\n")
+    words = ("run", "--methods", "plain", "--dataset", "adults", "--data-root", ".")
+    told = fairbench(*words)
+    assert told.returncode == 2
+    assert "adult.data is truncated" in told.stderr
+    assert "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d" in told.stderr
+
+
+def test_lists_and_data_check(fairbench: Call) -> None:
+    assert "toy" in fairbench("list", "datasets").stdout
+    assert "widest" in fairbench("list", "metrics").stdout
+    checked = fairbench("data", "check", "toy")
+    assert checked.returncode == 0
+    assert "left" in checked.stdout
+    fetched = fairbench("data", "fetch", "adults")
+    assert fetched.returncode == 2
+    assert "could not be downloaded" in fetched.stderr
+
+
+def test_version_and_bare_call(fairbench: Call) -> None:
+    told = fairbench("--version")
+    assert told.returncode == 0
+    assert told.stdout.startswith("fairbench 0.")
+    bare = fairbench()
+    assert bare.returncode == 2
+    assert "Usage" in bare.stdout + bare.stderr
+
+
+def test_every_option_of_run_is_in_its_help(fairbench: Call) -> None:
+    text = fairbench("run", "--help").stdout
+    fixed = (
+        "methods dataset seeds seed-list budget points params config results device executor "
+        "data-root require-real-data dry-run rerun timeout store"
+    )
+    for name in fixed.split():
+        assert f"--{name}" in text
+
+
+def test_exports_are_lines_of_json(fairbench: Call, tmp_path: Path) -> None:
+    assert fairbench(*RUN, "--methods", "plain").returncode == 0
+    assert fairbench("results", "export", "x.jsonl", "--results", "out").returncode == 0
+    lines = (tmp_path / "x.jsonl").read_text().splitlines()
+    tables = {json.loads(line).get("table") for line in lines}
+    assert tables == {None, "units", "points", "references"}
+    assert fairbench("results", "export", "x.jsonl.gz", "--results", "out").returncode == 0
+    assert fairbench("results", "import", "x.jsonl.gz", "--results", "other").returncode == 0
+    assert fairbench("results", "export", "y.jsonl", "--results", "other").returncode == 0
+    assert (tmp_path / "y.jsonl").read_text().splitlines() == lines
+    packed = tmp_path / "x.jsonl.gz"
+    packed.write_bytes(packed.read_bytes()[:-20])
+    broken = fairbench("results", "import", "x.jsonl.gz", "--results", "third")
+    assert broken.returncode == 2
+    assert "x.jsonl.gz cannot be read" in broken.stderr

@@ -1,0 +1,131 @@
+"""Whole processes that are killed, share a store, or find it damaged; minutes, marked slow.
+
+benchmarks/faults.py has more of them, and prints figures.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.conftest import TOY
+
+Call = Callable[..., "subprocess.CompletedProcess[str]"]
+
+pytestmark = pytest.mark.slow
+
+RUN = ("run", "--dataset", "toy", "--budget", "quick", "--methods", "latfr", "--points", "3")
+
+
+def table(folder: Path) -> bytes:
+    """The measured columns of all points."""
+    return (folder / "leaderboards" / "toy-simulated-points.csv").read_bytes()
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+    paths = [str(TOY), os.environ.get("PYTHONPATH", "")]
+    env = os.environ | {
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        "FAIRBENCH_OFFLINE": "1",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "fairbench.cli.app", *words],
+        cwd=folder,
+        env=env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for(path: Path, pattern: str, seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not list(path.glob(pattern)):
+        assert time.monotonic() < end, f"no {pattern} in {path}"
+        time.sleep(0.02)
+
+
+def test_every_executor_and_store_gives_the_same_figures(
+    fairbench: Call, tmp_path: Path, postgres: str
+) -> None:
+    assert fairbench(*RUN, "--results", "plain").returncode == 0
+    for name, more in {
+        "in-process": ("--in-process",),
+        "ray": ("--executor", "ray"),
+        "postgres": ("--store", postgres),
+    }.items():
+        done = fairbench(*RUN, "--results", name, *more)
+        assert done.returncode == 0, done.stderr
+        assert table(tmp_path / name) == table(tmp_path / "plain"), name
+    assert not (tmp_path / "postgres" / "fairbench.sqlite").exists()
+    again = fairbench(*RUN, "--results", "elsewhere", "--store", postgres)
+    assert "0 fitted now" in again.stderr
+    assert table(tmp_path / "elsewhere") == table(tmp_path / "plain")
+
+
+def test_drivers_with_folders_of_their_own_share_a_server(
+    fairbench: Call, tmp_path: Path, postgres: str
+) -> None:
+    both = [start(tmp_path, *RUN, "--results", n, "--store", postgres) for n in ("one", "two")]
+    told = [process.communicate(timeout=300)[1] for process in both]
+    assert [process.returncode for process in both] == [0, 0], told
+    assert table(tmp_path / "one") == table(tmp_path / "two")
+    assert fairbench(*RUN, "--results", "alone").returncode == 0
+    assert table(tmp_path / "one") == table(tmp_path / "alone")
+    started = [line for text in told for line in text.splitlines() if line.startswith("start ")]
+    assert len(set(started)) == len(started)  # no job in both
+
+
+def test_a_long_fit_goes_on_from_its_checkpoint(fairbench: Call, tmp_path: Path) -> None:
+    (tmp_path / "run.yaml").write_text("checkpoint_every: 0s\n")
+    words = ("run", "--dataset", "toy", "--budget", "20000", "--methods", "latfr", "--points", "2")
+    words += ("--config", "run.yaml", "--workers", "1")
+    process = start(tmp_path, *words, "--results", "cut")
+    wait_for(tmp_path / "cut" / "checkpoints", "*.checkpoint")
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    resumed = fairbench(*words, "--results", "cut")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "Training continues from the checkpoint" in resumed.stderr
+    assert not list((tmp_path / "cut" / "checkpoints").iterdir())
+    assert fairbench(*words, "--results", "whole").returncode == 0
+    assert table(tmp_path / "cut") == table(tmp_path / "whole")
+
+
+def test_a_model_whose_file_is_damaged_trains_in_its_old_stack(
+    fairbench: Call, tmp_path: Path
+) -> None:
+    words = (*RUN, "--results", "out")
+    assert fairbench(*words).returncode == 0
+    before = table(tmp_path / "out")
+    with sqlite3.connect(tmp_path / "out" / "fairbench.sqlite") as connection:
+        query = "SELECT key, artefact FROM units WHERE method = 'latfr' AND seed = 0"
+        key, name = connection.execute(query).fetchone()
+        connection.execute("DELETE FROM points WHERE unit = ?", (key,))
+    (tmp_path / "out" / "representations" / name).write_bytes(b"garbled")
+    again = fairbench(*words)
+    assert again.returncode == 0
+    assert "fit latfr on toy (3 models)" in again.stderr
+    assert "1 fitted now" in again.stderr
+    assert table(tmp_path / "out") == before
+    frame = pd.read_csv(tmp_path / "out" / "leaderboards" / "toy-simulated-points.csv")
+    assert len(frame[frame["method"] == "latfr"]) == 3
+
+
+def test_a_metric_that_raises_is_told_and_the_rest_goes_on(fairbench: Call, tmp_path: Path) -> None:
+    broken = fairbench(*RUN, "--results", "out", TOY_BAD_METRIC="1")
+    assert broken.returncode == 1
+    assert "this metric raises" in broken.stderr
+    assert "Traceback" not in broken.stderr
+    assert fairbench(*RUN, "--results", "out", "--rerun", "failed").returncode == 0

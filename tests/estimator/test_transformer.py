@@ -1,0 +1,506 @@
+"""The scikit-learn face does what users of scikit-learn expect of a transformer, s included."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import Pipeline
+from sklearn.utils.estimator_checks import (
+    check_dataframe_column_names_consistency,
+    check_estimator,
+    check_set_output_transform_pandas,
+    check_transformer_get_feature_names_out,
+    check_transformer_get_feature_names_out_pandas,
+    parametrize_with_checks,
+)
+
+import fairbench
+from fairbench import FairRepresentation
+from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
+from fairbench.api.method import Diverged, Method
+from fairbench.data.prepare import Prepared
+from fairbench.data.roles import assign_roles
+from fairbench.errors import (
+    ConfigError,
+    FairbenchError,
+    FitError,
+    InputError,
+    StoreError,
+    UnknownNameError,
+)
+from fairbench.estimator import transformer as estimator
+from fairbench.registry import Registry, load_registry
+from fairbench.store import encoders
+from fairbench.store.encoders import Encoder
+from fairbench_datasets.adults import AdultsGender
+from tests.conftest import make_table
+
+TABLE = make_table(300)
+X, S, Y = TABLE.x, np.array(["left", "right"])[TABLE.s], TABLE.y["task"]
+SMALL = {"hidden": (8,), "latent": 3}
+
+
+def small(method: str = "sofair", **knobs: Any) -> FairRepresentation:
+    given = {"params": SMALL, "budget": 20} | knobs
+    return FairRepresentation(method, **given)
+
+
+class ByParity(FairRepresentation):
+    """For checks that know of no s: rows of even number are one group."""
+
+    def fit(self, X: Any, y: Any = None, *, s: Any = None) -> ByParity:
+        rows = X.shape[0] if hasattr(X, "shape") else len(np.asarray(X))
+        return super().fit(X, y, s=np.arange(rows) % 2)
+
+
+@parametrize_with_checks([ByParity("leace")])
+def test_scikit_learns_own_checks_pass_once_there_is_an_s(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        check_dataframe_column_names_consistency,
+        check_set_output_transform_pandas,
+        check_transformer_get_feature_names_out,
+        check_transformer_get_feature_names_out_pandas,
+    ],
+)
+def test_so_do_those_for_frames_that_it_keeps_for_its_own(check: Any) -> None:
+    check("ByParity", ByParity("leace"))
+
+
+@pytest.mark.slow
+@parametrize_with_checks([ByParity("sofair", beta=0.5, budget=3, params=SMALL)])
+def test_they_pass_for_a_network_too(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_without_an_s_those_that_fail_do_so_for_the_want_of_it_alone() -> None:
+    found = check_estimator(FairRepresentation("leace"), on_fail=None)
+    for one in found:
+        if one["status"] == "failed":
+            errors = [one["exception"], one["exception"].__context__]
+            assert "needs the sensitive attribute" in str(errors), one["check_name"]
+
+
+def test_it_is_the_benchmarks_fit(prepared: Prepared) -> None:
+    made = make_table()
+    train, test = prepared.roles[Role.ENCODER_TRAIN], prepared.roles[Role.TEST]
+    # The raw rows behind the prepared ones: the same table, dealt to the same roles.
+    rows = {role: made.x.iloc[where] for role, where in assign_roles(made).items()}
+    cls: Any = load_registry().methods["sofair"]
+    context = FitContext(iterations=20)
+    (curve,) = cls(cls.Params(**SMALL)).fit(
+        TrainingRows(train.x, train.s, prepared.info), [Unit(7, None)], context
+    )
+    fair = small(beta=0.4, random_state=7).fit(rows[Role.ENCODER_TRAIN], s=train.s)
+    expected = curve.at(Point.of(beta=0.4)).encode(test.x)
+    np.testing.assert_array_equal(fair.transform(rows[Role.TEST]), expected)
+
+
+def test_the_same_seed_gives_the_same_codes_and_another_gives_others() -> None:
+    first, again = (small(beta=0.1, random_state=3).fit_transform(X, s=S) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, small(beta=0.1, random_state=4).fit_transform(X, s=S))
+    states = (np.random.RandomState(5) for _ in range(2))
+    drawn = [small(beta=0.1, random_state=state).fit_transform(X, s=S) for state in states]
+    np.testing.assert_array_equal(*drawn)
+
+
+def test_categories_may_be_text_or_categorical_and_s_of_any_type() -> None:
+    expected = small(beta=0.1).fit_transform(X, s=S)
+    as_categories = X.astype({"colour": "category"})
+    codes = pd.Series(TABLE.s, index=range(1000, 1300))
+    for frame, s in (
+        (as_categories, S),
+        (pa.Table.from_pandas(X), S),
+        (X.astype(object), list(S)),
+        (X.set_index(np.arange(300)[::-1]), pd.Series(S, dtype="category")),
+        (X, codes),
+        (X, TABLE.s.astype(float)),
+        (X, TABLE.s[:, None]),
+    ):
+        np.testing.assert_array_equal(small(beta=0.1).fit_transform(frame, s=s), expected)
+    fair = small(beta=0.1).fit(X, s=pd.Series([1.0, 2.0, 30.0] * 100))
+    assert list(fair.groups_) == ["1", "2", "30"]
+
+
+@pytest.mark.parametrize(
+    ("s", "message"),
+    [
+        (None, r"needs the sensitive attribute: fit\(X, s=...\)"),
+        (S[:-1], "X has 300 rows and s has 299"),
+        (["left", np.nan, "right"] * 100, r"s, row 2: it has no value \(100 such rows\)"),
+        (pd.Series(["left", None, "right"] * 100), "s, row 2: it has no value"),
+        (np.where(TABLE.s == 0, np.nan, 1.0), "it has no value"),
+        (["left"] * 300, "one group only, 'left'"),
+        (np.linspace(0, 1, 300), "np.digitize"),
+        (np.arange(300), "300 distinct values, and at most 100"),
+        (np.zeros((300, 2)), r"the shape \(300, 2\)"),
+    ],
+)
+def test_an_s_that_cannot_be_used_is_a_value_error_that_says_why(s: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FairRepresentation("leace").fit(X, s=s)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (X.assign(noise=np.where(TABLE.s == 1, np.nan, 1.0)), "Column 'noise' has no value in row"),
+        (X.assign(noise=np.inf), "row 1: noise is infinity"),
+        (X.assign(when=pd.Timestamp("2020-01-01")), "column 'when' of X holds datetime64"),
+        (X.assign(noise=[[1.0]] * 300), "column 'noise' of X, row 1: a list is neither"),
+        (X.assign(noise=[0.0, *[{}] * 299]), "column 'noise' of X, row 2: a dict is neither"),
+        (X.assign(noise=np.linspace(0, 1e300, 300)), "the values of noise are too large"),
+        (X.set_axis(["a", "a", "b"], axis=1), "unique column names"),
+        (X.to_numpy(), "could not convert string to float"),
+        (X.iloc[:1], "1 sample"),
+        (X[[]], r"0 feature\(s\)"),
+    ],
+)
+def test_an_x_that_cannot_be_used_is_a_value_error_that_says_why(x: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FairRepresentation("leace").fit(x, s=S[: len(x)])
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_number_out_of_range_is_the_rows_and_not_the_plugins() -> None:
+    fair = FairRepresentation("leace").fit(X, s=S)
+    new = X.iloc[:3].assign(noise=[0.0, 1e300, 0.0])
+    with pytest.raises(InputError, match=r"X, row 2: noise is 1e\+300, too far"):
+        fair.transform(new)
+
+
+def test_values_unseen_in_fit_are_told_or_replaced() -> None:
+    new = X.iloc[:3].assign(colour=["red", "violet", "green"])
+    fair = FairRepresentation("leace").fit(X, s=S)
+    with pytest.raises(InputError, match=r"row 2: colour is 'violet'.*(?s:.)*unknown=\"common\""):
+        fair.transform(new)
+    new.loc[2, "noise"] = np.nan
+    with pytest.warns(UserWarning, match=r"noise: 1.*colour: 1|colour: 1.*noise: 1"):
+        z = fair.set_params(unknown="common").transform(new)
+    common, mean = X["colour"].mode()[0], X["noise"].mean()
+    known = X.iloc[:3].assign(colour=["red", common, "green"])
+    known.loc[2, "noise"] = mean
+    np.testing.assert_allclose(z, fair.transform(known), atol=1e-6)
+    numbers = X[["shifted", "noise"]].to_numpy()
+    gaps = np.array([[np.nan, 0.0]])
+    by_array = FairRepresentation("leace").fit(numbers, s=S)
+    with pytest.raises(ValueError, match="NaN"):
+        by_array.transform(gaps)
+    with pytest.warns(UserWarning, match="x0: 1"):
+        by_array.set_params(unknown="common").transform(gaps)
+
+
+def test_columns_are_those_of_fit() -> None:
+    fair = FairRepresentation("leace").fit(X, s=S)
+    assert list(fair.feature_names_in_) == list(X.columns)
+    assert fair.n_features_in_ == 3
+    with pytest.raises(ValueError, match="same order"):
+        fair.transform(X[X.columns[::-1]])
+    with pytest.raises(ValueError, match="unseen at fit time"):
+        fair.transform(X.assign(more=1))
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        by_place = fair.transform(X.to_numpy())
+    np.testing.assert_array_equal(by_place, fair.transform(X))
+
+
+def test_frames_come_out_with_names_and_index() -> None:
+    rows = X.set_index(np.arange(300) + 50)
+    fair = small(beta=0.1).set_output(transform="pandas").fit(rows, s=S)
+    z = fair.transform(rows)
+    assert list(z.columns) == ["z0", "z1", "z2"] == list(fair.get_feature_names_out())
+    assert list(z.index) == list(rows.index)
+    default = fair.set_output(transform="default").transform(rows)
+    np.testing.assert_array_equal(z.to_numpy(), default)
+    # Before anybody has said where it is read there are names too.
+    assert len(small().fit(X, s=S).get_feature_names_out()) == 3
+
+
+def test_a_single_shot_method_is_read_at_any_setting() -> None:
+    fair = small(beta=0.1).fit(X, s=S)
+    at_other = fair.transform(X, beta=1.0)
+    assert not np.array_equal(at_other, fair.transform(X))
+    np.testing.assert_array_equal(fair.set_params(beta=1.0).transform(X), at_other)
+    for bad in (-1, 7, np.nan, "much"):
+        with pytest.raises(InputError, match=r"out of range: beta \(0 to 1.25; price of rate"):
+            fair.transform(X, beta=bad)
+    undecided = small().fit(X, s=S)
+    with pytest.raises(InputError, match=r"has the knob beta .* nobody says how it is set"):
+        undecided.transform(X)
+    np.testing.assert_array_equal(undecided.transform(X, beta=1.0), at_other)
+
+
+def test_widths_that_depend_on_the_setting() -> None:
+    fair = FairRepresentation("pca", dimensions=2).fit(X, s=S)
+    assert fair.transform(X, dimensions=1).shape == (300, 1)
+    with pytest.raises(InputError, match=r"read at dimensions=7(?s:.)*dimensions=2;"):
+        fair.transform(X, dimensions=7)
+    fair.set_output(transform="pandas")
+    with pytest.raises(InputError, match=r"set_params\(...\).transform"):
+        fair.transform(X, dimensions=1)
+    assert list(fair.set_params(dimensions=1).transform(X).columns) == ["z0"]
+
+
+def test_a_multi_shot_method_has_to_be_fitted_again() -> None:
+    fair = small("msfair", beta=0.1).fit(X, s=S)
+    fair.transform(X, beta=0.1)
+    with pytest.raises(InputError, match=r"was fitted at beta=0.1.(?s:.)*Fit again with beta=0.3"):
+        fair.transform(X, beta=0.3)
+    with pytest.raises(InputError, match="Fit again"):
+        fair.set_params(beta=0.3).transform(X)
+    fair.fit(X, s=S).transform(X)
+    with pytest.raises(InputError, match="the knob lambda"):
+        small("cvib", beta=0.01).fit(X, s=S)
+    both = small("cvib", beta=0.01, lambda_=0.1).fit(X, s=S)
+    assert both.get_params()["lambda"] == 0.1
+    assert both.encoder_.unit.point.label == "beta=0.01,lambda=0.1"
+
+
+@pytest.mark.parametrize(
+    ("fair", "error", "message"),
+    [
+        (small(gama=1), InputError, "sofair has no knob 'gama'.(?s:.)*Its knobs: beta"),
+        (small(latent=1), InputError, r"It is a hyperparameter: params={'latent': ...}"),
+        (FairRepresentation("leace", beta=1), InputError, "Its knobs: none"),
+        (small("msfair"), InputError, "has the knob beta"),
+        (small("sofar"), UnknownNameError, "Did you mean 'sofair'"),
+        (small(params={"laten": 3}), UnknownNameError, "parameter of sofair 'laten'"),
+        (small(params={"latent": 0}), ConfigError, "Parameter latent of sofair"),
+        (small(budget="huge"), InputError, "not 'full', 'quick' or a number"),
+        (small(budget=0), InputError, "not 'full', 'quick' or a number"),
+        (small(device="tpu"), InputError, "'auto' or 'cpu' or 'cuda'"),
+        (small(unknown="ignore"), InputError, "'refuse' or 'common'"),
+        (small(random_state=-1), InputError, "random_state=-1"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_told_at_fit(
+    fair: FairRepresentation, error: type[FairbenchError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        fair.fit(X, s=S)
+
+
+def test_parameters_and_knobs_are_set_read_and_cloned() -> None:
+    fair = small(beta=0.1, random_state=3)
+    given = fair.get_params()
+    assert given["beta"] == 0.1
+    assert given["params"] == SMALL
+    assert clone(fair).get_params() == given
+    other = clone(fair).set_params(beta=0.7, gamma=2, budget=5)
+    assert (other.get_params()["beta"], other.budget) == (0.7, 5)
+    assert fair.get_params() == given
+    assert "beta=0.1" in repr(fair)
+    assert "beta" in fair._repr_html_()  # what a notebook shows
+
+
+def test_a_pipeline_hands_s_over_by_the_name_of_the_step() -> None:
+    pipe = Pipeline([("fr", small(beta=0.1)), ("clf", LogisticRegression())])
+    pipe.fit(X, Y, fr__s=S)
+    assert pipe.predict(X).shape == (300,)
+    with pytest.raises(InputError, match="STEP__s"):
+        clone(pipe).fit(X, Y)
+
+
+def test_metadata_routing_hands_s_over_by_itself() -> None:
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipe = Pipeline([("fr", small(budget=3)), ("clf", LogisticRegression())])
+        pipe.set_params(fr__beta=0.1)
+        found = cross_validate(pipe, X, Y, params={"s": S}, cv=2)
+        assert np.isfinite(found["test_score"]).all()
+        search = GridSearchCV(pipe, {"fr__beta": [0.0, 1.0]}, cv=2).fit(X, Y, s=S)
+        assert set(search.best_params_) == {"fr__beta"}
+        asked = small(beta=0.1).set_fit_request(s=True)
+        Pipeline([("fr", asked), ("clf", LogisticRegression())]).fit(X, Y, s=S).predict(X)
+        # An aware method takes s of new rows too.
+        trees = {"bins": 4, "trees": 2}
+        aware = FairRepresentation("conditional-quantile", params=trees)
+        pipe = Pipeline([("fr", aware), ("clf", LogisticRegression())]).fit(X, Y, s=S)
+        assert pipe.predict(X.iloc[:5], s=S[:5]).shape == (5,)
+        with pytest.raises(InputError, match="of the aware track: its encoder takes s"):
+            pipe.predict(X)
+
+
+def test_it_stands_in_a_column_transformer() -> None:
+    numeric = make_column_selector(dtype_include="number")
+    both = make_column_transformer((FairRepresentation("leace"), numeric), remainder="drop")
+    with sklearn.config_context(enable_metadata_routing=True):
+        both.fit(X, s=S)
+    assert list(both.get_feature_names_out()) == [
+        "fairrepresentation__z0",
+        "fairrepresentation__z1",
+    ]
+
+
+def test_an_aware_method_knows_its_groups() -> None:
+    fair = FairRepresentation("conditional-quantile", params={"bins": 4, "trees": 2})
+    fair.fit(X, s=S)
+    assert fair.transform(X.iloc[:4], s=["left"] * 4).shape == (4, 3)
+    with pytest.raises(InputError, match=r"row 2: the group 'middle' .* knows left, right"):
+        fair.transform(X.iloc[:2], s=["left", "middle"])
+
+
+def test_the_noise_of_a_stochastic_method_is_drawn_by_a_seed() -> None:
+    fair = small("beta-vae", beta=0.5).fit(X, s=S)
+    np.testing.assert_array_equal(fair.transform(X), fair.transform(X))
+    np.testing.assert_array_equal(*(fair.transform(X, random_state=1) for _ in range(2)))
+    assert not np.array_equal(fair.transform(X, random_state=1), fair.transform(X))
+    fair.transform(X, random_state=np.random.default_rng(2))
+
+
+@pytest.mark.parametrize("how", ["file", "pickle"])
+@pytest.mark.parametrize("name", ["sofair", "msfair", "beta-vae"])
+def test_what_is_kept_encodes_as_it_did(name: str, how: str, tmp_path: Path) -> None:
+    fair = small(name, beta=0.1, random_state=3).fit(X, s=S)
+    if how == "file":
+        fair.save(tmp_path / "encoder.safetensors")
+        back = FairRepresentation.load(tmp_path / "encoder.safetensors")
+        assert [path.name for path in tmp_path.iterdir()] == ["encoder.safetensors"]
+    else:
+        back = pickle.loads(pickle.dumps(fair))
+    np.testing.assert_array_equal(back.transform(X), fair.transform(X))
+    assert list(back.groups_) == ["left", "right"]
+    assert list(back.feature_names_in_) == list(X.columns)
+    assert clone(back).get_params() | {"params": None} == fair.get_params() | {"params": None}
+    np.testing.assert_array_equal(clone(back).fit_transform(X, s=S), fair.transform(X))
+
+
+def test_arrays_stay_arrays_through_a_file(tmp_path: Path) -> None:
+    numbers = X[["shifted", "noise"]].to_numpy()
+    FairRepresentation("leace").fit(numbers, s=S).save(tmp_path / "leace")
+    back = FairRepresentation.load(str(tmp_path / "leace"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert back.transform(numbers).shape == (300, 2)
+    assert not hasattr(back, "feature_names_in_")
+
+
+def test_a_method_that_cannot_be_kept_says_so(tmp_path: Path) -> None:
+    fair = FairRepresentation("conditional-quantile", params={"bins": 4, "trees": 2}).fit(X, s=S)
+    with pytest.raises(StoreError, match="no form that could be kept"):
+        fair.save(tmp_path / "file")
+    again = pickle.loads(pickle.dumps(fair))
+    np.testing.assert_array_equal(again.transform(X, s=S), fair.transform(X, s=S))
+    with pytest.raises(StoreError, match="no file"):
+        FairRepresentation.load(tmp_path / "file")
+
+
+def test_an_encoder_that_a_run_kept_is_a_transformer(prepared: Prepared, tmp_path: Path) -> None:
+    cls: Any = load_registry().methods["msfair"]
+    method = cls(cls.Params(**SMALL))
+    rows = prepared.roles[Role.ENCODER_TRAIN]
+    unit = Unit(2, method.points()[3])
+    train = TrainingRows(rows.x, rows.s, prepared.info)
+    (fitted,) = method.fit(train, [unit], FitContext(iterations=5))
+    kept = Encoder(method, unit, prepared.info, fitted, prepared.preprocessing)
+    encoders.write(tmp_path / "kept", kept)
+    fair = FairRepresentation.load(tmp_path / "kept")
+    assert fair.get_params()["beta"] == unit.point["beta"]
+    assert fair.get_params()["params"] == {
+        name: list(v) if isinstance(v, tuple) else v for name, v in SMALL.items()
+    }
+    assert fair.transform(make_table().x[fair.feature_names_in_]).shape == (2000, 3)
+
+
+class Unlucky(Method):
+    name = "unlucky"
+    summary = "diverges, or takes no such table"
+
+    def supports(self, info: Any) -> str | None:
+        return "it takes two features" if len(info.features) != 2 else None
+
+    def fit(self, train: Any, units: Any, context: Any) -> Any:
+        context.progress(0.5, "half of it")
+        return [Diverged("loss nan at step 3") for _ in units]
+
+
+@pytest.fixture
+def unlucky(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FairRepresentation]:
+    registry = Registry()
+    registry.methods.add(Unlucky, "test")
+    monkeypatch.setattr(estimator, "_registry", lambda: registry)
+    return lambda **given: FairRepresentation("unlucky", **given)
+
+
+def test_a_fit_that_fails_says_how(
+    unlucky: Callable[..., FairRepresentation], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ConfigError, match="unlucky cannot be fitted on this X: it takes two"):
+        unlucky().fit(X, s=S)
+    two = X[["shifted", "noise"]]
+    with pytest.raises(FitError, match="unlucky diverged: loss nan at step 3"):
+        unlucky().fit(two, s=S)
+    assert capsys.readouterr().out == ""
+    with pytest.raises(FitError):
+        unlucky(verbose=1).fit(two, s=S)
+    assert capsys.readouterr().out == "unlucky: 50% half of it\n"
+
+
+def test_nothing_is_written_and_threads_stay_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.chdir(tmp_path)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        small(beta=0.1).fit_transform(X, s=S)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_copy_of_s_within_x_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="column 'gender' of X tells s exactly"):
+        FairRepresentation("leace").fit(X.assign(gender=S), s=S)
+
+
+def test_the_package_offers_it_and_loads_it_late() -> None:
+    assert fairbench.FairRepresentation is FairRepresentation
+
+
+@pytest.mark.slow
+def test_a_higher_beta_leaves_less_of_s_to_be_found() -> None:
+    table = AdultsGender().simulate()
+    rows = np.random.default_rng(0).permutation(len(table.s))[:8000]
+    x, s, train = table.x.iloc[rows], table.s[rows], np.arange(8000) < 4000
+    fair = FairRepresentation("sofair", budget=500, unknown="common").fit(x[train], s=s[train])
+    found = []
+    for beta in (0.0, 0.9, 1.25):
+        z = fair.transform(x, beta=beta)
+        auditor = LogisticRegression(max_iter=2000).fit(z[train], s[train])
+        found.append(roc_auc_score(s[~train], auditor.predict_proba(z[~train])[:, 1]))
+    assert found[0] > found[1] + 0.03
+    assert found[1] > found[2] + 0.03
+    assert found[2] < 0.6
+
+
+@pytest.mark.slow
+def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sklearn.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.S):
+        exec(compile(block, "docs/sklearn.md", "exec"), scope)
+    assert scope["chosen"] is not None

@@ -1,0 +1,60 @@
+"""Leaderboards as frames: they come back as they were written, with their types."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import fairbench
+from fairbench.errors import DataError
+from fairbench.leaderboard.build import to_frame
+
+PUBLISHED = Path(__file__).parents[2] / "leaderboards"
+
+
+def test_a_table_comes_back_with_its_types(tmp_path: Path) -> None:
+    rows = [
+        {"rank": 1, "method": "na", "dataset": "d", "track": "blind", "complete": True, "i": 0.5},
+        {
+            "rank": None,
+            "method": "b",
+            "dataset": "d",
+            "track": "blind",
+            "complete": False,
+            "i": None,
+        },
+    ]
+    path = tmp_path / "d.csv"
+    to_frame(rows).to_csv(path, index=False)
+    found = fairbench.load_leaderboard(path)
+    assert [str(t) for t in found.dtypes] == [
+        *("Int64", "string", "string", "string", "boolean", "Float64")
+    ]
+    assert found["method"].tolist() == ["na", "b"]
+    assert found["rank"].isna().tolist() == [False, True]
+    assert found.loc[0, "i"] == 0.5
+
+
+@pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.csv")), ids=lambda path: path.name)
+def test_published_tables_round_trip(path: Path, tmp_path: Path) -> None:
+    found = fairbench.load_leaderboard(path)
+    again = tmp_path / path.name
+    found.to_csv(again, index=False)
+    pd.testing.assert_frame_equal(fairbench.load_leaderboard(again), found)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "cannot be read"),
+        ("", "not a CSV"),
+        ("a,b\n1,2\n", "no column"),
+        ("method,dataset,track,aufdc\nx,d,blind,much\n", "'aufdc'"),
+    ],
+)
+def test_what_is_no_leaderboard_is_told(tmp_path: Path, content: str | None, says: str) -> None:
+    path = tmp_path / "x.csv"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(DataError, match=says):
+        fairbench.load_leaderboard(path)

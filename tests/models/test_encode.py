@@ -1,0 +1,224 @@
+"""New rows are encoded as those of the dataset were, in whatever parts the file is read."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fairbench.api import Coding, Floats, Ints, Role
+from fairbench.api.method import Representation
+from fairbench.data.prepare import Prepared
+from fairbench.data.preprocessing import Preprocessing
+from fairbench.data.unknown import Unknown
+from fairbench.errors import DataError
+from fairbench.models.encode import RowEncoder
+from tests.conftest import make_table
+
+
+class Doubled(Representation):
+    """x twice, and noise where there is a generator."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        noise = 0.0 if generator is None else generator.normal(size=x.shape)
+        return (2 * x + noise).astype(np.float32)
+
+
+@pytest.fixture
+def encoder(prepared: Prepared) -> RowEncoder:
+    assert prepared.preprocessing is not None
+    return RowEncoder(Doubled(), prepared.preprocessing, Coding.DETERMINISTIC)
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    """The rows that the dataset was made of, and an id."""
+    frame = make_table().x.assign(id=[f"{i:04}" for i in range(2000)])
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    frame.to_parquet(tmp_path / "people.parquet")
+    return tmp_path / "people.csv"
+
+
+def test_parts_and_formats_make_no_difference(
+    encoder: RowEncoder, people: Path, prepared: Prepared
+) -> None:
+    found = {}
+    for name, rows in (("people.csv", 7), ("people.csv", 5000), ("people.parquet", 300)):
+        target = people.parent / f"z{len(found)}.parquet"
+        done = encoder.encode_file(people.parent / name, target, keep=["id"], rows=rows)
+        assert (done.rows, done.dimensions, done.replaced) == (2000, 3, {})
+        found[target] = pd.read_parquet(target)
+    first, *others = found.values()
+    assert list(first.columns) == ["z0", "z1", "z2", "id"]
+    assert first["id"].tolist() == [f"{i:04}" for i in range(2000)]
+    for other in others:
+        pd.testing.assert_frame_equal(first, other)
+    every = np.concatenate([2 * prepared.roles[role].x for role in Role])
+    z = first[["z0", "z1", "z2"]].to_numpy()
+    np.testing.assert_array_equal(z[np.lexsort(z.T)], every[np.lexsort(every.T)])
+
+
+def test_csv_holds_what_parquet_holds(encoder: RowEncoder, people: Path) -> None:
+    for ending in ("csv", "parquet"):
+        encoder.encode_file(people, people.parent / f"z.{ending}", keep=["id"])
+    csv = pd.read_csv(people.parent / "z.csv", dtype={"id": str}).astype(
+        {"z0": "float32", "z1": "float32", "z2": "float32"}
+    )
+    pd.testing.assert_frame_equal(csv, pd.read_parquet(people.parent / "z.parquet"))
+
+
+def test_kept_columns_stand_as_in_a_csv(encoder: RowEncoder, people: Path) -> None:
+    ids = ["NA", "null", " a ", "007", "", "1.50"]
+    frame = pd.read_csv(people, dtype=str).head(len(ids)).assign(id=ids)
+    frame.loc[1, "noise"] = "NA"
+    frame.to_csv(people, index=False, quoting=csv.QUOTE_ALL)
+    common = RowEncoder(Doubled(), encoder.preprocessing, encoder.coding, Unknown.COMMON)
+    done = common.encode_file(people, people.parent / "z.parquet", keep=["id", "noise"], rows=4)
+    assert done.replaced == {"noise": 1}  # missing to the encoder, and yet kept
+    found = pd.read_parquet(people.parent / "z.parquet")
+    assert found["id"].tolist() == ids
+    assert found["noise"].tolist() == frame["noise"].tolist()
+    common.encode_file(people, people.parent / "z.csv", keep=["id"])
+    again = pd.read_csv(people.parent / "z.csv", dtype=str, keep_default_na=False)
+    assert again["id"].tolist() == ids
+
+
+def test_kept_columns_stand_as_in_a_parquet_file(encoder: RowEncoder, people: Path) -> None:
+    frame = make_table().x.head(4)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    kept = {
+        "score": pa.array([float("nan"), None, 1.5, 2.0]),
+        "id": pa.array(["NA", " a", None, ""]),
+        "n": pa.array([2**60 + 1, None, 3, 4]),
+        "kind": pa.array(["x", None, "y", "x"]).dictionary_encode(),
+        "when": pa.array([1, 2, None, 4], pa.timestamp("us")),
+        "many": pa.array([[1, 2], None, [], [3]]),
+    }
+    for name, column in kept.items():
+        table = table.append_column(name, column)
+    source, target = people.parent / "kept.parquet", people.parent / "z.parquet"
+    pq.write_table(table, source)
+    encoder.encode_file(source, target, keep=list(kept), rows=3)
+    found = pq.read_table(target)
+    for name, column in kept.items():
+        assert str(found[name].to_pylist()) == str(column.to_pylist()), name  # nan is no equal
+
+
+def test_a_column_that_a_csv_cannot_hold_is_told(encoder: RowEncoder, people: Path) -> None:
+    table = pa.Table.from_pandas(make_table().x.head(2), preserve_index=False)
+    source = people.parent / "lists.parquet"
+    pq.write_table(table.append_column("many", pa.array([[1], [2]])), source)
+    before = set(people.parent.iterdir())
+    with pytest.raises(DataError, match=r"z.csv cannot be written: .*list") as said:
+        encoder.encode_file(source, people.parent / "z.csv", keep=["many"])
+    assert "out of --keep" in said.value.hint
+    assert set(people.parent.iterdir()) == before
+
+
+def test_unknown_values_are_counted_over_all_parts(encoder: RowEncoder, people: Path) -> None:
+    frame = pd.read_csv(people, dtype=str)
+    frame.loc[[3, 900, 1999], "colour"] = "violet"
+    frame.loc[1500, "noise"] = None
+    frame.to_csv(people, index=False)
+    with pytest.raises(DataError, match=r"people.csv, row 4: colour is 'violet'"):
+        encoder.encode_file(people, people.parent / "z.csv", rows=100)
+    assert not (people.parent / "z.csv").exists()
+    common = RowEncoder(Doubled(), encoder.preprocessing, encoder.coding, Unknown.COMMON)
+    done = common.encode_file(people, people.parent / "z.csv", rows=100)
+    assert done.replaced == {"colour": 3, "noise": 1}
+
+
+def test_an_error_late_in_the_file_leaves_nothing_and_says_the_row(
+    encoder: RowEncoder, people: Path
+) -> None:
+    frame = pd.read_csv(people, dtype=str)
+    frame.loc[1700, "noise"] = "lots"
+    frame.to_csv(people, index=False)
+    before = set(people.parent.iterdir())
+    told: list[int] = []
+    with pytest.raises(DataError, match=r"row 1701: the column 'noise' of numbers holds 'lots'"):
+        encoder.encode_file(people, people.parent / "z.parquet", rows=100, told=told.append)
+    assert told[-1] >= 1600  # what came before had been encoded
+    assert set(people.parent.iterdir()) == before
+
+
+def test_an_interruption_leaves_nothing(encoder: RowEncoder, people: Path) -> None:
+    def stop(done: int) -> None:
+        if done >= 200:
+            raise KeyboardInterrupt
+
+    before = set(people.parent.iterdir())
+    with pytest.raises(KeyboardInterrupt):
+        encoder.encode_file(people, people.parent / "z.parquet", rows=100, told=stop)
+    assert set(people.parent.iterdir()) == before
+
+
+def test_stochastic_draws_repeat_by_their_seed_alone(encoder: RowEncoder, people: Path) -> None:
+    def drawn(seed: int | None) -> pd.DataFrame:
+        one = RowEncoder(Doubled(), encoder.preprocessing, Coding.STOCHASTIC, random_state=seed)
+        one.encode_file(people, people.parent / "z.parquet")
+        return pd.read_parquet(people.parent / "z.parquet")
+
+    pd.testing.assert_frame_equal(drawn(1), drawn(1))
+    assert not drawn(1).equals(drawn(2))
+    assert not drawn(None).equals(drawn(None))
+
+
+def test_a_mistake_in_the_request_is_told(encoder: RowEncoder, people: Path) -> None:
+    folder = people.parent
+    for source, target, keep, says in (
+        (people, people, (), "is the input itself"),
+        (people, folder / "z.csv", ("idd",), "no column 'idd', which --keep names"),
+        (folder / "other.csv", folder / "z.csv", (), "no file"),
+    ):
+        with pytest.raises(DataError, match=says):
+            encoder.encode_file(source, target, keep=keep)
+    renamed = pd.read_csv(people).rename(columns={"id": "z1"})
+    renamed.to_csv(people, index=False)
+    with pytest.raises(DataError, match="z has a column of that name"):
+        encoder.encode_file(people, folder / "z.csv", keep=["z1"])
+    renamed.rename(columns={"noise": "nose"}).to_csv(people, index=False)
+    with pytest.raises(DataError, match=r"no column 'noise', which the encoder takes"):
+        encoder.encode_file(people, folder / "z.csv")
+
+
+def test_a_code_that_is_no_number_is_told_by_its_row(people: Path, encoder: RowEncoder) -> None:
+    class Bad(Doubled):
+        def encode(
+            self,
+            x: Floats,
+            *,
+            s: Ints | None = None,
+            generator: np.random.Generator | None = None,
+        ) -> Floats:
+            z = super().encode(x)
+            z[5] = np.inf
+            return z
+
+    bad = RowEncoder(Bad(), encoder.preprocessing, Coding.DETERMINISTIC)
+    with pytest.raises(DataError, match=r"row 6: its z is not finite"):
+        bad.encode_file(people, people.parent / "z.csv")
+
+
+def test_floating_categories_are_read_alike_in_all_parts(tmp_path: Path) -> None:
+    kept = Preprocessing.from_json(
+        {
+            "features": [{"name": "c", "source": "c", "categories": ["1.0", "1.5", "2.0"]}],
+            "mean": [0.0],
+            "scale": [1.0],
+            "common": {"c": "1.0"},
+        }
+    )
+    frame = pd.DataFrame({"c": [1.0, 2.0, 1.5, 1.0]})
+    frame.to_parquet(tmp_path / "c.parquet")
+    encoder = RowEncoder(Doubled(), kept, Coding.DETERMINISTIC)
+    for rows in (2, 4):
+        encoder.encode_file(tmp_path / "c.parquet", tmp_path / "z.csv", rows=rows)
+        assert pd.read_csv(tmp_path / "z.csv")["z0"].tolist() == [0.0, 4.0, 2.0, 0.0]

@@ -1,0 +1,153 @@
+"""What is recommended is chosen on selection, from what compares, and certified for all at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairbench.api import Point, Role
+from fairbench.api.types import Track
+from fairbench.auditing.certificate import certify
+from fairbench.auditing.config import Audit
+from fairbench.data.prepare import Prepared
+from fairbench.errors import FairbenchError
+from fairbench.models.certify import certificates
+from fairbench.models.recommend import (
+    Field,
+    Limits,
+    field_of,
+    fitting,
+    nearest_to,
+    track_of,
+    untried,
+)
+from fairbench.store.database import Store
+from tests.support.stored_models import REGISTRY, keep_model
+
+
+def field(folder: Path) -> Field:
+    return field_of(Store.in_folder(folder), REGISTRY)
+
+
+def chosen(folder: Path, limits: Limits) -> list[str]:
+    return [candidate.point["label"] for candidate in fitting(field(folder), limits)]
+
+
+def test_selection_chooses_and_test_does_not(tmp_path: Path, prepared: Prepared) -> None:
+    points = {
+        # On test each of these is the opposite of what it is on selection.
+        "beta=0.1": {"i_selection": 0.06, "i": 0.0, "i_y_selection": 0.9},
+        "beta=0.2": {"i_selection": 0.05, "i": 0.4, "i_y_selection": 0.3, "a_y": 0.1},
+        "beta=0.3": {"i_selection": 0.01, "i": 0.0, "i_y_selection": 0.2, "a_y": 0.9},
+    }
+    keep_model(tmp_path, prepared, "sofair", points)
+    assert chosen(tmp_path, Limits(0.05)) == ["beta=0.2", "beta=0.3"]
+    assert chosen(tmp_path, Limits(0.04)) == ["beta=0.3"]
+    assert chosen(tmp_path, Limits(0.001)) == []
+
+
+def test_accuracy_counts_on_selection(tmp_path: Path, prepared: Prepared) -> None:
+    points = {
+        "beta=0.1": {"a_y_selection": 0.79, "i_selection": 0.02},
+        "beta=0.2": {"a_y_selection": 0.85, "i_selection": 0.2, "a_y": 0.1},
+        "beta=0.3": {"a_y_selection": None},  # measured before it was kept
+    }
+    keep_model(tmp_path, prepared, "sofair", points)
+    assert chosen(tmp_path, Limits(0.5, 0.8)) == ["beta=0.2"]
+    assert chosen(tmp_path, Limits(0.1, 0.8)) == []
+    near = nearest_to(field(tmp_path), Limits(0.1, 0.8))
+    assert near.accurate is not None
+    assert near.accurate.point["label"] == "beta=0.2"
+    assert near.tight is not None
+    assert near.tight.point["label"] == "beta=0.1"
+
+
+def test_without_a_task_the_least_distortion_counts(tmp_path: Path, prepared: Prepared) -> None:
+    none = {"a_y": None, "a_y_selection": None, "i_y_selection": None}
+    points = {
+        f"beta={beta}": {**none, "d_selection": d, "d": -d}
+        for beta, d in ((0.1, 3.0), (0.2, 1.0), (0.3, 2.0))
+    }
+    keep_model(tmp_path, prepared, "sofair", points)
+    assert chosen(tmp_path, Limits(0.05)) == ["beta=0.2", "beta=0.3", "beta=0.1"]
+    with pytest.raises(FairbenchError, match=r"no task|before accuracies"):
+        chosen(tmp_path, Limits(0.05, 0.5))
+
+
+def test_seeds_and_methods_stand_side_by_side_and_audits_do_not(
+    tmp_path: Path, prepared: Prepared
+) -> None:
+    strict = Audit.STRICT
+    for seed, useful in ((0, 0.1), (1, 0.3)):
+        figures = {"beta=0.1": {"i_y_selection": useful}}
+        keep_model(tmp_path, prepared, "sofair", figures, seed=seed, audit=strict)
+    figures = {"-": {"i_y_selection": 0.2}}
+    keep_model(tmp_path, prepared, "identity", figures, point=Point(), audit=strict)
+    weak = {"dropped=1": {"i_y_selection": 9.0}}
+    quick = {"search_rows": 300, "search_trees": 2, "trees": 2}
+    keep_model(tmp_path, prepared, "drop-features", weak, params=quick)
+    found = field(tmp_path)
+    best = fitting(found, Limits(0.05))
+    assert [(c.unit["method"], c.unit["seed"], c.is_baseline) for c in best] == [
+        ("sofair", 1, False),
+        ("identity", 0, True),
+        ("sofair", 0, False),
+    ]
+    assert found.audit == "strict"
+    assert "1 points with a quick audit only" in " ".join(found.notes)
+    assert "drop-features" in untried(found, REGISTRY, Track.BLIND)
+    assert "sofair" not in untried(found, REGISTRY, Track.BLIND)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Limits(-0.1), "0 or more"),
+        (lambda: Limits(float("nan")), "0 or more"),
+        (lambda: Limits(0.1, 80), "a share"),
+        (lambda: track_of("blnd"), "Did you mean 'blind'"),
+    ],
+)
+def test_a_limit_that_is_none_is_told(make: object, says: str) -> None:
+    assert callable(make)
+    with pytest.raises(FairbenchError, match=says):
+        make()
+
+
+def test_a_store_without_points_says_so(tmp_path: Path, prepared: Prepared) -> None:
+    with pytest.raises(FairbenchError, match="no measured point"):
+        field(tmp_path)
+    keep_model(tmp_path, prepared, "sofair", {"beta=0.1": {}})
+    with pytest.raises(FairbenchError, match="is of the aware track"):
+        field_of(Store.in_folder(tmp_path), REGISTRY, track=Track.AWARE)
+
+
+def test_certificates_allow_for_every_candidate_that_could_have_one(
+    tmp_path: Path, prepared: Prepared
+) -> None:
+    gammas = (0.0, 0.5, 0.99)
+    for gamma in gammas:
+        point = Point.of(gamma=gamma)
+        keep_model(tmp_path, prepared, "fare-tree", {point.label: {}}, point=point)
+    keep_model(tmp_path, prepared, "identity", {"-": {}}, point=Point())
+    keep_model(tmp_path, prepared, "constant", {"-": {}}, point=Point())
+    candidates = field(tmp_path).candidates
+    found = certificates(candidates, prepared, tmp_path, level=0.1)
+    # Raw numbers have too many values, which is seen without looking at test.
+    assert (len(found.of), found.many, found.gone) == (4, 1, 0)
+    for bound in found.of.values():
+        assert bound.confidence == pytest.approx(1 - 0.1 / 4)
+    constant = next(c for c in candidates if c.unit["method"] == "constant")
+    s = prepared.roles[Role.TEST].s
+    alike = np.zeros((len(s), 1), np.float32)
+    alone = certify(alike[:100], alike, s, groups=2, confidence=0.9)
+    assert alone is not None
+    assert alone.information < found.of[constant.key].information < 0.05
+    # Another level, and what is on disk no more.
+    tighter = certificates(candidates, prepared, tmp_path, level=0.5)
+    assert tighter.of[constant.key].information < found.of[constant.key].information
+    for path in (tmp_path / "representations").iterdir():
+        path.unlink()
+    assert certificates(candidates, prepared, tmp_path, level=0.1).gone == 5

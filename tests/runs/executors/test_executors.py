@@ -1,0 +1,278 @@
+"""One set of promises that every executor keeps."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairbench.runs.executors.base import Broke, Executor, Finished, Idle, Progressed, Started
+from fairbench.runs.executors.inline import InlineExecutor
+from fairbench.store.status import Status
+
+
+def grandparent() -> int:
+    """The parent of this process's parent: of a job under Ray, its worker."""
+    pid = os.getpid()
+    for _ in range(2):
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    return pid
+
+
+def first_time(path: str) -> bool:
+    """Whether nobody asked before; ``path`` is a file that remembers."""
+    seen = Path(path).exists()
+    Path(path).touch()
+    return not seen
+
+
+@dataclass(frozen=True)
+class Work:
+    """A job that does what its name says."""
+
+    what: str
+    id: str = "job"
+    title: str = "job"
+    estimate: float = 1.0
+
+    def run(self, progress: Any) -> Any:
+        progress(0.5, "half")
+        if self.what == "pid":
+            return os.getpid()
+        if self.what == "raise":
+            raise ValueError("no luck")
+        if self.what == "memory":
+            raise MemoryError("no more")
+        if self.what == "exit":
+            os._exit(3)
+        if self.what == "system-exit":
+            raise SystemExit(0)
+        if self.what == "segfault":
+            ctypes.string_at(0)
+        if self.what == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.what == "sleep":
+            time.sleep(600)
+        if self.what == "hold-the-gil":
+            ctypes.PyDLL(None).sleep(600)
+        if self.what == "lose-the-worker" or (self.what == "lose-it-once" and first_time(self.id)):
+            os.kill(grandparent(), signal.SIGKILL)
+            time.sleep(600)
+        if self.what == "lose-the-node-once" and first_time(self.id):
+            time.sleep(600)
+        if self.what == "vandal":
+            os.chdir("/")
+            os.environ["FAIRBENCH_VANDAL"] = "was here"
+        if self.what == "look":
+            return os.getcwd(), os.environ.get("FAIRBENCH_VANDAL")
+        if self.what == "threads":
+            import torch
+
+            return torch.get_num_threads()
+        if self.what == "big":
+            return bytes(20_000_000)
+        return self.what
+
+
+def runs(pid: int) -> bool:
+    """Whether there is such a process, and not only what nobody has asked after yet."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+class ExecutorTestCase:
+    """Subclass it and give ``make``."""
+
+    def make(self, timeout: float | None = None) -> Executor:
+        raise AssertionError("give an executor")
+
+    @pytest.fixture
+    def executor(self) -> Iterator[Executor]:
+        made = self.make()
+        yield made
+        made.stop()
+
+    @staticmethod
+    def ends(executor: Executor, *what: str) -> dict[str, Finished | Broke]:
+        for name in what:
+            executor.submit(Work(name, id=name))  # type: ignore[arg-type]
+        ended = (e for e in executor.events() if isinstance(e, Finished | Broke))
+        return {e.job.id: e for e in ended}
+
+    def test_results_come_back_whole(self, executor: Executor) -> None:
+        ends = self.ends(executor, "big", "hello")
+        assert isinstance(ends["big"], Finished)
+        assert len(ends["big"].result) == 20_000_000
+        assert ends["hello"].result == "hello"  # type: ignore[union-attr]
+
+    def test_more_jobs_may_follow_from_what_ended(self, executor: Executor) -> None:
+        executor.submit(Work("first", id="first"))  # type: ignore[arg-type]
+        seen = []
+        for event in executor.events():
+            if isinstance(event, Finished):
+                seen.append(event.result)
+                if event.result == "first":
+                    executor.submit(Work("second", id="second"))  # type: ignore[arg-type]
+        assert seen == ["first", "second"]
+
+    def test_every_job_has_a_fresh_process(self, executor: Executor) -> None:
+        executor.submit(Work("pid", id="a"))  # type: ignore[arg-type]
+        executor.submit(Work("pid", id="b"))  # type: ignore[arg-type]
+        pids = [e.result for e in executor.events() if isinstance(e, Finished)]
+        assert len({*pids, os.getpid()}) == 3
+
+    def test_a_vandal_harms_no_other_job(self, executor: Executor) -> None:
+        before = self.ends(executor, "look")["look"].result  # type: ignore[union-attr]
+        self.ends(executor, "vandal")
+        assert self.ends(executor, "look")["look"].result == before  # type: ignore[union-attr]
+
+    def test_one_thread_a_job(self, executor: Executor) -> None:
+        assert self.ends(executor, "threads")["threads"].result == 1  # type: ignore[union-attr]
+
+    def test_every_way_of_failing_has_its_status_and_the_rest_go_on(
+        self, executor: Executor
+    ) -> None:
+        ends = self.ends(executor, "raise", "memory", "exit", "segfault", "kill", "fine")
+        found = {name: e.status for name, e in ends.items() if isinstance(e, Broke)}
+        assert found == {
+            "raise": Status.FAILED,
+            "memory": Status.OOM,
+            "exit": Status.CRASHED,
+            "segfault": Status.CRASHED,
+            "kill": Status.CRASHED,
+        }
+        raised = ends["raise"]
+        assert isinstance(raised, Broke)
+        assert raised.error == "ValueError: no luck"
+        assert "no luck" in (raised.traceback or "")
+        assert isinstance(ends["fine"], Finished)
+
+    def test_a_plugins_sys_exit_is_a_failure(self, executor: Executor) -> None:
+        end = self.ends(executor, "system-exit")["system-exit"]
+        assert isinstance(end, Broke)
+        assert end.status is Status.FAILED
+
+    @pytest.mark.parametrize("what", ["sleep", "hold-the-gil"])
+    def test_a_hanging_job_is_killed_at_its_limit(self, what: str) -> None:
+        executor = self.make(timeout=4.0)
+        ends = self.ends(executor, what, "fine")
+        executor.stop()
+        hung = ends[what]
+        assert isinstance(hung, Broke)
+        assert hung.status is Status.TIMEOUT
+        assert hung.seconds < 4.0 + 5.0
+        assert isinstance(ends["fine"], Finished)
+
+    def test_more_workers_than_jobs_and_back(self, executor: Executor) -> None:
+        assert len(self.ends(executor, "one", "two", "three", "four", "five")) == 5
+        assert len(self.ends(executor, "six")) == 1
+
+
+class TestInline(ExecutorTestCase):
+    def make(self, timeout: float | None = None) -> Executor:
+        return InlineExecutor(workers=2, timeout=timeout)
+
+    @pytest.mark.parametrize("what", ["sleep", "hold-the-gil"])
+    def test_a_driver_that_is_killed_leaves_no_process_behind(self, what: str) -> None:
+        code = (
+            "from fairbench.runs.executors.inline import InlineExecutor;"
+            "from tests.runs.executors.test_executors import Work;"
+            f"e = InlineExecutor(workers=1, timeout=None); e.submit(Work({what!r}));"
+            "it = e.events(); next(x for x in it if type(x).__name__ == 'Progressed');"
+            "print(e._running[0].process.pid, flush=True); list(it)"
+        )
+        driver = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        assert driver.stdout is not None
+        pid = int(driver.stdout.readline())
+        driver.kill()
+        driver.wait()
+        for _ in range(200):
+            if not runs(pid):
+                return
+            time.sleep(0.1)
+        os.kill(pid, signal.SIGKILL)
+        pytest.fail("the job's process outlived its driver")
+
+    def test_stopping_leaves_no_process_behind(self) -> None:
+        executor = InlineExecutor(workers=1, timeout=None)
+        executor.submit(Work("sleep"))  # type: ignore[arg-type]
+        next(executor.events())
+        (child,) = executor._running
+        executor.stop()
+        assert not child.process.is_alive()
+
+
+@pytest.fixture(scope="class")
+def ray_cluster() -> Iterator[None]:
+    """One cluster for many tests: it takes seconds to start."""
+    import ray
+
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's own spelling
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield
+    ray.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_cluster")
+class TestRay(ExecutorTestCase):
+    def make(self, timeout: float | None = None) -> Executor:
+        from fairbench.runs.executors.ray import RayExecutor
+
+        return RayExecutor(workers=2, timeout=timeout)
+
+    def test_a_job_whose_worker_is_killed_is_done_again(
+        self, executor: Executor, tmp_path: Path
+    ) -> None:
+        path = str(tmp_path / "seen")
+        executor.submit(Work("lose-it-once", id=path))  # type: ignore[arg-type]
+        events = [e for e in executor.events() if not isinstance(e, Idle | Progressed)]
+        assert [type(event) for event in events] == [Started, Finished]
+
+    def test_one_that_loses_every_worker_is_given_up(self, executor: Executor) -> None:
+        ends = self.ends(executor, "lose-the-worker", "fine")
+        lost = ends["lose-the-worker"]
+        assert isinstance(lost, Broke)
+        assert lost.status is Status.CRASHED
+        assert "lost 3 times" in lost.error
+        assert isinstance(ends["fine"], Finished)
+
+
+@pytest.mark.slow
+def test_the_jobs_of_a_lost_node_go_on_elsewhere(tmp_path: Path) -> None:
+    import ray
+    from ray.cluster_utils import Cluster
+
+    from fairbench.runs.executors.ray import RayExecutor
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    node = cluster.add_node(num_cpus=1)
+    path = tmp_path / "seen"
+    executor = RayExecutor(workers=1, timeout=None, address=cluster.address)
+    try:
+        executor.submit(Work("lose-the-node-once", id=str(path)))  # type: ignore[arg-type]
+        ends = []
+        for event in executor.events():
+            if path.exists() and node is not None:
+                cluster.add_node(num_cpus=1)
+                cluster.remove_node(node, allow_graceful=False)
+                node = None
+            if isinstance(event, Finished | Broke):
+                ends.append(event)
+        assert [type(event) for event in ends] == [Finished]
+    finally:
+        executor.stop()
+        ray.shutdown()
+        cluster.shutdown()

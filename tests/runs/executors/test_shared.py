@@ -1,0 +1,153 @@
+"""Two runs on one store: each job is done once, by one of them, and both end."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from fairbench.runs.audit_job import AuditJob
+from fairbench.runs.executors.base import Broke, Elsewhere, Event, Executor, Finished, Idle, Waits
+from fairbench.runs.executors.shared import SharedExecutor
+from fairbench.store.claims import Claims
+from fairbench.store.database import Store
+from fairbench.store.status import Status
+
+
+@dataclass(frozen=True)
+class Work:
+    id: str
+    claimed: tuple[str, ...]
+    title: str = "job"
+    estimate: float = 1.0
+
+
+class Instant(Executor):
+    """Does a job in a moment, one at a time."""
+
+    def __init__(self) -> None:
+        self.workers = 1
+        self.queue: list[Any] = []
+
+    def submit(self, job: Any) -> None:
+        self.queue.append(job)
+
+    def events(self) -> Iterator[Event]:
+        while self.queue:
+            yield Idle()
+            time.sleep(0.01)
+            job = self.queue.pop(0)
+            if job.id.startswith("bad"):
+                yield Broke(job, Status.FAILED, "no luck", None, 0.0)
+            else:
+                yield Finished(job, job.id, 0.0)
+
+    def stop(self) -> None:
+        self.queue.clear()
+
+
+class Together:
+    """Results that several runs share, as the store's."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.done: dict[str, int] = {}
+
+    def run(self, store: Store, name: str, jobs: list[Work]) -> list[Event]:
+        seen: list[Event] = []
+        with Claims(store, name) as claims:
+            executor = SharedExecutor(Instant(), claims, self.settled, look_every=0.02)
+            for job in jobs:
+                executor.submit(job)  # type: ignore[arg-type]
+            for event in executor.events():
+                seen.append(event)
+                if isinstance(event, Finished | Broke):
+                    with self.lock:
+                        for key in event.job.claimed:
+                            self.done[key] = self.done.get(key, 0) + 1
+                if isinstance(event, Elsewhere):
+                    left = [key for key in event.job.claimed if key not in self.done]
+                    for key in left:
+                        executor.submit(Work(f"left {key}", (key,)))  # type: ignore[arg-type]
+            executor.stop()
+        return seen
+
+    def settled(self, job: Any) -> bool:
+        return any(key in self.done for key in job.claimed)
+
+
+def test_each_job_is_done_once_and_all_runs_end(store_url: str) -> None:
+    together = Together()
+    keys = [f"{i:02}" for i in range(12)]
+    pairs = [Work(f"pair {i}", (keys[i], keys[i + 1])) for i in range(0, 12, 2)]
+    threes = [Work(f"three {i}", tuple(keys[i : i + 3])) for i in range(0, 12, 3)]
+    singles = [Work(f"bad {key}", (key,)) for key in reversed(keys)]
+    with ThreadPoolExecutor(3) as pool:
+        runs = [
+            pool.submit(together.run, Store(store_url), name, jobs)
+            for name, jobs in (("a", pairs), ("b", threes), ("c", singles))
+        ]
+        seen = [run.result(timeout=60) for run in runs]
+    assert together.done == dict.fromkeys(keys, 1)
+    assert not any(isinstance(event, Idle) for events in seen for event in events)
+
+
+def test_a_run_waits_for_what_another_holds_and_says_so(store_url: str) -> None:
+    together, store = Together(), Store(store_url)
+    holder = Claims(store, "holder")
+    assert holder.take(["a"])
+    timer = threading.Timer(0.5, lambda: (together.done.update(a=1), holder.release()))
+    timer.start()
+    seen = together.run(store, "waiter", [Work("first", ("a",)), Work("second", ("b",))])
+    kinds = [type(event) for event in seen]
+    assert kinds == [Waits, Finished, Elsewhere]
+    assert isinstance(seen[0], Waits)
+    assert "process" in seen[0].holder
+
+
+def test_audits_are_shared_out_but_those_of_an_own_fit_are_kept(store_url: str) -> None:
+    together, store = Together(), Store(store_url)
+    other = Claims(store, "other")
+    with Claims(store, "one") as claims:
+        executor = SharedExecutor(Instant(), claims, together.settled)
+        executor.submit(_audit("early"))
+        assert other.take(["early"])
+        other.release()
+        executor.submit(Work("fit", ("unit",)))  # type: ignore[arg-type]
+        for event in executor.events():
+            if isinstance(event, Finished) and event.job.id == "fit":
+                executor.submit(_audit("late"))
+                assert not other.take(["late"])
+
+
+def _audit(key: str) -> AuditJob:
+    fields = dict.fromkeys(field.name for field in dataclasses.fields(AuditJob))
+    return AuditJob(**fields | {"id": key, "keys": (key,)})  # type: ignore[arg-type]
+
+
+def test_what_a_dead_run_held_is_taken_over(store_url: str) -> None:
+    together, store = Together(), Store(store_url)
+    assert Claims(store, "dead").take(["a"])
+    with Claims(store, "next", stale=3.0) as claims:
+        executor = SharedExecutor(Instant(), claims, together.settled, look_every=0.05)
+        executor.submit(Work("first", ("a",)))  # type: ignore[arg-type]
+        assert [type(event) for event in executor.events()] == [Waits, Finished]
+
+
+@pytest.mark.parametrize("ends", ["result", "error"])
+def test_claims_are_held_until_the_reader_has_had_the_event(store_url: str, ends: str) -> None:
+    together, store = Together(), Store(store_url)
+    other = Claims(store, "other")
+    with Claims(store, "one") as claims:
+        executor = SharedExecutor(Instant(), claims, together.settled)
+        executor.submit(Work("bad" if ends == "error" else "good", ("a",)))  # type: ignore[arg-type]
+        for event in executor.events():
+            if isinstance(event, Finished | Broke):
+                assert not other.take(["a"])
+        assert other.take(["a"])

@@ -1,0 +1,103 @@
+"""The meter: energy by a counter of the card, and nothing where none is known."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from fairbench.api.metric import CurveEvaluation
+from fairbench.leaderboard.build import to_frame
+from fairbench.metrics.cost import Cost
+from fairbench.runs.cost import Meter
+
+
+class Card:
+    """NVML with one card, whose counter (millijoules) is read off a list; None: it fails."""
+
+    def __init__(self, readings: list[int | None]) -> None:
+        self.readings = readings
+        self.asked: list[str] = []
+
+    def nvmlInit(self) -> None:
+        pass
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
+        self.asked.append(uuid)
+        return uuid
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle: str) -> int:
+        reading = self.readings.pop(0)
+        if reading is None:
+            raise RuntimeError("Not Supported")
+        return reading
+
+
+@pytest.fixture
+def cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that sees one card, the second of its machine."""
+    card = SimpleNamespace(uuid="1234")
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: card)
+
+
+def metered(monkeypatch: pytest.MonkeyPatch, *readings: int | None, phase: str = "train") -> Meter:
+    card = Card(list(readings))
+    monkeypatch.setitem(sys.modules, "pynvml", card)
+    meter = Meter("cuda")
+    with meter.phase(phase):
+        pass
+    assert set(card.asked) == {"GPU-1234"}
+    return meter
+
+
+@pytest.mark.usefixtures("cuda")
+def test_energy_is_what_the_counter_of_the_own_card_gained(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert metered(monkeypatch, 5_000_000, 5_012_500).energy_j == 12.5
+
+
+@pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize("readings", [(None, None), (5_000, None), (5_000, 3), (5_000, 5_000)])
+def test_a_counter_that_fails_or_starts_anew_tells_nothing(
+    monkeypatch: pytest.MonkeyPatch, readings: tuple[int | None, int | None]
+) -> None:
+    assert metered(monkeypatch, *readings).energy_j is None
+
+
+@pytest.mark.usefixtures("cuda")
+def test_energy_is_of_training_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert metered(monkeypatch, 1_000, 9_000, phase="encode").energy_j is None
+
+
+@pytest.mark.usefixtures("cuda")
+def test_without_the_library_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    meter = Meter("cuda")
+    with meter.phase("train"):
+        pass
+    assert meter.energy_j is None
+    assert meter.seconds["train"] >= 0
+
+
+def test_a_cpu_has_no_counter() -> None:
+    meter = Meter("cpu")
+    with meter.phase("train"):
+        pass
+    assert meter.energy_j is None
+    assert set(meter.peaks()) == {"peak_memory_mb"}
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [([2.0, 3.0], 5.0), ([2.0, None], None), ([None, None], None), ([], None)],
+)
+def test_a_curves_energy_is_of_all_its_models_or_unknown(
+    known: list[float | None], expected: float | None
+) -> None:
+    costs = [{} if joules is None else {"energy_j": joules} for joules in known]
+    point = {"d": 1.0, "i": 0.1}
+    found = Cost().compute(CurveEvaluation([point], {}, costs))["energy_j"]
+    assert found == expected
+    text = to_frame([{"method": "m", "energy_j": found}]).to_csv(index=False)
+    assert text == f"method,energy_j\nm,{'' if expected is None else expected}\n"

@@ -1,0 +1,63 @@
+"""Estimates come from records of the same dataset, and from its sizes where there are none."""
+
+from dataclasses import replace
+
+import pytest
+
+from fairbench.api.types import Architecture, Role
+from fairbench.auditing.config import PRESETS, Audit
+from fairbench.data.prepare import Prepared
+from fairbench.runs.estimate import audit_seconds, fit_seconds
+from fairbench.runs.plan import Budget
+from fairbench.training.neural_method import NeuralMethod
+
+BUDGET = Budget("1000", 1000, PRESETS[Audit.STRICT])
+
+
+class Neural(NeuralMethod):
+    """One of the neural methods."""
+
+    name = "neural"
+
+
+def record(dataset: str, ms: float) -> dict[str, object]:
+    return {
+        "method": "neural",
+        "dataset": dataset,
+        "status": "DONE",
+        "costs": {"ms_model_step": ms},
+    }
+
+
+def test_records_of_the_same_dataset_decide(prepared: Prepared) -> None:
+    name = prepared.info.name
+    past = [record(name, 2.0), record(name, 4.0), record("images", 500.0)]
+    assert fit_seconds(Neural, 5, BUDGET, prepared, past) == pytest.approx(5 * 1000 * 3.0 / 1e3)
+
+
+def test_records_of_other_datasets_do_not_count(prepared: Prepared) -> None:
+    other = [record("images", 500.0)]
+    assert fit_seconds(Neural, 5, BUDGET, prepared, other) == fit_seconds(
+        Neural, 5, BUDGET, prepared, []
+    )
+
+
+def test_convolutions_are_expected_to_take_long(prepared: Prepared) -> None:
+    architecture = Architecture(hidden=(8,), latent=2, image=(1, 64, 64), channels=(4,))
+    images = replace(prepared, info=replace(prepared.info, architecture=architecture))
+    assert fit_seconds(Neural, 1, BUDGET, images, []) > 50 * fit_seconds(
+        Neural, 1, BUDGET, prepared, []
+    )
+
+
+def test_an_audit_takes_longer_of_more_rows_and_groups(prepared: Prepared) -> None:
+    rows = prepared.roles[Role.AUDITOR_TRAIN]
+    times = -(-30_000 // len(rows.s))
+    many = replace(rows, s=rows.s.repeat(times))
+    large = replace(prepared, roles={**prepared.roles, Role.AUDITOR_TRAIN: many})
+    strict, quick = PRESETS[Audit.STRICT], PRESETS[Audit.QUICK]
+    assert audit_seconds(strict, large) >= 3 * audit_seconds(strict, prepared)
+    assert audit_seconds(quick, large) < audit_seconds(strict, large)
+    groups = tuple(f"g{i}" for i in range(10))
+    many_groups = replace(prepared, info=replace(prepared.info, groups=groups))
+    assert audit_seconds(strict, many_groups) > 1.5 * audit_seconds(strict, prepared)

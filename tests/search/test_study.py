@@ -1,0 +1,535 @@
+"""A search: the same trials whatever interrupts it, chosen on the selection role alone."""
+
+from __future__ import annotations
+
+import functools
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from pydantic import Field, create_model
+
+from fairbench.api import Knob, Point
+from fairbench.api.method import Method, Params
+from fairbench.config import RunConfig, make_search
+from fairbench.data.prepare import Prepared
+from fairbench.errors import CheckError, ConfigError, StoreError, UnknownNameError
+from fairbench.leaderboard import build as leaderboard
+from fairbench.metrics.aufdc import Aufdc
+from fairbench.registry import Registry
+from fairbench.runs.audit_job import AuditJob, PointResult
+from fairbench.runs.audits import REFERENCE_FIGURES
+from fairbench.runs.executors.base import Event, Executor, Finished, Started
+from fairbench.runs.executors.shared import SharedExecutor
+from fairbench.runs.fit_job import FitJob, UnitResult
+from fairbench.runs.job import Job
+from fairbench.runs.plan import Plan, make_budget, units_of, validated
+from fairbench.runs.runner import Run
+from fairbench.search import outputs as search_files
+from fairbench.search.space import search_space
+from fairbench.search.study import FIRST_SEED, Outcome, Search, Trial, selection_area
+from fairbench.store.claims import Claims
+from fairbench.store.database import Store, of_a_trial
+from fairbench.store.status import Status
+
+Answer = Callable[[Mapping[str, Any], int], float | Status]
+
+
+class BowlParams(Params):
+    a: float = Field(0.9, gt=0, le=1)
+    size: int = 64
+    kind: str = "flat"
+
+
+class Bowl(Method):
+    """Its area is what a test says of its parameters and seed."""
+
+    name = "bowl"
+    summary = "a bowl"
+    knobs = (Knob("gamma", 0.0, 1.0),)
+    Params: ClassVar[type[Params]] = BowlParams
+
+    def points(self) -> tuple[Point, ...]:
+        return (Point.of(gamma=0.0), Point.of(gamma=1.0))
+
+    def search_space(self) -> Mapping[str, Any]:
+        from optuna.distributions import (
+            CategoricalDistribution,
+            FloatDistribution,
+            IntDistribution,
+        )
+
+        return {
+            "a": FloatDistribution(0.01, 1.0, log=True),
+            "size": IntDistribution(8, 128, log=True),
+            "kind": CategoricalDistribution(["flat", "round"]),
+        }
+
+    def fit(self, train: Any, units: Any, context: Any) -> Any:
+        raise AssertionError("answered by the executor of these tests")
+
+
+def bowl(params: Mapping[str, Any], seed: int) -> float:
+    """Least, .1, near a = .2 and kind = round; a little different for each seed."""
+    kind = 0.0 if params["kind"] == "round" else 0.05
+    return float(0.1 + 0.3 * abs(params["a"] - 0.2) + kind + 0.001 * (seed - FIRST_SEED))
+
+
+class Answers(Executor):
+    """Answers jobs at once, in an order of its own; Ctrl-C after ``patience`` of them.
+
+    A point's D and I on selection are the answer, which is then the area; on test they are the
+    reverse, so that whoever looks at test would choose the worst.
+    """
+
+    def __init__(self, answer: Answer, patience: int | None = None, shuffle: int = 0) -> None:
+        self.answer, self.patience = answer, patience
+        self.fits = self.audits = 0
+        self.workers = 1
+        self._queue: list[Job] = []
+        self._rng = np.random.default_rng(shuffle)
+
+    def submit(self, job: Job) -> None:
+        self._queue.append(job)
+
+    def events(self) -> Iterator[Event]:
+        while self._queue:
+            if self.patience is not None:
+                self.patience -= 1
+                if self.patience < 0:
+                    raise KeyboardInterrupt
+            job = self._queue.pop(int(self._rng.integers(len(self._queue))))
+            yield Started(job)
+            yield Finished(job, self._result(job), 1.0)
+
+    def stop(self) -> None:
+        self._queue.clear()
+
+    def _result(self, job: Job) -> Any:
+        if isinstance(job, FitJob):
+            self.fits += len(job.keys)
+            return [self._fit(job, i) for i in range(len(job.keys))]
+        if isinstance(job, AuditJob):
+            self.audits += len(job.keys)
+            return [
+                PointResult(key, self._values(float(job.arrays[f"{n}/value"])), (), 1.0, "")
+                for key, n in zip(job.keys, job.numbers, strict=True)
+            ]
+        ends = sorted(REFERENCE_FIGURES)
+        return dict.fromkeys(ends, 1.0), 1.0, ""
+
+    def _fit(self, job: FitJob, i: int) -> UnitResult:
+        point = job.units[i].point
+        assert point is not None
+        params = job.params.model_dump()
+        answer = self.answer(params, job.units[i].seed)
+        if isinstance(answer, Status):
+            return UnitResult(job.keys[i], answer, "loss nan at step 3")
+        return UnitResult(
+            job.keys[i],
+            Status.DONE,
+            points=(point,),
+            arrays={"0/value": np.array(answer)},
+            costs={"train_seconds": 1.0, "flops": 1e6 * params["size"]},
+            hardware={"device": "cpu", "processor": "x"},
+            versions={"torch": "x"},
+        )
+
+    @staticmethod
+    def _values(x: float) -> dict[str, float | None]:
+        return {"d_selection": x, "i_selection": x, "d": 0.5 - x, "i": 0.5 - x}
+
+
+class Bench:
+    """Searches of one results folder."""
+
+    def __init__(self, prepared: Prepared, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.data, self.folder, self._patch = prepared, folder, monkeypatch
+        self.registry = Registry()
+        self.registry.methods.add(Bowl, "test")
+        self.registry.metrics.add(Aufdc, "test")
+        self.method: type[Method] = Bowl
+
+    def store(self) -> Store:
+        return Store.in_folder(self.folder)
+
+    def run_config(self, **given: Any) -> RunConfig:
+        fixed = {
+            "methods": (self.method.name,),
+            "datasets": (self.data.info.name,),
+            "seeds": (FIRST_SEED,),
+            "budget": 10,
+            "results": self.folder,
+        }
+        return RunConfig(**{**fixed, **given})
+
+    def prepare(self, *, run: Mapping[str, Any] | None = None, **given: Any) -> Search:
+        config = make_search(self.run_config(**(run or {})), {"trials": 12, **given})
+        return Search(config, self.registry, self.data, self.store(), "cpu", workers=1)
+
+    def search(self, executor: Executor | None = None, **given: Any) -> Search:
+        search = self.prepare(**given)
+        self.go(search, executor or Answers(bowl))
+        return search
+
+    def go(self, search: Search, executor: Executor) -> None:
+        self._patch.setattr("fairbench.search.study.make_executor", lambda *a, **k: executor)
+        with search:
+            search.run(lambda jobs: nullcontext(lambda event: None), lambda trial: None)
+
+    def another(self, name: str) -> Bench:
+        return Bench(self.data, self.folder.parent / name, self._patch)
+
+
+@pytest.fixture
+def bench(prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return Bench(prepared, tmp_path / "out", monkeypatch)
+
+
+def same(trials: list[Trial]) -> list[tuple[Any, ...]]:
+    """All of a trial but whether it came from the store."""
+    return [(t.number, t.params, t.outcome, t.values, t.error, t.seconds) for t in trials]
+
+
+def test_the_area_is_of_selection_points_and_selection_ends() -> None:
+    reference = {"i_max_selection": 0.4, "d_max_selection": 8.0, "i_max": 9.0, "d_max": 9.0}
+    assert selection_area([], reference) == pytest.approx(0.5)
+    # A vertex at a quarter of either end: trapezoids .25 (1 + .25) / 2 and .75 * .25 / 2.
+    point = {"d_selection": 2.0, "i_selection": 0.1, "d": 0.0, "i": 0.0}
+    assert selection_area([point], reference) == pytest.approx(0.25)
+
+
+def test_numbers_are_short_but_the_defaults_are_as_they_are(bench: Bench) -> None:
+    made = {"a": (float, Field(0.123456789, gt=0, le=1)), "__base__": BowlParams}
+    params = create_model("ExactParams", **made)  # type: ignore[call-overload]
+    bench.method = type("Exact", (Bowl,), {"name": "exact", "Params": params})
+    bench.registry.methods.add(bench.method, "test")
+    search = bench.search(trials=8)
+    first, *rest = (trial.params["a"] for trial in search.trials)
+    assert first == 0.123456789
+    assert all(value == float(f"{value:.4g}") and 0.01 <= value <= 1 for value in rest)
+
+
+def test_it_finds_what_is_best_on_selection_and_never_looks_at_test(bench: Bench) -> None:
+    search = bench.search(trials=40)
+    assert search.best is not None
+    assert search.best.values[0] == min(t.values[0] for t in search.trials)
+    assert search.best.values[0] < 0.13
+    assert search.best.params["kind"] == "round"
+    # Trial 0 is the defaults: what is tuned is no worse on selection.
+    assert search.trials[0].params == BowlParams().model_dump()
+    assert search.trials[0].values[0] == pytest.approx(0.1 + 0.3 * 0.7 + 0.05)
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "nsga2", "random"])
+@pytest.mark.parametrize("patience", [2, 9, 30])
+def test_an_interrupted_search_equals_an_uninterrupted_one(
+    bench: Bench, sampler: str, patience: int
+) -> None:
+    whole = Answers(bowl)
+    expected = bench.search(whole, sampler=sampler)
+    other = bench.another("other")
+    stopped = Answers(bowl, patience=patience, shuffle=1)
+    with pytest.raises(KeyboardInterrupt):
+        other.search(stopped, sampler=sampler)
+    resumed = Answers(bowl, shuffle=2)
+    search = other.search(resumed, sampler=sampler)
+    assert same(search.trials) == same(expected.trials)
+    assert stopped.fits + resumed.fits == whole.fits
+    # Once more: everything is in the store.
+    again = Answers(bowl, patience=0)
+    assert same(other.search(again, sampler=sampler).trials) == same(expected.trials)
+
+
+def test_trials_is_the_total(bench: Bench) -> None:
+    first = bench.search(Answers(bowl), trials=6)
+    more = Answers(bowl)
+    longer = bench.search(more, trials=9)
+    assert same(longer.trials)[:6] == same(first.trials)
+    assert [trial.replayed for trial in longer.trials] == [True] * 6 + [False] * 3
+    assert more.fits == 2 * 3
+    assert len(bench.search(Answers(bowl, patience=0), trials=3).trials) == 3
+
+
+def test_a_search_depends_on_its_seed_and_batch_but_not_on_the_order_of_work(
+    bench: Bench,
+) -> None:
+    expected = bench.search(Answers(bowl), trials=16)
+    shuffled = bench.another("shuffled").search(Answers(bowl, shuffle=5), trials=16)
+    assert same(shuffled.trials) == same(expected.trials)
+    seeded = bench.another("seeded").search(seed=1, trials=16)
+    assert same(seeded.trials)[1:] != same(expected.trials)[1:]
+    wider = bench.another("wider").search(parallel=8, trials=16)
+    assert same(wider.trials) != same(expected.trials)
+
+
+def test_diverged_and_failed_trials_are_told_and_the_search_goes_on(bench: Bench) -> None:
+    def answer(params: Mapping[str, Any], seed: int) -> float | Status:
+        if params["a"] > 0.5:
+            return Status.DIVERGED
+        return Status.FAILED if params["size"] < 20 else bowl(params, seed)
+
+    search = bench.search(Answers(answer), trials=20)
+    outcomes = {trial.outcome for trial in search.trials}
+    assert outcomes == {Outcome.COMPLETE, Outcome.DIVERGED, Outcome.FAILED}
+    assert search.trials[0].outcome is Outcome.DIVERGED  # the defaults
+    assert "loss nan" in search.trials[0].error
+    assert search.best is not None
+    assert search.best.outcome is Outcome.COMPLETE
+    # Remembered, not tried again until it is asked for.
+    again = bench.search(Answers(bowl, patience=0), trials=20)
+    assert same(again.trials) == same(search.trials)
+    retried = bench.search(Answers(bowl), trials=20, run={"rerun": "failed"})
+    assert all(trial.outcome is Outcome.COMPLETE for trial in retried.trials)
+
+
+def test_where_every_trial_fails_there_is_no_best(bench: Bench) -> None:
+    search = bench.search(Answers(lambda params, seed: Status.FAILED), trials=3)
+    assert search.best is None
+    written = search_files.write(search)
+    assert [path.name for path in written] == ["trials.csv"]
+
+
+@pytest.mark.parametrize("pruner", ["median", "hyperband"])
+def test_a_pruner_ends_bad_trials_between_seeds(bench: Bench, pruner: str) -> None:
+    given = {"pruner": pruner, "trials": 16, "run": {"seeds": (1000, 1001, 1002)}}
+    whole = Answers(bowl)
+    search = bench.search(whole, **given)
+    pruned = [trial for trial in search.trials if trial.outcome is Outcome.PRUNED]
+    assert pruned
+    assert all(1 <= trial.seeds <= 2 and not trial.values for trial in pruned)
+    assert search.best is not None
+    assert search.best.seeds == 3
+    assert whole.fits < 16 * 3 * 2
+    other = bench.another("other")
+    with pytest.raises(KeyboardInterrupt):
+        other.search(Answers(bowl, patience=60), **given)
+    assert same(other.search(**given).trials) == same(search.trials)
+
+
+def test_values_are_means_over_seeds(bench: Bench) -> None:
+    search = bench.search(trials=1, run={"seeds": (FIRST_SEED, FIRST_SEED + 10)})
+    defaults = BowlParams().model_dump()
+    expected = (bowl(defaults, FIRST_SEED) + bowl(defaults, FIRST_SEED + 10)) / 2
+    assert search.trials[0].values[0] == pytest.approx(expected)
+
+
+def test_two_objectives_give_the_pareto_set(bench: Bench) -> None:
+    def answer(params: Mapping[str, Any], seed: int) -> float:
+        return 0.4 - 0.003 * float(params["size"])  # larger is better, and costs more
+
+    search = bench.search(Answers(answer), trials=20, objectives="aufdc,cost", sampler="nsga2")
+    front = search.front
+    assert len(front) > 3
+    areas = [trial.values[0] for trial in front]
+    costs = [trial.values[1] for trial in front]
+    assert areas == sorted(areas)
+    assert costs == sorted(costs, reverse=True)
+    assert costs[0] == pytest.approx(16e6 * front[0].params["size"])
+    for trial in search.trials:
+        assert any(a <= trial.values[0] and c <= trial.values[1] for a, c in zip(areas, costs))  # noqa: B905
+    written = {path.name: path for path in search_files.write(search)}
+    listed = yaml.safe_load(written["pareto.yaml"].read_text())
+    assert [entry["trial"] for entry in listed] == [trial.number for trial in front]
+    assert list(pd.read_csv(written["pareto.csv"])["number"]) == [t.number for t in front]
+    assert written["pareto.png"].read_bytes().startswith(b"\x89PNG")
+
+
+def test_files_say_what_was_found(bench: Bench, tmp_path: Path) -> None:
+    search = bench.search(trials=20)
+    output = tmp_path / "mine.yaml"
+    written = {path.name: path for path in search_files.write(search, output)}
+    assert set(written) == {
+        "trials.csv",
+        "best.yaml",
+        "history.png",
+        "importance.csv",
+        "importance.png",
+        "mine.yaml",
+    }
+    assert written["best.yaml"].parent.name == "bowl-adults-gender-simulated"
+    frame = pd.read_csv(written["trials.csv"])
+    assert list(frame["number"]) == list(range(20))
+    assert {"a", "size", "kind", "aufdc", "state", "seconds", "seeds", "points"} <= set(frame)
+    assert search.best is not None
+    assert frame["aufdc"].min() == pytest.approx(search.best.values[0])
+    # The YAML names exactly the models that the trial trained.
+    found = yaml.safe_load(output.read_text())
+    params = validated(Bowl, found["bowl"])
+    budget = make_budget(10, bench.data)
+    units = units_of(Bowl, params, bench.data, budget, bench.run_config())
+    stored = {row["key"] for row in bench.store().rows("units")}
+    assert {unit.key for unit in units} <= stored
+    importance = pd.read_csv(written["importance.csv"]).set_index("parameter")["aufdc"]
+    assert importance.sum() == pytest.approx(1)
+    assert importance["a"] > importance["size"]
+    # Files of the same trials are the same files.
+    before = {name: path.read_bytes() for name, path in written.items()}
+    search_files.write(bench.search(Answers(bowl, patience=0), trials=20), output)
+    assert {name: path.read_bytes() for name, path in written.items()} == before
+
+
+def test_trials_are_no_rows_of_the_leaderboard_until_a_run_asks(bench: Bench) -> None:
+    search = bench.search(trials=5)
+    store = bench.store()
+    assert leaderboard.build(store, bench.registry) == []
+    assert search.best is not None
+    params = validated(Bowl, search.full_params(search.best))
+    config = bench.run_config()
+    data = bench.data
+    plan = Plan(units_of(Bowl, params, data, make_budget(10, data), config))
+    run = Run(config, bench.registry, plan, store, "cpu")
+    jobs = run.jobs()
+    assert not jobs  # all is there
+    run.execute(jobs, Answers(bowl, patience=0), lambda event: None, "fairbench run")
+    (table,) = leaderboard.build(store, bench.registry)
+    assert len(table.leaderboard) == 1
+    assert not any(of_a_trial(row) for row in store.rows("units") if row["key"] in run.by_key)
+    # And a search that meets a run's units leaves them to it.
+    bench.search(trials=5)
+    assert len(leaderboard.build(store, bench.registry)[0].leaderboard) == 1
+
+
+def test_a_run_takes_over_what_a_search_has_trained_since_it_planned(bench: Bench) -> None:
+    config, data, store = bench.run_config(), bench.data, bench.store()
+    defaults = validated(Bowl, {})  # which are trial 0
+    plan = Plan(units_of(Bowl, defaults, data, make_budget(10, data), config))
+    run = Run(config, bench.registry, plan, store, "cpu")
+    jobs = run.jobs()
+    assert any(isinstance(job, FitJob) for job in jobs)
+    bench.search(trials=1)
+    answers = Answers(bowl)
+    with Claims(store, run.id) as claims:
+        shared = SharedExecutor(answers, claims, run.settled)
+        run.execute(jobs, shared, lambda event: None, "fairbench run")
+    assert (answers.fits, answers.audits) == (0, 0)
+    units = store.find("units", list(run.by_key))
+    assert {row["status"] for row in units.values()} == {"DONE"}
+    assert {row["run"] for row in units.values()} == {run.id}
+
+
+def test_what_trials_encoded_is_not_kept_but_a_runs_is(bench: Bench) -> None:
+    config, data = bench.run_config(), bench.data
+    params = validated(Bowl, {})
+    plan = Plan(units_of(Bowl, params, data, make_budget(10, data), config))
+    run = Run(config, bench.registry, plan, bench.store(), "cpu")
+    run.execute(run.jobs(), Answers(bowl), lambda event: None, "fairbench run")
+    files = sorted((bench.folder / "representations").iterdir())
+    assert files
+    bench.search(trials=5)  # its first trial is that run's
+    assert sorted((bench.folder / "representations").iterdir()) == files
+
+
+def test_held_parameters_are_not_searched(bench: Bench) -> None:
+    search = bench.search(trials=6, run={"params": {"bowl": {"kind": "round", "size": 32}}})
+    assert set(search.space) == {"a"}
+    assert all(set(trial.params) == {"a"} for trial in search.trials)
+    assert search.best is not None
+    assert search.full_params(search.best)["kind"] == "round"
+    with pytest.raises(ConfigError, match="holds all that bowl could search"):
+        bench.prepare(run={"params": {"bowl": {"kind": "round", "size": 32, "a": 0.5}}})
+
+
+def test_a_trial_that_is_not_measured_whole_is_told(bench: Bench) -> None:
+    class Lazy(Answers):
+        def events(self) -> Iterator[Event]:
+            for event in super().events():
+                if isinstance(event, Finished) and isinstance(event.job, AuditJob):
+                    event = Finished(event.job, [], 1.0)
+                yield event
+
+    with pytest.raises(StoreError, match="another run"):
+        bench.search(Lazy(bowl), trials=2)
+    assert bench.search(trials=2).best is not None
+
+
+def test_two_searches_at_once_share_the_work_and_find_the_same(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(Answers):
+        def _result(self, job: Job) -> Any:
+            time.sleep(0.02)
+            return super()._result(job)
+
+    alone = Slow(bowl)
+    whole = bench.another("alone").search(alone, trials=8)
+    executors = [Slow(bowl), Slow(bowl, shuffle=1)]
+    given = iter(executors)
+    monkeypatch.setattr("fairbench.search.study.make_executor", lambda *a, **k: next(given))
+    eager = functools.partial(SharedExecutor, look_every=0.01)
+    monkeypatch.setattr("fairbench.search.study.SharedExecutor", eager)
+    searches = [bench.prepare(trials=8) for _ in executors]
+
+    def run(search: Search) -> list[tuple[Any, ...]]:
+        with search:
+            search.run(lambda jobs: nullcontext(lambda event: None), lambda trial: None)
+        return same(search.trials)
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(run, searches))
+    assert found == [same(whole.trials)] * 2
+    assert alone.fits == sum(executor.fits for executor in executors)
+    assert alone.audits == sum(executor.audits for executor in executors)
+
+
+def _declares(name: str, **space: Any) -> type[Method]:
+    return type("Made", (Bowl,), {"name": name, "search_space": lambda self: space})
+
+
+def test_bad_spaces_are_told() -> None:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution
+
+    with pytest.raises(ConfigError, match="nothing to search"):
+        search_space(_declares("none"), {})
+    with pytest.raises(CheckError, match="'b', not a parameter"):
+        search_space(_declares("unknown", b=FloatDistribution(0, 1)), {})
+    with pytest.raises(CheckError, match="not one of"):
+        search_space(_declares("plain", a=(0, 1)), {})
+    with pytest.raises(CheckError, match="outside what its Params take"):
+        search_space(_declares("wide", a=FloatDistribution(0.1, 2.0)), {})
+    with pytest.raises(CheckError, match="outside what its Params take"):
+        search_space(_declares("word", size=CategoricalDistribution([1, "many"])), {})
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        ({"trials": 0}, ConfigError, "trials"),
+        ({"parallel": 0}, ConfigError, "parallel"),
+        ({"seed": -1}, ConfigError, "seed"),
+        ({"objectives": "aufcd"}, UnknownNameError, "'aufdc'"),
+        ({"objectives": "cost"}, ConfigError, "leaves out aufdc"),
+        ({"objectives": ""}, ConfigError, "leaves out aufdc"),
+        ({"sampler": "tpee"}, ConfigError, "sampler"),
+        ({"pruner": "median"}, ConfigError, "two at least"),
+        (
+            {"pruner": "median", "objectives": "aufdc,cost", "run": {"seeds": (0, 1)}},
+            ConfigError,
+            "cannot be pruned",
+        ),
+        ({"run": {"rerun": "all"}}, ConfigError, "--rerun failed"),
+        ({"run": {"params": {"bowl": {"c": 1}}}}, UnknownNameError, "'c'"),
+    ],
+)
+def test_bad_requests_are_told(
+    bench: Bench, given: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        bench.prepare(**given)
+
+
+def test_optuna_says_nothing(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search_files.write(bench.search(trials=14))
+    told = capfd.readouterr()
+    assert told.out == ""
+    assert told.err == ""

@@ -1,0 +1,76 @@
+"""Replicates: a bootstrap of people, the same for all that is measured on them."""
+
+import numpy as np
+import pytest
+
+from fairbench.errors import StoreError
+from fairbench.stats.bootstrap import RESAMPLES, from_text, replicated, resampled_means, to_text
+from fairbench.store.database import ADDED, RECORDS, SCHEMA_VERSION
+from fairbench.store.export import read_export
+
+
+def test_a_resample_is_as_many_rows_drawn_with_replacement() -> None:
+    rng = np.random.default_rng(1)
+    columns = rng.normal(size=(50, 3))
+    found = resampled_means(columns, resamples=7, seed=5)
+    same = np.random.default_rng(5)
+    by_hand = [columns[same.integers(0, 50, 50)].mean(axis=0) for _ in range(7)]
+    assert found == pytest.approx(np.array(by_hand))
+
+
+def test_resamples_are_the_same_for_every_figure_and_however_many_are_asked_for() -> None:
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(2, 300_000))  # more cells than are held at a time
+    together = resampled_means(np.column_stack([a, b]), resamples=9)
+    assert resampled_means(b[:, None], resamples=9)[:, 0] == pytest.approx(together[:, 1])
+    assert resampled_means(b[:, None], resamples=4)[:, 0] == pytest.approx(together[:4, 1])
+
+
+def test_their_spread_is_the_standard_error() -> None:
+    rng = np.random.default_rng(3)
+    n = 2000
+    losses, d, right = rng.exponential(0.3, n), rng.gamma(2.0, size=n), rng.random(n) < 0.8
+    s = rng.integers(0, 3, n)
+    found = replicated(losses, s, d, right.astype(float))
+    assert all(len(rows) == RESAMPLES for rows in found.values())
+    for name, rows in (("d", d), ("a_y", right)):
+        assert found[name].std() == pytest.approx(rows.std() / np.sqrt(n), rel=0.1)
+        assert found[name].mean() == pytest.approx(rows.mean(), abs=0.1 * rows.std() / 40)
+    # I is H(S) less the loss; with three even groups H(S) hardly varies.
+    assert found["i"].mean() == pytest.approx(np.log(3) - losses.mean(), abs=2e-3)
+    assert found["i"].std() == pytest.approx(losses.std() / np.sqrt(n), rel=0.15)
+
+
+def test_they_go_through_text() -> None:
+    rng = np.random.default_rng(4)
+    kept = {"i": rng.normal(size=500), "d": rng.normal(size=500)}
+    text = to_text(kept)
+    assert text.isascii()
+    assert len(text) < 2 * 2700
+    found = from_text(text)
+    assert list(found) == ["i", "d"]
+    assert found["i"] == pytest.approx(kept["i"], rel=1e-6)
+    assert to_text(found) == text
+    assert from_text(None) == {}
+
+
+@pytest.mark.parametrize("text", ["i", "i:", "i:???", "i:AAAA", "i:AADAfw==", ":AAAAAA=="])
+def test_damaged_text_is_told(text: str) -> None:
+    with pytest.raises(StoreError, match="replicates of a record cannot be read"):
+        from_text(text)
+
+
+def test_an_export_with_damaged_replicates_is_refused() -> None:
+    row = dict.fromkeys(RECORDS["references"].c.keys())
+    row |= {"key": "k", "status": "DONE", "dataset": "toy", "fingerprint": "f", "protocol": 1}
+    row |= {"seed": 0, "audit": "quick", "values": {"i_max": 1.0}}
+
+    def lines(replicates: str) -> list[str]:
+        import json
+
+        head = json.dumps({"fairbench_export": SCHEMA_VERSION})
+        return [head, json.dumps({"table": "references", **row, "replicates": replicates})]
+
+    assert read_export(lines("i_max:AACAPw=="), RECORDS, SCHEMA_VERSION, ADDED)["references"]
+    with pytest.raises(StoreError, match=r"Line 2 .* replicates cannot be read"):
+        read_export(lines("i_max:nonsense!"), RECORDS, SCHEMA_VERSION, ADDED)

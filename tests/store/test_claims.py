@@ -1,0 +1,97 @@
+"""Claims: one run a job, whatever the other does, and none lost with a run that dies."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from fairbench.store.claims import Claims
+from fairbench.store.database import Store
+
+
+def test_all_keys_or_none(store_url: str) -> None:
+    one, other = Claims(Store(store_url), "one"), Claims(Store(store_url), "other")
+    assert one.take(["b", "c"])
+    assert not other.take(["a", "b"])
+    assert one.take(["a"])  # what was refused is nobody's
+    assert other.holder(["a"]) == f"process {os.getpid()} on {os.uname().nodename}"
+    assert one.holder(["a"]) is None
+    one.release(["b"])
+    assert other.take(["b"])
+    one.release()
+    assert other.take(["a", "c"])
+
+
+def test_of_many_that_try_at_once_one_gets_a_key(store_url: str) -> None:
+    keys = [f"{i:03}" for i in range(20)]
+    claims = [Claims(Store(store_url), f"run {i}") for i in range(6)]
+    # In opposite orders, where two that wait for each other would never end.
+    orders = [keys if i % 2 else keys[::-1] for i in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        for _ in range(5):
+            taken = list(pool.map(lambda c, k: c.take(k), claims, orders))
+            assert sum(taken) == 1
+            claims[taken.index(True)].release()
+
+
+def test_a_claim_lives_while_its_run_does(store_url: str) -> None:
+    other = Claims(Store(store_url), "other", stale=0.6)
+    one = Claims(Store(store_url), "one", heartbeat=0.05)
+    with one:
+        assert one.take(["a"])
+        time.sleep(1.0)
+        assert not other.take(["a"])
+    assert other.take(["a"])  # given up at the end
+    silent = Claims(Store(store_url), "silent")
+    assert silent.take(["b"])
+    assert not other.take(["b"])
+    time.sleep(0.8)
+    assert other.take(["b"])
+
+
+def test_claims_of_a_killed_run_are_free_at_once(store_url: str) -> None:
+    code = (
+        "import os, sys; from fairbench.store.database import Store;"
+        "from fairbench.store.claims import Claims;"
+        "assert Claims(Store(sys.argv[1]), 'dead').take(['a']); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, store_url], check=False)
+    assert done.returncode == -9
+    following = Claims(Store(store_url), "next")
+    assert not following.held()
+    assert following.take(["a"])
+    assert following.held() == {"a"}
+
+
+def test_another_machines_process_number_says_nothing(store_url: str) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    store = Store(store_url)
+    assert Claims(store, "far").take(["a"])
+    with store.engine.begin() as connection:
+        connection.execute(sa.text(f"UPDATE claims SET host = 'far', pid = {dead.pid}"))
+    assert not Claims(store, "near").take(["a"])
+
+
+def test_an_older_store_gets_the_table(store_url: str) -> None:
+    store = Store(store_url)
+    assert not sa.inspect(store.engine).has_table("claims")
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda i: Claims(Store(store_url), str(i)), range(4)))
+    assert made[0].take(["a"])
+
+
+def test_a_store_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path}/s.sqlite")
+    claims = Claims(store, "one")
+    with store.engine.begin() as connection:
+        connection.execute(sa.text("DROP TABLE claims"))
+    with pytest.raises(Exception, match="Claims on jobs cannot be written"):
+        claims.take(["a"])

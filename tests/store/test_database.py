@@ -1,0 +1,292 @@
+"""The store: merging by key, refusing what it cannot read, losing nothing."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from fairbench.errors import StoreError
+from fairbench.store import files as artefacts
+from fairbench.store.database import RECORDS, Row, Store, parse_export
+from fairbench.store.status import Status
+
+
+def reference(key: str, status: Status = Status.DONE, value: float = 1.0) -> Row:
+    return {
+        "key": key,
+        "status": status.value,
+        "error": None,
+        "traceback": None,
+        "dataset": "toy",
+        "fingerprint": "f" * 64,
+        "protocol": 1,
+        "seed": 0,
+        "audit": "strict",
+        "values": {"i_max": value},
+        "seconds": 1.5,
+        "finished": "2026-01-01T00:00:00+00:00",
+        "audit_version": 1,
+        "replicates": None,
+    }
+
+
+def store(folder: Path) -> Store:
+    return Store.in_folder(folder)
+
+
+def test_rows_come_back_as_they_were_put(tmp_path: Path) -> None:
+    first = store(tmp_path)
+    first.put("references", [reference("a"), reference("b", value=0.1 + 0.2)])
+    again = store(tmp_path)
+    assert again.rows("references")[1]["values"]["i_max"] == 0.1 + 0.2
+    assert again.statuses("references") == {"a": Status.DONE, "b": Status.DONE}
+
+
+def test_putting_again_replaces(tmp_path: Path) -> None:
+    where = store(tmp_path)
+    where.put("references", [reference("a", Status.PENDING)])
+    where.put("references", [reference("a")])
+    assert where.statuses("references") == {"a": Status.DONE}
+
+
+def test_export_and_import_move_results_between_machines(tmp_path: Path) -> None:
+    here, there = store(tmp_path / "here"), store(tmp_path / "there")
+    here.put("references", [reference("a"), reference("b", Status.RUNNING)])
+    there.put("references", [reference("c", value=3.0)])
+    lines = list(here.export())
+    assert there.merge(parse_export(lines)) == {"units": 0, "points": 0, "references": 1}
+    assert set(there.statuses("references")) == {"a", "c"}  # what only runs is not a result
+    assert there.merge(parse_export(lines))["references"] == 0
+    assert list(store(tmp_path / "here").export()) == lines
+
+
+def test_a_result_replaces_a_failure_and_never_the_other_way(tmp_path: Path) -> None:
+    here, there = store(tmp_path / "here"), store(tmp_path / "there")
+    here.put("references", [reference("a", Status.FAILED), reference("b")])
+    there.put("references", [reference("a"), reference("b", Status.FAILED)])
+    there.merge(parse_export(here.export()))
+    assert there.statuses("references") == {"a": Status.DONE, "b": Status.DONE}
+
+
+BAD = [
+    "{",
+    "[]",
+    '{"table": "units"}',
+    '{"table": "x"}',
+    json.dumps({"table": "references", **reference("b"), "status": "BANANA"}),
+    json.dumps({"table": "references", **reference("b"), "values": "hello"}),
+    json.dumps({"table": "references", **reference("b"), "values": {"i_max": "x"}}),
+    json.dumps({"table": "references", **reference("b"), "dataset": None}),
+    json.dumps({"table": "references", **reference("b"), "seed": "0"}),
+    json.dumps({"table": "references", **reference("b"), "key": ["b"]}),
+]
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_bad_line_imports_nothing(tmp_path: Path, bad: str) -> None:
+    here, there = store(tmp_path / "here"), store(tmp_path / "there")
+    here.put("references", [reference("a")])
+    with pytest.raises(StoreError, match="Line 3"):
+        there.merge(parse_export([*here.export(), bad]))
+    assert not there.statuses("references")
+
+
+def test_a_newer_store_is_refused(tmp_path: Path) -> None:
+    store(tmp_path)
+    with sqlite3.connect(tmp_path / "fairbench.sqlite") as connection:
+        connection.execute("UPDATE meta SET value = '99' WHERE name = 'schema'")
+    with pytest.raises(StoreError, match="newer fairbench"):
+        store(tmp_path)
+    with pytest.raises(StoreError, match="newer"):
+        Store.in_folder(tmp_path / "b").merge(parse_export([json.dumps({"fairbench_export": 99})]))
+
+
+def test_a_store_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) -> None:
+    store(tmp_path).put("references", [reference("a")])
+    with sqlite3.connect(tmp_path / "fairbench.sqlite") as connection:
+        connection.execute("UPDATE meta SET value = '1' WHERE name = 'schema'")
+        for table in ("points", "references"):
+            connection.execute(f'ALTER TABLE "{table}" DROP COLUMN replicates')
+            connection.execute(f'ALTER TABLE "{table}" DROP COLUMN audit_version')
+    opened = store(tmp_path)
+    assert [row["key"] for row in opened.rows("references")] == ["a"]
+    opened.put("references", [reference("b") | {"replicates": "x"}])
+    again = store(tmp_path)
+    assert [row["replicates"] for row in again.rows("references")] == [None, "x"]
+
+
+def test_an_export_of_the_first_schema_is_read(tmp_path: Path) -> None:
+    row = {k: v for k, v in reference("a").items() if k not in ("audit_version", "replicates")}
+    lines = [json.dumps({"fairbench_export": 1}), json.dumps({"table": "references", **row})]
+    assert store(tmp_path).merge(parse_export(lines))["references"] == 1
+
+
+@pytest.mark.parametrize("text", ["", '{"table": "units"}', '{"fairbench_export": "x"}'])
+def test_what_is_no_export_is_told(tmp_path: Path, text: str) -> None:
+    with pytest.raises(StoreError):
+        store(tmp_path).merge(parse_export([text]))
+
+
+def test_points_of_another_model_are_not_imported(tmp_path: Path) -> None:
+    def unit(label: str) -> Row:
+        row: Row = dict.fromkeys(RECORDS["units"].c.keys())
+        text = ("run", "method", "dataset", "track", "params_label", "plugin", "budget", "code")
+        row |= dict.fromkeys((*text, "data_source", "fingerprint"), "x") | {"key": "u"}
+        row |= {"status": "DONE", "seed": 0, "tags": [], "params": {}, "iterations": 1}
+        return row | {"protocol": 1, "read_points": [{"label": label, "knobs": {}}], "costs": {}}
+
+    def point(label: str) -> Row:
+        row: Row = dict.fromkeys(RECORDS["points"].c.keys())
+        row |= {"key": f"p {label}", "unit": "u", "number": 0, "status": "DONE", "label": label}
+        return row | {"knobs": {}, "audit": "strict", "audit_config": {}, "values": {}}
+
+    here, there = store(tmp_path / "here"), store(tmp_path / "there")
+    here.put_all({"units": [unit("beta=1")], "points": [point("beta=1")]})
+    there.put_all({"units": [unit("beta=2")], "points": [point("beta=2")]})
+    assert there.merge(parse_export(here.export()))["points"] == 0
+    assert set(there.statuses("points")) == {"p beta=2"}
+
+
+def test_many_may_open_a_new_store_at_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: store(tmp_path / "new"), range(16)))
+    made[0].put("references", [reference("a")])
+    assert made[-1].statuses("references") == {"a": Status.DONE}
+
+
+def test_odd_folder_names_are_taken_as_they_are(tmp_path: Path) -> None:
+    store(tmp_path / "q?mode=x")
+    assert (tmp_path / "q?mode=x" / "fairbench.sqlite").exists()
+
+
+@pytest.mark.parametrize("url", ["mysql://x", "postgresql://h:abc/db", "nonsense", ""])
+def test_a_bad_url_is_told(url: str) -> None:
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store(url)
+
+
+def test_a_garbled_database_is_told(tmp_path: Path) -> None:
+    (tmp_path / "fairbench.sqlite").write_bytes(b"this is not a database, it is a text" * 50)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        store(tmp_path)
+
+
+def test_looking_for_results_makes_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no results"):
+        Store.in_folder(tmp_path / "nowhere", create=False)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_representations_are_named_by_content_and_never_trusted_when_damaged(
+    tmp_path: Path,
+) -> None:
+    arrays = {"0/z/test": np.arange(6, dtype=np.float32).reshape(3, 2)}
+    name = artefacts.save(tmp_path, arrays)
+    assert artefacts.save(tmp_path, arrays) == name
+    back = artefacts.load(tmp_path, name)
+    assert back is not None
+    np.testing.assert_array_equal(back["0/z/test"], arrays["0/z/test"])
+    path = tmp_path / artefacts.FOLDER / name
+    path.write_bytes(path.read_bytes()[:-5])
+    assert artefacts.load(tmp_path, name) is None
+    path.unlink()
+    assert artefacts.load(tmp_path, name) is None
+
+
+def test_both_databases_keep_rows_alike(store_url: str) -> None:
+    first = Store(store_url)
+    rows = [reference("a", value=0.1 + 0.2), reference("b", Status.RUNNING)]
+    first.put("references", rows)
+    first.put("references", [reference("b", value=1e-300)])
+    first.add("references", [reference("a", value=7.0), reference("c")])
+    again = Store.by_url(store_url)
+    found = {row["key"]: row["values"]["i_max"] for row in again.rows("references")}
+    assert found == {"a": 0.1 + 0.2, "b": 1e-300, "c": 1.0}
+    assert again.find("references", ["c", "z"]).keys() == {"c"}
+    assert list(again.export()) == list(first.export())
+    first.add_run({"id": "r", "started": "now", "command": "x", "config": {}, "versions": {}})
+
+
+def test_many_that_write_the_same_rows_at_once_all_succeed(store_url: str) -> None:
+    rows = [reference(f"{i:02}") for i in range(20)]
+
+    def write(number: int) -> None:
+        Store(store_url).put("references", rows if number % 2 else rows[::-1])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(8)))
+    assert len(Store(store_url).statuses("references")) == 20
+
+
+def test_many_that_open_a_new_store_at_once_all_succeed(tmp_path: Path) -> None:
+    """Switching a new SQLite file to WAL does not wait for others by itself."""
+    for attempt in range(20):
+        folder = tmp_path / str(attempt)
+        with ThreadPoolExecutor(8) as pool:
+            opened = list(pool.map(lambda _, at=folder: store(at), range(8)))
+        assert all(each.statuses("references") == {} for each in opened)
+
+
+def test_an_older_store_is_brought_up_to_date_in_both(store_url: str) -> None:
+    first = Store(store_url)
+    first.put("references", [reference("a")])
+    with first.engine.begin() as connection:
+        connection.execute(sa.text("UPDATE meta SET value = '1' WHERE name = 'schema'"))
+        for table in ("points", "references"):
+            connection.execute(sa.text(f'ALTER TABLE "{table}" DROP COLUMN replicates'))
+    with ThreadPoolExecutor(3) as pool:
+        opened = list(pool.map(lambda _: Store(store_url), range(3)))
+    opened[0].put("references", [reference("b") | {"replicates": "x"}])
+    assert [row["replicates"] for row in opened[1].rows("references")] == [None, "x"]
+
+
+def fill(folder: Path) -> Path:
+    store(folder).put("references", [reference(f"{i:03}") for i in range(300)])
+    path = folder / "fairbench.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for beside in folder.glob("*-*"):
+        beside.unlink()
+    return path
+
+
+def halved(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def holed(content: bytes) -> bytes:
+    third = len(content) // 3
+    return content[:third] + bytes(third) + content[2 * third :]
+
+
+def overwritten(content: bytes) -> bytes:
+    return b"garbled " * (len(content) // 8)
+
+
+@pytest.mark.parametrize("damage", [halved, holed, overwritten])
+def test_a_damaged_file_is_told_and_never_read(
+    tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    path = fill(tmp_path)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(StoreError) as error:
+        store(tmp_path)
+    assert "Move the file away" in error.value.hint
+    assert "\n" not in error.value.message
+
+
+def test_a_garbled_value_is_told(tmp_path: Path) -> None:
+    path = fill(tmp_path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("""UPDATE "references" SET "values" = '{"i_max": 1' WHERE key = '007'""")
+    with pytest.raises(StoreError, match="garbled"):
+        store(tmp_path).rows("references")
+    with sqlite3.connect(path) as connection:
+        connection.execute("""UPDATE "references" SET status = 'DOME' WHERE key = '007'""")
+    with pytest.raises(StoreError, match="garbled"):
+        store(tmp_path).statuses("references")

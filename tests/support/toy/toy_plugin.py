@@ -1,0 +1,242 @@
+"""A third-party plugin for tests: a small dataset, and methods that misbehave in every way."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fairbench.api import Knob, Point
+from fairbench.api.dataset import DataFile, Dataset, Table
+from fairbench.api.method import Diverged, Method, Params, Representation
+from fairbench.api.metric import Metric
+from fairbench.hookspecs import hookimpl
+
+LEAKED = []
+
+
+class Toy(Dataset):
+    name = "toy"
+    summary = "1,500 rows, two groups, one task"
+    files = (DataFile("toy.csv", (), "0" * 64, 1),)  # nowhere to be had: its twin stands in
+    iterations = 200
+
+    def load(self, folder):
+        raise AssertionError("the toy dataset has no files")
+
+    def simulate(self):
+        rng = np.random.default_rng(0)
+        n = 1500
+        s = rng.integers(0, 2, n)
+        a = rng.normal(size=n) + s
+        b = rng.normal(size=n)
+        c = rng.choice(["x", "y", "z"], size=n)
+        y = (a + b + rng.normal(size=n) > 0.5).astype(np.int64)
+        frame = pd.DataFrame({"a": a, "b": b, "c": c})
+        return Table(frame, s.astype(np.int64), ("left", "right"), {"task": y})
+
+
+class Scale(Representation):
+    def __init__(self, scale):
+        self.scale = scale
+
+    def encode(self, x, *, s=None, generator=None):
+        return self.scale * x[:, :2]
+
+
+class Plain(Method):
+    """A method in a few lines, without a decoder."""
+
+    name = "plain"
+    summary = "keeps two columns"
+    knobs = (Knob("scale", 0.0, 1.0, "does nothing"),)
+
+    def points(self):
+        return (Point.of(scale=0.5), Point.of(scale=1.0))
+
+    def fit(self, train, units, context):
+        return [Scale(unit.point["scale"]) for unit in units]
+
+
+class Blurred(Representation):
+    def __init__(self, params):
+        self.params = params
+
+    def encode(self, x, *, s=None, generator=None):
+        drawn = np.random.default_rng(len(x)).normal(size=(len(x), 1))
+        column = "ab".index(self.params.column)
+        return x[:, [column]] + self.params.noise * drawn
+
+
+class NoisyParams(Params):
+    noise: float = 2.0
+    column: str = "a"
+
+
+class Noisy(Method):
+    """One point, and something to find: column a tells of s, column b does not."""
+
+    name = "noisy"
+    summary = "one column and noise"
+    Params = NoisyParams
+
+    def search_space(self):
+        from optuna.distributions import CategoricalDistribution, FloatDistribution
+
+        return {
+            "noise": FloatDistribution(0.01, 10.0, log=True),
+            "column": CategoricalDistribution(["a", "b"]),
+        }
+
+    def fit(self, train, units, context):
+        return [Blurred(self.params) for _ in units]
+
+
+class Unlucky(Noisy):
+    name = "unlucky"
+
+    def fit(self, train, units, context):
+        raise ValueError("no luck with these")
+
+
+class Raises(Plain):
+    name = "raises"
+
+    def fit(self, train, units, context):
+        if os.environ.get("TOY_CALM"):
+            return super().fit(train, units, context)
+        raise ValueError("this method always raises")
+
+
+class Crashes(Plain):
+    name = "crashes"
+
+    def fit(self, train, units, context):
+        os._exit(7)
+
+
+class Segfaults(Plain):
+    name = "segfaults"
+
+    def fit(self, train, units, context):
+        ctypes.string_at(0)
+
+
+class Hangs(Plain):
+    name = "hangs"
+
+    def fit(self, train, units, context):
+        time.sleep(600)
+
+
+class HoldsTheGil(Plain):
+    """Waits in C without letting other threads of Python run."""
+
+    name = "holds-the-gil"
+
+    def fit(self, train, units, context):
+        ctypes.PyDLL(None).sleep(600)
+
+
+class Leaks(Plain):
+    """Leaves a gigabyte behind."""
+
+    name = "leaks"
+
+    def fit(self, train, units, context):
+        LEAKED.append(np.ones(125_000_000))
+        return super().fit(train, units, context)
+
+
+class RaisesLater(Plain):
+    """Fits; the representation of its first point does not encode."""
+
+    name = "raises-later"
+
+    def fit(self, train, units, context):
+        first, *rest = super().fit(train, units, context)
+        first.scale = "half"
+        return [first, *rest]
+
+
+class OutOfMemory(Plain):
+    name = "out-of-memory"
+
+    def fit(self, train, units, context):
+        raise MemoryError("no more")
+
+
+class HalfDiverges(Plain):
+    name = "half-diverges"
+
+    def fit(self, train, units, context):
+        rest = super().fit(train, units, context)[1:]
+        return [Diverged("loss nan at step 3"), *rest]
+
+
+class GivesNan(Plain):
+    name = "gives-nan"
+
+    def fit(self, train, units, context):
+        return [Scale(np.float32("nan")) for _ in units]
+
+
+class Vandal(Plain):
+    """Changes its inputs, the working directory and global random state."""
+
+    name = "vandal"
+
+    def fit(self, train, units, context):
+        os.chdir("/")
+        np.random.seed(0)  # noqa: NPY002 - harming global state is what it is for
+        train.x[:] = 0
+        return super().fit(train, units, context)
+
+
+class Widest(Metric):
+    name = "widest"
+    summary = "dimensions of z"
+    level = "point"
+    columns: ClassVar = {"dimensions": "dimensions of z"}
+
+    def compute(self, evaluation):
+        if os.environ.get("TOY_BAD_METRIC"):
+            raise ValueError("this metric raises")
+        return {"dimensions": float(evaluation.z.shape[1])}
+
+
+METHODS = [
+    Plain,
+    Noisy,
+    Unlucky,
+    Raises,
+    Crashes,
+    Segfaults,
+    Hangs,
+    HoldsTheGil,
+    Leaks,
+    RaisesLater,
+    OutOfMemory,
+    HalfDiverges,
+    GivesNan,
+    Vandal,
+]
+
+
+@hookimpl
+def register_methods():
+    return METHODS
+
+
+@hookimpl
+def register_datasets():
+    return [Toy]
+
+
+@hookimpl
+def register_metrics():
+    return [Widest]
