@@ -41,8 +41,13 @@ def spread(rng: np.random.Generator, **values: float) -> str:
 def fill(store: Store) -> None:
     """Methods of different merit; seeds and points differ by a little."""
     rng = np.random.default_rng(0)
-    ends = {"i_max": 0.33, "i_max_selection": 0.33, "i_max_paper": 0.33, "a_y_constant": 0.75}
-    ends |= {"d_max": 8.7, "d_max_selection": 8.7}
+    ends = {
+        "mutual_information_max": 0.33,
+        "mutual_information_max_validation": 0.33,
+        "mutual_information_max_paper": 0.33,
+        "accuracy_y_constant": 0.75,
+    }
+    ends |= {"distortion_max": 8.7, "distortion_max_validation": 8.7}
     units: list[Row] = []
     points: list[Row] = []
     references: list[Row] = []
@@ -59,8 +64,19 @@ def fill(store: Store) -> None:
             for n, label in enumerate(labels):
                 d = 8.7 * (n + 1) / (POINTS + 1)
                 i = max(0.33 * (1 - d / 8.7) ** (1 + method / 10) + 0.003 * rng.normal(), 0.001)
-                values = {"d": d, "d_selection": d, "i": i, "i_selection": i, "d_refitted": d}
-                values |= {"i_paper": i, "a_y": 0.8, "a_s": 0.7, "i_y_selection": 0.1}
+                values = {
+                    "distortion": d,
+                    "distortion_validation": d,
+                    "mutual_information": i,
+                    "mutual_information_validation": i,
+                    "distortion_refitted_decoder": d,
+                }
+                values |= {
+                    "mutual_information_paper": i,
+                    "accuracy_y": 0.8,
+                    "accuracy_s": 0.7,
+                    "mutual_information_y_validation": 0.1,
+                }
                 points.append(
                     blank(
                         "points",

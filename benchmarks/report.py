@@ -52,10 +52,12 @@ def main() -> None:
                 filled["units"].append(row)
                 for n, label in enumerate(labels):
                     found = copy.deepcopy(point)
-                    found["values"]["d"] = found["values"]["d_selection"] = n / 2 + seed / 50
-                    found["values"]["i"] = found["values"]["i_selection"] = 0.3 / (
-                        n + 1 + method / 9
+                    found["values"]["distortion"] = found["values"]["distortion_validation"] = (
+                        n / 2 + seed / 50
                     )
+                    found["values"]["mutual_information"] = found["values"][
+                        "mutual_information_validation"
+                    ] = 0.3 / (n + 1 + method / 9)
                     found |= {"key": _key(key, n), "unit": key, "label": label, "number": n}
                     filled["points"].append(found)
     with tempfile.TemporaryDirectory() as folder:

@@ -289,21 +289,26 @@ def _drop_features_aufdc(frame: pd.DataFrame) -> float:
     rows = data.roles[Role.ENCODER_TRAIN]
     train = TrainingRows(rows.x, rows.s, data.info)
     (curve,) = DropFeatures().fit(train, [Unit(0, None)], FitContext(iterations=1))
-    test, selection = [], []
+    test, validation = [], []
     for point in curve.points:
         released = curve.at(point)
         z = {role: released.encode(data.roles[role].x) for role in AUDIT_ROLES}
         own = {}
-        for role in (Role.SELECTION, Role.TEST):
+        for role in (Role.VALIDATION, Role.TEST):
             x_hat = released.decode(z[role], data.roles[role].s)
             own[role] = ((x_hat - data.roles[role].x) ** 2).sum(axis=1)
         evaluation, audited = evaluate(Encoded(z, own, None, None), data, config=config, seed=0)
         chosen = audited.chosen
         test.append((float(evaluation.distortion["strict"].mean()), chosen.test_information))
-        selection.append((evaluation.selection["distortion"], chosen.selection_information))
+        validation.append((evaluation.validation["distortion"], chosen.validation_information))
     reference = audit_reference(data, config=config, seed=0).values
-    ends = ("i_max", "i_max_selection", "d_max", "d_max_selection")
-    return strict_area(test, selection, **{name: reference[name] for name in ends})
+    ends = (
+        "mutual_information_max",
+        "mutual_information_max_validation",
+        "distortion_max",
+        "distortion_max_validation",
+    )
+    return strict_area(test, validation, **{name: reference[name] for name in ends})
 
 
 CHECKS: tuple[tuple[str, Check], ...] = (

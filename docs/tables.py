@@ -27,9 +27,9 @@ QUOTED = {
     "by the paper's formula": ("aufdc_paper",),
     "rank": ("rank",),
     "seeds": ("seeds",),
-    "a tenth": ("a_y_at_s10",),
-    "a quarter": ("a_y_at_s25",),
-    "half": ("a_y_at_s50",),
+    "a tenth": ("accuracy_y_at_accuracy_s_10",),
+    "a quarter": ("accuracy_y_at_accuracy_s_25",),
+    "half": ("accuracy_y_at_accuracy_s_50",),
 }
 """Headings of the pages' tables of methods, and the columns whose figures stand below, in order."""
 
@@ -96,19 +96,27 @@ def area(points: pd.DataFrame) -> float:
     """AUFDC of one seed's points."""
     first = points.iloc[0]
     return strict_area(
-        list(zip(points["d"], points["i"], strict=True)),
-        list(zip(points["d_selection"], points["i_selection"], strict=True)),
-        i_max=first["i_max"],
-        d_max=first["d_max"],
-        i_max_selection=first["i_max_selection"],
-        d_max_selection=first["d_max_selection"],
+        list(zip(points["distortion"], points["mutual_information"], strict=True)),
+        list(
+            zip(
+                points["distortion_validation"],
+                points["mutual_information_validation"],
+                strict=True,
+            )
+        ),
+        i_max=first["mutual_information_max"],
+        d_max=first["distortion_max"],
+        i_max_selection=first["mutual_information_max_validation"],
+        d_max_selection=first["distortion_max_validation"],
     )
 
 
 def points_of(method: str, variant: str | None, seed: int) -> pd.DataFrame:
     """Audited points of one seed, in their order on the curve."""
     points = rows_of("adults-gender-points.csv", method, variant)
-    return points[(points["seed"] == seed) & (points["status"] == "DONE")].sort_values("number")
+    return points[(points["seed"] == seed) & (points["status"] == "DONE")].sort_values(
+        "point_number"
+    )
 
 
 def explained(name: str, kind: str) -> pd.DataFrame:
@@ -229,7 +237,7 @@ def median_curves(table: Table) -> None:
     """The least distortion at which the median of the seeds' curves tells a given information."""
     for row in table.rows:
         surface = rows_of("adults-gender-attainment.csv", BY_SEED[row[0]], None)
-        median = surface[surface["level"] == 50].sort_values("i")
+        median = surface[surface["level"] == 50].sort_values("mutual_information")
         for place, head in enumerate(table.heads[1:], start=1):
             row[place] = f"{np.interp(float(head), median['i'], median['d']):.2f}"
 
@@ -279,7 +287,10 @@ def shown(lines: list[re.Match[str]]) -> Iterator[str]:
     told = [(line, row_of(line["method"], line["variant"])) for line in lines]
     for line, row in sorted(told, key=lambda of: of[1]["aufdc"]):
         name = line["method"] + (f" ({line['variant']})" if line["variant"] else "")
-        rest = "".join(f"  {figure(row[c]):>7}" for c in ("aufdc_paper", "d_min", "i_min"))
+        rest = "".join(
+            f"  {figure(row[c]):>7}"
+            for c in ("aufdc_paper", "distortion_min", "mutual_information_min")
+        )
         yield f"{row['rank']:>4}  {name:<19}  {interval(row)}{rest}"
 
 

@@ -52,10 +52,10 @@ class Rerun(enum.StrEnum):
 
 
 class Objective(enum.StrEnum):
-    """What a search minimises; the selection role alone is looked at."""
+    """What a search minimises; the validation role alone is looked at."""
 
     AUFDC = "aufdc"
-    """Area under the curve, its points and its ends measured on the selection role."""
+    """Area under the curve, its points and its ends measured on the validation role."""
     COST = "cost"
     """Floating-point operations to train a curve of 16 points."""
 

@@ -22,7 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("report", "testing", "scaffold"),
     ("cli",),
 )
-"""Rooms of ``fairbench/`` from the bottom up: a room may import itself and rooms of lower layers."""
+"""Rooms of ``fairbench/`` from the bottom up: a room may import itself and lower rooms."""
 
 LEVEL = {room: level for level, layer in enumerate(LAYERS) for room in layer}
 

@@ -69,13 +69,13 @@ class AuditorResult:
     ----------
     auditor, view : str
         ``mlp``, ``boosted-trees``, ...; ``raw``, ``standardised``, ``bit-planes``.
-    selection_information, test_information : float
-        H(S) minus mean log loss, nats, on the selection and the test role; may be negative.
+    validation_information, test_information : float
+        H(S) minus mean log loss, nats, on the validation and the test role; may be negative.
     """
 
     auditor: str
     view: str
-    selection_information: float
+    validation_information: float
     test_information: float
 
 
@@ -91,17 +91,17 @@ class PointEvaluation:
     audits : tuple of AuditorResult
         Every auditor of the strict family.
     audit : Prediction
-        Of the strict auditor chosen on the selection role.
+        Of the strict auditor chosen on the validation role.
     paper_audits : tuple of Prediction
         Of the paper's five MLPs.
     downstream : mapping of str to Prediction
-        By task, of the downstream classifier chosen on the selection role.
+        By task, of the downstream classifier chosen on the validation role.
     distortion : mapping of str to ndarray, shape (n,)
         Squared error summed over features, a test row, by decoder: ``own``, ``refitted``, and the
-        better of them on the selection role, ``strict``.
-    selection : mapping of str to float
+        better of them on the validation role, ``strict``.
+    validation : mapping of str to float
         ``information`` (nats), ``accuracy`` and ``distortion`` of the strict choices on the
-        selection role; ``downstream`` and ``downstream_accuracy``, I(Z;Y) (nats) and accuracy of
+        validation role; ``downstream`` and ``downstream_accuracy``, I(Z;Y) (nats) and accuracy of
         the main task's downstream classifier, where there is one.
     permuted_distortion : float or None
         Distortion of the own decoder with z permuted across rows; None without a decoder.
@@ -113,7 +113,7 @@ class PointEvaluation:
         Upper bounds on what any classifier of z can do; None where z takes too many values.
     replicates : mapping of str to ndarray, shape (resamples,)
         Bootstrap over test rows, the same resamples for every point of a dataset: ``i`` of the
-        strict auditor (nats), ``d`` of the strict decoder, ``a_y`` of the main task.
+        strict auditor (nats), ``d`` of the strict decoder, ``accuracy_y`` of the main task.
     """
 
     z: Floats
@@ -125,7 +125,7 @@ class PointEvaluation:
     paper_audits: tuple[Prediction, ...]
     downstream: Mapping[str, Prediction]
     distortion: Mapping[str, Floats]
-    selection: Mapping[str, float]
+    validation: Mapping[str, float]
     permuted_distortion: float | None
     rate: float | None
     draws: int = 1
@@ -142,9 +142,9 @@ class CurveEvaluation:
     points : sequence of mapping of str to float
         The point-level metrics' columns, one mapping a point, in the order of the points.
     reference : mapping of str to float
-        Of the dataset, same seed: ``i_max``, ``i_max_selection``, ``i_max_paper`` (nats),
-        ``d_max``, ``d_max_selection``; ``a_y_constant``, the accuracy of the class commonest on
-        auditor-train, where there is a task; ``a_s``, ``a_s_constant``, the accuracies of x's
+        Of the dataset, same seed: ``mutual_information_max``, ``mutual_information_max_validation``, ``mutual_information_max_paper`` (nats),
+        ``distortion_max``, ``distortion_max_validation``; ``accuracy_y_constant``, the accuracy of the class commonest on
+        auditor-train, where there is a task; ``accuracy_s``, ``accuracy_s_constant``, the accuracies of x's
         auditor and of the commonest group, where fairbench measured it after these came.
     costs : sequence of mapping of str to float
         One a fitted unit; see :mod:`fairbench.runs.cost` for the names.
@@ -153,7 +153,7 @@ class CurveEvaluation:
     replicates : sequence of mapping of str to ndarray, shape (resamples,)
         Of each point, see :class:`PointEvaluation`; empty where the audit kept none.
     reference_replicates : mapping of str to ndarray, shape (resamples,)
-        ``i_max``, ``d_max``, ``a_y_constant`` on the same resamples; empty likewise.
+        ``mutual_information_max``, ``distortion_max``, ``accuracy_y_constant`` on the same resamples; empty likewise.
     """
 
     points: Sequence[Mapping[str, float]]

@@ -23,13 +23,13 @@ class Role(enum.StrEnum):
     """Fits encoders and decoders, and every statistic for scaling."""
     AUDITOR_TRAIN = "auditor-train"
     """Fits auditors, downstream classifiers and refitted decoders."""
-    SELECTION = "selection"
+    VALIDATION = "validation"
     """Chooses among auditors, decoders, points of a curve and hyperparameters."""
     TEST = "test"
     """Reports, and nothing else."""
 
 
-AUDIT_ROLES = (Role.AUDITOR_TRAIN, Role.SELECTION, Role.TEST)
+AUDIT_ROLES = (Role.AUDITOR_TRAIN, Role.VALIDATION, Role.TEST)
 """The roles that are encoded and kept; encoder-train is never audited."""
 
 

@@ -1,6 +1,6 @@
 """The audit of anyone's arrays: what a released table of numbers tells of a sensitive attribute.
 
-Nothing is trained but auditors: rows are dealt to auditor-train, selection and test, and the same
+Nothing is trained but auditors: rows are dealt to auditor-train, validation and test, and the same
 family that ranks the leaderboards looks at z.
 """
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from fairbench.api.metric import Certificate
     from fairbench.auditing.ensemble import Audited
 
-SHARES = {Role.AUDITOR_TRAIN: 0.5, Role.SELECTION: 0.2, Role.TEST: 0.3}
+SHARES = {Role.AUDITOR_TRAIN: 0.5, Role.VALIDATION: 0.2, Role.TEST: 0.3}
 """Shares of the rows where no roles are given."""
 
-LEAST_ROWS = {Role.AUDITOR_TRAIN: 10, Role.SELECTION: 2, Role.TEST: 2}
+LEAST_ROWS = {Role.AUDITOR_TRAIN: 10, Role.VALIDATION: 2, Role.TEST: 2}
 """Rows of a group, or of a class, in each role: with fewer there is nothing to learn or to tell."""
 
 RESAMPLES = 1000
@@ -69,7 +69,7 @@ def audit(
         What z was made from, numbers or categories (columns of text): distortion and the ceiling
         I(X;S) are measured too.
     roles : array, shape (n,), optional
-        ``train``, ``selection`` or ``test`` for each row, instead of a split of 50 / 20 / 30
+        ``train``, ``validation`` or ``test`` for each row, instead of a split of 50 / 20 / 30
         stratified by s; rows of ``encoder-train`` are left out.
     seed : int
         Of the split and of all auditors. The same seed and arrays give the same report.
@@ -169,7 +169,7 @@ def _read(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int) -> _Given:
 
 
 def split(s: Ints, seed: int) -> dict[Role, Ints]:
-    """Sorted row numbers of auditor-train, selection and test, stratified by s."""
+    """Sorted row numbers of auditor-train, validation and test, stratified by s."""
     rng = np.random.default_rng(derive_seed("roles", seed))
     parts = deal(np.arange(len(s)), s, list(SHARES.values()), rng)
     return {role: np.sort(part) for role, part in zip(SHARES, parts, strict=True)}

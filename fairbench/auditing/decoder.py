@@ -1,7 +1,7 @@
 """The refitted decoder: x from (z, s), fitted on auditor-train after the fact, alike for all.
 
 Two families, boosted trees and an MLP; for each column of x the one with the smaller squared error
-on selection is used, and reported on test.
+on validation is used, and reported on test.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def refit_decoder(
     seed: int,
     draws: int = 1,
 ) -> dict[Role, Floats]:
-    """Squared errors summed over columns, a row of x, ``(n,)``, on selection and test.
+    """Squared errors summed over columns, a row of x, ``(n,)``, on validation and test.
 
     z and s hold ``draws`` draws of each row of x, draw after draw; errors are means over them.
     """
@@ -49,16 +49,16 @@ def refit_decoder(
     squares = [
         {
             role: ((guess[role].reshape(draws, *x[role].shape) - x[role]) ** 2).mean(axis=0)
-            for role in (Role.SELECTION, Role.TEST)
+            for role in (Role.VALIDATION, Role.TEST)
         }
         for guess in candidates
     ]
-    on_selection = np.stack([square[Role.SELECTION].mean(axis=0) for square in squares])
+    on_selection = np.stack([square[Role.VALIDATION].mean(axis=0) for square in squares])
     choice = on_selection.argmin(axis=0)
     columns = np.arange(len(choice))
     return {
         role: np.stack([square[role] for square in squares])[choice, :, columns].sum(axis=0)
-        for role in (Role.SELECTION, Role.TEST)
+        for role in (Role.VALIDATION, Role.TEST)
     }
 
 
@@ -87,7 +87,7 @@ def _mlp(
         seeds=[derive_seed(seed, "decoder")],
         draws=draws,
     )
-    return {role: predict(inputs[role])[0] for role in (Role.SELECTION, Role.TEST)}
+    return {role: predict(inputs[role])[0] for role in (Role.VALIDATION, Role.TEST)}
 
 
 def _trees(
@@ -105,7 +105,7 @@ def _trees(
         np.concatenate([part + draw * people for draw in range(draws)])
         for part in (order[:cut], order[cut:])
     )
-    guesses: dict[Role, list[Floats]] = {Role.SELECTION: [], Role.TEST: []}
+    guesses: dict[Role, list[Floats]] = {Role.VALIDATION: [], Role.TEST: []}
     for column in range(targets.shape[1]):
         predict = fit_tree_regressor(
             train[rest],

@@ -1,7 +1,7 @@
 """The strict family of auditors and the paper's MLPs, and the choice among them.
 
 Every member is trained on auditor-train, a part of which is held out to stop early, to calibrate
-and to blend by; the strict audit is the member with the lowest log loss on selection; it is
+and to blend by; the strict audit is the member with the lowest log loss on validation; it is
 reported on test. Cross-entropy of any classifier gives a lower bound on I(Z;S), so a larger family
 can only come closer to the truth, up to what the choice itself costs.
 """
@@ -56,7 +56,7 @@ Losses = npt.NDArray[np.float64]
 _ROWS_A_CELL = 10
 """Mean rows of a cell from which its counts are worth a plug-in estimate."""
 
-_CHOOSING = (Role.SELECTION, Role.TEST)
+_CHOOSING = (Role.VALIDATION, Role.TEST)
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ class Audited:
     results : tuple of AuditorResult
         Each member's own figure.
     chosen : AuditorResult
-        The one with the lowest log loss on selection; the prior, unless that beats it by a standard
+        The one with the lowest log loss on validation; the prior, unless that beats it by a standard
         error.
-    prediction, selection_prediction : Prediction
-        Of the chosen one on test, and on selection.
+    prediction, validation_prediction : Prediction
+        Of the chosen one on test, and on validation.
     plug_in : float or None
         Miller-Madow estimate of I(Z;S) on test, nats, where z is a code of few cells. No classifier
         and no bound, so never chosen; beside the family's figure it tells how much that may miss.
@@ -80,13 +80,13 @@ class Audited:
     results: tuple[AuditorResult, ...]
     chosen: AuditorResult
     prediction: Prediction
-    selection_prediction: Prediction
+    validation_prediction: Prediction
     plug_in: float | None = None
 
 
 @dataclass(frozen=True)
 class _Heard:
-    """What one member says of held-out rows and of the (distinct) rows of selection and test."""
+    """What one member says of held-out rows and of the (distinct) rows of validation and test."""
 
     member: Member
     view: str
@@ -136,7 +136,7 @@ def audit(
     Parameters
     ----------
     z, labels : mapping of Role to arrays
-        Of auditor-train, selection and test.
+        Of auditor-train, validation and test.
     classes : int
         Number of values of the labels.
     config : AuditConfig
@@ -179,12 +179,12 @@ def audit(
             AuditorResult(
                 auditor=one.member.value,
                 view=one.view,
-                selection_information=information(p[Role.SELECTION], labels[Role.SELECTION]),
+                validation_information=information(p[Role.VALIDATION], labels[Role.VALIDATION]),
                 test_information=information(p[Role.TEST], labels[Role.TEST]),
             )
         )
         # Of people, not of their draws.
-        lost = log_loss(p[Role.SELECTION], labels[Role.SELECTION]).reshape(draws, -1).mean(axis=0)
+        lost = log_loss(p[Role.VALIDATION], labels[Role.VALIDATION]).reshape(draws, -1).mean(axis=0)
         losses.append(lost)
         predictions.append(p)
     best = _choose(losses)
@@ -193,7 +193,7 @@ def audit(
         results=tuple(results),
         chosen=results[best],
         prediction=chosen[Role.TEST],
-        selection_prediction=chosen[Role.SELECTION],
+        validation_prediction=chosen[Role.VALIDATION],
         plug_in=_plug_in(seen[Role.TEST], labels[Role.TEST], draws),
     )
 
@@ -206,9 +206,9 @@ def _plug_in(test: Distinct, labels: Ints, draws: int) -> float | None:
 
 
 def _choose(losses: list[Losses]) -> int:
-    """The lowest mean loss on selection; the first, the prior, unless that beats it clearly.
+    """The lowest mean loss on validation; the first, the prior, unless that beats it clearly.
 
-    Of a dozen members that learned noise the luckiest looks better than the prior on selection, and
+    Of a dozen members that learned noise the luckiest looks better than the prior on validation, and
     is worse on test: it must be better by a standard error of the difference.
     """
     best = int(np.argmin([lost.mean() for lost in losses]))
@@ -218,7 +218,7 @@ def _choose(losses: list[Losses]) -> int:
 
 @dataclass(frozen=True)
 class _Family:
-    """Fits members on rows and asks them about the distinct rows of selection and test."""
+    """Fits members on rows and asks them about the distinct rows of validation and test."""
 
     rows: Training
     seen: Mapping[Role, Distinct]

@@ -31,10 +31,10 @@ class Encoded:
     Parameters
     ----------
     z : mapping of Role to ndarray, shape (n, k)
-        Of auditor-train, selection and test; n is a multiple of a role's rows where a stochastic
+        Of auditor-train, validation and test; n is a multiple of a role's rows where a stochastic
         encoder was drawn from several times, draw after draw.
     own_squares : mapping of Role to ndarray, shape (n,), or None
-        Squared error of the method's own decoder, summed over columns, on selection and test.
+        Squared error of the method's own decoder, summed over columns, on validation and test.
     permuted_distortion : float or None
         Mean of the same on test with z permuted across rows.
     rate : float or None
@@ -82,10 +82,10 @@ def evaluate(
         seed=derive_seed(seed, "decoder"),
         draws=draws,
     )
-    on_selection = {"refitted": float(refitted[Role.SELECTION].mean())}
+    on_selection = {"refitted": float(refitted[Role.VALIDATION].mean())}
     distortion = {"refitted": refitted[Role.TEST]}
     if encoded.own_squares is not None:
-        on_selection["own"] = float(encoded.own_squares[Role.SELECTION].mean())
+        on_selection["own"] = float(encoded.own_squares[Role.VALIDATION].mean())
         distortion["own"] = encoded.own_squares[Role.TEST]
     better = min(on_selection, key=lambda name: on_selection[name])
     distortion["strict"] = distortion[better]
@@ -93,14 +93,14 @@ def evaluate(
     first_draw = {role: encoded.z[role][: len(rows.s)] for role, rows in roles.items()}
     downstream = _downstream(encoded, roles, config, derive_seed(seed, "downstream"), draws)
     main = next(iter(downstream.values()), None)
-    selection = {
-        "information": strict.chosen.selection_information,
-        "accuracy": accuracy(strict.selection_prediction),
+    validation = {
+        "information": strict.chosen.validation_information,
+        "accuracy": accuracy(strict.validation_prediction),
         "distortion": on_selection[better],
     }
     if main is not None:
-        selection["downstream"] = main.chosen.selection_information
-        selection["downstream_accuracy"] = accuracy(main.selection_prediction)
+        validation["downstream"] = main.chosen.validation_information
+        validation["downstream_accuracy"] = accuracy(main.validation_prediction)
     evaluation = PointEvaluation(
         z=encoded.z[Role.TEST],
         s=s[Role.TEST],
@@ -111,7 +111,7 @@ def evaluate(
         paper_audits=paper,
         downstream={task: found.prediction for task, found in downstream.items()},
         distortion=distortion,
-        selection=selection,
+        validation=validation,
         permuted_distortion=encoded.permuted_distortion,
         rate=encoded.rate,
         draws=draws,
@@ -144,7 +144,7 @@ def _replicates(
 def _downstream(
     encoded: Encoded, roles: Mapping[Role, Rows], config: AuditConfig, seed: int, draws: int
 ) -> dict[str, Audited]:
-    """For each task, the better of the family's classifiers on selection, one MLP among them."""
+    """For each task, the better of the family's classifiers on validation, one MLP among them."""
     found: dict[str, Audited] = {}
     for task in roles[Role.TEST].y:
         labels = {role: np.tile(roles[role].y[task], draws) for role in AUDIT_ROLES}
@@ -162,12 +162,12 @@ def classify_task(
     seed: int,
     draws: int = 1,
 ) -> Audited:
-    """The downstream classifier of one task: the best of :data:`DOWNSTREAM` on selection.
+    """The downstream classifier of one task: the best of :data:`DOWNSTREAM` on validation.
 
     Parameters
     ----------
     z, labels : mapping of Role to arrays
-        Of auditor-train, selection and test; classes are 0, 1, ...
+        Of auditor-train, validation and test; classes are 0, 1, ...
     config : AuditConfig
     seed : int
     draws : int
@@ -193,15 +193,15 @@ class Reference:
     Parameters
     ----------
     values : dict of str to float
-        ``i_max``: I of raw x by the strict family, chosen on selection, on test;
-        ``i_max_selection``: the same on selection; ``i_max_paper``: by the paper's MLPs.
-        ``d_max``: E||x - E[x|s]||^2 with means of auditor-train, on test; ``d_max_selection``: on
-        selection. ``a_y_constant``: accuracy on test of the main task's commonest class of
-        auditor-train, where there is a task. ``a_s``: accuracy of the strict auditor of x on test;
-        ``a_s_constant``: the same of the commonest group of auditor-train. Nats, and squared units
+        ``mutual_information_max``: I of raw x by the strict family, chosen on validation, on test;
+        ``mutual_information_max_validation``: the same on validation; ``mutual_information_max_paper``: by the paper's MLPs.
+        ``distortion_max``: E||x - E[x|s]||^2 with means of auditor-train, on test; ``distortion_max_validation``: on
+        validation. ``accuracy_y_constant``: accuracy on test of the main task's commonest class of
+        auditor-train, where there is a task. ``accuracy_s``: accuracy of the strict auditor of x on test;
+        ``accuracy_s_constant``: the same of the commonest group of auditor-train. Nats, and squared units
         of standardised x.
     replicates : dict of str to ndarray, shape (resamples,)
-        ``i_max``, ``d_max``, ``a_y_constant`` on the resamples of all points.
+        ``mutual_information_max``, ``distortion_max``, ``accuracy_y_constant`` on the resamples of all points.
     """
 
     values: dict[str, float]
@@ -236,19 +236,27 @@ def audit_reference(data: Prepared, *, config: AuditConfig, seed: int) -> Refere
 
     distances = squares(Role.TEST)
     values = {
-        "i_max": strict.chosen.test_information,
-        "i_max_selection": strict.chosen.selection_information,
-        "i_max_paper": float(np.mean([information(p.probabilities, p.labels) for p in paper])),
-        "d_max": float(distances.mean()),
-        "d_max_selection": float(squares(Role.SELECTION).mean()),
-        "a_s": float((strict.prediction.probabilities.argmax(axis=1) == s[Role.TEST]).mean()),
-        "a_s_constant": float((s[Role.TEST] == np.bincount(train.s).argmax()).mean()),
+        "mutual_information_max": strict.chosen.test_information,
+        "mutual_information_max_validation": strict.chosen.validation_information,
+        "mutual_information_max_paper": float(
+            np.mean([information(p.probabilities, p.labels) for p in paper])
+        ),
+        "distortion_max": float(distances.mean()),
+        "distortion_max_validation": float(squares(Role.VALIDATION).mean()),
+        "accuracy_s": float(
+            (strict.prediction.probabilities.argmax(axis=1) == s[Role.TEST]).mean()
+        ),
+        "accuracy_s_constant": float((s[Role.TEST] == np.bincount(train.s).argmax()).mean()),
     }
     right = None
     if (task := next(iter(train.y), None)) is not None:
         right = (data.roles[Role.TEST].y[task] == np.bincount(train.y[task]).argmax()).astype(float)
-        values["a_y_constant"] = float(right.mean())
+        values["accuracy_y_constant"] = float(right.mean())
     losses = log_loss(strict.prediction.probabilities, s[Role.TEST])
     found = replicated(losses, s[Role.TEST], distances, right)
-    names = {"i": "i_max", "d": "d_max", "a_y": "a_y_constant"}
+    names = {
+        "mutual_information": "mutual_information_max",
+        "distortion": "distortion_max",
+        "accuracy_y": "accuracy_y_constant",
+    }
     return Reference(values, {names[name]: rows for name, rows in found.items()})

@@ -71,7 +71,7 @@ class AuditReport:
     seed : int
         Of the split and of the auditors.
     rows : mapping of str to int
-        Rows by role: auditor-train, selection, test.
+        Rows by role: auditor-train, validation, test.
     columns : int
         Columns of z.
     groups : mapping of str to int
@@ -137,9 +137,9 @@ class AuditReport:
             "columns": self.columns,
             "groups": dict(self.groups),
             "h_s": self.h_s,
-            "i": self.i,
-            "i_low": self.i_low,
-            "i_high": self.i_high,
+            "mutual_information": self.i,
+            "mutual_information_low": self.i_low,
+            "mutual_information_high": self.i_high,
             "i_share": self.i_share,
             "auditor": self.auditor,
             "view": self.view,
@@ -147,17 +147,17 @@ class AuditReport:
                 {
                     "auditor": result.auditor,
                     "view": result.view,
-                    "i_selection": result.selection_information,
-                    "i": result.test_information,
+                    "mutual_information_validation": result.validation_information,
+                    "mutual_information": result.test_information,
                     "chosen": self._chosen(result),
                 }
                 for result in self.auditors
             ],
-            "a_s": asdict(self.a_s),
-            "a_y": {task: asdict(found) for task, found in self.a_y.items()},
-            "d": self.d,
-            "d_max": self.d_max,
-            "i_max": self.i_max,
+            "accuracy_s": asdict(self.a_s),
+            "accuracy_y": {task: asdict(found) for task, found in self.a_y.items()},
+            "distortion": self.d,
+            "distortion_max": self.d_max,
+            "mutual_information_max": self.i_max,
             "certificate": asdict(self.certificate) if self.certificate else None,
         }
 
@@ -181,7 +181,7 @@ class AuditReport:
         return (result.auditor, result.view) == (self.auditor, self.view)
 
     def _about(self) -> list[str]:
-        train, selection, test = self.rows.values()
+        train, validation, test = self.rows.values()
         total = sum(self.groups.values())
         named = sorted(self.groups.items(), key=lambda item: -item[1])
         shares = [f"{name} {count / total:.1%}" for name, count in named[:_MOST_GROUPS]]
@@ -189,12 +189,12 @@ class AuditReport:
             shares.append(f"and {len(named) - _MOST_GROUPS} smaller")
         columns = "1 column" if self.columns == 1 else f"{self.columns:,} columns"
         return [
-            *_wrapped("z", f"{train + selection + test:,} rows, {columns}"),
+            *_wrapped("z", f"{train + validation + test:,} rows, {columns}"),
             *_wrapped("s", f"{len(named)} groups: {', '.join(shares)}"),
             *_wrapped(
                 "audit",
                 f"{self.audit}, seed {self.seed}: {train:,} rows train the auditors, "
-                f"{selection:,} choose among them, {test:,} are what is reported",
+                f"{validation:,} choose among them, {test:,} are what is reported",
             ),
         ]
 
@@ -281,12 +281,12 @@ class AuditReport:
     def _auditors(self) -> list[str]:
         who = max(len("auditor"), *(len(result.auditor) for result in self.auditors))
         view = max(len("view"), *(len(result.view) for result in self.auditors))
-        lines = [f"{'auditor':{who}}  {'view':{view}}  I on selection  I on test"]
+        lines = [f"{'auditor':{who}}  {'view':{view}}  I on validation  I on test"]
         for result in self.auditors:
             mark = "  chosen" if self._chosen(result) else ""
             lines.append(
                 f"{result.auditor:{who}}  {result.view:{view}}"
-                f"  {result.selection_information:14.3f}  {result.test_information:9.3f}{mark}"
+                f"  {result.validation_information:14.3f}  {result.test_information:9.3f}{mark}"
             )
         return lines
 

@@ -229,7 +229,7 @@ def search(
     timeout: Timeout = None,
     store: StoreUrl = None,
 ) -> None:
-    """Search a method's hyperparameters on the selection role; the same command resumes."""
+    """Search a method's hyperparameters on the validation role; the same command resumes."""
     from fairbench.cli.search import search_command
 
     given = {
@@ -357,7 +357,8 @@ def audit(
     roles: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE[:COLUMN]", help="train, selection or test of each row [default: a split]."
+            metavar="FILE[:COLUMN]",
+            help="train, validation or test of each row [default: a split].",
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of split and auditors [default: 0].")] = None,
@@ -549,10 +550,11 @@ def encode(
 @app.command()
 def recommend(
     max_leakage: Annotated[
-        float, typer.Option(metavar="NATS", help="Most I(Z;S) that auditors found on selection.")
+        float, typer.Option(metavar="NATS", help="Most I(Z;S) that auditors found on validation.")
     ],
     min_accuracy: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Least A_y of the main task on selection.")
+        float | None,
+        typer.Option(metavar="SHARE", help="Least A_y of the main task on validation."),
     ] = None,
     dataset: OneDataset = None,
     track: Annotated[str, typer.Option(help="blind, aware: what encoders may look at.")] = "blind",
@@ -569,7 +571,7 @@ def recommend(
     data_root: DataRoot = None,
     store: StoreUrl = None,
 ) -> None:
-    """Choose the most useful point within a limit of leakage: by selection, reported on test."""
+    """Choose the most useful point within a limit of leakage: by validation, reported on test."""
     from fairbench.cli.recommend import Request, recommend_command
     from fairbench.models.recommend import Limits, track_of
 

@@ -26,7 +26,7 @@ _COLUMNS = {
     "counts": Member.COUNTING,
     "blend": Member.BLEND,
 }
-"""Heads of the table's columns; of a member's views the best on selection is shown."""
+"""Heads of the table's columns; of a member's views the best on validation is shown."""
 _FEWEST_ROWS = 100
 
 
@@ -115,7 +115,7 @@ def _figure(reading: Reading, member: Member) -> float | None:
     own = [r for r in reading.results if r.auditor == member.value]
     if not own:
         return None
-    return max(own, key=lambda r: r.selection_information).test_information
+    return max(own, key=lambda r: r.validation_information).test_information
 
 
 def _row(readings: Sequence[Reading]) -> str:

@@ -73,8 +73,8 @@ def show_leaderboard(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
         if _same_seeds(members):  # the note below tells
             shown.pop("seeds")
         ranked_by = members[0]["ranked_by"]
-        if ranked_by != "a_y_at_i10":
-            shown.pop("a_y_at_i10", None)
+        if ranked_by != "accuracy_y_at_leakage_10":
+            shown.pop("accuracy_y_at_leakage_10", None)
         for column, text in shown.items():
             words = column in ("method", "params", ranked_by)
             # Only parameters are folded where the table is wider than the terminal.
@@ -124,8 +124,12 @@ def _notes(members: Sequence[Mapping[str, Any]]) -> list[str]:
     if None in over:
         notes.append("Rows without an interval have no replicates and rank by their value alone;")
         notes.append("'fairbench audit' measures them again.")
-    without = [r for r in members if r["complete"] and r.get("aufdc") is None and "i_max" in r]
-    if without and without[0]["i_max"] is not None:
+    without = [
+        r
+        for r in members
+        if r["complete"] and r.get("aufdc") is None and "mutual_information_max" in r
+    ]
+    if without and without[0]["mutual_information_max"] is not None:
         notes.append(
             f"No area: x itself tells of s only I = {without[0]['i_max']:.3f} nats here, which"
         )

@@ -57,7 +57,9 @@ def explain_command(
             path = target / f"{stem}-{kind}.{extension}"
             write(path, drawn(figure, extension))
             err.print(str(path), markup=False)
-    information = {row["label"]: row["values"]["i"] for row in audited(store, [unit])}
+    information = {
+        row["label"]: row["values"]["mutual_information"] for row in audited(store, [unit])
+    }
     for found in steps:
         before, after = information.get(found.before), information.get(found.after)
         out.print(found.sentence(before, after), markup=False)

@@ -135,7 +135,9 @@ class Display:
         """Take in D and I of the points of a curve."""
         self._newest = job.title.removeprefix("audit ").rpartition(" (")[0]
         curve = self._curves.setdefault(self._newest, [])
-        curve += [(r.values["d"], max(r.values["i"], 0.0)) for r in event.result]
+        curve += [
+            (r.values["distortion"], max(r.values["mutual_information"], 0.0)) for r in event.result
+        ]
 
     def _begin(self, event: Started) -> None:
         if self._bars is not None:

@@ -129,7 +129,7 @@ def _head(found: Field, request: Request, chosen: Sequence[Candidate]) -> None:
     ceiling = ""
     if found.reference is not None:
         ceiling = f"; x itself tells {found.reference['i_max']:.3f} nats (test)"
-    out.print(f"{asked} on selection: {_count(len(chosen), 'point')} fit{ceiling}", markup=False)
+    out.print(f"{asked} on validation: {_count(len(chosen), 'point')} fit{ceiling}", markup=False)
 
 
 def _show(best: Candidate, found: Field, limits: Limits) -> None:
@@ -139,15 +139,15 @@ def _show(best: Candidate, found: Field, limits: Limits) -> None:
     out.print(
         f"params {best.unit['params_label']}, budget {best.unit['budget']}, chosen by "
         + ("I(Z;Y)" if found.has_task else "D")
-        + " on selection",
+        + " on validation",
         markup=False,
     )
     figures = [
-        ("I(Z;S), nats", "i_selection", "i"),
-        ("A_s", "a_s_selection", "a_s"),
-        ("A_y", "a_y_selection", "a_y"),
-        ("D", "d_selection", "d"),
-        ("gap_parity", None, "gap_parity"),
+        ("I(Z;S), nats", "mutual_information_validation", "mutual_information"),
+        ("A_s", "accuracy_s_validation", "accuracy_s"),
+        ("A_y", "accuracy_y_validation", "accuracy_y"),
+        ("D", "distortion_validation", "distortion"),
+        ("demographic_parity_gap", None, "demographic_parity_gap"),
     ]
     rows = []
     for title, on_selection, on_test in figures:
@@ -156,27 +156,27 @@ def _show(best: Candidate, found: Field, limits: Limits) -> None:
             ends = values.get(f"{on_test}_low"), values.get(f"{on_test}_high")
             before = values.get(on_selection) if on_selection else None
             rows.append([title, _figure(before), with_interval(value, *ends)])
-    show_columns(["", "selection", "test"], rows)
+    show_columns(["", "validation", "test"], rows)
     auditor = next((a for a in best.point["auditors"] or () if a["chosen"]), None)
     by = f" ({auditor['auditor']} on {auditor['view']})" if auditor else ""
     if auditor and auditor["auditor"] == "prior":
         by = " (none of them did better than the groups' shares alone)"
     _say(
         f"I and A_s are what these auditors found{by}: lower bounds of what leaks, no guarantee. "
-        "Chosen on selection; test had no part in it."
+        "Chosen on validation; test had no part in it."
     )
-    if best.figure("i") > limits.leakage:
+    if best.figure("mutual_information") > limits.leakage:
         _say(
             f"ABOVE THE LIMIT ON TEST: {best.figure('i'):.3f} > {limits.leakage:g} nats. The "
-            "choice was a lucky one on selection: take a lower --max-leakage for some margin."
+            "choice was a lucky one on validation: take a lower --max-leakage for some margin."
         )
-    high = values.get("i_high")
-    if high is not None and best.figure("i") <= limits.leakage < high:
+    high = values.get("mutual_information_high")
+    if high is not None and best.figure("mutual_information") <= limits.leakage < high:
         _say(f"The interval on test reaches above the limit of {limits.leakage:g} nats.")
-    accuracy, guess = values.get("a_y"), (found.reference or {}).get("a_y_constant")
+    accuracy, guess = values.get("accuracy_y"), (found.reference or {}).get("accuracy_y_constant")
     if accuracy is not None and guess is not None and accuracy < guess + _ABOVE_GUESSING:
         _say(f"Its A_y is hardly that of guessing the commonest class, {guess:.3f}.")
-    if best.values.get("distinct") == 1:
+    if best.values.get("distinct_codes") == 1:
         _say("It releases the same z for everybody: nothing leaks, and nothing is told.")
 
 
@@ -209,8 +209,11 @@ def _show_others(others: Sequence[Candidate], count: int, bounds: Certificates |
             f"{c.unit['method']}*" if c.is_baseline else c.unit["method"],
             c.point["label"],
             str(c.unit["seed"]),
-            _figure(c.values["i_selection"]),
-            *(_figure(c.values.get(name)) for name in ("i", "a_s", "a_y", "d")),
+            _figure(c.values["mutual_information_validation"]),
+            *(
+                _figure(c.values.get(name))
+                for name in ("mutual_information", "accuracy_s", "accuracy_y", "distortion")
+            ),
             *([f"{bounds.of[c.key].information:.4f}"] if bounds else []),
         ]
         for c in others
@@ -250,19 +253,19 @@ def _nothing(
     near = nearest_to(found, limits)
     tries = []
     if near.tight is not None and limits.accuracy is not None:
-        accuracy = near.tight.values.get("a_y_selection") or 0.0
+        accuracy = near.tight.values.get("accuracy_y_validation") or 0.0
         _say(
             f"Within {limits.leakage:g} nats the most accurate is {near.tight.title}: A_y = "
-            f"{accuracy:.3f} on selection."
+            f"{accuracy:.3f} on validation."
         )
         tries.append(f"--min-accuracy {int(accuracy * 1000) / 1000:g}")
     if near.accurate is not None:
-        leakage = near.accurate.figure("i_selection")
+        leakage = near.accurate.figure("mutual_information_validation")
         enough = "" if limits.accuracy is None else f"Of those with A_y >= {limits.accuracy:g} "
-        _say(f"{enough}{near.accurate.title} leaks least: I = {leakage:.4f} nats on selection.")
+        _say(f"{enough}{near.accurate.title} leaks least: I = {leakage:.4f} nats on validation.")
         tries.append(f"--max-leakage {int(leakage * 1000 + 1) / 1000:g}")
     elif limits.accuracy is not None:
-        _say(f"No point at all has A_y >= {limits.accuracy:g} on selection.")
+        _say(f"No point at all has A_y >= {limits.accuracy:g} on validation.")
     _tries(found, store, registry, request, tries)
 
 

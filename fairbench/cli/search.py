@@ -91,7 +91,7 @@ def run_search(search: Search) -> None:
     err.print(
         f"search: {search.method.name} on {search.data.info.name}, {config.trials} trials, "
         f"{config.parallel} at a time, {count} seed{'s' if count > 1 else ''} each; on the "
-        "selection role",
+        "validation role",
         markup=False,
     )
     display = TrialDisplay(search)
@@ -177,7 +177,7 @@ def _show_best(search: Search) -> None:
     known = search.defaults and bool(first.values)
     rows = [
         [
-            "aufdc on selection",
+            "aufdc on validation",
             spell_value(best.values[0]),
             spell_value(first.values[0]) if known else "-",
         ]

@@ -28,7 +28,7 @@ _WHOLE = 2**24
 ROLE_NAMES = {
     "train": Role.AUDITOR_TRAIN,
     Role.AUDITOR_TRAIN.value: Role.AUDITOR_TRAIN,
-    Role.SELECTION.value: Role.SELECTION,
+    Role.VALIDATION.value: Role.VALIDATION,
     Role.TEST.value: Role.TEST,
     Role.ENCODER_TRAIN.value: Role.ENCODER_TRAIN,
 }
@@ -175,17 +175,17 @@ def role_rows(value: Any, name: str, n: int) -> dict[Role, Ints]:
             row = int(np.flatnonzero(said == text)[0])
             raise DataError(
                 f"{name} says {str(text)!r} in row {row + 1}, which is no role: "
-                f"{nearest(str(text), ('train', 'selection', 'test', 'encoder-train'))}"
+                f"{nearest(str(text), ('train', 'validation', 'test', 'encoder-train'))}"
             )
     found = {
         role: np.flatnonzero(np.isin(said, [k for k, v in ROLE_NAMES.items() if v is role]))
-        for role in (Role.AUDITOR_TRAIN, Role.SELECTION, Role.TEST)
+        for role in (Role.AUDITOR_TRAIN, Role.VALIDATION, Role.TEST)
     }
     for role, rows in found.items():
         if not len(rows):
             word = "train" if role is Role.AUDITOR_TRAIN else role.value
             raise DataError(
-                f"{name} gives no row the role {word!r}: train, selection and test are all needed."
+                f"{name} gives no row the role {word!r}: train, validation and test are all needed."
             )
     return found
 

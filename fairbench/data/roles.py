@@ -12,7 +12,7 @@ from fairbench.errors import DataError
 TEST_SHARE = 1 / 3
 """Share of the rows that are the test role where there is no official test file (as in Adults)."""
 
-SHARES = {Role.ENCODER_TRAIN: 0.5, Role.AUDITOR_TRAIN: 0.3, Role.SELECTION: 0.2}
+SHARES = {Role.ENCODER_TRAIN: 0.5, Role.AUDITOR_TRAIN: 0.3, Role.VALIDATION: 0.2}
 """Shares of the rows that are not test."""
 
 LEAST_ROWS = 5

@@ -193,13 +193,17 @@ def _entry(
     for column, sample in samples.items():
         row["interval_over"] = "rows" if len(sample.values) == 1 else "rows and seeds"
         ends = estimate(sample).interval()
-        if column in LOWER or column.startswith("a_y"):  # areas and accuracies, which are shares
+        if column in LOWER or column.startswith(
+            "accuracy_y"
+        ):  # areas and accuracies, which are shares
             ends = max(ends[0], 0.0), min(ends[1], 1.0)
         told = ends if np.isfinite(sample.replicates).all() else (None, None)
         row[f"{column}_low"], row[f"{column}_high"] = told
     row |= {
-        "i_max": _mean(evaluation.reference["i_max"] for evaluation in measured),
-        "d_max": _mean(evaluation.reference["d_max"] for evaluation in measured),
+        "mutual_information_max": _mean(
+            evaluation.reference["mutual_information_max"] for evaluation in measured
+        ),
+        "distortion_max": _mean(evaluation.reference["distortion_max"] for evaluation in measured),
         "device": _one_or_mixed(h["device"] for h in hardware),
         "processor": _one_or_mixed(h.get("accelerator", h["processor"]) for h in hardware),
         "iterations": first["iterations"],
@@ -260,16 +264,16 @@ def _attainment(row: Row, measured: Sequence[CurveEvaluation]) -> list[Row]:
     head = {name: row[name] for name in ATTAINMENT_COLUMNS if name in row}
     # One curve is its own surface at every level.
     levels = LEVELS if len(curves) > 1 else (50,)
-    d_max = measured[0].reference["d_max"]
+    d_max = measured[0].reference["distortion_max"]
     return [
-        {**head, "level": level, "d": float(d), "i": float(i)}
+        {**head, "level": level, "distortion": float(d), "mutual_information": float(i)}
         for level, d_of, i_of in surfaces(curves, d_max=d_max, levels=levels)
         for d, i in zip(d_of, i_of, strict=True)
     ]
 
 
 def _attainment_order(row: Row) -> tuple[object, ...]:
-    names = ("track", "budget", "audit", "method", "params", "level", "d")
+    names = ("track", "budget", "audit", "method", "params", "level", "distortion")
     return tuple(row[name] for name in names)
 
 
@@ -314,7 +318,7 @@ def to_frame(rows: Sequence[Row]) -> pd.DataFrame:
     columns = list(dict.fromkeys(column for row in rows for column in row))
     rounded = [{k: _short(v) for k, v in row.items()} for row in rows]
     frame = pd.DataFrame(rounded, columns=columns)
-    whole = [c for c in ("rank", "number", "distinct") if c in frame]
+    whole = [c for c in ("rank", "point_number", "distinct_codes") if c in frame]
     return frame.astype(dict.fromkeys(whole, "Int64"))
 
 

@@ -123,8 +123,8 @@ def _change(identity: Identity, points: Sequence[Row], before: Before, now: floa
         points=len(points),
         before=before.aufdc.get(identity),
         now=now,
-        i=largest("i"),
-        d=largest("d"),
+        i=largest("mutual_information"),
+        d=largest("distortion"),
         columns=tuple(sorted(new - old)) if old else (),
     )
 

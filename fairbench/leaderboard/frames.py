@@ -25,12 +25,12 @@ WHOLE = frozenset(
     (
         *("rank", "seeds", "seeds_missing", "points", "points_missing"),
         *("iterations", "protocol", "audit_version"),
-        *("number", "seed", "distinct"),
+        *("point_number", "seed", "distinct_codes"),
     )
 )
 """Columns of whole numbers."""
 
-YES_OR_NO = frozenset(("complete", "front"))
+YES_OR_NO = frozenset(("complete", "on_front"))
 """Columns of True and False; all other columns hold numbers."""
 
 

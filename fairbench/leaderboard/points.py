@@ -23,10 +23,10 @@ def point_rows(curve: CurveRecords, reference: Mapping[str, float]) -> list[Row]
     normalised_by = {name: reference.get(name) for name in REFERENCE_COLUMNS}
     unit_of = {unit["key"]: unit for unit in curve.units}
     front: dict[str, bool] = {}
-    measured = [row for row in curve.done if "a_y" in row["values"]]
+    measured = [row for row in curve.done if "accuracy_y" in row["values"]]
     if measured:
-        a_s = np.array([row["values"]["a_s"] for row in measured])
-        a_y = np.array([row["values"]["a_y"] for row in measured])
+        a_s = np.array([row["values"]["accuracy_s"] for row in measured])
+        a_y = np.array([row["values"]["accuracy_y"] for row in measured])
         keys = [row["key"] for row in measured]
         front = dict(zip(keys, on_front(a_s, a_y).tolist(), strict=True))
     rows = []
@@ -41,7 +41,7 @@ def point_rows(curve: CurveRecords, reference: Mapping[str, float]) -> list[Row]
                 "point": point["label"],
                 "status": point["status"],
                 "auditor": label,
-                "front": front.get(point["key"]),
+                "on_front": front.get(point["key"]),
                 **(point["values"] or {}),
                 **normalised_by,
             }
@@ -55,7 +55,7 @@ def point_rows(curve: CurveRecords, reference: Mapping[str, float]) -> list[Row]
                     "point": unit["point"],
                     "status": unit["status"],
                     "auditor": None,
-                    "front": None,
+                    "on_front": None,
                     **normalised_by,
                 }
             )

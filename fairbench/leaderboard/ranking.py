@@ -13,7 +13,7 @@ from fairbench.stats.intervals import Estimate, Sample, paired, ranks
 
 Row = dict[str, Any]
 
-LOWER = {"aufdc": True, "a_y_at_i10": False}
+LOWER = {"aufdc": True, "accuracy_y_at_leakage_10": False}
 """Columns that rows may be ranked by, and whether lower is better."""
 
 
@@ -88,8 +88,8 @@ def ranked_by(rows: Sequence[Row]) -> str:
     """
     complete = [row for row in rows if row["complete"]]
     aware = bool(complete) and rows[0]["track"] == Track.AWARE
-    told = all(row.get("a_y_at_i10") is not None for row in complete)
-    return "a_y_at_i10" if aware and told else "aufdc"
+    told = all(row.get("accuracy_y_at_leakage_10") is not None for row in complete)
+    return "accuracy_y_at_leakage_10" if aware and told else "aufdc"
 
 
 def compare(entries: Sequence[Entry], a: str, b: str) -> Iterator[Comparison]:

@@ -13,14 +13,14 @@ from fairbench.metrics.hull import Array, curve_of, resampled_areas, strict_curv
 
 def strict_area(
     points: Sequence[tuple[float, float]],
-    selection: Sequence[tuple[float, float]],
+    validation: Sequence[tuple[float, float]],
     *,
     i_max: float,
     d_max: float,
-    i_max_selection: float,
-    d_max_selection: float,
+    i_max_validation: float,
+    d_max_validation: float,
 ) -> float:
-    """Normalised area under the hull: vertices chosen on selection, area measured on test.
+    """Normalised area under the hull: vertices chosen on validation, area measured on test.
 
     The ends (0, I_max): release x, and (D_max, 0): release nothing, are always there, so a curve
     gains nothing by stopping short; every chord is reached by releasing one end's representation
@@ -29,20 +29,20 @@ def strict_area(
 
     Parameters
     ----------
-    points, selection : sequence of (d, i)
-        Of each point, on test and on selection, in the same order.
-    i_max, d_max, i_max_selection, d_max_selection : float
+    points, validation : sequence of (d, i)
+        Of each point, on test and on validation, in the same order.
+    i_max, d_max, i_max_validation, d_max_validation : float
         Of the dataset, on either role.
     """
     test = np.array(points, dtype=np.float64).reshape(-1, 2)
     d, i = strict_curve(
         test[:, 0],
         test[:, 1],
-        np.array(selection, dtype=np.float64).reshape(-1, 2),
+        np.array(validation, dtype=np.float64).reshape(-1, 2),
         i_max=i_max,
         d_max=d_max,
-        i_max_selection=i_max_selection,
-        d_max_selection=d_max_selection,
+        i_max_validation=i_max_validation,
+        d_max_validation=d_max_validation,
     )
     return float(np.trapezoid(i, d) / (d_max * i_max))
 
@@ -74,21 +74,26 @@ class Aufdc(Metric):
     level = "curve"
     direction = "lower"
     columns: ClassVar[Mapping[str, str]] = {
-        "aufdc": "strict AUFDC: vertices chosen on selection, area on test, D_max I_max = 1",
+        "aufdc": "strict AUFDC: vertices chosen on validation, area on test, D_max I_max = 1",
         "aufdc_low": "lower end of its 95% interval; see interval_over",
         "aufdc_high": "upper end of the same interval",
-        "d_min": "coverage: least D of a point on test",
-        "i_min": "coverage: least I of a point on test, nats",
+        "distortion_min": "coverage: least D of a point on test",
+        "mutual_information_min": "coverage: least I of a point on test, nats",
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
-        points = [(p["d"], p["i"]) for p in evaluation.points]
-        coverage = {"d_min": min(d for d, _ in points), "i_min": min(i for _, i in points)}
+        points = [(p["distortion"], p["mutual_information"]) for p in evaluation.points]
+        coverage = {
+            "distortion_min": min(d for d, _ in points),
+            "mutual_information_min": min(i for _, i in points),
+        }
         curve = curve_of(evaluation)
         if curve is None:
             return {"aufdc": None, **coverage}
         d, i = curve
-        scale = evaluation.reference["d_max"] * evaluation.reference["i_max"]
+        scale = (
+            evaluation.reference["distortion_max"] * evaluation.reference["mutual_information_max"]
+        )
         return {"aufdc": float(np.trapezoid(i, d) / scale), **coverage}
 
     def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Array]:
@@ -105,26 +110,26 @@ class AufdcPaper(Metric):
     direction = "lower"
     columns: ClassVar[Mapping[str, str]] = {
         "aufdc_paper": "AUFDC by the paper's formula, auditors and decoder",
-        "d_max_paper": "its D_max: D of the most compressed point with z permuted across rows",
-        "d_min_paper": "its coverage: least D of a point by the method's own decoder",
-        "i_min_paper": "its coverage: least I of a point by the paper's MLPs, nats",
+        "distortion_max_paper": "its D_max: D of the most compressed point with z permuted across rows",
+        "distortion_min_paper": "its coverage: least D of a point by the method's own decoder",
+        "mutual_information_min_paper": "its coverage: least I of a point by the paper's MLPs, nats",
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
-        points = [(_own(p), p["i_paper"]) for p in evaluation.points]
+        points = [(_own(p), p["mutual_information_paper"]) for p in evaluation.points]
         # "The most compressed point": where the permuted codes say least, the largest own D.
         compressed = max(evaluation.points, key=_own)
-        permuted = compressed.get("d_permuted")
-        d_max = permuted if permuted is not None else evaluation.reference["d_max"]
-        i_max = evaluation.reference["i_max_paper"]
+        permuted = compressed.get("distortion_permuted")
+        d_max = permuted if permuted is not None else evaluation.reference["distortion_max"]
+        i_max = evaluation.reference["mutual_information_max_paper"]
         return {
             "aufdc_paper": paper_area(points, i_max=i_max, d_max=d_max) if i_max > 0 else None,
-            "d_max_paper": d_max,
-            "d_min_paper": min(d for d, _ in points),
-            "i_min_paper": min(i for _, i in points),
+            "distortion_max_paper": d_max,
+            "distortion_min_paper": min(d for d, _ in points),
+            "mutual_information_min_paper": min(i for _, i in points),
         }
 
 
 def _own(point: Mapping[str, float]) -> float:
-    own = point.get("d_own")
-    return own if own is not None else point["d_refitted"]
+    own = point.get("distortion_own_decoder")
+    return own if own is not None else point["distortion_refitted_decoder"]

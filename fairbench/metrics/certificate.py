@@ -16,13 +16,13 @@ class CertificateBounds(Metric):
     level = "point"
     direction = "lower"
     columns: ClassVar[Mapping[str, str]] = {
-        "certificate_gap": (
+        "certified_parity_gap": (
             "95% upper bound on the demographic-parity gap of any classifier of z; "
             "1 is vacuous, empty where z takes too many values"
         ),
-        "certificate_information": "95% upper bound on I(Z;S), nats; empty likewise",
-        "certificate_cells": "codes that the certificate knows, from auditor-train",
-        "certificate_overflow": "share of test rows with another code; they count as unfair",
+        "certified_mutual_information": "95% upper bound on I(Z;S), nats; empty likewise",
+        "certified_codes": "codes that the certificate knows, from auditor-train",
+        "certified_overflow": "share of test rows with another code; they count as unfair",
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
@@ -30,8 +30,8 @@ class CertificateBounds(Metric):
         if found is None:
             return dict.fromkeys(self.columns)
         return {
-            "certificate_gap": found.gap,
-            "certificate_information": found.information,
-            "certificate_cells": float(found.cells),
-            "certificate_overflow": found.overflow,
+            "certified_parity_gap": found.gap,
+            "certified_mutual_information": found.information,
+            "certified_codes": float(found.cells),
+            "certified_overflow": found.overflow,
         }

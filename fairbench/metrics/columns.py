@@ -32,8 +32,8 @@ COLUMNS = {
 """Columns every leaderboard starts with; the metrics' own follow, then PROVENANCE."""
 
 PROVENANCE = {
-    "i_max": "I(X;S) of raw x by the strict family on test, nats; mean over seeds",
-    "d_max": "mean squared distance of x from the mean of its group, on test",
+    "mutual_information_max": "I(X;S) of raw x by the strict family on test, nats; mean over seeds",
+    "distortion_max": "mean squared distance of x from the mean of its group, on test",
     "device": "where it trained; costs of cpu and cuda are never summed",
     "processor": "processor, or accelerator, of the training machine",
     "iterations": "training steps",
@@ -57,19 +57,19 @@ POINT_COLUMNS = {
     "dataset": "name of the dataset",
     "data_source": "real or simulated",
     "seed": "seed of the unit",
-    "number": "number of the point on its curve, from 0",
+    "point_number": "number of the point on its curve, from 0",
     "point": "setting of the knobs",
     "status": "DONE, or why there are no figures",
-    "auditor": "the strict auditor chosen on selection, and the view it looked at",
-    "front": "whether the point is on its curve's Pareto front of a_y against a_s",
+    "auditor": "the strict auditor chosen on validation, and the view it looked at",
+    "on_front": "whether the point is on its curve's Pareto front of a_y against a_s",
 }
 """Columns every points CSV starts with; the point metrics' own follow, then REFERENCE_COLUMNS."""
 
 REFERENCE_COLUMNS = {
-    "i_max": "I(X;S) of raw x by the strict family on test, nats, for the row's seed",
-    "d_max": "mean squared distance of x from the mean of its group, on test",
-    "i_max_selection": "I(X;S) on selection by the same auditor",
-    "d_max_selection": "D_max on selection",
+    "mutual_information_max": "I(X;S) of raw x by the strict family on test, nats, for the row's seed",
+    "distortion_max": "mean squared distance of x from the mean of its group, on test",
+    "mutual_information_max_validation": "I(X;S) on validation by the same auditor",
+    "distortion_max_validation": "D_max on validation",
 }
 """Columns every points CSV ends with: all that areas take beside the points themselves."""
 
@@ -83,8 +83,8 @@ ATTAINMENT_COLUMNS = {
     "data_source": "real or simulated",
     "seeds": COLUMNS["seeds"],
     "level": "percent of the seeds whose curve passes through or below the point; 50: the median",
-    "d": "D on test",
-    "i": "I on test, nats",
+    "distortion": "D on test",
+    "mutual_information": "I on test, nats",
 }
 """Columns of the attainment CSV."""
 

@@ -17,19 +17,19 @@ class Cost(Metric):
     direction = "lower"
     unit = "seconds, milliseconds, MB"
     columns: ClassVar[Mapping[str, str]] = {
-        "ms_step": "milliseconds a training step of the stack as it was run",
-        "ms_model_step": "milliseconds a training step, a model",
+        "milliseconds_per_step": "milliseconds a training step of the stack as it was run",
+        "milliseconds_per_model_step": "milliseconds a training step, a model",
         "train_seconds": "training time of the curve as run: sum of its models' shares",
         "train_seconds_4": "training time for 4 points: constant if single-shot, else 4 models",
         "train_seconds_8": "training time for 8 points",
         "train_seconds_16": "training time for 16 points",
         "encode_seconds": "time to encode the audit roles at all points",
         "audit_seconds": "time to audit and measure all points",
-        "parameters": "trained numbers of one model",
+        "trainable_parameters": "trained numbers of one model",
         "flops": "floating-point operations of training one model",
         "peak_memory_mb": "largest memory of a training process, MB",
         "peak_device_memory_mb": "largest memory on the accelerator, MB; empty on the CPU",
-        "energy_j": (
+        "energy_joules": (
             "energy of the accelerator for the curve's training, joules; empty unless known of all "
             "models"
         ),
@@ -42,25 +42,25 @@ class Cost(Metric):
         one = total / len(train) if total is not None else None
 
         # Half the models' energy is not the curve's.
-        energy = _values(costs, "energy_j")
+        energy = _values(costs, "energy_joules")
 
         def for_points(n: int) -> float | None:
             return one if one is None or evaluation.single_shot else n * one
 
         return {
-            "ms_step": _mean(costs, "ms_step"),
-            "ms_model_step": _mean(costs, "ms_model_step"),
+            "milliseconds_per_step": _mean(costs, "milliseconds_per_step"),
+            "milliseconds_per_model_step": _mean(costs, "milliseconds_per_model_step"),
             "train_seconds": total,
             "train_seconds_4": for_points(4),
             "train_seconds_8": for_points(8),
             "train_seconds_16": for_points(16),
             "encode_seconds": sum(_values(costs, "encode_seconds")) if costs else None,
             "audit_seconds": sum(_values(costs, "audit_seconds")) if costs else None,
-            "parameters": _mean(costs, "parameters"),
+            "trainable_parameters": _mean(costs, "trainable_parameters"),
             "flops": _mean(costs, "flops"),
             "peak_memory_mb": max(_values(costs, "peak_memory_mb"), default=None),
             "peak_device_memory_mb": max(_values(costs, "peak_device_memory_mb"), default=None),
-            "energy_j": sum(energy) if energy and len(energy) == len(costs) else None,
+            "energy_joules": sum(energy) if energy and len(energy) == len(costs) else None,
         }
 
 

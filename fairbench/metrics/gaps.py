@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from fairbench.api import Ints
 from fairbench.api.metric import Metric, PointEvaluation, Prediction
 
+GAPS = ("demographic_parity_gap", "equalized_odds_gap", "equal_opportunity_gap")
+"""Columns, in the order of :func:`gaps_of`."""
+
 LEAST_ROWS = 30
 """People a rate must be taken over to count: of fewer, its standard error can exceed .09. Which
 rates are left out depends on the dataset alone, so that methods are compared on the same ones."""
@@ -33,15 +36,15 @@ class GroupGaps(Metric):
     level = "point"
     direction = "lower"
     columns: ClassVar[Mapping[str, str]] = {
-        "gap_parity": (
+        "demographic_parity_gap": (
             "demographic parity gap on test of the main task's classifier: largest difference "
             "between groups of 30 people or more in the share predicted to be of a class"
         ),
-        "gap_odds": "equalized odds gap: the same among people of one true label, at its widest",
-        "gap_opportunity": "equal opportunity gap: in true positive rates; binary tasks only",
-        "gap_parity_{task}": "demographic parity gap for each further task",
-        "gap_odds_{task}": "equalized odds gap for each further task",
-        "gap_opportunity_{task}": "equal opportunity gap for each further task",
+        "equalized_odds_gap": "equalized odds gap: the same among people of one true label, at its widest",
+        "equal_opportunity_gap": "equal opportunity gap: in true positive rates; binary tasks only",
+        "demographic_parity_gap_{task}": "demographic parity gap for each further task",
+        "equalized_odds_gap_{task}": "equalized odds gap for each further task",
+        "equal_opportunity_gap_{task}": "equal opportunity gap for each further task",
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
@@ -49,8 +52,8 @@ class GroupGaps(Metric):
         for i, (task, prediction) in enumerate(evaluation.downstream.items()):
             suffix = f"_{task}" if i else ""
             measured = gaps_of(prediction, evaluation.s, draws=evaluation.draws)
-            for name, gap in zip(("parity", "odds", "opportunity"), measured, strict=True):
-                found[f"gap_{name}{suffix}"] = gap
+            for name, gap in zip(GAPS, measured, strict=True):
+                found[f"{name}{suffix}"] = gap
         return found
 
 

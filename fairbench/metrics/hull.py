@@ -1,4 +1,4 @@
-"""The strict unfairness-distortion curve: hull vertices chosen on selection, measured on test.
+"""The strict unfairness-distortion curve: hull vertices chosen on validation, measured on test.
 
 Two points belong to every curve: (0, I_max), release x, and (D_max, 0), release nothing. A chord
 between two vertices is reached by releasing one's representation for a share of the people and the
@@ -42,12 +42,12 @@ def _turns_up(d: Array, i: Array, a: int, b: int, c: int) -> bool:
 def strict_curve(
     d: Array,
     i: Array,
-    selection: Array,
+    validation: Array,
     *,
     i_max: Array | float,
     d_max: Array | float,
-    i_max_selection: float,
-    d_max_selection: float,
+    i_max_validation: float,
+    d_max_validation: float,
 ) -> tuple[Array, Array]:
     """The curve's vertices on test, by rising D; I is floored at 0, D capped at D_max.
 
@@ -55,19 +55,19 @@ def strict_curve(
     ----------
     d, i : ndarray, shape (points, ...)
         On test, or on resamples of it.
-    selection : ndarray, shape (points, 2)
-        (d, i) of the same points on selection.
+    validation : ndarray, shape (points, 2)
+        (d, i) of the same points on validation.
     i_max, d_max : float or ndarray, shape (...)
         Of the dataset, on the same rows as d and i.
-    i_max_selection, d_max_selection : float
+    i_max_validation, d_max_validation : float
 
     Returns
     -------
     d, i : ndarray, shape (vertices, ...)
     """
     chosen = lower_hull(
-        np.concatenate([[0.0, d_max_selection], np.clip(selection[:, 0], 0.0, d_max_selection)]),
-        np.concatenate([[i_max_selection, 0.0], np.maximum(selection[:, 1], 0.0)]),
+        np.concatenate([[0.0, d_max_validation], np.clip(validation[:, 0], 0.0, d_max_validation)]),
+        np.concatenate([[i_max_validation, 0.0], np.maximum(validation[:, 1], 0.0)]),
     )
     zero = np.zeros((1, *d.shape[1:]))
     d = np.concatenate([zero, zero + d_max, np.clip(d, 0.0, d_max)])[chosen]
@@ -79,14 +79,14 @@ def strict_curve(
 def tells(evaluation: CurveEvaluation) -> bool:
     """Whether x tells of s beyond doubt: if not, there is nothing to normalise a curve by.
 
-    I_max must be above 0 on selection and on test, and there by its 95% interval too: dividing by
+    I_max must be above 0 on validation and on test, and there by its 95% interval too: dividing by
     what may be noise gives areas of any size.
     """
     found = evaluation.reference
-    if min(found["i_max"], found["i_max_selection"]) <= 0:
+    if min(found["mutual_information_max"], found["mutual_information_max_validation"]) <= 0:
         return False
     resampled = evaluation.reference_replicates
-    return not resampled or float(np.quantile(resampled["i_max"], 0.025)) > 0
+    return not resampled or float(np.quantile(resampled["mutual_information_max"], 0.025)) > 0
 
 
 def curve_of(evaluation: CurveEvaluation) -> tuple[Array, Array] | None:
@@ -95,39 +95,41 @@ def curve_of(evaluation: CurveEvaluation) -> tuple[Array, Array] | None:
     if not tells(evaluation):
         return None
     return strict_curve(
-        np.array([p["d"] for p in evaluation.points], dtype=np.float64),
-        np.array([p["i"] for p in evaluation.points], dtype=np.float64),
-        _on_selection(evaluation),
-        i_max=found["i_max"],
-        d_max=found["d_max"],
-        i_max_selection=found["i_max_selection"],
-        d_max_selection=found["d_max_selection"],
+        np.array([p["distortion"] for p in evaluation.points], dtype=np.float64),
+        np.array([p["mutual_information"] for p in evaluation.points], dtype=np.float64),
+        _on_validation(evaluation),
+        i_max=found["mutual_information_max"],
+        d_max=found["distortion_max"],
+        i_max_validation=found["mutual_information_max_validation"],
+        d_max_validation=found["distortion_max_validation"],
     )
 
 
 def resampled_areas(evaluation: CurveEvaluation) -> Array | None:
     """The normalised area on each resample of the test rows, ``(resamples,)``.
 
-    Vertices are those of selection throughout. None without replicates; NaN where x itself tells
+    Vertices are those of validation throughout. None without replicates; NaN where x itself tells
     nothing of s on a resample.
     """
     found, ends = evaluation.reference, evaluation.reference_replicates
     if not evaluation.replicates or not ends or not tells(evaluation):
         return None
-    i_max = np.where(ends["i_max"] > 0, ends["i_max"], np.nan)
+    i_max = np.where(ends["mutual_information_max"] > 0, ends["mutual_information_max"], np.nan)
     d, i = strict_curve(
-        np.stack([p["d"] for p in evaluation.replicates]),
-        np.stack([p["i"] for p in evaluation.replicates]),
-        _on_selection(evaluation),
+        np.stack([p["distortion"] for p in evaluation.replicates]),
+        np.stack([p["mutual_information"] for p in evaluation.replicates]),
+        _on_validation(evaluation),
         i_max=i_max,
-        d_max=ends["d_max"],
-        i_max_selection=found["i_max_selection"],
-        d_max_selection=found["d_max_selection"],
+        d_max=ends["distortion_max"],
+        i_max_validation=found["mutual_information_max_validation"],
+        d_max_validation=found["distortion_max_validation"],
     )
-    areas: Array = np.trapezoid(i, d, axis=0) / (ends["d_max"] * i_max)
+    areas: Array = np.trapezoid(i, d, axis=0) / (ends["distortion_max"] * i_max)
     return areas
 
 
-def _on_selection(evaluation: CurveEvaluation) -> Array:
-    pairs = [(p["d_selection"], p["i_selection"]) for p in evaluation.points]
+def _on_validation(evaluation: CurveEvaluation) -> Array:
+    pairs = [
+        (p["distortion_validation"], p["mutual_information_validation"]) for p in evaluation.points
+    ]
     return np.array(pairs, dtype=np.float64).reshape(-1, 2)

@@ -45,21 +45,24 @@ class Trade(Metric):
     direction = "lower"
     unit = "nats, squared standardised units"
     columns: ClassVar[Mapping[str, str]] = {
-        "i_at_d25": "I on test where D is 25% of D_max, on the strict curve (chords count), nats",
-        "i_at_d50": "the same at 50% of D_max",
-        "d_at_i25": "least D on test where I is 25% of I_max, on the strict curve",
-        "d_at_i50": "the same at 50% of I_max",
+        "mutual_information_at_distortion_25": "I on test where D is 25% of D_max, on the strict curve (chords count), nats",
+        "mutual_information_at_distortion_50": "the same at 50% of D_max",
+        "distortion_at_leakage_25": "least D on test where I is 25% of I_max, on the strict curve",
+        "distortion_at_leakage_50": "the same at 50% of I_max",
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
         curve = curve_of(evaluation)
         if curve is None:
             return dict.fromkeys(self.columns)
-        d_max, i_max = evaluation.reference["d_max"], evaluation.reference["i_max"]
+        d_max, i_max = (
+            evaluation.reference["distortion_max"],
+            evaluation.reference["mutual_information_max"],
+        )
         found: dict[str, float | None] = {}
         for share in SHARES:
-            found[f"i_at_d{share}"] = i_at(*curve, share / 100 * d_max)
-            found[f"d_at_i{share}"] = d_at(*curve, share / 100 * i_max)
+            found[f"mutual_information_at_distortion_{share}"] = i_at(*curve, share / 100 * d_max)
+            found[f"distortion_at_leakage_{share}"] = d_at(*curve, share / 100 * i_max)
         return found
 
 
@@ -71,24 +74,27 @@ class Limited(Metric):
     level = "curve"
     direction = "higher"
     columns: ClassVar[Mapping[str, str]] = {
-        "a_y_at_i10": (
-            "a_y of the point that selection finds most useful (i_y_selection) among those with "
-            "i_selection of at most 10% of I_max; without any, of releasing nothing"
+        "accuracy_y_at_leakage_10": (
+            "accuracy_y of the point with the highest mutual_information_y_validation among those "
+            "with mutual_information_validation of at most 10% of I_max; without any such point, "
+            "the accuracy of a constant guess"
         ),
-        "a_y_at_i10_low": "lower end of its 95% interval; see interval_over",
-        "a_y_at_i10_high": "upper end of the same interval",
-        "a_y_at_i25": "the same at 25% of I_max",
+        "accuracy_y_at_leakage_10_low": "lower end of its 95% interval; see interval_over",
+        "accuracy_y_at_leakage_10_high": "upper end of the same interval",
+        "accuracy_y_at_leakage_25": "the same at 25% of I_max",
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
         return {
-            f"a_y_at_i{limit}": _a_y(evaluation, chosen_within(evaluation, limit / 100))
+            f"accuracy_y_at_leakage_{limit}": _a_y(
+                evaluation, chosen_within(evaluation, limit / 100)
+            )
             for limit in LIMITS
         }
 
     def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Array]:
         rows = _a_y_rows(evaluation, chosen_within(evaluation, LIMITS[0] / 100))
-        return {f"a_y_at_i{LIMITS[0]}": rows} if len(rows) else {}
+        return {f"accuracy_y_at_leakage_{LIMITS[0]}": rows} if len(rows) else {}
 
 
 class AuditorLimited(Metric):
@@ -99,26 +105,27 @@ class AuditorLimited(Metric):
     level = "curve"
     direction = "higher"
     columns: ClassVar[Mapping[str, str]] = {
-        "a_y_at_s10": (
-            "a_y of the point that selection finds most useful (i_y_selection) among those whose "
-            "a_s goes at most 10% of the way from the commonest group's share to a_s of x itself; "
-            "without any, of releasing nothing; empty where auditors of x beat no blind guess"
+        "accuracy_y_at_accuracy_s_10": (
+            "accuracy_y of the point with the highest mutual_information_y_validation among those "
+            "whose accuracy_s is at most 10% of the way from the largest group's share to "
+            "accuracy_s of x itself; without any such point, the accuracy of a constant guess; "
+            "empty where no auditor of x beats the largest group's share"
         ),
-        "a_y_at_s10_low": "lower end of its 95% interval; see interval_over",
-        "a_y_at_s10_high": "upper end of the same interval",
-        "a_y_at_s25": "as a_y_at_s10, at 25% of the way",
-        "a_y_at_s25_low": "lower end of its 95% interval",
-        "a_y_at_s25_high": "upper end of the same interval",
-        "a_y_at_s50": "as a_y_at_s10, at 50% of the way",
-        "a_y_at_s50_low": "lower end of its 95% interval",
-        "a_y_at_s50_high": "upper end of the same interval",
+        "accuracy_y_at_accuracy_s_10_low": "lower end of its 95% interval; see interval_over",
+        "accuracy_y_at_accuracy_s_10_high": "upper end of the same interval",
+        "accuracy_y_at_accuracy_s_25": "as accuracy_y_at_accuracy_s_10, at 25% of the way",
+        "accuracy_y_at_accuracy_s_25_low": "lower end of its 95% interval",
+        "accuracy_y_at_accuracy_s_25_high": "upper end of the same interval",
+        "accuracy_y_at_accuracy_s_50": "as accuracy_y_at_accuracy_s_10, at 50% of the way",
+        "accuracy_y_at_accuracy_s_50_low": "lower end of its 95% interval",
+        "accuracy_y_at_accuracy_s_50_high": "upper end of the same interval",
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
         limits = auditor_limits(evaluation)
         return {
-            f"a_y_at_s{share}": (
-                _a_y(evaluation, most_useful(evaluation, "a_s", limits[share]))
+            f"accuracy_y_at_accuracy_s_{share}": (
+                _a_y(evaluation, most_useful(evaluation, "accuracy_s", limits[share]))
                 if share in limits
                 else None
             )
@@ -127,7 +134,9 @@ class AuditorLimited(Metric):
 
     def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Array]:
         found = {
-            f"a_y_at_s{share}": _a_y_rows(evaluation, most_useful(evaluation, "a_s", limit))
+            f"accuracy_y_at_accuracy_s_{share}": _a_y_rows(
+                evaluation, most_useful(evaluation, "accuracy_s", limit)
+            )
             for share, limit in auditor_limits(evaluation).items()
         }
         return {column: rows for column, rows in found.items() if len(rows)}
@@ -135,23 +144,23 @@ class AuditorLimited(Metric):
 
 def auditor_limits(evaluation: CurveEvaluation) -> dict[int, float]:
     """Limits of A_s by their share in percent; none where there is no range to take shares of."""
-    blind, full = (evaluation.reference.get(name) for name in ("a_s_constant", "a_s"))
+    blind, full = (evaluation.reference.get(name) for name in ("accuracy_s_constant", "accuracy_s"))
     if blind is None or full is None or full <= blind:
         return {}
     return {share: blind + share / 100 * (full - blind) for share in AUDITOR_LIMITS}
 
 
 def chosen_within(evaluation: CurveEvaluation, share: float) -> int | None:
-    """The most useful point that leaks at most a share of I_max, all by selection; None: no point.
+    """The most useful point that leaks at most a share of I_max, all by validation; None: no point.
 
     Useful is what tells of y; of records that lack that figure, what keeps most of s.
     """
-    limit = share * evaluation.reference["i_max_selection"]
-    return most_useful(evaluation, "i_selection", limit)
+    limit = share * evaluation.reference["mutual_information_max_validation"]
+    return most_useful(evaluation, "mutual_information_validation", limit)
 
 
 def most_useful(evaluation: CurveEvaluation, column: str, limit: float) -> int | None:
-    """Number of the most useful point, by selection, with a column at most at a limit."""
+    """Number of the most useful point, by validation, with a column at most at a limit."""
     useful = {
         number: _useful(point)
         for number, point in enumerate(evaluation.points)
@@ -163,20 +172,22 @@ def most_useful(evaluation: CurveEvaluation, column: str, limit: float) -> int |
 def _a_y(evaluation: CurveEvaluation, chosen: int | None) -> float | None:
     """A_y of a point; of None, of releasing nothing."""
     if chosen is None:
-        return evaluation.reference.get("a_y_constant")
-    return evaluation.points[chosen].get("a_y")
+        return evaluation.reference.get("accuracy_y_constant")
+    return evaluation.points[chosen].get("accuracy_y")
 
 
 def _a_y_rows(evaluation: CurveEvaluation, chosen: int | None) -> Array:
     """Its replicates; empty where there are none."""
     kept: Mapping[str, Array] = {}
     if chosen is None:
-        kept = {"a_y": evaluation.reference_replicates.get("a_y_constant", np.empty(0))}
+        kept = {
+            "accuracy_y": evaluation.reference_replicates.get("accuracy_y_constant", np.empty(0))
+        }
     elif evaluation.replicates:
         kept = evaluation.replicates[chosen]
-    return kept.get("a_y", np.empty(0))
+    return kept.get("accuracy_y", np.empty(0))
 
 
 def _useful(point: Mapping[str, float]) -> float:
-    told = point.get("i_y_selection")
-    return point["i_selection"] if told is None else told
+    told = point.get("mutual_information_y_validation")
+    return point["mutual_information_validation"] if told is None else told

@@ -40,7 +40,7 @@ class Pareto(Metric):
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
         import moocore
 
-        found = [(p["a_s"], p["a_y"]) for p in evaluation.points if "a_y" in p]
+        found = [(p["accuracy_s"], p["accuracy_y"]) for p in evaluation.points if "accuracy_y" in p]
         if not found:
             return {"front_points": None, "front_hypervolume": None}
         a_s, a_y = np.array(found, dtype=np.float64).T

@@ -20,21 +20,21 @@ class Distortion(Metric):
     direction = "lower"
     unit = "squared standardised units"
     columns: ClassVar[Mapping[str, str]] = {
-        "d": "D on test, by the better of own and refitted decoder on selection (strict)",
-        "d_selection": "the same decoder's D on selection",
-        "d_own": "D on test by the method's own decoder; empty without one",
-        "d_refitted": "D on test by the decoder refitted on auditor-train",
-        "d_permuted": "own decoder's D on test with z permuted across rows",
+        "distortion": "D on test, by the better of own and refitted decoder on validation (strict)",
+        "distortion_validation": "the same decoder's D on validation",
+        "distortion_own_decoder": "D on test by the method's own decoder; empty without one",
+        "distortion_refitted_decoder": "D on test by the decoder refitted on auditor-train",
+        "distortion_permuted": "own decoder's D on test with z permuted across rows",
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
         found = {name: float(rows.mean()) for name, rows in evaluation.distortion.items()}
         return {
-            "d": found["strict"],
-            "d_selection": evaluation.selection["distortion"],
-            "d_own": found.get("own"),
-            "d_refitted": found["refitted"],
-            "d_permuted": evaluation.permuted_distortion,
+            "distortion": found["strict"],
+            "distortion_validation": evaluation.validation["distortion"],
+            "distortion_own_decoder": found.get("own"),
+            "distortion_refitted_decoder": found["refitted"],
+            "distortion_permuted": evaluation.permuted_distortion,
         }
 
 
@@ -47,22 +47,22 @@ class Information(Metric):
     direction = "lower"
     unit = "nats"
     columns: ClassVar[Mapping[str, str]] = {
-        "i": "I on test by the strict auditor chosen on selection; may be below 0",
-        "i_low": "lower end of its 95% bootstrap interval over test rows (of the bound)",
-        "i_high": "upper end of the same interval",
-        "i_selection": "the same auditor's I on selection",
-        "i_paper": "I on test by the average cross-entropy of the paper's MLPs",
+        "mutual_information": "I on test by the strict auditor chosen on validation; may be below 0",
+        "mutual_information_low": "lower end of its 95% bootstrap interval over test rows (of the bound)",
+        "mutual_information_high": "upper end of the same interval",
+        "mutual_information_validation": "the same auditor's I on validation",
+        "mutual_information_paper": "I on test by the average cross-entropy of the paper's MLPs",
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
-        low, high = np.quantile(evaluation.replicates["i"], [0.025, 0.975])
+        low, high = np.quantile(evaluation.replicates["mutual_information"], [0.025, 0.975])
         paper = [information(p.probabilities, p.labels) for p in evaluation.paper_audits]
         return {
-            "i": information(evaluation.audit.probabilities, evaluation.s),
-            "i_low": float(low),
-            "i_high": float(high),
-            "i_selection": evaluation.selection["information"],
-            "i_paper": float(np.mean(paper)),
+            "mutual_information": information(evaluation.audit.probabilities, evaluation.s),
+            "mutual_information_low": float(low),
+            "mutual_information_high": float(high),
+            "mutual_information_validation": evaluation.validation["information"],
+            "mutual_information_paper": float(np.mean(paper)),
         }
 
 
@@ -74,21 +74,21 @@ class AuditorAccuracy(Metric):
     level = "point"
     direction = "lower"
     columns: ClassVar[Mapping[str, str]] = {
-        "a_s": "accuracy of the strict auditor on test",
-        "a_s_selection": "its accuracy on selection",
-        "a_s_balanced": "its balanced accuracy: mean of the groups' recalls",
-        "a_s_auc": "its AUC; one-versus-rest, averaged over groups, beyond two groups",
-        "a_s_paper": "mean accuracy of the paper's MLPs on test",
+        "accuracy_s": "accuracy of the strict auditor on test",
+        "accuracy_s_validation": "its accuracy on validation",
+        "balanced_accuracy_s": "its balanced accuracy: mean of the groups' recalls",
+        "auc_s": "its AUC; one-versus-rest, averaged over groups, beyond two groups",
+        "accuracy_s_paper": "mean accuracy of the paper's MLPs on test",
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
         paper = [accuracy(prediction) for prediction in evaluation.paper_audits]
         return {
-            "a_s": accuracy(evaluation.audit),
-            "a_s_selection": evaluation.selection["accuracy"],
-            "a_s_balanced": balanced_accuracy(evaluation.audit),
-            "a_s_auc": auc(evaluation.audit),
-            "a_s_paper": float(np.mean(paper)),
+            "accuracy_s": accuracy(evaluation.audit),
+            "accuracy_s_validation": evaluation.validation["accuracy"],
+            "balanced_accuracy_s": balanced_accuracy(evaluation.audit),
+            "auc_s": auc(evaluation.audit),
+            "accuracy_s_paper": float(np.mean(paper)),
         }
 
 
@@ -100,26 +100,26 @@ class Downstream(Metric):
     level = "point"
     direction = "higher"
     columns: ClassVar[Mapping[str, str]] = {
-        "a_y": "accuracy on test of the downstream classifier of the main task",
-        "a_y_balanced": "its balanced accuracy",
-        "a_y_auc": "its AUC",
-        "i_y_selection": "its I(Z;Y) on selection, nats: points are chosen by it, never by a_y",
-        "a_y_selection": "its accuracy on selection",
-        "a_y_{task}": "accuracy for each further task",
-        "a_y_balanced_{task}": "balanced accuracy for each further task",
-        "a_y_auc_{task}": "AUC for each further task",
+        "accuracy_y": "accuracy on test of the downstream classifier of the main task",
+        "balanced_accuracy_y": "its balanced accuracy",
+        "auc_y": "its AUC",
+        "mutual_information_y_validation": "its I(Z;Y) on validation, nats: points are chosen by it, never by accuracy_y",
+        "accuracy_y_validation": "its accuracy on validation",
+        "accuracy_y_{task}": "accuracy for each further task",
+        "balanced_accuracy_y_{task}": "balanced accuracy for each further task",
+        "auc_y_{task}": "AUC for each further task",
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
         found: dict[str, float | None] = {}
         for i, (task, prediction) in enumerate(evaluation.downstream.items()):
             suffix = f"_{task}" if i else ""
-            found[f"a_y{suffix}"] = accuracy(prediction)
-            found[f"a_y_balanced{suffix}"] = balanced_accuracy(prediction)
-            found[f"a_y_auc{suffix}"] = auc(prediction)
+            found[f"accuracy_y{suffix}"] = accuracy(prediction)
+            found[f"balanced_accuracy_y{suffix}"] = balanced_accuracy(prediction)
+            found[f"auc_y{suffix}"] = auc(prediction)
             if not i:
-                found["i_y_selection"] = evaluation.selection.get("downstream")
-                found["a_y_selection"] = evaluation.selection.get("downstream_accuracy")
+                found["mutual_information_y_validation"] = evaluation.validation.get("downstream")
+                found["accuracy_y_validation"] = evaluation.validation.get("downstream_accuracy")
         return found
 
 
@@ -133,8 +133,8 @@ class Rate(Metric):
     unit = "nats"
     columns: ClassVar[Mapping[str, str]] = {
         "rate": "mean code length on test by the method's own coder; empty without one",
-        "rate_plugin": "plug-in entropy of the distinct codes on test (at most ln of its rows)",
-        "distinct": "distinct codes on test",
+        "plug_in_rate": "plug-in entropy of the distinct codes on test (at most ln of its rows)",
+        "distinct_codes": "distinct codes on test",
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
@@ -143,6 +143,6 @@ class Rate(Metric):
         share = counts / counts.sum()
         return {
             "rate": evaluation.rate,
-            "rate_plugin": float(-(share * np.log(share)).sum()),
-            "distinct": float(len(counts)),
+            "plug_in_rate": float(-(share * np.log(share)).sum()),
+            "distinct_codes": float(len(counts)),
         }

@@ -1,4 +1,4 @@
-"""Choosing one stored point for use: on the selection role, to be reported on test."""
+"""Choosing one stored point for use: on the validation role, to be reported on test."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Candidate:
 
     @property
     def usefulness(self) -> tuple[float, float]:
-        """I(Z;Y) on selection; without a task, or between equals, minus D on selection."""
-        useful = self.values.get("i_y_selection")
-        return useful if useful is not None else 0.0, -self.figure("d_selection")
+        """I(Z;Y) on validation; without a task, or between equals, minus D on validation."""
+        useful = self.values.get("mutual_information_y_validation")
+        return useful if useful is not None else 0.0, -self.figure("distortion_validation")
 
     @property
     def title(self) -> str:
@@ -71,7 +71,7 @@ class Field:
         How all of them were audited; figures of two audits do not compare.
     candidates : list of Candidate
     reference : mapping of str to float, or None
-        ``i_max``, ``a_y_constant`` of the first seed, where they were measured.
+        ``mutual_information_max``, ``accuracy_y_constant`` of the first seed, where they were measured.
     notes : list of str
         What was left out, and why.
     """
@@ -90,12 +90,12 @@ class Field:
     @property
     def has_task(self) -> bool:
         """Whether anything is to be predicted."""
-        return any("a_y" in candidate.values for candidate in self.candidates)
+        return any("accuracy_y" in candidate.values for candidate in self.candidates)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a point must keep, on selection.
+    """What a point must keep, on validation.
 
     Parameters
     ----------
@@ -115,12 +115,12 @@ class Limits:
             raise ConfigError(f"--min-accuracy {self.accuracy:g}: it is a share, from 0 to 1.")
 
     def keeps_leakage(self, candidate: Candidate) -> bool:
-        """Whether it leaks no more, as far as auditors found on selection."""
-        return candidate.figure("i_selection") <= self.leakage
+        """Whether it leaks no more, as far as auditors found on validation."""
+        return candidate.figure("mutual_information_validation") <= self.leakage
 
     def keeps_accuracy(self, candidate: Candidate) -> bool:
-        """Whether it is accurate enough on selection; without that figure it is not."""
-        found = candidate.values.get("a_y_selection")
+        """Whether it is accurate enough on validation; without that figure it is not."""
+        found = candidate.values.get("accuracy_y_validation")
         return self.accuracy is None or (found is not None and found >= self.accuracy)
 
 
@@ -178,26 +178,26 @@ def field_of(
 
 
 def most_useful(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates from the most useful on, as selection says."""
+    """Candidates from the most useful on, as validation says."""
     return sorted(candidates, key=lambda c: (c.usefulness, c.key), reverse=True)
 
 
 def fitting(found: Field, limits: Limits) -> list[Candidate]:
-    """Those that keep all limits on selection, the most useful first.
+    """Those that keep all limits on validation, the most useful first.
 
     Raises
     ------
     ConfigError
-        An accuracy is asked for, and it is of nothing, or was never measured on selection.
+        An accuracy is asked for, and it is of nothing, or was never measured on validation.
     """
     if limits.accuracy is not None:
         if not found.has_task:
             raise ConfigError(
                 f"{found.table} has no task, so there is no accuracy.", "Leave --min-accuracy out."
             )
-        if all(c.values.get("a_y_selection") is None for c in found.candidates):
+        if all(c.values.get("accuracy_y_validation") is None for c in found.candidates):
             raise ConfigError(
-                "These points were measured before accuracies on selection were kept.",
+                "These points were measured before accuracies on validation were kept.",
                 "Measure them again: fairbench audit --results DIR",
             )
     kept = [c for c in found.candidates if limits.keeps_leakage(c) and limits.keeps_accuracy(c)]
@@ -225,8 +225,8 @@ def nearest_to(found: Field, limits: Limits) -> Near:
     accurate = [c for c in found.candidates if limits.keeps_accuracy(c)]
     tight = [c for c in found.candidates if limits.keeps_leakage(c)]
     return Near(
-        min(accurate, key=lambda c: c.figure("i_selection"), default=None),
-        max(tight, key=lambda c: c.values.get("a_y_selection") or 0.0, default=None),
+        min(accurate, key=lambda c: c.figure("mutual_information_validation"), default=None),
+        max(tight, key=lambda c: c.values.get("accuracy_y_validation") or 0.0, default=None),
     )
 
 

@@ -139,7 +139,7 @@ def _auditors(axes: Axes, panel: Panel, found: Sequence[Row]) -> None:
         row = {j: cells[(*key, *head)] for j, head in enumerate(heads) if (*key, *head) in cells}
         most = max((cell["points"] for cell in row.values()), default=0)
         for j, cell in row.items():
-            grid[i, j] = max(cell["i"], 0)
+            grid[i, j] = max(cell["mutual_information"], 0)
             axes.text(j, i, _reading(cell, most), ha="center", va="center", fontsize=7)
     best = np.nanmax(np.where(np.isnan(grid), 0, grid), axis=1, keepdims=True)
     axes.imshow(grid / np.maximum(best, 1e-9), cmap="Blues", vmin=0, vmax=2.2, aspect="auto")
@@ -241,32 +241,41 @@ def _curves(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
             grid = np.linspace(0, max(worst[0]), 200)
             low, high = np.interp(grid, *best), np.interp(grid, *worst)
             axes.fill_between(grid, low, high, color=style.colour, alpha=0.15, linewidth=0)
-        found = [(p["d"], max(p["i"], 0)) for points in seeds for p in points]
+        found = [
+            (p["distortion"], max(p["mutual_information"], 0)) for points in seeds for p in points
+        ]
         x, y = np.array(found).T
         mark = _mark(row, style)
         axes.plot(x, y, **mark, alpha=0.75, linestyle="none", zorder=3)
         axes.plot([], [], **mark, linestyle=_line(row, style), label=text)
-    ends = next((row for row in panel.rows if row["d_max"] is not None), None)
+    ends = next((row for row in panel.rows if row["distortion_max"] is not None), None)
     if ends is not None:
-        axes.plot([0, ends["d_max"]], [ends["i_max"], 0], color=GREY, linewidth=0.8, linestyle=":")
+        axes.plot(
+            [0, ends["distortion_max"]],
+            [ends["mutual_information_max"], 0],
+            color=GREY,
+            linewidth=0.8,
+            linestyle=":",
+        )
         axes.set(
-            xlim=(-0.02 * ends["d_max"], 1.15 * ends["d_max"]), ylim=(-0.03 * ends["i_max"], None)
+            xlim=(-0.02 * ends["distortion_max"], 1.15 * ends["distortion_max"]),
+            ylim=(-0.03 * ends["mutual_information_max"], None),
         )
         told: Any = {"textcoords": "offset points", "fontsize": 7.5, "color": QUIET}
-        axes.annotate("release x", (0, ends["i_max"]), (8, 2), **told)
-        axes.annotate("release\nnothing", (ends["d_max"], 0), (4, 5), **told)
+        axes.annotate("release x", (0, ends["mutual_information_max"]), (8, 2), **told)
+        axes.annotate("release\nnothing", (ends["distortion_max"], 0), (4, 5), **told)
 
 
 def _fronts(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
     curves = panel.curves()
     for name, row, style in _ordered(panel, look):
-        measured = [p for points in curves[name] for p in points if p.get("a_y") is not None]
+        measured = [p for points in curves[name] for p in points if p.get("accuracy_y") is not None]
         if not measured:
             continue
-        a_s, a_y = np.array([(p["a_s"], p["a_y"]) for p in measured]).T
+        a_s, a_y = np.array([(p["accuracy_s"], p["accuracy_y"]) for p in measured]).T
         mark = _mark(row, style)
         axes.plot(a_s, a_y, **mark, alpha=0.25, linestyle="none")
-        own = [(p["a_s"], p["a_y"]) for p in measured if p["front"]]
+        own = [(p["accuracy_s"], p["accuracy_y"]) for p in measured if p["on_front"]]
         axes.plot(*np.array(own).T, **mark, linestyle="none")
         x, y = panel.front(row, 50)
         axes.step(x, y, where="post", color=style.colour, linestyle=style.line)
@@ -275,7 +284,7 @@ def _fronts(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
             axes.fill_between(
                 x, low, high, step="post", color=style.colour, alpha=0.12, linewidth=0
             )
-        text = label(name, row, row.get("a_y_at_s10"))
+        text = label(name, row, row.get("accuracy_y_at_accuracy_s_10"))
         axes.plot([], [], **mark, linestyle=_line(row, style), label=text)
 
 

@@ -104,13 +104,13 @@ def found_by(auditors: Sequence[Row]) -> list[Row]:
     chosen: Counter[tuple[Any, ...]] = Counter()
     for row in auditors:
         key = tuple(row[name] for name in heads)
-        readings[key].append(row["i"])
+        readings[key].append(row["mutual_information"])
         chosen[key] += bool(row["chosen"])
     return [
         {
             **dict(zip(heads, key, strict=True)),
             "points": len(values),
-            "i": sum(values) / len(values),
+            "mutual_information": sum(values) / len(values),
             "chosen": chosen[key],
         }
         for key, values in sorted(readings.items())

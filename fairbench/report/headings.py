@@ -8,10 +8,10 @@ HEADINGS = {
     "params": "params",
     "aufdc": "AUFDC",
     "aufdc_paper": "paper's",
-    "a_y_at_i10": "A_y at I<10%",
-    "a_y_at_s25": "A_y at A_s<25%",
-    "d_min": "least D",
-    "i_min": "least I",
+    "accuracy_y_at_leakage_10": "A_y at I<10%",
+    "accuracy_y_at_accuracy_s_25": "A_y at A_s<25%",
+    "distortion_min": "least D",
+    "mutual_information_min": "least I",
     "front_hypervolume": "front area",
     "points": "points",
     "points_missing": "missing",
@@ -20,39 +20,53 @@ HEADINGS = {
     "train_seconds_4": "train s, 4 points",
     "train_seconds_8": "8 points",
     "train_seconds_16": "16 points",
-    "ms_model_step": "ms a model-step",
+    "milliseconds_per_model_step": "ms a model-step",
     "encode_seconds": "encode s",
     "audit_seconds": "audit s",
-    "parameters": "parameters",
+    "trainable_parameters": "trainable_parameters",
     "peak_memory_mb": "peak MB",
     "peak_device_memory_mb": "device MB",
-    "energy_j": "energy J",
+    "energy_joules": "energy J",
     "device": "device",
 }
 """Columns that are shown somewhere, and their headings everywhere."""
 
 TERMINAL = (
-    *("rank", "method", "params", "a_y_at_i10", "aufdc", "aufdc_paper"),
-    *("d_min", "i_min", "points_missing", "seeds", "train_seconds"),
+    *("rank", "method", "params", "accuracy_y_at_leakage_10", "aufdc", "aufdc_paper"),
+    *("distortion_min", "mutual_information_min", "points_missing", "seeds", "train_seconds"),
 )
 """Few enough for 80 characters."""
 
 PAPER = (
-    *("rank", "method", "aufdc", "aufdc_paper", "d_min", "i_min"),
+    *("rank", "method", "aufdc", "aufdc_paper", "distortion_min", "mutual_information_min"),
     *("front_hypervolume", "seeds", "points", "train_seconds"),
 )
 """Of tables for Markdown and LaTeX."""
 
 PAGE = (
-    *("rank", "method", "aufdc", "a_y_at_i10", "a_y_at_s25", "d_min", "i_min"),
+    *(
+        "rank",
+        "method",
+        "aufdc",
+        "accuracy_y_at_leakage_10",
+        "accuracy_y_at_accuracy_s_25",
+        "distortion_min",
+        "mutual_information_min",
+    ),
     *("front_hypervolume", "aufdc_paper", "seeds", "points", "points_missing"),
 )
 """Of the page's leaderboards."""
 
 PAGE_COST = (
-    *("method", "ms_model_step", "train_seconds_4", "train_seconds_8", "train_seconds_16"),
-    *("encode_seconds", "audit_seconds", "parameters"),
-    *("peak_memory_mb", "peak_device_memory_mb", "energy_j", "device"),
+    *(
+        "method",
+        "milliseconds_per_model_step",
+        "train_seconds_4",
+        "train_seconds_8",
+        "train_seconds_16",
+    ),
+    *("encode_seconds", "audit_seconds", "trainable_parameters"),
+    *("peak_memory_mb", "peak_device_memory_mb", "energy_joules", "device"),
 )
 """Of the page's tables of costs."""
 

@@ -117,7 +117,7 @@ def _head(facts: Facts) -> list[str]:
             "",
         ]
     values = facts.values
-    useful = _number(values.get("a_y"))
+    useful = _number(values.get("accuracy_y"))
     dataset = _shown(facts.unit["dataset"])
     lines.append(
         f"An encoder that maps a row of {dataset} to a representation z. What "
@@ -181,7 +181,7 @@ def _data(facts: Facts) -> list[str]:
     return [
         *lines,
         "The encoder was trained on encoder-train, auditors on auditor-train; auditors and points "
-        "were chosen on selection; figures below are of test.",
+        "were chosen on validation; figures below are of test.",
         "",
         *_table(("role", "rows", *names), shares),
         "",
@@ -217,13 +217,23 @@ def _preprocessing(facts: Facts) -> list[str]:
 def _leaks(facts: Facts) -> list[str]:
     values = facts.values
     rows = [
-        ("I(Z;S), nats", _number(values.get("i_selection")), _interval(values, "i")),
-        ("A_s, accuracy", _number(values.get("a_s_selection")), _number(values.get("a_s"))),
-        ("A_s, balanced", "", _number(values.get("a_s_balanced"))),
-        ("A_s, AUC", "", _number(values.get("a_s_auc"))),
+        (
+            "I(Z;S), nats",
+            _number(values.get("mutual_information_validation")),
+            _interval(values, "mutual_information"),
+        ),
+        (
+            "A_s, accuracy",
+            _number(values.get("accuracy_s_validation")),
+            _number(values.get("accuracy_s")),
+        ),
+        ("A_s, balanced", "", _number(values.get("balanced_accuracy_s"))),
+        ("A_s, AUC", "", _number(values.get("auc_s"))),
     ]
     if facts.reference:
-        rows.append(("I(X;S), nats: x itself", "", _number(facts.reference["i_max"])))
+        rows.append(
+            ("I(X;S), nats: x itself", "", _number(facts.reference["mutual_information_max"]))
+        )
     if facts.data is not None:
         share = np.bincount(facts.data.roles[Role.TEST].s) / len(facts.data.roles[Role.TEST].s)
         entropy = -sum(p * math.log(p) for p in share if p > 0)
@@ -237,15 +247,20 @@ def _leaks(facts: Facts) -> list[str]:
         "figure is a lower bound: a stronger auditor may find more. Square brackets hold the 95% "
         "interval over test rows of what this auditor finds.",
         "",
-        *_table(("", "selection", "test"), rows),
+        *_table(("", "validation", "test"), rows),
         "",
         "Each auditor, the view of z it looked at, and the information it found (nats). The "
-        "figures above are of the one chosen on selection.",
+        "figures above are of the one chosen on validation.",
         "",
         *_table(
-            ("auditor", "view", "selection", "test", ""),
+            ("auditor", "view", "validation", "test", ""),
             [
-                (a["auditor"], a["view"], _number(a["i_selection"]), _number(a["i"]))
+                (
+                    a["auditor"],
+                    a["view"],
+                    _number(a["mutual_information_validation"]),
+                    _number(a["mutual_information"]),
+                )
                 + (("chosen",) if a["chosen"] else ("",))
                 for a in found
             ],
@@ -265,11 +280,11 @@ def _certificate(facts: Facts) -> list[str]:
             "points it was chosen among at once (each certified at 1 - "
             f"{facts.certified.level:g}/{n})"
         )
-    elif facts.values.get("certificate_gap") is not None:
-        gap = facts.values["certificate_gap"] or 0.0
-        information = facts.values["certificate_information"] or 0.0
-        cells = int(facts.values["certificate_cells"] or 0)
-        overflow = facts.values["certificate_overflow"] or 0.0
+    elif facts.values.get("certified_parity_gap") is not None:
+        gap = facts.values["certified_parity_gap"] or 0.0
+        information = facts.values["certified_mutual_information"] or 0.0
+        cells = int(facts.values["certified_codes"] or 0)
+        overflow = facts.values["certified_overflow"] or 0.0
         holds = (
             "with probability .95 over the test rows for this point by itself; not for one that "
             "was chosen among many by its certificate (fairbench recommend --certified corrects "
@@ -295,13 +310,16 @@ def _certificate(facts: Facts) -> list[str]:
 
 def _useful(facts: Facts) -> list[str]:
     values = facts.values
-    tasks = [""] + [name.removeprefix("a_y_auc") for name in values if name.startswith("a_y_auc_")]
+    tasks = [""] + [name.removeprefix("auc_y") for name in values if name.startswith("auc_y_")]
     rows = []
-    for suffix in tasks if "a_y" in values else []:
+    for suffix in tasks if "accuracy_y" in values else []:
         rows.append(
             (
                 suffix.removeprefix("_") or _main_task(facts),
-                *(_number(values.get(f"{c}{suffix}")) for c in ("a_y", "a_y_balanced", "a_y_auc")),
+                *(
+                    _number(values.get(f"{c}{suffix}"))
+                    for c in ("accuracy_y", "balanced_accuracy_y", "auc_y")
+                ),
                 *(
                     _number(values.get(f"gap_{c}{suffix}"))
                     for c in ("parity", "odds", "opportunity")
@@ -312,17 +330,17 @@ def _useful(facts: Facts) -> list[str]:
     if rows:
         columns = ("task", "accuracy", "balanced", "AUC", "parity", "odds", "opportunity")
         lines += [
-            "The downstream classifier of each task, chosen on selection, measured on test; the "
+            "The downstream classifier of each task, chosen on validation, measured on test; the "
             "last three are gaps between the groups in what it predicts. The encoder knew no task.",
             "",
             *_table(columns, rows),
             "",
         ]
-        if "a_y_constant" in facts.reference:
-            constant = facts.reference["a_y_constant"]
+        if "accuracy_y_constant" in facts.reference:
+            constant = facts.reference["accuracy_y_constant"]
             lines += [f"Always guessing the commonest class of the main task: {constant:.3f}.", ""]
     kept = f"D = {_number(values.get('d'))}"
-    if "d_max" in facts.reference:
+    if "distortion_max" in facts.reference:
         kept += f" of {facts.reference['d_max']:.3f} where nothing of x is released"
     lines.append(
         f"Distortion: {kept}: squared error of standardised x rebuilt from z and s, summed over "
@@ -342,7 +360,7 @@ def _cost(facts: Facts) -> list[str]:
     rows = [("processor", hardware.get("accelerator", hardware.get("processor", "")))]
     if "train_seconds" in costs:
         rows.append(("training", f"{costs['train_seconds']:.3g} s"))
-    if costs.get("energy_j"):
+    if costs.get("energy_joules"):
         rows.append(("energy", f"{costs['energy_j']:.3g} J"))
     if costs.get("parameters"):
         rows.append(("trained numbers", f"{costs['parameters']:,.0f}"))

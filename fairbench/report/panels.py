@@ -87,7 +87,9 @@ class Panel:
             if found["level"] == level
             and (found["method"], found["params"]) == (row["method"], row["params"])
         ]
-        return [found["d"] for found in own], [found["i"] for found in own]
+        return [found["distortion"] for found in own], [
+            found["mutual_information"] for found in own
+        ]
 
     def front(self, row: Row, level: float) -> tuple[list[float], list[float]]:
         """A_s and A_y of the corners of one row's front; over seeds its attainment surface.
@@ -96,9 +98,12 @@ class Panel:
         """
         name = self.names[(row["method"], row["params"])]
         seeds = [
-            (np.array([p["a_s"] for p in points]), np.array([p["a_y"] for p in points]))
+            (
+                np.array([p["accuracy_s"] for p in points]),
+                np.array([p["accuracy_y"] for p in points]),
+            )
             for points in self.curves()[name]
-            if all(p.get("a_y") is not None for p in points)
+            if all(p.get("accuracy_y") is not None for p in points)
         ]
         if not seeds or not row["complete"] or (len(seeds) == 1 and level != 50):
             return [], []

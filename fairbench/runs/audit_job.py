@@ -69,8 +69,8 @@ class AuditJob:
                 {
                     "auditor": result.auditor,
                     "view": result.view,
-                    "i_selection": result.selection_information,
-                    "i": result.test_information,
+                    "mutual_information_validation": result.validation_information,
+                    "mutual_information": result.test_information,
                     "chosen": result is audited.chosen,
                 }
                 for result in audited.results

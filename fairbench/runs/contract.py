@@ -11,7 +11,7 @@ from fairbench.api import (
 Progress = Callable[[float, str], None]
 
 
-DECODED_ROLES = (Role.SELECTION, Role.TEST)
+DECODED_ROLES = (Role.VALIDATION, Role.TEST)
 
 
 class ContractError(Exception):

@@ -12,7 +12,7 @@ DEFAULT_POINTS = 16
 
 _MOST_CELLS = 2_000_000
 """Rows times features used to find them: of images some 500 do, for a forward pass of all
-selection rows at 65 settings would take longer than the training."""
+validation rows at 65 settings would take longer than the training."""
 
 _GRID = 65
 """Settings of the knob tried to find them."""
@@ -27,13 +27,13 @@ def points_to_read(
     aware: bool = False,
     stochastic: bool = False,
 ) -> tuple[Point, ...]:
-    """Choose the points of a single-shot curve on the selection role.
+    """Choose the points of a single-shot curve on the validation role.
 
     Parameters
     ----------
     curve : Curve
         Fitted.
-    x, s : arrays of the selection role
+    x, s : arrays of the validation role
         Distortion is measured on them with the curve's own decoder; without one the points are
         spread evenly over the knob.
     count : int, optional

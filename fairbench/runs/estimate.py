@@ -40,12 +40,12 @@ def fit_seconds(
     if not issubclass(method, NeuralMethod):
         return 0.5 if method.baseline and not method.knobs else _PLAIN_FIT
     known = [
-        row["costs"]["ms_model_step"]
+        row["costs"]["milliseconds_per_model_step"]
         for row in past
         if row["method"] == method.name
         and row["dataset"] == data.info.name
         and row["status"] == Status.DONE
-        and "ms_model_step" in (row["costs"] or {})
+        and "milliseconds_per_model_step" in (row["costs"] or {})
     ]
     if known:
         return float(budget.iterations * models * sum(known) / len(known) / 1e3)

@@ -163,7 +163,7 @@ class FitJob:
         reported: Mapping[str, float],
     ) -> UnitResult:
         before = meter.seconds.get("encode", 0.0)
-        points, representations = self._points(unit, outcome, method, features[Role.SELECTION])
+        points, representations = self._points(unit, outcome, method, features[Role.VALIDATION])
         arrays: dict[str, np.ndarray] = {}
         for i, representation in enumerate(representations):
             arrays.update(self._arrays(i, representation, method, features, unit, meter))
@@ -171,7 +171,7 @@ class FitJob:
         costs["encode_seconds"] = meter.seconds["encode"] - before
         count = representations[0].parameters()
         if count is not None:
-            costs["parameters"] = float(count)
+            costs["trainable_parameters"] = float(count)
         work = representations[0].multiply_adds()
         if work is not None and "steps" in costs:
             # A product and a sum forward, and twice that backward, for each row.
@@ -201,7 +201,7 @@ class FitJob:
             points = points_to_read(
                 outcome,
                 x,
-                self.data.roles[Role.SELECTION].s,
+                self.data.roles[Role.VALIDATION].s,
                 self.curve_points,
                 aware=method.track is Track.AWARE,
                 stochastic=method.coding is Coding.STOCHASTIC,
@@ -268,10 +268,12 @@ class FitJob:
             **meter.peaks(),
         }
         if reported.get("steps"):
-            costs["ms_step"] = 1e3 * seconds * again / reported["steps"]
-            costs["ms_model_step"] = costs["ms_step"] / costs["stack_models"]
+            costs["milliseconds_per_step"] = 1e3 * seconds * again / reported["steps"]
+            costs["milliseconds_per_model_step"] = (
+                costs["milliseconds_per_step"] / costs["stack_models"]
+            )
         if meter.energy_j is not None and not earlier:  # of the part before nothing is known
-            costs["energy_j"] = meter.energy_j / units
+            costs["energy_joules"] = meter.energy_j / units
         return costs
 
 

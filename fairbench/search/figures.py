@@ -54,7 +54,7 @@ def draw_history(search: Search) -> bytes:
                 label=label,
             )
     axes.set_xlabel("trial")
-    axes.set_ylabel("AUFDC on the selection role (lower is better)")
+    axes.set_ylabel("AUFDC on the validation role (lower is better)")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.margins(y=0.12)
     _legend(figure)
@@ -104,7 +104,7 @@ def draw_front(search: Search) -> bytes:
             label="defaults (trial 0)",
         )
     axes.set_xlabel("floating-point operations to train a curve of 16 points")
-    axes.set_ylabel("AUFDC on the selection role (lower is better)")
+    axes.set_ylabel("AUFDC on the validation role (lower is better)")
     axes.margins(y=0.12)
     _legend(figure)
     return _png(figure)

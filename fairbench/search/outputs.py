@@ -100,11 +100,11 @@ def pareto_yaml(search: Search) -> str:
         for trial in search.front
     ]
     body: str = yaml.safe_dump(entries, sort_keys=False)
-    return f"# {command()}\n# Figures are of the selection role.\n{body}"
+    return f"# {command()}\n# Figures are of the validation role.\n{body}"
 
 
 def _of_trial(search: Search, trial: Trial) -> str:
-    text = f"trial {trial.number} of {len(search.trials)}: area {trial.values[0]:.4f} on selection"
+    text = f"trial {trial.number} of {len(search.trials)}: area {trial.values[0]:.4f} on validation"
     first = search.trials[0]
     if search.defaults and first.values:
         text += f", {first.values[0]:.4f} with the defaults"

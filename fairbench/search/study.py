@@ -1,4 +1,4 @@
-"""Hyperparameters by Optuna: trials of one method on one dataset, judged on the selection role.
+"""Hyperparameters by Optuna: trials of one method on one dataset, judged on the validation role.
 
 The study lives in memory and is told everything anew each time, while what a trial costs, its
 models and audits, are ordinary units in the store. As every choice depends only on the sampler's
@@ -381,7 +381,7 @@ class Search:
             if asked.outcome is not Outcome.FAILED:
                 asked.outcome, asked.error = found.problem
             return
-        asked.areas.append(selection_area([point["values"] for point in found.points], reference))
+        asked.areas.append(validation_area([point["values"] for point in found.points], reference))
         if Objective.COST in self.config.objectives:
             if not found.flops:
                 raise ConfigError(
@@ -403,7 +403,7 @@ class Search:
                 "Try again with --rerun failed.",
             )
         values: Mapping[str, float] = row["values"]
-        if values["i_max_selection"] <= 0:
+        if values["mutual_information_max_validation"] <= 0:
             raise ConfigError(
                 f"{self.data.info.name}: x tells nothing of S here, so there is no area to lessen.",
                 "See: fairbench data describe " + self.data.info.name,
@@ -420,25 +420,30 @@ class Search:
                 artefacts.drop(self.config.run.results, row["artefact"])
 
 
-def selection_area(points: Sequence[Mapping[str, float]], reference: Mapping[str, float]) -> float:
-    """AUFDC with the selection role in place of test: hull, area and ends.
+def validation_area(points: Sequence[Mapping[str, float]], reference: Mapping[str, float]) -> float:
+    """AUFDC with the validation role in place of test: hull, area and ends.
 
     Parameters
     ----------
     points : sequence of mapping
-        Of one curve, with ``d_selection`` and ``i_selection``.
+        Of one curve, with ``distortion_validation`` and ``mutual_information_validation``.
     reference : mapping
-        With ``d_max_selection`` and ``i_max_selection``.
+        With ``distortion_max_validation`` and ``mutual_information_max_validation``.
     """
-    found = [(point["d_selection"], point["i_selection"]) for point in points]
-    i_max, d_max = reference["i_max_selection"], reference["d_max_selection"]
+    found = [
+        (point["distortion_validation"], point["mutual_information_validation"]) for point in points
+    ]
+    i_max, d_max = (
+        reference["mutual_information_max_validation"],
+        reference["distortion_max_validation"],
+    )
     return strict_area(
         found,
         found,
         i_max=i_max,
         d_max=d_max,
-        i_max_selection=i_max,
-        d_max_selection=d_max,
+        i_max_validation=i_max,
+        d_max_validation=d_max,
     )
 
 

@@ -88,15 +88,15 @@ def replicated(
     Returns
     -------
     dict
-        ``i`` (nats), ``d``, and ``a_y`` where there is a task.
+        ``i`` (nats), ``d``, and ``accuracy_y`` where there is a task.
     """
     groups = one_hot(s)
     columns = [losses, distortion, *groups.T, *([] if right is None else [right])]
     means = resampled_means(np.column_stack(columns).astype(np.float64, copy=False))
     shares = means[:, 2 : 2 + groups.shape[1]]
-    found = {"i": entropy_of(shares) - means[:, 0], "d": means[:, 1]}
+    found = {"mutual_information": entropy_of(shares) - means[:, 0], "distortion": means[:, 1]}
     if right is not None:
-        found["a_y"] = means[:, -1]
+        found["accuracy_y"] = means[:, -1]
     return found
 
 

@@ -23,11 +23,11 @@ _COST = {
     "stack_seconds": 12.0,
     "stack_models": 4.0,
     "steps": 100.0,
-    "ms_step": 30.0,
-    "ms_model_step": 7.5,
+    "milliseconds_per_step": 30.0,
+    "milliseconds_per_model_step": 7.5,
     "encode_seconds": 0.2,
     "audit_seconds": 5.0,
-    "parameters": 1_000.0,
+    "trainable_parameters": 1_000.0,
     "flops": 1e9,
     "peak_memory_mb": 300.0,
 }
@@ -52,8 +52,8 @@ def point_evaluations() -> dict[str, PointEvaluation]:
             whole,
             y={},
             downstream={},
-            selection={k: v for k, v in whole.selection.items() if "downstream" not in k},
-            replicates={k: v for k, v in whole.replicates.items() if k != "a_y"},
+            validation={k: v for k, v in whole.validation.items() if "downstream" not in k},
+            replicates={k: v for k, v in whole.replicates.items() if k != "accuracy_y"},
         ),
         "with one task": replace(
             whole,
@@ -90,7 +90,7 @@ def _point(leak: float, *, draws: int) -> PointEvaluation:
         paper_audits=tuple(_predicted(s, 2, 0.9 * leak, rng) for _ in range(5)),
         downstream=downstream,
         distortion=distortion,
-        selection={
+        validation={
             "information": 0.5 * leak,
             "accuracy": 0.5 + 0.4 * leak,
             "distortion": float(errors.mean()),
@@ -122,14 +122,14 @@ def curve_evaluations(metrics: Sequence[type[Metric]]) -> dict[str, CurveEvaluat
     points = [_point(leak, draws=1) for leak in LEAKS]
     rng = np.random.default_rng(0)
     reference = {
-        "i_max": 0.5,
-        "i_max_selection": 0.5,
-        "i_max_paper": 0.45,
-        "d_max": 4.0,
-        "d_max_selection": 4.0,
-        "a_y_constant": 0.55,
-        "a_s": 0.9,
-        "a_s_constant": 0.5,
+        "mutual_information_max": 0.5,
+        "mutual_information_max_validation": 0.5,
+        "mutual_information_max_paper": 0.45,
+        "distortion_max": 4.0,
+        "distortion_max_validation": 4.0,
+        "accuracy_y_constant": 0.55,
+        "accuracy_s": 0.9,
+        "accuracy_s_constant": 0.5,
     }
     whole = CurveEvaluation(
         points=[_columns(point, metrics) for point in points],
@@ -137,13 +137,14 @@ def curve_evaluations(metrics: Sequence[type[Metric]]) -> dict[str, CurveEvaluat
         costs=[dict(_COST) for _ in points],
         replicates=[point.replicates for point in points],
         reference_replicates={
-            name: reference[name] + 0.02 * rng.normal(size=len(points[0].replicates["i"]))
-            for name in ("i_max", "d_max", "a_y_constant")
+            name: reference[name]
+            + 0.02 * rng.normal(size=len(points[0].replicates["mutual_information"]))
+            for name in ("mutual_information_max", "distortion_max", "accuracy_y_constant")
         },
     )
-    bare = {name: value for name, value in reference.items() if name != "a_y_constant"}
+    bare = {name: value for name, value in reference.items() if name != "accuracy_y_constant"}
     no_task = [
-        {k: v for k, v in point.items() if not k.startswith(("a_y", "i_y", "gap_"))}
+        {k: v for k, v in point.items() if not k.startswith(("accuracy_y", "i_y", "gap_"))}
         for point in whole.points
     ]
     return {
@@ -159,7 +160,9 @@ def curve_evaluations(metrics: Sequence[type[Metric]]) -> dict[str, CurveEvaluat
             whole, points=no_task, reference=bare, replicates=(), reference_replicates={}
         ),
         "where x tells nothing of s": replace(
-            whole, reference=reference | {"i_max": -0.001, "i_max_paper": -0.001}
+            whole,
+            reference=reference
+            | {"mutual_information_max": -0.001, "mutual_information_max_paper": -0.001},
         ),
     }
 

@@ -42,10 +42,10 @@ def test_a_gaussian_channel_is_measured() -> None:
     assert report.i_share == pytest.approx(report.i / report.h_s)
     assert report.a_s.accuracy == pytest.approx(0.841, abs=0.03)
     assert report.a_s.majority == pytest.approx(0.5, abs=0.02)
-    assert report.rows == {"auditor-train": 4000, "selection": 1600, "test": 2400}
+    assert report.rows == {"auditor-train": 4000, "validation": 1600, "test": 2400}
     found = [r for r in report.auditors if (r.auditor, r.view) == (report.auditor, report.view)]
     assert found[0].test_information == report.i
-    assert found[0].selection_information == max(r.selection_information for r in report.auditors)
+    assert found[0].validation_information == max(r.validation_information for r in report.auditors)
 
 
 def test_nothing_is_found_where_nothing_is() -> None:
@@ -141,10 +141,10 @@ def test_the_split_is_stratified_and_disjoint() -> None:
 def test_own_roles_are_kept_and_rows_of_the_encoder_left_out() -> None:
     z, s = people(1600)
     z[:, 0] = z[:, 1]
-    roles = np.repeat(["encoder-train", "train", "selection", "test"], 400)
+    roles = np.repeat(["encoder-train", "train", "validation", "test"], 400)
     z[:400, 0] = 100 * s[:400]  # found, were they audited
     report = quick(z, s, roles=roles)
-    assert report.rows == {"auditor-train": 400, "selection": 400, "test": 400}
+    assert report.rows == {"auditor-train": 400, "validation": 400, "test": 400}
     assert report.i < 0.02
     assert sum(report.groups.values()) == 1200
 
@@ -246,7 +246,7 @@ def test_bad_arrays_get_one_line(case: str) -> None:
         ({"y": np.arange(200) % 67}, "class '.*' of y has"),
         ({"x": Z[:, 0]}, "x is 1-D"),
         ({"x": NAN}, r"x\[17, 1\] is nan"),
-        ({"roles": ["train"] * 200}, "no row the role 'selection'"),
+        ({"roles": ["train"] * 200}, "no row the role 'validation'"),
         ({"roles": ["trian"] * 200}, "'trian' in row 1.*Did you mean 'train'"),
         ({"roles": ["test"] * 199}, "roles has 199"),
         ({"seed": -1}, "seed -1"),

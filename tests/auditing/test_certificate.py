@@ -221,8 +221,8 @@ def test_evaluated_points_carry_it_from_one_draw_a_person(prepared: Prepared) ->
     assert evaluation.certificate is not None
     assert evaluation.certificate.rows == len(prepared.roles[Role.TEST].s)
     columns = CertificateBounds().compute(evaluation)
-    assert columns["certificate_gap"] == evaluation.certificate.gap < 0.1
-    assert columns["certificate_cells"] == 1
+    assert columns["certified_parity_gap"] == evaluation.certificate.gap < 0.1
+    assert columns["certified_codes"] == 1
 
 
 def test_points_without_one_have_empty_columns(prepared: Prepared) -> None:
@@ -232,5 +232,5 @@ def test_points_without_one_have_empty_columns(prepared: Prepared) -> None:
     assert evaluation.certificate is None
     assert set(CertificateBounds().compute(evaluation).values()) == {None}
     gaps = GroupGaps().compute(evaluation)
-    assert gaps["gap_parity"] is not None
-    assert 0 < gaps["gap_parity"] < 1
+    assert gaps["demographic_parity_gap"] is not None
+    assert 0 < gaps["demographic_parity_gap"] < 1

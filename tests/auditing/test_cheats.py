@@ -211,18 +211,26 @@ def test_cheats_land_where_they_belong(quick: Ran) -> None:
 
 def test_a_tiny_column_is_read_as_leaking(quick: Ran) -> None:
     found = {row["method"]: row for row in quick.tables.points}
-    assert found["hides-scale"]["i"] == pytest.approx(found["says-all"]["i"], abs=0.03)
-    assert found["hides-scale"]["i_paper"] < 0.05  # unseen by the networks on z as it is
+    assert found["hides-scale"]["mutual_information"] == pytest.approx(
+        found["says-all"]["mutual_information"], abs=0.03
+    )
+    assert (
+        found["hides-scale"]["mutual_information_paper"] < 0.05
+    )  # unseen by the networks on z as it is
 
 
 def test_the_aware_track_ranks_what_is_left_for_y_below_a_limit(quick: Ran) -> None:
     centred, smuggles = quick.rows["centred"], quick.rows["smuggles"]
-    assert centred["ranked_by"] == "a_y_at_i10"
+    assert centred["ranked_by"] == "accuracy_y_at_leakage_10"
     assert (centred["rank"], smuggles["rank"]) == (1, 2)
-    assert centred["a_y_at_i10"] > 0.8
+    assert centred["accuracy_y_at_leakage_10"] > 0.8
     # What leaks all of s may not be released: half of the people are of the commoner class.
-    assert smuggles["a_y_at_i10"] == pytest.approx(0.5, abs=0.05)
-    assert smuggles["a_y_at_i10_low"] < 0.5 < smuggles["a_y_at_i10_high"] + 0.03
+    assert smuggles["accuracy_y_at_leakage_10"] == pytest.approx(0.5, abs=0.05)
+    assert (
+        smuggles["accuracy_y_at_leakage_10_low"]
+        < 0.5
+        < smuggles["accuracy_y_at_leakage_10_high"] + 0.03
+    )
 
 
 def test_every_figure_that_ranks_has_an_interval_of_rows_alone(quick: Ran) -> None:
@@ -237,10 +245,14 @@ def test_every_figure_that_ranks_has_an_interval_of_rows_alone(quick: Ran) -> No
 def test_one_curve_has_its_own_median(quick: Ran) -> None:
     own = [row for row in quick.tables.attainment if row["method"] == "whole-curve"]
     assert {row["level"] for row in own} == {50}
-    assert own[0]["d"] == 0
-    assert own[0]["i"] == pytest.approx(quick.rows["whole-curve"]["i_max"], rel=0.05)
-    i_at = np.interp(0.25, [row["d"] for row in own], [row["i"] for row in own])
-    assert i_at == pytest.approx(own[0]["i"] / 2, rel=0.2)
+    assert own[0]["distortion"] == 0
+    assert own[0]["mutual_information"] == pytest.approx(
+        quick.rows["whole-curve"]["mutual_information_max"], rel=0.05
+    )
+    i_at = np.interp(
+        0.25, [row["distortion"] for row in own], [row["mutual_information"] for row in own]
+    )
+    assert i_at == pytest.approx(own[0]["mutual_information"] / 2, rel=0.2)
 
 
 def test_methods_are_compared_on_the_terminal(

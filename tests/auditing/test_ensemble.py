@@ -14,7 +14,7 @@ from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.auditing.ensemble import Audited, audit, paper_audit
 
 CONFIG = AuditConfig(mlps=2, strict_epochs=4, trees=40)
-ROWS = {Role.AUDITOR_TRAIN: 1200, Role.SELECTION: 600, Role.TEST: 1200}
+ROWS = {Role.AUDITOR_TRAIN: 1200, Role.VALIDATION: 600, Role.TEST: 1200}
 FLIPPED = 0.368
 """I of a fair bit of which a tenth is flipped, nats."""
 
@@ -98,7 +98,7 @@ def test_small_tables_do_not_read_below_zero_by_overfitting(rows: int) -> None:
 
 
 def _small(rows: int) -> dict[Role, int]:
-    return {Role.AUDITOR_TRAIN: rows, Role.SELECTION: rows, Role.TEST: 2000}
+    return {Role.AUDITOR_TRAIN: rows, Role.VALIDATION: rows, Role.TEST: 2000}
 
 
 @pytest.mark.parametrize("preset", list(Audit))
@@ -107,7 +107,7 @@ def test_rare_groups_raise_nothing(rare: str, preset: Audit) -> None:
     z, s = drawn(told)
     s = {role: labels.copy() for role, labels in s.items()}
     s[Role.TEST][:3] = 2
-    s[Role.SELECTION][:2] = 2
+    s[Role.VALIDATION][:2] = 2
     members = {"one member": 1, "two members": 2, "absent from train": 0, "one class": 0}[rare]
     s[Role.AUDITOR_TRAIN][:members] = 2
     if rare == "one class":

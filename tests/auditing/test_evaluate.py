@@ -36,12 +36,18 @@ def values(data: Prepared, what: Encoded) -> dict[str, float | None]:
 def test_identity_is_decoded_and_leaks_all(prepared: Prepared) -> None:
     found = values(prepared, encoded(prepared))
     reference = audit_reference(prepared, config=CONFIG, seed=1).values
-    assert found["d"] is not None
-    assert found["d"] < 0.05
-    assert found["i"] == pytest.approx(reference["i_max"], abs=0.03)
-    assert found["i_low"] < found["i"] < found["i_high"]
-    assert found["a_s"] > 0.6
-    assert found["a_s"] == pytest.approx(reference["a_s"], abs=0.02)
+    assert found["distortion"] is not None
+    assert found["distortion"] < 0.05
+    assert found["mutual_information"] == pytest.approx(
+        reference["mutual_information_max"], abs=0.03
+    )
+    assert (
+        found["mutual_information_low"]
+        < found["mutual_information"]
+        < found["mutual_information_high"]
+    )
+    assert found["accuracy_s"] > 0.6
+    assert found["accuracy_s"] == pytest.approx(reference["accuracy_s"], abs=0.02)
     assert set(reference) >= REFERENCE_FIGURES
 
 
@@ -49,30 +55,32 @@ def test_a_constant_leaks_nothing_and_loses_all(prepared: Prepared) -> None:
     nothing = {r: np.zeros((len(prepared.roles[r].s), 1), np.float32) for r in AUDIT_ROLES}
     found = values(prepared, encoded(prepared, nothing))
     reference = audit_reference(prepared, config=CONFIG, seed=1).values
-    assert abs(found["i"]) < 0.01
-    assert found["d"] == pytest.approx(reference["d_max"], rel=0.03)
-    assert found["a_s_auc"] == pytest.approx(0.5, abs=0.02)
-    assert found["a_s"] == reference["a_s_constant"]
-    assert found["distinct"] == 1
-    assert found["rate_plugin"] == 0
+    assert abs(found["mutual_information"]) < 0.01
+    assert found["distortion"] == pytest.approx(reference["distortion_max"], rel=0.03)
+    assert found["auc_s"] == pytest.approx(0.5, abs=0.02)
+    assert found["accuracy_s"] == reference["accuracy_s_constant"]
+    assert found["distinct_codes"] == 1
+    assert found["plug_in_rate"] == 0
 
 
 def test_d_max_is_the_distance_to_group_means(prepared: Prepared) -> None:
     reference = audit_reference(prepared, config=CONFIG, seed=0).values
     train, test = prepared.roles[Role.AUDITOR_TRAIN], prepared.roles[Role.TEST]
     means = np.stack([train.x[train.s == g].mean(0) for g in (0, 1)])
-    assert reference["d_max"] == pytest.approx(((test.x - means[test.s]) ** 2).sum(1).mean())
+    assert reference["distortion_max"] == pytest.approx(
+        ((test.x - means[test.s]) ** 2).sum(1).mean()
+    )
 
 
 def test_the_better_decoder_is_chosen_on_selection_not_on_test(prepared: Prepared) -> None:
     n = {r: len(prepared.roles[r].s) for r in AUDIT_ROLES}
     tempting = {
-        Role.SELECTION: np.full(n[Role.SELECTION], 99.0, np.float32),
+        Role.VALIDATION: np.full(n[Role.VALIDATION], 99.0, np.float32),
         Role.TEST: np.zeros(n[Role.TEST], np.float32),
     }
     found = values(prepared, replace(encoded(prepared), own_squares=tempting))
-    assert found["d_own"] == 0
-    assert found["d"] == found["d_refitted"]
+    assert found["distortion_own_decoder"] == 0
+    assert found["distortion"] == found["distortion_refitted_decoder"]
 
 
 def test_hiding_s_in_a_tiny_column_is_found(prepared: Prepared) -> None:
@@ -81,7 +89,7 @@ def test_hiding_s_in_a_tiny_column_is_found(prepared: Prepared) -> None:
     for role in AUDIT_ROLES:
         s = prepared.roles[role].s
         z[role] = np.stack([rng.normal(size=len(s)), 1e-6 * s], 1).astype(np.float32)
-    assert values(prepared, encoded(prepared, z))["i"] > 0.65
+    assert values(prepared, encoded(prepared, z))["mutual_information"] > 0.65
 
 
 def test_the_plugin_rate_counts_codes(prepared: Prepared) -> None:
@@ -89,8 +97,8 @@ def test_the_plugin_rate_counts_codes(prepared: Prepared) -> None:
     for role in AUDIT_ROLES:
         z[role] = (np.arange(len(prepared.roles[role].s)) % 4 / 4).astype(np.float32)[:, None]
     found = values(prepared, encoded(prepared, z))
-    assert found["distinct"] == 4
-    assert found["rate_plugin"] == pytest.approx(np.log(4), abs=1e-4)
+    assert found["distinct_codes"] == 4
+    assert found["plug_in_rate"] == pytest.approx(np.log(4), abs=1e-4)
 
 
 def test_several_draws_are_people_seen_more_than_once(prepared: Prepared) -> None:
@@ -103,10 +111,12 @@ def test_several_draws_are_people_seen_more_than_once(prepared: Prepared) -> Non
     for rows in evaluation.distortion.values():
         assert rows.shape == (len(prepared.roles[Role.TEST].s),)
     one, three = values(prepared, once), values(prepared, thrice)
-    assert three["i"] == pytest.approx(one["i"], abs=0.03)
-    assert three["d"] == pytest.approx(one["d"], abs=0.05)
-    assert three["distinct"] == one["distinct"]
-    width = [found["i_high"] - found["i_low"] for found in (one, three)]
+    assert three["mutual_information"] == pytest.approx(one["mutual_information"], abs=0.03)
+    assert three["distortion"] == pytest.approx(one["distortion"], abs=0.05)
+    assert three["distinct_codes"] == one["distinct_codes"]
+    width = [
+        found["mutual_information_high"] - found["mutual_information_low"] for found in (one, three)
+    ]
     assert width[1] > 0.8 * width[0]
 
 
@@ -124,5 +134,5 @@ def test_a_noisy_channel_is_audited_on_fresh_draws(prepared: Prepared) -> None:
     p = [np.exp(-((grid - m) ** 2) / 2) / np.sqrt(2 * np.pi) for m in (0, 2)]
     mixed = (p[0] + p[1]) / 2
     truth = sum(0.5 * np.trapezoid(q * np.log(q / mixed), grid) for q in p)
-    assert found["i"] == pytest.approx(truth, abs=0.08)
-    assert found["i_low"] < truth < found["i_high"]
+    assert found["mutual_information"] == pytest.approx(truth, abs=0.08)
+    assert found["mutual_information_low"] < truth < found["mutual_information_high"]

@@ -88,7 +88,7 @@ def test_every_format_gives_the_same_json(here: Here) -> None:
         assert (code, err) == (0, "")
         said.append(json.loads(out))
     assert all(found == said[0] for found in said)
-    assert said[0]["i"] > 0.1
+    assert said[0]["mutual_information"] > 0.1
     assert said[0]["groups"].keys() == {"f", "m"}
     assert said[0]["audit"] == "quick"
 
@@ -211,7 +211,13 @@ def stored(folder: Path) -> None:
         )
         point |= {
             "status": Status.DONE.value,
-            "values": {"i": 0.1, "d": 2.0, "a_s": 0.6, "i_selection": 0.1, "d_selection": 2.0},
+            "values": {
+                "mutual_information": 0.1,
+                "distortion": 2.0,
+                "accuracy_s": 0.6,
+                "mutual_information_validation": 0.1,
+                "distortion_validation": 2.0,
+            },
             "auditors": [],
             "seconds": 1.0,
             "finished": "2026-01-01T00:00:00+00:00",

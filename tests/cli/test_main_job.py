@@ -32,8 +32,8 @@ def test_sofair_spans_the_curve_and_drop_features_is_the_one_to_beat(results: Pa
     points = pd.read_csv(results / "adults-gender-points.csv")
     sofair = points[points["method"] == "sofair"].sort_values("number")
     assert len(sofair) == 16
-    assert sofair["d"].iloc[0] <= 2.3
-    assert sofair["i"].iloc[-1] < 0.02
-    assert np.diff(sofair["d"]).min() > -0.1
-    assert np.diff(sofair["i"]).max() < 0.03
+    assert sofair["distortion"].iloc[0] <= 2.3
+    assert sofair["mutual_information"].iloc[-1] < 0.02
+    assert np.diff(sofair["distortion"]).min() > -0.1
+    assert np.diff(sofair["mutual_information"]).max() < 0.03
     assert len(points[points["method"] == "latfr"]) == 10

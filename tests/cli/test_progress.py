@@ -29,7 +29,9 @@ def fit(title: str) -> FitJob:
 
 
 def audited(*points: tuple[float, float]) -> list[Any]:
-    return [types.SimpleNamespace(values={"d": d, "i": i}) for d, i in points]
+    return [
+        types.SimpleNamespace(values={"distortion": d, "mutual_information": i}) for d, i in points
+    ]
 
 
 FIT = "fit sofair on adults-gender (1 model)"

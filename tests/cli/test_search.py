@@ -37,7 +37,7 @@ def test_a_search_ends_with_parameters_trials_and_figures(fairbench: Call, tmp_p
     assert [line.split()[1] for line in lines] == ["0", "1", "2", "3"]
     assert all("best 0." in line for line in lines)
     assert "Trial" not in done.stderr  # Optuna's own words
-    assert "aufdc on selection" in done.stdout
+    assert "aufdc on validation" in done.stdout
     assert "noisy:" in (tmp_path / "best.yaml").read_text()
     names = {path.name for path in (tmp_path / "out" / FOUND).iterdir()}
     assert names == {"best.yaml", "trials.csv", "history.png", "importance.csv", "importance.png"}

@@ -29,11 +29,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Path
     place = tmp_path_factory.mktemp("team")
     results = place / "fairbench-results"
     points = {
-        "beta=0.2": {"i_y_selection": 0.3, "i_selection": 0.02, "i": 0.031},
-        "beta=0.9": {"i_y_selection": 0.2, "i_selection": 0.01},
+        "beta=0.2": {
+            "mutual_information_y_validation": 0.3,
+            "mutual_information_validation": 0.02,
+            "mutual_information": 0.031,
+        },
+        "beta=0.9": {"mutual_information_y_validation": 0.2, "mutual_information_validation": 0.01},
     }
     keep_model(results, prepared, "sofair", points)
-    keep_model(results, prepared, "identity", {"-": {"i_selection": 0.3}}, point=Point())
+    keep_model(
+        results, prepared, "identity", {"-": {"mutual_information_validation": 0.3}}, point=Point()
+    )
     make_table().x.assign(id=range(2000)).to_csv(place / "new.csv", index=False)
     return place
 

@@ -21,7 +21,7 @@ from fairbench.runs.plan import make_budget
 COUNTS = {
     Role.ENCODER_TRAIN: 300,
     Role.AUDITOR_TRAIN: 400,
-    Role.SELECTION: 150,
+    Role.VALIDATION: 150,
     Role.TEST: 200,
 }
 
@@ -115,14 +115,14 @@ def test_a_fit_and_its_audit(name: str, tiny: Prepared) -> None:
         (Distortion, Information),
     )  # fmt: skip
     (measured,) = audit.run(lambda fraction, note: None)
-    i, d = measured.values["i"], measured.values["d"]
+    i, d = measured.values["mutual_information"], measured.values["distortion"]
     assert i is not None
     assert d is not None
     if name == "identity":
         assert result.arrays["0/z/test"].dtype == np.uint8
         assert d == 0
-        assert i == pytest.approx(reference["i_max"], abs=0.1)
+        assert i == pytest.approx(reference["mutual_information_max"], abs=0.1)
         assert i > 0.4  # the halves differ plainly
     if name == "constant":
         assert abs(i) < 0.03
-        assert d == pytest.approx(reference["d_max"], rel=0.1)
+        assert d == pytest.approx(reference["distortion_max"], rel=0.1)

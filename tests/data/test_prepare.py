@@ -64,7 +64,7 @@ def test_scaling_uses_encoder_train_alone() -> None:
     spoiled = table.x.copy()
     spoiled.loc[roles[Role.TEST], "noise"] = 1e6
     after = prep(replace(table, x=spoiled))
-    for role in (Role.ENCODER_TRAIN, Role.AUDITOR_TRAIN, Role.SELECTION):
+    for role in (Role.ENCODER_TRAIN, Role.AUDITOR_TRAIN, Role.VALIDATION):
         np.testing.assert_array_equal(before.roles[role].x, after.roles[role].x)
     train = before.roles[Role.ENCODER_TRAIN].x
     np.testing.assert_allclose(train.mean(axis=0), 0, atol=1e-5)

@@ -121,7 +121,7 @@ def test_what_an_audit_has_not_come_to_is_missing_in_its_curve() -> None:
 
 def test_a_table_of_what_is_no_longer_there_goes(tmp_path: Path) -> None:
     line = [{"method": "a"}]
-    whole = Tables("d", [Entry(line[0])], line, line, [], [], [])
+    whole = Tables("distortion", [Entry(line[0])], line, line, [], [], [])
     assert len(write([whole], tmp_path)) == 3
     assert len(write([replace(whole, attainment=[])], tmp_path)) == 2
     left = {path.name for path in (tmp_path / "leaderboards").iterdir()}
@@ -145,7 +145,11 @@ def errors(seed: int, size: float) -> np.ndarray:
 def entry(method: str, seed: int, size: float = 0.01, **columns: float) -> Entry:
     """One seed; replicates with the standard error given."""
     made = row(method, columns.pop("aufdc", None), seeds=1, **columns)
-    figures = {k: v for k, v in made.items() if k in ("aufdc", "a_y_at_i10") and v is not None}
+    figures = {
+        k: v
+        for k, v in made.items()
+        if k in ("aufdc", "accuracy_y_at_leakage_10") and v is not None
+    }
     samples = {k: Sample(np.array([v]), v + errors(seed, size)) for k, v in figures.items()}
     return Entry(made, samples)
 
@@ -162,7 +166,7 @@ def test_the_aware_track_goes_by_accuracy_at_a_limit() -> None:
     worse = entry("fair", 2, aufdc=0.01, a_y_at_i10=0.75, **aware)
     found = ranked([worse, better])
     assert [(e.row["method"], e.row["rank"]) for e in found] == [("useful", 1), ("fair", 2)]
-    assert {e.row["ranked_by"] for e in found} == {"a_y_at_i10"}
+    assert {e.row["ranked_by"] for e in found} == {"accuracy_y_at_leakage_10"}
     # Without a task there is no accuracy to go by.
     bare = ranked([entry("x", 1, aufdc=0.3, **aware), entry("y", 2, aufdc=0.01, **aware)])
     assert [(e.row["method"], e.row["ranked_by"]) for e in bare] == [("y", "aufdc"), ("x", "aufdc")]
@@ -227,6 +231,11 @@ def test_the_table_of_the_aware_track_shows_accuracy(capsys: pytest.CaptureFixtu
 
 
 def test_the_terminal_says_why_there_is_no_area() -> None:
-    row = dict.fromkeys(COLUMNS) | {"complete": True, "aufdc": None, "i_max": 0.01, "seeds": 1}
+    row = dict.fromkeys(COLUMNS) | {
+        "complete": True,
+        "aufdc": None,
+        "mutual_information_max": 0.01,
+        "seeds": 1,
+    }
     assert "may be noise" in " ".join(_notes([row]))
     assert _notes([row | {"complete": False}]) == []

@@ -14,14 +14,21 @@ PUBLISHED = Path(__file__).parents[2] / "leaderboards"
 
 def test_a_table_comes_back_with_its_types(tmp_path: Path) -> None:
     rows = [
-        {"rank": 1, "method": "na", "dataset": "d", "track": "blind", "complete": True, "i": 0.5},
+        {
+            "rank": 1,
+            "method": "na",
+            "dataset": "distortion",
+            "track": "blind",
+            "complete": True,
+            "mutual_information": 0.5,
+        },
         {
             "rank": None,
             "method": "b",
-            "dataset": "d",
+            "dataset": "distortion",
             "track": "blind",
             "complete": False,
-            "i": None,
+            "mutual_information": None,
         },
     ]
     path = tmp_path / "d.csv"
@@ -32,7 +39,7 @@ def test_a_table_comes_back_with_its_types(tmp_path: Path) -> None:
     ]
     assert found["method"].tolist() == ["na", "b"]
     assert found["rank"].isna().tolist() == [False, True]
-    assert found.loc[0, "i"] == 0.5
+    assert found.loc[0, "mutual_information"] == 0.5
 
 
 @pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.csv")), ids=lambda path: path.name)

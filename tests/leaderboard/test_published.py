@@ -62,14 +62,14 @@ def test_a_published_leaderboard_is_what_its_points_give(path: Path) -> None:
     if told.empty:  # only where x itself may tell nothing of s is there nothing to divide by
         released = done[done["method"] == "identity"]
         assert len(released)
-        assert (released["i_low"] <= 0).any()
+        assert (released["mutual_information_low"] <= 0).any()
     pd.testing.assert_series_equal(
         told.astype(float).sort_index(),
         means[told.index].astype(float).sort_index(),
         check_names=False,
         rtol=1e-5,
     )
-    for name in ("i_max", "d_max"):
+    for name in ("mutual_information_max", "distortion_max"):
         mean = done.groupby([*ROW, "seed"])[name].first().groupby(ROW).mean()
         for row, value in board[name].dropna().items():
             assert value == pytest.approx(mean[row], rel=1e-5)
@@ -90,9 +90,9 @@ def test_the_published_records_give_the_published_tables(
 
 
 QUOTED_POINTS = {
-    "I by the paper's MLPs": "i_paper",
-    "I by the strict family": "i",
-    "D": "d",
+    "I by the paper's MLPs": "mutual_information_paper",
+    "I by the strict family": "mutual_information",
+    "D": "distortion",
 }
 """Headings of the pages' tables of points, which are all of seed 0."""
 

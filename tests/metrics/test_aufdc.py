@@ -12,14 +12,14 @@ from fairbench.metrics.hull import lower_hull
 Curve = list[tuple[float, float]]
 
 
-def strict(points: Curve, selection: Curve | None = None) -> float:
+def strict(points: Curve, validation: Curve | None = None) -> float:
     return strict_area(
         points,
-        selection if selection is not None else points,
+        validation if validation is not None else points,
         i_max=1.0,
         d_max=1.0,
-        i_max_selection=1.0,
-        d_max_selection=1.0,
+        i_max_validation=1.0,
+        d_max_validation=1.0,
     )
 
 
@@ -75,10 +75,10 @@ def test_the_hull_is_convex_and_below_every_point(points: Curve) -> None:
 
 
 def test_luck_on_test_is_not_rewarded() -> None:
-    """A point that selection does not choose adds nothing, however good it looks on test."""
+    """A point that validation does not choose adds nothing, however good it looks on test."""
     test = [(0.5, 0.25), (0.5, 0.0)]
-    selection = [(0.5, 0.25), (0.5, 0.4)]
-    assert strict(test, selection) == pytest.approx(strict([(0.5, 0.25)]))
+    validation = [(0.5, 0.25), (0.5, 0.4)]
+    assert strict(test, validation) == pytest.approx(strict([(0.5, 0.25)]))
 
 
 def test_many_noisy_points_have_no_advantage_over_few() -> None:
@@ -116,12 +116,29 @@ def test_paper_area_is_normalised() -> None:
 
 
 def test_the_metrics_use_their_own_columns() -> None:
-    point = {"d": 0.5, "i": 0.25, "d_selection": 0.5, "i_selection": 0.25}
-    point |= {"d_own": 0.6, "d_refitted": 0.5, "i_paper": 0.1, "d_permuted": 2.0}
-    reference = dict.fromkeys(("i_max", "i_max_selection", "i_max_paper"), 1.0)
-    reference |= dict.fromkeys(("d_max", "d_max_selection"), 1.0)
+    point = {
+        "distortion": 0.5,
+        "mutual_information": 0.25,
+        "distortion_validation": 0.5,
+        "mutual_information_validation": 0.25,
+    }
+    point |= {
+        "distortion_own_decoder": 0.6,
+        "distortion_refitted_decoder": 0.5,
+        "mutual_information_paper": 0.1,
+        "distortion_permuted": 2.0,
+    }
+    reference = dict.fromkeys(
+        (
+            "mutual_information_max",
+            "mutual_information_max_validation",
+            "mutual_information_max_paper",
+        ),
+        1.0,
+    )
+    reference |= dict.fromkeys(("distortion_max", "distortion_max_validation"), 1.0)
     evaluation = CurveEvaluation([point], reference)
     found = {**Aufdc().compute(evaluation), **AufdcPaper().compute(evaluation)}
     assert found["aufdc"] == pytest.approx(strict([(0.5, 0.25)]))
-    assert (found["d_min"], found["i_min"]) == (0.5, 0.25)
+    assert (found["distortion_min"], found["mutual_information_min"]) == (0.5, 0.25)
     assert found["aufdc_paper"] == pytest.approx(0.1 * (2.0 - 0.6) / 2.0)

@@ -89,7 +89,12 @@ def evaluation(draws: int, people: int) -> SimpleNamespace:
 
 def test_columns_by_task() -> None:
     found = GroupGaps().compute(evaluation(1, 3 * LEAST_ROWS))  # type: ignore[arg-type]
-    assert found["gap_parity"] == found["gap_odds"] == found["gap_opportunity"] == 1
+    assert (
+        found["demographic_parity_gap"]
+        == found["equalized_odds_gap"]
+        == found["equal_opportunity_gap"]
+        == 1
+    )
     assert found["gap_parity_further"] == pytest.approx(0)
     assert found["gap_odds_further"] == 0
     assert found["gap_opportunity_further"] is None
@@ -97,4 +102,4 @@ def test_columns_by_task() -> None:
 
 def test_draws_of_a_person_are_no_further_people() -> None:
     found = GroupGaps().compute(evaluation(3, LEAST_ROWS - 1))  # type: ignore[arg-type]
-    assert found["gap_parity"] is None
+    assert found["demographic_parity_gap"] is None

@@ -7,21 +7,31 @@ from fairbench.api.metric import CurveEvaluation
 from fairbench.metrics.aufdc import Aufdc, strict_area
 from fairbench.metrics.operating import AuditorLimited, Limited, Trade
 
-REFERENCE = {"i_max": 1.0, "i_max_selection": 1.0, "d_max": 8.0, "d_max_selection": 8.0}
-REFERENCE |= {"a_y_constant": 0.6}
+REFERENCE = {
+    "mutual_information_max": 1.0,
+    "mutual_information_max_validation": 1.0,
+    "distortion_max": 8.0,
+    "distortion_max_validation": 8.0,
+}
+REFERENCE |= {"accuracy_y_constant": 0.6}
 
 
 def point(d: float, i: float, **more: float) -> dict[str, float]:
-    return {"d": d, "i": i, "d_selection": d, "i_selection": i} | more
+    return {
+        "distortion": d,
+        "mutual_information": i,
+        "distortion_validation": d,
+        "mutual_information_validation": i,
+    } | more
 
 
 def test_a_curve_is_read_on_its_chords() -> None:
     # From (0, 1) to (4, .2) to (8, 0).
     found = Trade().compute(CurveEvaluation([point(4.0, 0.2)], REFERENCE))
-    assert found["i_at_d25"] == pytest.approx(0.6)
-    assert found["i_at_d50"] == pytest.approx(0.2)
-    assert found["d_at_i50"] == pytest.approx(4 * 0.5 / 0.8)
-    assert found["d_at_i25"] == pytest.approx(4 * 0.75 / 0.8)
+    assert found["mutual_information_at_distortion_25"] == pytest.approx(0.6)
+    assert found["mutual_information_at_distortion_50"] == pytest.approx(0.2)
+    assert found["distortion_at_leakage_50"] == pytest.approx(4 * 0.5 / 0.8)
+    assert found["distortion_at_leakage_25"] == pytest.approx(4 * 0.75 / 0.8)
 
 
 @pytest.mark.parametrize(
@@ -35,24 +45,36 @@ def test_a_curve_is_read_on_its_chords() -> None:
 )
 def test_ends_and_extremes(points: list[dict[str, float]], expected: tuple[float, ...]) -> None:
     found = Trade().compute(CurveEvaluation(points, REFERENCE))
-    names = ("i_at_d25", "i_at_d50", "d_at_i25", "d_at_i50")
+    names = (
+        "mutual_information_at_distortion_25",
+        "mutual_information_at_distortion_50",
+        "distortion_at_leakage_25",
+        "distortion_at_leakage_50",
+    )
     assert tuple(found[name] for name in names) == pytest.approx(expected)
 
 
-def test_vertices_are_chosen_on_selection() -> None:
-    lucky = {"d": 4.0, "i": 0.0, "d_selection": 4.0, "i_selection": 0.9}
+def test_vertices_are_chosen_on_validation() -> None:
+    lucky = {
+        "distortion": 4.0,
+        "mutual_information": 0.0,
+        "distortion_validation": 4.0,
+        "mutual_information_validation": 0.9,
+    }
     found = Trade().compute(CurveEvaluation([lucky], REFERENCE))
-    assert found["i_at_d50"] == pytest.approx(0.5)
+    assert found["mutual_information_at_distortion_50"] == pytest.approx(0.5)
 
 
 def test_where_x_tells_nothing_there_is_no_curve() -> None:
-    found = Trade().compute(CurveEvaluation([point(1.0, 0.1)], REFERENCE | {"i_max": -0.01}))
+    found = Trade().compute(
+        CurveEvaluation([point(1.0, 0.1)], REFERENCE | {"mutual_information_max": -0.01})
+    )
     assert set(found.values()) == {None}
 
 
 def limited(*points: dict[str, float]) -> tuple[float | None, float | None]:
     found = Limited().compute(CurveEvaluation(points, REFERENCE))
-    return found["a_y_at_i10"], found["a_y_at_i25"]
+    return found["accuracy_y_at_leakage_10"], found["accuracy_y_at_leakage_25"]
 
 
 def test_accuracy_at_a_limit_of_leakage() -> None:
@@ -67,25 +89,32 @@ def test_the_point_is_chosen_on_selection_and_never_by_its_accuracy_on_test() ->
     useful = point(1.0, 0.05, a_y=0.7, i_y_selection=0.3)
     lucky = point(2.0, 0.05, a_y=0.9, i_y_selection=0.1)
     assert limited(useful, lucky)[0] == 0.7
-    within = {"d": 1.0, "i": 0.3, "d_selection": 1.0, "i_selection": 0.05}
-    assert limited(within | {"a_y": 0.75, "i_y_selection": 0.3})[0] == 0.75
-    # Older records tell nothing of y on selection: the one that keeps most counts as most useful.
+    within = {
+        "distortion": 1.0,
+        "mutual_information": 0.3,
+        "distortion_validation": 1.0,
+        "mutual_information_validation": 0.05,
+    }
+    assert limited(within | {"accuracy_y": 0.75, "mutual_information_y_validation": 0.3})[0] == 0.75
+    # Older records tell nothing of y on validation: the one that keeps most counts as most useful.
     assert limited(point(1.0, 0.08, a_y=0.7), point(2.0, 0.01, a_y=0.9))[0] == 0.7
 
 
 def test_a_table_without_a_task_has_none() -> None:
-    bare = {name: value for name, value in REFERENCE.items() if name != "a_y_constant"}
-    evaluation = CurveEvaluation([point(1.0, 0.05)], bare, (), False, [{"i": np.zeros(3)}], {})
+    bare = {name: value for name, value in REFERENCE.items() if name != "accuracy_y_constant"}
+    evaluation = CurveEvaluation(
+        [point(1.0, 0.05)], bare, (), False, [{"mutual_information": np.zeros(3)}], {}
+    )
     assert set(Limited().compute(evaluation).values()) == {None}
     assert Limited().resampled(evaluation) == {}
 
 
-GUESS = REFERENCE | {"a_s_constant": 0.6, "a_s": 0.8}
+GUESS = REFERENCE | {"accuracy_s_constant": 0.6, "accuracy_s": 0.8}
 
 
 def at_auditor(*points: dict[str, float], **changed: float) -> tuple[float | None, ...]:
     found = AuditorLimited().compute(CurveEvaluation(points, GUESS | changed))
-    return tuple(found.get(f"a_y_at_s{share}") for share in (10, 25, 50))
+    return tuple(found.get(f"accuracy_y_at_accuracy_s_{share}") for share in (10, 25, 50))
 
 
 def seen(a_s: float, a_y: float, told: float) -> dict[str, float]:
@@ -116,38 +145,51 @@ def test_where_auditors_of_x_beat_no_guess_or_were_not_measured_there_is_no_limi
 
 def test_its_replicates_are_those_of_the_point_that_counts() -> None:
     points = [seen(0.61, 0.7, 0.1), seen(0.69, 0.8, 0.3)]
-    rows = [{"a_y": np.full(5, 0.7)}, {"a_y": np.full(5, 0.8)}]
-    ends = {"a_y_constant": np.full(5, 0.6)}
+    rows = [{"accuracy_y": np.full(5, 0.7)}, {"accuracy_y": np.full(5, 0.8)}]
+    ends = {"accuracy_y_constant": np.full(5, 0.6)}
     evaluation = CurveEvaluation(points, GUESS, replicates=rows, reference_replicates=ends)
     found = AuditorLimited().resampled(evaluation)
-    assert [found[f"a_y_at_s{share}"][0] for share in (10, 25, 50)] == [0.7, 0.7, 0.8]
+    assert [found[f"accuracy_y_at_accuracy_s_{share}"][0] for share in (10, 25, 50)] == [
+        0.7,
+        0.7,
+        0.8,
+    ]
     none = CurveEvaluation([], GUESS, reference_replicates=ends)
-    assert AuditorLimited().resampled(none)["a_y_at_s10"].tolist() == [0.6] * 5
+    assert AuditorLimited().resampled(none)["accuracy_y_at_accuracy_s_10"].tolist() == [0.6] * 5
 
 
 def test_replicates_of_the_area_are_areas_of_the_replicates() -> None:
-    """Each resample by itself: I floored at 0, D capped, vertices those of selection."""
+    """Each resample by itself: I floored at 0, D capped, vertices those of validation."""
     rng = np.random.default_rng(0)
     points = [point(d, i) for d, i in ((1.0, 0.6), (3.0, 0.2), (5.0, 0.01), (7.9, 0.0))]
-    rows = [{n: p[n] + 0.05 * rng.normal(size=20) for n in ("d", "i")} for p in points]
-    ends = {"i_max": 1 + 0.05 * rng.normal(size=20), "d_max": 8 + 0.05 * rng.normal(size=20)}
+    rows = [
+        {n: p[n] + 0.05 * rng.normal(size=20) for n in ("distortion", "mutual_information")}
+        for p in points
+    ]
+    ends = {
+        "mutual_information_max": 1 + 0.05 * rng.normal(size=20),
+        "distortion_max": 8 + 0.05 * rng.normal(size=20),
+    }
     evaluation = CurveEvaluation(points, REFERENCE, replicates=rows, reference_replicates=ends)
     found = Aufdc().resampled(evaluation)["aufdc"]
     for b in range(20):
         area = strict_area(
-            [(p["d"][b], p["i"][b]) for p in rows],
-            [(p["d_selection"], p["i_selection"]) for p in points],
-            i_max=ends["i_max"][b],
-            d_max=ends["d_max"][b],
-            i_max_selection=1.0,
-            d_max_selection=8.0,
+            [(p["distortion"][b], p["mutual_information"][b]) for p in rows],
+            [(p["distortion_validation"], p["mutual_information_validation"]) for p in points],
+            i_max=ends["mutual_information_max"][b],
+            d_max=ends["distortion_max"][b],
+            i_max_validation=1.0,
+            d_max_validation=8.0,
         )
         assert found[b] == pytest.approx(area)
 
 
 def test_a_resample_on_which_x_tells_nothing_has_no_area() -> None:
-    ends = {"i_max": np.append(np.ones(99), -0.1), "d_max": np.full(100, 8.0)}
-    rows = [{"d": np.full(100, 1.0), "i": np.full(100, 0.5)}]
+    ends = {
+        "mutual_information_max": np.append(np.ones(99), -0.1),
+        "distortion_max": np.full(100, 8.0),
+    }
+    rows = [{"distortion": np.full(100, 1.0), "mutual_information": np.full(100, 0.5)}]
     evaluation = CurveEvaluation(
         [point(1.0, 0.5)], REFERENCE, replicates=rows, reference_replicates=ends
     )
@@ -157,11 +199,11 @@ def test_a_resample_on_which_x_tells_nothing_has_no_area() -> None:
 
 def test_where_x_may_tell_nothing_there_is_no_area() -> None:
     points = [point(1.0, 0.5)]
-    rows = [{"d": np.full(100, 1.0), "i": np.full(100, 0.5)}]
+    rows = [{"distortion": np.full(100, 1.0), "mutual_information": np.full(100, 0.5)}]
     for low, known in ((0.01, True), (-0.01, False)):
         i_max = np.linspace(low, 2.0, 100)
         i_max[:5] = low
-        ends = {"i_max": i_max, "d_max": np.full(100, 8.0)}
+        ends = {"mutual_information_max": i_max, "distortion_max": np.full(100, 8.0)}
         evaluation = CurveEvaluation(points, REFERENCE, replicates=rows, reference_replicates=ends)
         assert (Aufdc().compute(evaluation)["aufdc"] is not None) is known
     without = CurveEvaluation([point(1.0, 0.5)], REFERENCE)

@@ -38,7 +38,7 @@ def test_the_front_by_hand() -> None:
 
 
 def test_hypervolume_by_hand() -> None:
-    points = [{"a_s": 0.5, "a_y": 0.6}, {"a_s": 0.75, "a_y": 0.8}]
+    points = [{"accuracy_s": 0.5, "accuracy_y": 0.6}, {"accuracy_s": 0.75, "accuracy_y": 0.8}]
     found = Pareto().compute(CurveEvaluation(points, {}))
     assert found["front_points"] == 2
     assert found["front_hypervolume"] == pytest.approx(0.5 * 0.6 + 0.25 * 0.2)
@@ -52,7 +52,7 @@ def test_single_shot_costs_the_same_for_any_number_of_points() -> None:
     found = Cost().compute(multi)
     assert [found[f"train_seconds_{n}"] for n in (4, 8, 16)] == [12.0, 24.0, 48.0]
     assert found["train_seconds"] == 6.0
-    assert found["energy_j"] is None
+    assert found["energy_joules"] is None
 
 
 def test_without_costs_no_cost_is_claimed() -> None:

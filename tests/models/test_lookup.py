@@ -27,7 +27,7 @@ from fairbench.store.database import Store
 from fairbench.store.encoders import path_of
 from tests.support.stored_models import REGISTRY, keep_model
 
-POINTS = {"beta=0.2": {"i": 0.03}, f"beta={1 / 3:.6g}": {}, "beta=0.9": {}}
+POINTS = {"beta=0.2": {"mutual_information": 0.03}, f"beta={1 / 3:.6g}": {}, "beta=0.9": {}}
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What is recommended is chosen on selection, from what compares, and certified for all at once."""
+"""What is recommended is chosen on validation, from what compares, and certified for all at once."""
 
 from __future__ import annotations
 
@@ -37,10 +37,24 @@ def chosen(folder: Path, limits: Limits) -> list[str]:
 
 def test_selection_chooses_and_test_does_not(tmp_path: Path, prepared: Prepared) -> None:
     points = {
-        # On test each of these is the opposite of what it is on selection.
-        "beta=0.1": {"i_selection": 0.06, "i": 0.0, "i_y_selection": 0.9},
-        "beta=0.2": {"i_selection": 0.05, "i": 0.4, "i_y_selection": 0.3, "a_y": 0.1},
-        "beta=0.3": {"i_selection": 0.01, "i": 0.0, "i_y_selection": 0.2, "a_y": 0.9},
+        # On test each of these is the opposite of what it is on validation.
+        "beta=0.1": {
+            "mutual_information_validation": 0.06,
+            "mutual_information": 0.0,
+            "mutual_information_y_validation": 0.9,
+        },
+        "beta=0.2": {
+            "mutual_information_validation": 0.05,
+            "mutual_information": 0.4,
+            "mutual_information_y_validation": 0.3,
+            "accuracy_y": 0.1,
+        },
+        "beta=0.3": {
+            "mutual_information_validation": 0.01,
+            "mutual_information": 0.0,
+            "mutual_information_y_validation": 0.2,
+            "accuracy_y": 0.9,
+        },
     }
     keep_model(tmp_path, prepared, "sofair", points)
     assert chosen(tmp_path, Limits(0.05)) == ["beta=0.2", "beta=0.3"]
@@ -48,11 +62,15 @@ def test_selection_chooses_and_test_does_not(tmp_path: Path, prepared: Prepared)
     assert chosen(tmp_path, Limits(0.001)) == []
 
 
-def test_accuracy_counts_on_selection(tmp_path: Path, prepared: Prepared) -> None:
+def test_accuracy_counts_on_validation(tmp_path: Path, prepared: Prepared) -> None:
     points = {
-        "beta=0.1": {"a_y_selection": 0.79, "i_selection": 0.02},
-        "beta=0.2": {"a_y_selection": 0.85, "i_selection": 0.2, "a_y": 0.1},
-        "beta=0.3": {"a_y_selection": None},  # measured before it was kept
+        "beta=0.1": {"accuracy_y_validation": 0.79, "mutual_information_validation": 0.02},
+        "beta=0.2": {
+            "accuracy_y_validation": 0.85,
+            "mutual_information_validation": 0.2,
+            "accuracy_y": 0.1,
+        },
+        "beta=0.3": {"accuracy_y_validation": None},  # measured before it was kept
     }
     keep_model(tmp_path, prepared, "sofair", points)
     assert chosen(tmp_path, Limits(0.5, 0.8)) == ["beta=0.2"]
@@ -65,9 +83,13 @@ def test_accuracy_counts_on_selection(tmp_path: Path, prepared: Prepared) -> Non
 
 
 def test_without_a_task_the_least_distortion_counts(tmp_path: Path, prepared: Prepared) -> None:
-    none = {"a_y": None, "a_y_selection": None, "i_y_selection": None}
+    none = {
+        "accuracy_y": None,
+        "accuracy_y_validation": None,
+        "mutual_information_y_validation": None,
+    }
     points = {
-        f"beta={beta}": {**none, "d_selection": d, "d": -d}
+        f"beta={beta}": {**none, "distortion_validation": d, "distortion": -d}
         for beta, d in ((0.1, 3.0), (0.2, 1.0), (0.3, 2.0))
     }
     keep_model(tmp_path, prepared, "sofair", points)
@@ -81,11 +103,11 @@ def test_seeds_and_methods_stand_side_by_side_and_audits_do_not(
 ) -> None:
     strict = Audit.STRICT
     for seed, useful in ((0, 0.1), (1, 0.3)):
-        figures = {"beta=0.1": {"i_y_selection": useful}}
+        figures = {"beta=0.1": {"mutual_information_y_validation": useful}}
         keep_model(tmp_path, prepared, "sofair", figures, seed=seed, audit=strict)
-    figures = {"-": {"i_y_selection": 0.2}}
+    figures = {"-": {"mutual_information_y_validation": 0.2}}
     keep_model(tmp_path, prepared, "identity", figures, point=Point(), audit=strict)
-    weak = {"dropped=1": {"i_y_selection": 9.0}}
+    weak = {"dropped=1": {"mutual_information_y_validation": 9.0}}
     quick = {"search_rows": 300, "search_trees": 2, "trees": 2}
     keep_model(tmp_path, prepared, "drop-features", weak, params=quick)
     found = field(tmp_path)

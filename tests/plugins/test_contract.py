@@ -167,7 +167,7 @@ def test_images_train_through_convolutions(name: str) -> None:
     info = DatasetInfo(
         "images",
         tuple(Feature(f"pixel{i}", f"pixel{i}") for i in range(256)),
-        ("a", "b", "c", "d"),
+        ("a", "b", "c", "distortion"),
         Architecture(hidden=(16,), latent=5, image=(1, 16, 16), channels=(4, 8)),
     )
     method = METHODS[name]()

@@ -104,7 +104,7 @@ def test_beta_zero_keeps_all_bits_and_z_is_their_binary_fraction(
 
 
 def test_the_curve_is_read_from_one_end_to_the_other(curve: Curve, prepared: Prepared) -> None:
-    rows = prepared.roles[Role.SELECTION]
+    rows = prepared.roles[Role.VALIDATION]
     betas = [p["beta"] for p in points_to_read(curve, rows.x, rows.s, 6)]
     assert betas == sorted(betas)
     assert (betas[0], betas[-1]) == (0.0, curve.knob.high)

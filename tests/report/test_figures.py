@@ -37,7 +37,7 @@ def test_curves_run_from_x_to_nothing_and_name_every_method(tmp_path: Path) -> N
     figure = curves_figure(found.panels)
     names = [row["method"] for row in found.panels[0].rows]
     assert [text.split()[0] for text in legend(figure)] == names
-    d_max = found.panels[0].rows[0]["d_max"]
+    d_max = found.panels[0].rows[0]["distortion_max"]
     surfaces = [line.get_data() for line in figure.axes[0].lines if len(line.get_xdata()) > 20]
     assert len(surfaces) == len(names)
     for x, y in surfaces:
@@ -95,7 +95,9 @@ def test_cost_of_single_shot_is_flat(tmp_path: Path) -> None:
 def test_fronts_never_fall(tmp_path: Path) -> None:
     found = dataset(tmp_path)
     for name, seeds in found.panels[0].curves().items():
-        front = sorted((p["a_s"], p["a_y"]) for points in seeds for p in points if p["front"])
+        front = sorted(
+            (p["accuracy_s"], p["accuracy_y"]) for points in seeds for p in points if p["front"]
+        )
         heights = [a_y for _, a_y in front]
         assert heights == sorted(heights), name
     assert fronts_figure(found.panels).axes[0].lines

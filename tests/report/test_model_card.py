@@ -20,17 +20,17 @@ from fairbench.store.database import Store
 from tests.support.stored_models import REGISTRY, keep_model
 
 FIGURES = {
-    "i": 0.0123,
-    "i_low": 0.01,
-    "i_high": 0.02,
-    "a_s_balanced": 0.61,
-    "a_s_auc": 0.7,
-    "a_y": 0.81,
-    "a_y_auc": 0.9,
-    "gap_parity": 0.05,
-    "a_y_other": 0.72,
-    "a_y_auc_other": 0.73,
-    "gap_parity_other": 0.09,
+    "mutual_information": 0.0123,
+    "mutual_information_low": 0.01,
+    "mutual_information_high": 0.02,
+    "balanced_accuracy_s": 0.61,
+    "auc_s": 0.7,
+    "accuracy_y": 0.81,
+    "auc_y": 0.9,
+    "demographic_parity_gap": 0.05,
+    "accuracy_y_other": 0.72,
+    "auc_y_other": 0.73,
+    "demographic_parity_gap_other": 0.09,
 }
 
 
@@ -41,7 +41,11 @@ def facts(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Facts
     store = Store.in_folder(tmp_path)
     (candidate,) = field_of(store, REGISTRY).candidates
     found = facts_of(candidate, store, REGISTRY, Place(tmp_path))
-    return replace(found, data=prepared, reference={"i_max": 0.345, "a_y_constant": 0.55})
+    return replace(
+        found,
+        data=prepared,
+        reference={"mutual_information_max": 0.345, "accuracy_y_constant": 0.55},
+    )
 
 
 def test_it_says_what_is_known(facts: Facts) -> None:
@@ -81,8 +85,8 @@ def test_it_warns_of_what_it_rests_on(facts: Facts) -> None:
 
 def test_a_certificate_says_for_how_many_it_holds(facts: Facts) -> None:
     assert "None: z takes too many values" in model_card(facts)
-    own = {"certificate_gap": 0.2, "certificate_information": 0.03}
-    own |= {"certificate_cells": 9.0, "certificate_overflow": 0.0}
+    own = {"certified_parity_gap": 0.2, "certified_mutual_information": 0.03}
+    own |= {"certified_codes": 9.0, "certified_overflow": 0.0}
     alone = replace(facts, point=facts.point | {"values": {**facts.values, **own}})
     assert "at most 0.0300 nats" in model_card(alone)
     assert "not for one that was chosen among many" in model_card(alone)

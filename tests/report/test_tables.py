@@ -89,9 +89,17 @@ def test_csvs_tell_what_failed_what_is_missing_and_what_is_simulated(tmp_path: P
 def test_accuracies_at_limits_stand_in_the_leaderboard_with_intervals(results: Path) -> None:
     board = pd.read_csv(io.StringIO(printed(results, "csv"))).set_index("method")
     for share in (10, 25, 50):
-        value, low, high = (board[f"a_y_at_s{share}{end}"] for end in ("", "_low", "_high"))
+        value, low, high = (
+            board[f"accuracy_y_at_accuracy_s_{share}{end}"] for end in ("", "_low", "_high")
+        )
         assert ((low <= value) & (value <= high)).all()
         assert (low >= 0).all()
     # x itself is over every limit: what is left is to release nothing.
-    assert board.loc["identity", "a_y_at_s50"] == board.loc["constant", "a_y_at_s50"]
-    assert board.loc["drop-features", "a_y_at_s50"] > board.loc["constant", "a_y_at_s50"]
+    assert (
+        board.loc["identity", "accuracy_y_at_accuracy_s_50"]
+        == board.loc["constant", "accuracy_y_at_accuracy_s_50"]
+    )
+    assert (
+        board.loc["drop-features", "accuracy_y_at_accuracy_s_50"]
+        > board.loc["constant", "accuracy_y_at_accuracy_s_50"]
+    )

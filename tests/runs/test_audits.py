@@ -39,7 +39,7 @@ def test_x_is_measured_again_where_a_figure_of_it_has_come_since(
 ) -> None:
     whole = stored(tmp_path / "whole", prepared, REFERENCE_FIGURES)
     assert Audits(whole, (), retry=True).reference_job(prepared, 0, CONFIG, again=False) is None
-    old = stored(tmp_path / "old", prepared, REFERENCE_FIGURES - {"a_s"})
+    old = stored(tmp_path / "old", prepared, REFERENCE_FIGURES - {"accuracy_s"})
     audits = Audits(old, (), retry=True)
     job = audits.reference_job(prepared, 0, CONFIG, again=False)
     assert job is not None

@@ -95,9 +95,9 @@ def test_a_cpu_has_no_counter() -> None:
 def test_a_curves_energy_is_of_all_its_models_or_unknown(
     known: list[float | None], expected: float | None
 ) -> None:
-    costs = [{} if joules is None else {"energy_j": joules} for joules in known]
-    point = {"d": 1.0, "i": 0.1}
-    found = Cost().compute(CurveEvaluation([point], {}, costs))["energy_j"]
+    costs = [{} if joules is None else {"energy_joules": joules} for joules in known]
+    point = {"distortion": 1.0, "mutual_information": 0.1}
+    found = Cost().compute(CurveEvaluation([point], {}, costs))["energy_joules"]
     assert found == expected
-    text = to_frame([{"method": "m", "energy_j": found}]).to_csv(index=False)
+    text = to_frame([{"method": "m", "energy_joules": found}]).to_csv(index=False)
     assert text == f"method,energy_j\nm,{'' if expected is None else expected}\n"

@@ -25,7 +25,7 @@ def record(dataset: str, ms: float) -> dict[str, object]:
         "method": "neural",
         "dataset": dataset,
         "status": "DONE",
-        "costs": {"ms_model_step": ms},
+        "costs": {"milliseconds_per_model_step": ms},
     }
 
 

@@ -1,4 +1,4 @@
-"""A search: the same trials whatever interrupts it, chosen on the selection role alone."""
+"""A search: the same trials whatever interrupts it, chosen on the validation role alone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from fairbench.runs.plan import Plan, make_budget, units_of, validated
 from fairbench.runs.runner import Run
 from fairbench.search import outputs as search_files
 from fairbench.search.space import search_space
-from fairbench.search.study import FIRST_SEED, Outcome, Search, Trial, selection_area
+from fairbench.search.study import FIRST_SEED, Outcome, Search, Trial, validation_area
 from fairbench.store.claims import Claims
 from fairbench.store.database import Store, of_a_trial
 from fairbench.store.status import Status
@@ -86,7 +86,7 @@ def bowl(params: Mapping[str, Any], seed: int) -> float:
 class Answers(Executor):
     """Answers jobs at once, in an order of its own; Ctrl-C after ``patience`` of them.
 
-    A point's D and I on selection are the answer, which is then the area; on test they are the
+    A point's D and I on validation are the answer, which is then the area; on test they are the
     reverse, so that whoever looks at test would choose the worst.
     """
 
@@ -145,7 +145,12 @@ class Answers(Executor):
 
     @staticmethod
     def _values(x: float) -> dict[str, float | None]:
-        return {"d_selection": x, "i_selection": x, "d": 0.5 - x, "i": 0.5 - x}
+        return {
+            "distortion_validation": x,
+            "mutual_information_validation": x,
+            "distortion": 0.5 - x,
+            "mutual_information": 0.5 - x,
+        }
 
 
 class Bench:
@@ -200,11 +205,21 @@ def same(trials: list[Trial]) -> list[tuple[Any, ...]]:
 
 
 def test_the_area_is_of_selection_points_and_selection_ends() -> None:
-    reference = {"i_max_selection": 0.4, "d_max_selection": 8.0, "i_max": 9.0, "d_max": 9.0}
-    assert selection_area([], reference) == pytest.approx(0.5)
+    reference = {
+        "mutual_information_max_validation": 0.4,
+        "distortion_max_validation": 8.0,
+        "mutual_information_max": 9.0,
+        "distortion_max": 9.0,
+    }
+    assert validation_area([], reference) == pytest.approx(0.5)
     # A vertex at a quarter of either end: trapezoids .25 (1 + .25) / 2 and .75 * .25 / 2.
-    point = {"d_selection": 2.0, "i_selection": 0.1, "d": 0.0, "i": 0.0}
-    assert selection_area([point], reference) == pytest.approx(0.25)
+    point = {
+        "distortion_validation": 2.0,
+        "mutual_information_validation": 0.1,
+        "distortion": 0.0,
+        "mutual_information": 0.0,
+    }
+    assert validation_area([point], reference) == pytest.approx(0.25)
 
 
 def test_numbers_are_short_but_the_defaults_are_as_they_are(bench: Bench) -> None:
@@ -224,7 +239,7 @@ def test_it_finds_what_is_best_on_selection_and_never_looks_at_test(bench: Bench
     assert search.best.values[0] == min(t.values[0] for t in search.trials)
     assert search.best.values[0] < 0.13
     assert search.best.params["kind"] == "round"
-    # Trial 0 is the defaults: what is tuned is no worse on selection.
+    # Trial 0 is the defaults: what is tuned is no worse on validation.
     assert search.trials[0].params == BowlParams().model_dump()
     assert search.trials[0].values[0] == pytest.approx(0.1 + 0.3 * 0.7 + 0.05)
 

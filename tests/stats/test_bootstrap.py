@@ -33,28 +33,30 @@ def test_their_spread_is_the_standard_error() -> None:
     s = rng.integers(0, 3, n)
     found = replicated(losses, s, d, right.astype(float))
     assert all(len(rows) == RESAMPLES for rows in found.values())
-    for name, rows in (("d", d), ("a_y", right)):
+    for name, rows in (("distortion", d), ("accuracy_y", right)):
         assert found[name].std() == pytest.approx(rows.std() / np.sqrt(n), rel=0.1)
         assert found[name].mean() == pytest.approx(rows.mean(), abs=0.1 * rows.std() / 40)
     # I is H(S) less the loss; with three even groups H(S) hardly varies.
-    assert found["i"].mean() == pytest.approx(np.log(3) - losses.mean(), abs=2e-3)
-    assert found["i"].std() == pytest.approx(losses.std() / np.sqrt(n), rel=0.15)
+    assert found["mutual_information"].mean() == pytest.approx(np.log(3) - losses.mean(), abs=2e-3)
+    assert found["mutual_information"].std() == pytest.approx(losses.std() / np.sqrt(n), rel=0.15)
 
 
 def test_they_go_through_text() -> None:
     rng = np.random.default_rng(4)
-    kept = {"i": rng.normal(size=500), "d": rng.normal(size=500)}
+    kept = {"mutual_information": rng.normal(size=500), "distortion": rng.normal(size=500)}
     text = to_text(kept)
     assert text.isascii()
     assert len(text) < 2 * 2700
     found = from_text(text)
-    assert list(found) == ["i", "d"]
-    assert found["i"] == pytest.approx(kept["i"], rel=1e-6)
+    assert list(found) == ["mutual_information", "distortion"]
+    assert found["mutual_information"] == pytest.approx(kept["mutual_information"], rel=1e-6)
     assert to_text(found) == text
     assert from_text(None) == {}
 
 
-@pytest.mark.parametrize("text", ["i", "i:", "i:???", "i:AAAA", "i:AADAfw==", ":AAAAAA=="])
+@pytest.mark.parametrize(
+    "text", ["mutual_information", "i:", "i:???", "i:AAAA", "i:AADAfw==", ":AAAAAA=="]
+)
 def test_damaged_text_is_told(text: str) -> None:
     with pytest.raises(StoreError, match="replicates of a record cannot be read"):
         from_text(text)
@@ -63,7 +65,7 @@ def test_damaged_text_is_told(text: str) -> None:
 def test_an_export_with_damaged_replicates_is_refused() -> None:
     row = dict.fromkeys(RECORDS["references"].c.keys())
     row |= {"key": "k", "status": "DONE", "dataset": "toy", "fingerprint": "f", "protocol": 1}
-    row |= {"seed": 0, "audit": "quick", "values": {"i_max": 1.0}}
+    row |= {"seed": 0, "audit": "quick", "values": {"mutual_information_max": 1.0}}
 
     def lines(replicates: str) -> list[str]:
         import json

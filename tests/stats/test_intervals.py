@@ -227,17 +227,28 @@ class World:
             own = (1 + 2 * k, 2 + 2 * k)
             evaluation = CurveEvaluation(
                 points=[
-                    {"i": found[0][p], "d": found[1][p], "i_selection": i[p], "d_selection": d[p]}
+                    {
+                        "mutual_information": found[0][p],
+                        "distortion": found[1][p],
+                        "mutual_information_validation": i[p],
+                        "distortion_validation": d[p],
+                    }
                     for p in own
                 ],
                 reference={
-                    "i_max": found[0][0],
-                    "d_max": found[1][0],
-                    "i_max_selection": self.i_max,
-                    "d_max_selection": self.d_max,
+                    "mutual_information_max": found[0][0],
+                    "distortion_max": found[1][0],
+                    "mutual_information_max_validation": self.i_max,
+                    "distortion_max_validation": self.d_max,
                 },
-                replicates=[{"i": resampled[0][p], "d": resampled[1][p]} for p in own],
-                reference_replicates={"i_max": resampled[0][0], "d_max": resampled[1][0]},
+                replicates=[
+                    {"mutual_information": resampled[0][p], "distortion": resampled[1][p]}
+                    for p in own
+                ],
+                reference_replicates={
+                    "mutual_information_max": resampled[0][0],
+                    "distortion_max": resampled[1][0],
+                },
             )
             value = Aufdc().compute(evaluation)["aufdc"]
             assert value is not None

@@ -26,7 +26,7 @@ Draw = Callable[[np.random.Generator, int], tuple[Floats, Ints]]
 
 def roles(draw: Draw, n: int = 5000) -> tuple[dict[Role, Floats], dict[Role, Ints]]:
     z, s = {}, {}
-    for i, role in enumerate((Role.AUDITOR_TRAIN, Role.SELECTION, Role.TEST)):
+    for i, role in enumerate((Role.AUDITOR_TRAIN, Role.VALIDATION, Role.TEST)):
         found, label = draw(np.random.default_rng(i), n)
         z[role], s[role] = found.astype(np.float32), label.astype(np.int64)
     return z, s
@@ -117,8 +117,8 @@ def test_every_members_own_figure_is_kept_and_the_choice_is_by_selection() -> No
     found = run(gaussian(1.0)[0], n=1500)
     everyone = {member.value for member in Member} - {"counting"}  # no two rows are equal
     assert {r.auditor for r in found.results} == everyone
-    assert found.chosen.selection_information == pytest.approx(
-        max(r.selection_information for r in found.results)
+    assert found.chosen.validation_information == pytest.approx(
+        max(r.validation_information for r in found.results)
     )
 
 

@@ -27,7 +27,7 @@ def reference(key: str, status: Status = Status.DONE, value: float = 1.0) -> Row
         "protocol": 1,
         "seed": 0,
         "audit": "strict",
-        "values": {"i_max": value},
+        "values": {"mutual_information_max": value},
         "seconds": 1.5,
         "finished": "2026-01-01T00:00:00+00:00",
         "audit_version": 1,
@@ -43,7 +43,7 @@ def test_rows_come_back_as_they_were_put(tmp_path: Path) -> None:
     first = store(tmp_path)
     first.put("references", [reference("a"), reference("b", value=0.1 + 0.2)])
     again = store(tmp_path)
-    assert again.rows("references")[1]["values"]["i_max"] == 0.1 + 0.2
+    assert again.rows("references")[1]["values"]["mutual_information_max"] == 0.1 + 0.2
     assert again.statuses("references") == {"a": Status.DONE, "b": Status.DONE}
 
 
@@ -80,7 +80,9 @@ BAD = [
     '{"table": "x"}',
     json.dumps({"table": "references", **reference("b"), "status": "BANANA"}),
     json.dumps({"table": "references", **reference("b"), "values": "hello"}),
-    json.dumps({"table": "references", **reference("b"), "values": {"i_max": "x"}}),
+    json.dumps(
+        {"table": "references", **reference("b"), "values": {"mutual_information_max": "x"}}
+    ),
     json.dumps({"table": "references", **reference("b"), "dataset": None}),
     json.dumps({"table": "references", **reference("b"), "seed": "0"}),
     json.dumps({"table": "references", **reference("b"), "key": ["b"]}),
@@ -205,7 +207,9 @@ def test_both_databases_keep_rows_alike(store_url: str) -> None:
     first.put("references", [reference("b", value=1e-300)])
     first.add("references", [reference("a", value=7.0), reference("c")])
     again = Store.by_url(store_url)
-    found = {row["key"]: row["values"]["i_max"] for row in again.rows("references")}
+    found = {
+        row["key"]: row["values"]["mutual_information_max"] for row in again.rows("references")
+    }
     assert found == {"a": 0.1 + 0.2, "b": 1e-300, "c": 1.0}
     assert again.find("references", ["c", "z"]).keys() == {"c"}
     assert list(again.export()) == list(first.export())

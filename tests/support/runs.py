@@ -59,7 +59,7 @@ def three_seeds(records: Records) -> None:
         for point in [p for p in points if not p["key"].startswith(("s1", "s2"))]:
             again = copy.deepcopy(point)
             again |= {"key": f"s{seed}{point['key'][2:]}", "unit": f"{seed}{point['unit'][1:]}"}
-            for name in ("d", "i", "a_s", "a_y"):
+            for name in ("distortion", "mutual_information", "accuracy_s", "accuracy_y"):
                 again["values"][name] *= float(1 + 0.03 * draw.normal())
             points.append(again)
         reference = copy.deepcopy(records["references"][0])

@@ -24,17 +24,17 @@ from fairbench.versions import AUDIT_VERSION
 REGISTRY = load_registry()
 
 FIGURES = {
-    "i": 0.01,
-    "i_low": 0.0,
-    "i_high": 0.02,
-    "i_selection": 0.01,
-    "d": 1.0,
-    "d_selection": 1.0,
-    "a_s": 0.6,
-    "a_s_selection": 0.6,
-    "a_y": 0.8,
-    "a_y_selection": 0.8,
-    "i_y_selection": 0.1,
+    "mutual_information": 0.01,
+    "mutual_information_low": 0.0,
+    "mutual_information_high": 0.02,
+    "mutual_information_validation": 0.01,
+    "distortion": 1.0,
+    "distortion_validation": 1.0,
+    "accuracy_s": 0.6,
+    "accuracy_s_validation": 0.6,
+    "accuracy_y": 0.8,
+    "accuracy_y_validation": 0.8,
+    "mutual_information_y_validation": 0.1,
 }
 """Of a point, where a test does not say."""
 
@@ -111,7 +111,13 @@ def keep_model(
             "audit_config": {},
             "values": {**FIGURES, **points[label]},
             "auditors": [
-                {"auditor": "mlp", "view": "raw", "i_selection": 0.01, "i": 0.02, "chosen": True}
+                {
+                    "auditor": "mlp",
+                    "view": "raw",
+                    "mutual_information_validation": 0.01,
+                    "mutual_information": 0.02,
+                    "chosen": True,
+                }
             ],
             "seconds": 1.0,
             "finished": "2026-01-01T00:00:00+00:00",

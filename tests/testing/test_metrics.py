@@ -42,10 +42,14 @@ class LowestI(Metric):
     columns: ClassVar = {"i_fairest": "nats", "i_fairest_low": "lower", "i_fairest_high": "upper"}
 
     def compute(self, evaluation):
-        return {"i_fairest": evaluation.points[-1]["i"]}
+        return {"i_fairest": evaluation.points[-1]["mutual_information"]}
 
     def resampled(self, evaluation):
-        return {"i_fairest": evaluation.replicates[-1]["i"]} if evaluation.replicates else {}
+        return (
+            {"i_fairest": evaluation.replicates[-1]["mutual_information"]}
+            if evaluation.replicates
+            else {}
+        )
 
 
 class BadName(Spread):
@@ -69,7 +73,7 @@ class BadColumn(Spread):
 
 
 class TakenColumn(Spread):
-    columns: ClassVar = {"i": "text"}
+    columns: ClassVar = {"mutual_information": "text"}
 
 
 class ReservedColumn(Spread):
@@ -85,7 +89,7 @@ class NotANumberOfNothing(Spread):
     """Divides by what is zero where z says nothing."""
 
     def compute(self, evaluation):
-        leak = evaluation.selection["information"]
+        leak = evaluation.validation["information"]
         return {"z_spread": np.float64(1.0) / leak if leak else float("inf")}
 
 
@@ -143,7 +147,7 @@ class ShortReplicates(LowestI):
 
 class NeedsReplicates(LowestI):
     def compute(self, evaluation):
-        return {"i_fairest": float(evaluation.replicates[-1]["i"].mean())}
+        return {"i_fairest": float(evaluation.replicates[-1]["mutual_information"].mean())}
 
 
 @pytest.mark.parametrize("metric", [Spread, LowestI])

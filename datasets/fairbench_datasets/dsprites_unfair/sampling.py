@@ -20,7 +20,7 @@ CLASSES = tuple(FACTORS.values())
 DRAWS = {
     Role.ENCODER_TRAIN: 600_000,
     Role.AUDITOR_TRAIN: 60_000,
-    Role.SELECTION: 20_000,
+    Role.VALIDATION: 20_000,
     Role.TEST: 20_000,
 }
 """Images a role."""

@@ -1,7 +1,7 @@
 """Honest probabilities: each member calibrated, and all of them blended, on held-out rows.
 
 A classifier that is too sure of itself reads less than it knows, and one that learned nothing but
-noise reads below zero. Both are put right on the held-out part of auditor-train, never on selection
+noise reads below zero. Both are put right on the held-out part of auditor-train, never on validation
 or test.
 """
 

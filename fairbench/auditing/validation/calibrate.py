@@ -65,7 +65,7 @@ def draw_roles(
     channel: Channel, *, rows: int, seed: int
 ) -> tuple[dict[Role, Floats], dict[Role, Ints]]:
     """Draw z and s of the three audit roles: ``rows`` to train and to test, half to select."""
-    counts = {Role.AUDITOR_TRAIN: rows, Role.SELECTION: max(1, rows // 2), Role.TEST: rows}
+    counts = {Role.AUDITOR_TRAIN: rows, Role.VALIDATION: max(1, rows // 2), Role.TEST: rows}
     drawn = {
         role: channel.rows([seed, number], counts[role]) for number, role in enumerate(AUDIT_ROLES)
     }

@@ -54,14 +54,25 @@ WORDS = {
     "nats": "unit of information: one yes-or-no answer is worth at most 0.69",
     "point": "one setting of a method's fairness parameter, and what was measured of it",
     "seed": "a whole repetition of training and audit with other random numbers",
-    "selection, test": "rows that choose among auditors and points, and rows that are reported",
+    "validation, test": "rows that choose among auditors and points, and rows that are reported",
     "simulated": "drawn from published statistics because the real files were not there",
 }
 """What no column is called and a reader may still ask for."""
 
 TERMS = (
-    *("i", "d", "aufdc", "rank", "interval_over", "a_s", "a_y", "seeds", "track", "budget"),
-    *("audit", "params", "tags", "a_y_at_s10", "complete", "data_source"),
+    *(
+        "i",
+        "d",
+        "aufdc",
+        "rank",
+        "interval_over",
+        "accuracy_s",
+        "accuracy_y",
+        "seeds",
+        "track",
+        "budget",
+    ),
+    *("audit", "params", "tags", "accuracy_y_at_accuracy_s_10", "complete", "data_source"),
 )
 """What the glossary explains beside the columns that the page shows."""
 
@@ -161,8 +172,11 @@ def _panel_charts(panel: Panel, look: Mapping[str, Look]) -> dict[str, Any]:
                 "front_band": _front_band(panel, row),
             }
             found.append({**_curve(name, row, seeds, look[name]), **lines})
-    ends = next((row for row in panel.rows if row["d_max"] is not None), None)
-    return {"curves": found, "ends": [ends["d_max"], ends["i_max"]] if ends else None}
+    ends = next((row for row in panel.rows if row["distortion_max"] is not None), None)
+    return {
+        "curves": found,
+        "ends": [ends["distortion_max"], ends["mutual_information_max"]] if ends else None,
+    }
 
 
 def _curve(name: str, row: Row, seeds: Sequence[Sequence[Row]], look: Look) -> dict[str, Any]:
@@ -175,8 +189,8 @@ def _curve(name: str, row: Row, seeds: Sequence[Sequence[Row]], look: Look) -> d
         "dash": _DASHES.get(look.line, "dash"),
         "d": [_short(p["d"]) for p in measured],
         "i": [_short(p["i"]) for p in measured],
-        "a_s": [_short(p["a_s"]) for p in measured],
-        "a_y": [_short(p.get("a_y")) for p in measured],
+        "accuracy_s": [_short(p["accuracy_s"]) for p in measured],
+        "accuracy_y": [_short(p.get("accuracy_y")) for p in measured],
         "seed": [p["seed"] for p in measured],
         "knob": [p["point"] for p in measured],
     }
