@@ -28,6 +28,7 @@ from fairbench.runs.reaudit import Reaudit
 from fairbench.store import files as artefacts
 from fairbench.store.claims import Claims
 from fairbench.store.database import Row, Store, of_a_trial
+from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
 from fairbench.training.device import cores
 from fairbench.versions import PROTOCOL_VERSION
@@ -106,7 +107,7 @@ def results_command(registry: Registry, request: Request) -> int:
 
 def _units(store: Store, folder: Path, registry: Registry, asked: Sequence[str]) -> list[Row]:
     """Fitted units of the leaderboards, of the datasets asked for; the others are told."""
-    of_runs = [row for row in store.rows("units") if not of_a_trial(row)]
+    of_runs = [row for row in store.records(UnitRecord) if not of_a_trial(row)]
     rows = [row for row in of_runs if row["status"] != Status.SKIPPED]
     fitted = [row for row in rows if row["status"] == Status.DONE and row["read_points"]]
     if not fitted:

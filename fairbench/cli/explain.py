@@ -23,6 +23,7 @@ from fairbench.report.explain import BitTable, Step, bit_table, rows_of, step
 from fairbench.runs.fit_job import unpack_bits
 from fairbench.store import files as artefacts
 from fairbench.store.database import Row, Store
+from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
 
 
@@ -69,7 +70,7 @@ def _unit(store: Store, registry: Registry, wanted: Wanted) -> Row:
     """The model that is meant, which holds a whole curve."""
     if wanted.unit is None and wanted.method is not None:
         method = registry.methods.resolve(wanted.method)
-        units = store.rows("units", method=method, status=Status.DONE.value)
+        units = store.records(UnitRecord, method=method, status=Status.DONE.value)
         if not units:
             raise StoreError(
                 f"The store holds no fitted model of {method}.",

@@ -27,6 +27,7 @@ from fairbench.runs.plan import units_of, validated
 from fairbench.search import outputs as search_files
 from fairbench.search.space import held_params, search_space
 from fairbench.search.study import FIRST_SEED, Outcome, Search
+from fairbench.store.records import UnitRecord
 from fairbench.training.device import cores, resolve_device
 from fairbench.training.neural_method import restarts_of
 
@@ -128,7 +129,9 @@ def trial_seconds(search: Search) -> float:
     audit: AuditConfig = search.budget.audit
     points = sum(unit.curve_points or 1 for unit in units)
     models = len(units) * restarts_of(params)
-    fit = fit_seconds(search.method, models, search.budget, search.data, search.store.rows("units"))
+    fit = fit_seconds(
+        search.method, models, search.budget, search.data, search.store.records(UnitRecord)
+    )
     return fit + points * audit_seconds(audit, search.data)
 
 

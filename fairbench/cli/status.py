@@ -11,6 +11,7 @@ from fairbench.cli.results import existing_store
 from fairbench.report.format import spell
 from fairbench.store.claims import Claims
 from fairbench.store.database import Row, belongs
+from fairbench.store.records import PointRecord, UnitRecord
 from fairbench.store.status import Status
 
 
@@ -18,8 +19,8 @@ def status_command(results: Path | None, url: str | None) -> None:
     """Print models and points by status, the newest reading, and what went wrong."""
     store = existing_store(results, url)
     held = Claims(store, "status").held()
-    units = [_as_held(unit, held) for unit in store.rows("units")]
-    points = _current(store.rows("points"), {unit["key"]: unit for unit in units})
+    units = [_as_held(unit, held) for unit in store.records(UnitRecord)]
+    points = _current(store.records(PointRecord), {unit["key"]: unit for unit in units})
     runs = store.runs()
     if runs:
         last = max(runs, key=lambda row: str(row["started"]))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fairbench.leaderboard import build as leaderboard
 from fairbench.registry import Registry
 from fairbench.store.database import Row, Store
+from fairbench.store.records import PointRecord, ReferenceRecord, UnitRecord
 from fairbench.store.status import Status
 from fairbench.versions import AUDIT_VERSION
 
@@ -53,15 +54,15 @@ class Before:
     """
 
     def __init__(self, store: Store, registry: Registry, to_measure: Collection[str]) -> None:
-        points = [row for row in store.rows("points") if row["status"] == Status.DONE]
-        references = [row for row in store.rows("references") if row["status"] == Status.DONE]
+        points = [row for row in store.records(PointRecord) if row["status"] == Status.DONE]
+        references = [row for row in store.records(ReferenceRecord) if row["status"] == Status.DONE]
         self.points: Mapping[_Point, Row] = {
             _point(row): row for row in _olds(points, to_measure, _point)
         }
         renewed = {row["unit"] for row in points if row["key"] in to_measure}
         same = {
             (row["fingerprint"], row["seed"])
-            for row in store.rows("units")
+            for row in store.records(UnitRecord)
             if row["key"] in renewed
         }
         again = {r["key"] for r in references if (r["fingerprint"], r["seed"]) in same}
@@ -69,9 +70,9 @@ class Before:
         # A store of its own, of one version, so that the leaderboard can be built as it was.
         past = Store("sqlite://")
         one = {"audit_version": AUDIT_VERSION}
-        past.put("units", store.rows("units"))
-        past.put("points", [row | one for row in self.points.values()])
-        past.put("references", [row | one for row in old_references])
+        past.put(store.records(UnitRecord))
+        past.put([row | one for row in self.points.values()])
+        past.put([row | one for row in old_references])
         self.aufdc = aufdcs(leaderboard.build(past, registry))
         past.engine.dispose()
 
@@ -80,9 +81,9 @@ def changes(
     before: Before, store: Store, tables: Sequence[leaderboard.Tables], measured: Collection[str]
 ) -> list[Change]:
     """The rows of the leaderboards, in their order, that have a point measured now."""
-    units = {row["key"]: row for row in store.rows("units")}
+    units = {row["key"]: row for row in store.records(UnitRecord)}
     found: dict[Identity, list[Row]] = {}
-    for point in store.rows("points"):
+    for point in store.records(PointRecord):
         if point["key"] in measured:
             found.setdefault(_identity(units[point["unit"]], point), []).append(point)
     now = aufdcs(tables)

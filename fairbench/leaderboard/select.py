@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fairbench.store.database import Row, Store, belongs, of_a_trial
+from fairbench.store.records import PointRecord, ReferenceRecord, UnitRecord
 from fairbench.store.status import Status
 
 Group = tuple[str, ...]
@@ -58,13 +59,13 @@ class Records:
 
 def read(store: Store) -> Records:
     """The records that count, of the newest code, data, protocol and audit."""
-    asked = [row for row in store.rows("units") if not of_a_trial(row)]
+    asked = [row for row in store.records(UnitRecord) if not of_a_trial(row)]
     units = latest([row for row in asked if row["status"] != Status.SKIPPED])
     by_key = {row["key"]: row for row in units}
     measured = [
         # A model that was trained again may be read elsewhere: points of the old one do not count.
         row
-        for row in store.rows("points")
+        for row in store.records(PointRecord)
         if belongs(row, by_key.get(row["unit"]))
     ]
     newest: dict[str, int] = {}
@@ -79,7 +80,7 @@ def read(store: Store) -> Records:
             points[row["unit"]].append(row)
     references = {
         (row["fingerprint"], row["protocol"], row["seed"], row["audit"]): row
-        for row in store.rows("references")
+        for row in store.records(ReferenceRecord)
         if row["status"] == Status.DONE
         and _audit_version(row) == newest.get(row["fingerprint"], _audit_version(row))
     }

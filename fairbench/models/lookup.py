@@ -23,6 +23,7 @@ from fairbench.store import encoders
 from fairbench.store import files as artefacts
 from fairbench.store.database import Row, Store, belongs, of_a_trial
 from fairbench.store.encoders import Encoder
+from fairbench.store.records import PointRecord, UnitRecord
 from fairbench.store.status import Status
 
 KEY_DIGITS = 10
@@ -97,7 +98,9 @@ def find_unit(store: Store, registry: Registry, wanted: Wanted) -> Row:
     ConfigError, StoreError, UnknownNameError
         There is none, or several; the message lists what there is.
     """
-    fitted = [row for row in store.rows("units", status=Status.DONE.value) if row["read_points"]]
+    fitted = [
+        row for row in store.records(UnitRecord, status=Status.DONE.value) if row["read_points"]
+    ]
     if wanted.unit is not None:
         return _by_key(fitted, wanted.unit)
     if wanted.method is None:
@@ -125,7 +128,7 @@ def audited(store: Store, units: Iterable[Row]) -> list[Row]:
     """Measured points of some units, of each the newest and strictest audit, by their knobs."""
     found: dict[tuple[str, str], Row] = {}
     for unit in units:
-        for row in store.rows("points", unit=unit["key"], status=Status.DONE.value):
+        for row in store.records(PointRecord, unit=unit["key"], status=Status.DONE.value):
             # A model that was trained again may be read elsewhere: what the old one gave is past.
             if not belongs(row, unit):
                 continue

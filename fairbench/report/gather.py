@@ -12,6 +12,7 @@ from fairbench.metrics.columns import COLUMNS, POINT_COLUMNS, PROVENANCE
 from fairbench.registry import Registry
 from fairbench.report.panels import Panel, panels
 from fairbench.store.database import Row, Store
+from fairbench.store.records import PointRecord
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Report:
 def gather(store: Store, registry: Registry) -> Report:
     """Build the report of everything in a store."""
     tables = leaderboard.build(store, registry)
-    finished = [row["finished"] for row in store.rows("points") if row["finished"]]
+    finished = [row["finished"] for row in store.records(PointRecord) if row["finished"]]
     # Where both tables have a column, the leaderboard's says more.
     glossary = POINT_COLUMNS | COLUMNS
     for metric in registry.metrics.classes.values():

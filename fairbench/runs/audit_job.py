@@ -18,6 +18,7 @@ from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepare import Prepared
 from fairbench.runs.contract import DECODED_ROLES, ContractError, Progress
 from fairbench.stats.bootstrap import to_text
+from fairbench.store.records import AuditorReading
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class PointResult:
 
     key: str
     values: Mapping[str, float | None]
-    auditors: Sequence[Mapping[str, Any]]
+    auditors: Sequence[AuditorReading]
     seconds: float
     replicates: str
 
@@ -66,13 +67,13 @@ class AuditJob:
             for metric in self.metrics:
                 values.update(_measured(metric, evaluation))
             auditors = [
-                {
-                    "auditor": result.auditor,
-                    "view": result.view,
-                    "mutual_information_validation": result.validation_information,
-                    "mutual_information": result.test_information,
-                    "chosen": result is audited.chosen,
-                }
+                AuditorReading(
+                    auditor=result.auditor,
+                    view=result.view,
+                    mutual_information_validation=result.validation_information,
+                    mutual_information=result.test_information,
+                    chosen=result is audited.chosen,
+                )
                 for result in audited.results
             ]
             seconds = time.perf_counter() - start

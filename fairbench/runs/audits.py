@@ -24,7 +24,8 @@ from fairbench.runs.executors.base import Broke
 from fairbench.runs.job import Job
 from fairbench.runs.plan import point_key, reference_key
 from fairbench.stats.seeds import derive_seed
-from fairbench.store.database import Row, Store, now
+from fairbench.store.database import Store, now
+from fairbench.store.records import PointRecord, ReadPoint, ReferenceRecord
 from fairbench.store.status import Status
 from fairbench.versions import AUDIT_VERSION, PROTOCOL_VERSION
 
@@ -105,9 +106,9 @@ class Audits:
 
     def __init__(self, store: Store, metrics: Sequence[type[Metric]], *, retry: bool) -> None:
         self.store, self.metrics, self.retry = store, tuple(metrics), retry
-        self._points = store.statuses("points")
-        self._work: dict[str, tuple[Target, Sequence[Row]]] = {}
-        self._rows: dict[str, Row] = {}
+        self._points = store.statuses(PointRecord)
+        self._work: dict[str, tuple[Target, Sequence[ReadPoint]]] = {}
+        self._rows: dict[str, PointRecord] = {}
         self._asked: dict[str, tuple[int, AuditConfig]] = {}
         self._again: dict[str, str | None] = {}
 
@@ -120,7 +121,7 @@ class Audits:
     def missing(
         self,
         target: Target,
-        read_points: Sequence[Row],
+        read_points: Sequence[ReadPoint],
         *,
         again: Mapping[str, str | None] | None = None,
     ) -> list[Missing]:
@@ -138,7 +139,7 @@ class Audits:
             return key in self._again
         return status is None or not status.bad or self.retry
 
-    def forget(self, target: Target, read_points: Sequence[Row]) -> None:
+    def forget(self, target: Target, read_points: Sequence[ReadPoint]) -> None:
         """Take points for missing: what they measured was another model."""
         for point in read_points:
             self._points.pop(point_key(target.unit, point["label"], target.config), None)
@@ -147,12 +148,16 @@ class Audits:
 
     def refresh(self) -> None:
         """Take in what other runs have measured since."""
-        self._points = self.store.statuses("points")
+        self._points = self.store.statuses(PointRecord)
 
     def settled(self, job: AuditJob | ReferenceJob) -> bool:
         """Whether another run did some of a job since this one planned it."""
         reference = isinstance(job, ReferenceJob)
-        found = self.store.find("references" if reference else "points", job.claimed)
+        found: dict[str, PointRecord] | dict[str, ReferenceRecord]
+        if reference:
+            found = self.store.find(ReferenceRecord, job.claimed)
+        else:
+            found = self.store.find(PointRecord, job.claimed)
         for key, row in found.items():
             if key in self._again and row["finished"] not in (None, self._again[key]):
                 del self._again[key]
@@ -179,7 +184,7 @@ class Audits:
     def jobs(
         self,
         target: Target,
-        read_points: Sequence[Row],
+        read_points: Sequence[ReadPoint],
         missing: Sequence[Missing],
         arrays: Mapping[str, np.ndarray],
     ) -> list[Job]:
@@ -192,7 +197,7 @@ class Audits:
             title = label if len(chunk) == 1 else f"{len(chunk)} points from {label}"
             for point in chunk:
                 self._work[point.key] = (target, read_points)
-                self._rows[point.key] = self.row(target, read_points, point)
+                self._rows[point.key] = self.record(target, read_points, point)
             jobs.append(
                 AuditJob(
                     id=uuid.uuid4().hex,
@@ -221,7 +226,7 @@ class Audits:
         key = reference_key(data, seed, config)
         if key in self._asked:
             return None
-        row = self.store.find("references", [key]).get(key)
+        row = self.store.find(ReferenceRecord, [key]).get(key)
         if row is not None and row["status"] == Status.DONE:
             if not again and set(row["values"]) >= REFERENCE_FIGURES:
                 return None
@@ -239,27 +244,22 @@ class Audits:
 
     # ---- rows ------------------------------------------------------------------------------
 
-    def row(self, target: Target, read_points: Sequence[Row], missing: Missing) -> Row:
-        """A point's row before it is audited."""
+    def record(
+        self, target: Target, read_points: Sequence[ReadPoint], missing: Missing
+    ) -> PointRecord:
+        """Return a point's record before it is audited."""
         point = read_points[missing.number]
-        return {
-            "key": missing.key,
-            "unit": target.unit,
-            "number": missing.number,
-            "status": Status.PENDING.value,
-            "error": None,
-            "traceback": None,
-            "label": point["label"],
-            "knobs": point["knobs"],
-            "audit": target.config.preset.value,
-            "audit_config": target.config.as_dict(),
-            "values": None,
-            "auditors": None,
-            "seconds": None,
-            "finished": None,
-            "audit_version": AUDIT_VERSION,
-            "replicates": None,
-        }
+        return PointRecord(
+            key=missing.key,
+            unit=target.unit,
+            number=missing.number,
+            status=Status.PENDING,
+            label=point.label,
+            knobs=point.knobs,
+            audit=target.config.preset.value,
+            audit_config=target.config.as_dict(),
+            audit_version=AUDIT_VERSION,
+        )
 
     def finish(self, job: AuditJob | ReferenceJob, result: Any) -> None:
         """Write what a job gave."""
@@ -276,30 +276,30 @@ class Audits:
         if isinstance(job, ReferenceJob):
             self._put_reference(job, event.status, error=event.error, traceback=event.traceback)
             return
-        change = {
-            "status": event.status.value,
-            "error": event.error,
-            "traceback": event.traceback,
-            "finished": now(),
-        }
-        self.store.put("points", [self._rows[key] | change for key in job.keys])
+        self.store.put(
+            self._rows[key].replace(
+                status=event.status,
+                error=event.error,
+                traceback=event.traceback,
+                finished=now(),
+            )
+            for key in job.keys
+        )
 
     def _put_points(self, results: Sequence[PointResult]) -> None:
-        rows = [
-            self._rows[result.key]
-            | {
-                "status": Status.DONE.value,
-                "error": None,
-                "traceback": None,
-                "values": dict(result.values),
-                "auditors": [dict(auditor) for auditor in result.auditors],
-                "seconds": result.seconds,
-                "replicates": result.replicates,
-                "finished": now(),
-            }
+        self.store.put(
+            self._rows[result.key].replace(
+                status=Status.DONE,
+                error=None,
+                traceback=None,
+                values=dict(result.values),
+                auditors=tuple(result.auditors),
+                seconds=result.seconds,
+                replicates=result.replicates,
+                finished=now(),
+            )
             for result in results
-        ]
-        self.store.put("points", rows)
+        )
 
     def _put_reference(
         self,
@@ -313,20 +313,20 @@ class Audits:
         traceback: str | None = None,
     ) -> None:
         seed, config = self._asked[job.key]
-        row = {
-            "key": job.key,
-            "status": status.value,
-            "error": error,
-            "traceback": traceback,
-            "dataset": job.data.info.name,
-            "fingerprint": job.data.fingerprint,
-            "protocol": PROTOCOL_VERSION,
-            "seed": seed,
-            "audit": config.preset.value,
-            "values": dict(values) if values is not None else None,
-            "seconds": seconds,
-            "finished": now(),
-            "audit_version": AUDIT_VERSION,
-            "replicates": replicates,
-        }
-        self.store.put("references", [row])
+        reference = ReferenceRecord(
+            key=job.key,
+            status=status,
+            error=error,
+            traceback=traceback,
+            dataset=job.data.info.name,
+            fingerprint=job.data.fingerprint,
+            protocol=PROTOCOL_VERSION,
+            seed=seed,
+            audit=config.preset.value,
+            values=None if values is None else dict(values),
+            seconds=seconds,
+            finished=now(),
+            audit_version=AUDIT_VERSION,
+            replicates=replicates,
+        )
+        self.store.put([reference])

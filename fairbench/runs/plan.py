@@ -18,7 +18,7 @@ from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.registry import Registry, plugin_source, plugin_version
 from fairbench.runs.curve_points import DEFAULT_POINTS
-from fairbench.store.database import Row
+from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
 from fairbench.training.neural_method import restarts_of
 from fairbench.training.stack_size import largest_stack, model_bytes, spread
@@ -74,40 +74,30 @@ class PlannedUnit:
     curve_points: int | None
     skipped: str | None
 
-    def row(self, run: str) -> Row:
-        """Its row in the store, before anything is done."""
-        params = self.params.model_dump(mode="json")
-        return {
-            "key": self.key,
-            "run": run,
-            "status": (Status.SKIPPED if self.skipped else Status.PENDING).value,
-            "error": self.skipped,
-            "traceback": None,
-            "method": self.method.name,
-            "dataset": self.data.info.name,
-            "seed": self.unit.seed,
-            "point": self.unit.point.label if self.unit.point else None,
-            "track": self.method.track.value,
-            "tags": list(self.method(self.params).tags),
-            "params": params,
-            "params_label": params_label(self.method, self.params),
-            "plugin": plugin_version(self.method),
-            "budget": self.budget.label,
-            "iterations": self.budget.iterations,
-            "curve_points": self.curve_points,
-            "data_source": self.data.source,
-            "fingerprint": self.data.fingerprint,
-            "protocol": PROTOCOL_VERSION,
-            "code": code_of(self.method),
-            "packing": None,
-            "read_points": None,
-            "costs": None,
-            "hardware": None,
-            "versions": None,
-            "artefact": None,
-            "encoder": None,
-            "finished": None,
-        }
+    def record(self, run: str) -> UnitRecord:
+        """Return its record before anything is done."""
+        return UnitRecord(
+            key=self.key,
+            run=run,
+            status=Status.SKIPPED if self.skipped else Status.PENDING,
+            error=self.skipped,
+            method=self.method.name,
+            dataset=self.data.info.name,
+            seed=self.unit.seed,
+            point=self.unit.point.label if self.unit.point else None,
+            track=self.method.track.value,
+            tags=list(self.method(self.params).tags),
+            params=self.params.model_dump(mode="json"),
+            params_label=params_label(self.method, self.params),
+            plugin=plugin_version(self.method),
+            budget=self.budget.label,
+            iterations=self.budget.iterations,
+            curve_points=self.curve_points,
+            data_source=self.data.source,
+            fingerprint=self.data.fingerprint,
+            protocol=PROTOCOL_VERSION,
+            code=code_of(self.method),
+        )
 
 
 @dataclass

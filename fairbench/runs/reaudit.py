@@ -26,6 +26,7 @@ from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.store import files as artefacts
 from fairbench.store.database import Row, Store, now
+from fairbench.store.records import PointRecord, RunRecord
 from fairbench.store.status import Status
 from fairbench.versions import AUDIT_VERSION
 
@@ -99,7 +100,7 @@ class Reaudit:
         """Points that need nothing."""
         self._again = again
         points: dict[str, list[Row]] = {}
-        for point in store.rows("points"):
+        for point in store.records(PointRecord):
             points.setdefault(point["unit"], []).append(point)
         self.work: list[Work] = []
         self._references: list[Job] = []
@@ -167,13 +168,13 @@ class Reaudit:
         for other runs.
         """
         self.store.add_run(
-            {
-                "id": self.id,
-                "started": now(),
-                "command": command,
-                "config": {"again": self._again, "audit_version": AUDIT_VERSION},
-                "versions": versions(),
-            }
+            RunRecord(
+                id=self.id,
+                started=now(),
+                command=command,
+                config={"again": self._again, "audit_version": AUDIT_VERSION},
+                versions=versions(),
+            )
         )
         jobs = self._jobs()
         ready: set[str] = set()

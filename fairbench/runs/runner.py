@@ -17,7 +17,8 @@ from fairbench.runs.job import Job
 from fairbench.runs.plan import Plan, PlannedUnit, bytes_of, stacks
 from fairbench.store import encoders
 from fairbench.store import files as artefacts
-from fairbench.store.database import TRIAL, Row, Store, now, of_a_trial
+from fairbench.store.database import Row, Store, now, of_a_trial
+from fairbench.store.records import TRIAL, ReadPoint, RunRecord, UnitRecord
 from fairbench.store.status import Status
 from fairbench.training import checkpoint_files as checkpoints
 from fairbench.training.neural_method import restarts_of
@@ -67,7 +68,7 @@ class Run:
         self.summary = Summary()
         self._kept: dict[str, Row] = {}
         self._wanted: dict[str, list[PlannedUnit]] = {}
-        self._units = {row["key"]: row for row in store.rows("units")}
+        self._units = {row["key"]: row for row in store.records(UnitRecord)}
         self.audits = Audits(store, point_metrics(registry), retry=config.rerun is Rerun.FAILED)
 
     # ---- what is missing -------------------------------------------------------------------
@@ -241,13 +242,13 @@ class Run:
         """Run jobs, and the audits that follow from fits, writing results as they come."""
         self.summary.broken += self.earlier_failures()
         self.store.add_run(
-            {
-                "id": self.id,
-                "started": now(),
-                "command": command,
-                "config": self.config.model_dump(mode="json"),
-                "versions": versions(),
-            }
+            RunRecord(
+                id=self.id,
+                started=now(),
+                command=command,
+                config=self.config.model_dump(mode="json"),
+                versions=versions(),
+            )
         )
         checkpoints.make_folder(self.config.results)
         self._adopt(self.plan.units)
@@ -273,18 +274,20 @@ class Run:
         What is DONE and trained again keeps its old result until there is a new one; what another
         run wrote since this one looked is left alone.
         """
-        rows = [u.row(self.id) for u in self.plan.units if u.skipped and u.key not in self._units]
+        rows = [
+            u.record(self.id) for u in self.plan.units if u.skipped and u.key not in self._units
+        ]
         for job in jobs:
             if isinstance(job, FitJob):
                 for planned in self._wanted[job.id]:
                     old = self._units.get(planned.key)
-                    row = planned.row(self._owner(old)) | {"packing": list(job.keys)}
+                    row = planned.record(self._owner(old)) | {"packing": list(job.keys)}
                     if old is not None and old["status"] == Status.DONE:
                         self._kept[planned.key] = old
                     else:
                         rows.append(row)
                     self._units[planned.key] = row
-        self.store.add("units", rows)
+        self.store.add(rows)
 
     # ---- other runs on the same store --------------------------------------------------------
 
@@ -298,7 +301,7 @@ class Run:
         before = {unit.key: self._units[unit.key] for unit in planned}
         # Twice: searches drop what they have measured, so what is gone is measured by now.
         for _ in range(2):
-            self._units |= self.store.find("units", list(before))
+            self._units |= self.store.find(UnitRecord, list(before))
             self.audits.refresh()
             fitted = any(not self._must_fit(unit) for unit in planned)
             # What another run fitted where this one cannot read it, that one audits.
@@ -347,10 +350,10 @@ class Run:
         self._units |= adopted
 
     def _mark_running(self, job: FitJob) -> None:
-        running = {"status": Status.RUNNING.value}
+        running = {"status": Status.RUNNING}
         keys = [planned.key for planned in self._wanted[job.id]]
         rows = [self._units[key] | running for key in keys if key not in self._kept]
-        self.store.put("units", rows)
+        self.store.put(rows)
 
     def _finish(self, job: Job, result: object) -> list[Job]:
         if not isinstance(job, FitJob):
@@ -378,18 +381,18 @@ class Run:
             row, missing = self._finish_unit(planned, result)
             units.append(row)
             target, read = _target(planned), row["read_points"]
-            points += [self.audits.row(target, read, point) for point in missing]
+            points += [self.audits.record(target, read, point) for point in missing]
             follow += self.audits.jobs(target, read, missing, result.arrays)
-        self.store.put_all({"units": units, "points": points})
+        self.store.put([*units, *points])
         return follow
 
     def _finish_unit(self, planned: PlannedUnit, result: UnitResult) -> tuple[Row, list[Missing]]:
         """The row of a fitted unit, and which of its points are to be audited."""
         row = self._units[result.key] | {
-            "status": Status.DONE.value,
+            "status": Status.DONE,
             "error": None if result.not_kept is None else f"encoder not kept: {result.not_kept}",
             "traceback": None,
-            "read_points": [{"label": p.label, "knobs": dict(p.values)} for p in result.points],
+            "read_points": tuple(ReadPoint(p.label, dict(p.values)) for p in result.points),
             "costs": dict(result.costs),
             "hardware": dict(result.hardware),
             "versions": dict(result.versions),
@@ -423,7 +426,7 @@ class Run:
                 for planned in self._wanted[job.id]
                 if (row := self._broken_unit(planned, event.status, event.error, event.traceback))
             ]
-            self.store.put("units", rows)
+            self.store.put(rows)
             # What was killed may go on with more time or memory; what raised would raise again.
             if event.status is Status.FAILED and job.checkpoint is not None:
                 checkpoints.drop(job.checkpoint)
@@ -440,7 +443,7 @@ class Run:
             self._units[planned.key] = self._kept[planned.key]
             return None
         row = self._units[planned.key]
-        change = {"status": status.value, "error": error, "traceback": traceback}
+        change = {"status": status, "error": error, "traceback": traceback}
         self._units[planned.key] = row | change | {"finished": now()}
         return self._units[planned.key]
 

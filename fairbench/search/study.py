@@ -45,6 +45,7 @@ from fairbench.stats.seeds import derive_seed
 from fairbench.store import files as artefacts
 from fairbench.store.claims import Claims
 from fairbench.store.database import Row, Store, of_a_trial
+from fairbench.store.records import PointRecord, ReferenceRecord, UnitRecord
 from fairbench.store.status import Status
 
 FIRST_SEED = 1000
@@ -342,7 +343,7 @@ class Search:
         """What the store has of these units."""
         found = _Measured()
         for planned in units:
-            row = next(iter(self.store.rows("units", key=planned.key)), None)
+            row = next(iter(self.store.records(UnitRecord, key=planned.key)), None)
             status = Status(row["status"]) if row else Status.PENDING
             if row is None or not (status is Status.DONE or status.bad):
                 found.pending = True
@@ -354,7 +355,9 @@ class Search:
                 continue
             if "flops" in costs:
                 found.flops.append(costs["flops"])
-            points = {point["key"]: point for point in self.store.rows("points", unit=planned.key)}
+            points = {
+                point["key"]: point for point in self.store.records(PointRecord, unit=planned.key)
+            }
             for label in (point["label"] for point in row["read_points"]):
                 point = points.get(point_key(planned.key, label, self.budget.audit))
                 status = Status(point["status"]) if point else Status.PENDING
@@ -395,7 +398,7 @@ class Search:
 
     def _reference(self, seed: int) -> Mapping[str, float]:
         key = reference_key(self.data, seed, self.budget.audit)
-        row = self.store.rows("references", key=key)[0]
+        row = self.store.records(ReferenceRecord, key=key)[0]
         if row["status"] != Status.DONE:
             raise FairbenchError(
                 f"{self.data.info.name}: x itself could not be audited ({row['error']}), and "
@@ -412,7 +415,7 @@ class Search:
 
     def _drop_representations(self, units: Sequence[PlannedUnit]) -> None:
         """Delete what trials encoded, once it is measured: fifty curves would fill disks."""
-        rows = self.store.rows("units")
+        rows = self.store.records(UnitRecord)
         mine = {planned.key for planned in units}
         kept = {row["artefact"] for row in rows if row["key"] not in mine or not of_a_trial(row)}
         for row in rows:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -124,3 +124,9 @@ def from_text(text: str | None) -> dict[str, Array]:
             )
         found[name] = values.astype(np.float64)
     return found
+
+
+def rename_replicates(text: str, new_name: Callable[[str], str]) -> str:
+    """Return stored replicates with their names changed; text that is none stays as it is."""
+    parts = (part.partition(":") for part in text.split(" "))
+    return " ".join(f"{new_name(name)}{colon}{coded}" for name, colon, coded in parts)

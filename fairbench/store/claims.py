@@ -19,7 +19,7 @@ from typing import Any, Self
 import sqlalchemy as sa
 
 from fairbench.errors import StoreError
-from fairbench.store.database import Store, told
+from fairbench.store.database import Store, translate_database_errors
 
 HEARTBEAT = 10.0
 """Seconds between signs of life."""
@@ -66,7 +66,7 @@ class Claims:
         self._store, self._engine = store, store.engine
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
-        with told("The store cannot be opened"):
+        with translate_database_errors("The store cannot be opened"):
             self._make_table()
 
     def __enter__(self) -> Self:
@@ -94,7 +94,7 @@ class Claims:
             # In one order for all runs, so that none of two waits for the other.
             for key in sorted(keys)
         ]
-        with told(_CANNOT):
+        with translate_database_errors(_CANNOT):
             dead = self._dead(keys)
             with self._engine.connect() as connection, connection.begin() as transaction:
                 expired = _claims.c.heartbeat < self._clock() - self.stale
@@ -117,7 +117,7 @@ class Claims:
         mine = _claims.delete().where(_claims.c.owner == self.owner)
         if keys is not None:
             mine = mine.where(_claims.c.key.in_(keys))
-        with told(_CANNOT), self._engine.begin() as connection:
+        with translate_database_errors(_CANNOT), self._engine.begin() as connection:
             connection.execute(mine)
 
     def holder(self, keys: Sequence[str]) -> str | None:
@@ -129,7 +129,7 @@ class Claims:
     def held(self) -> frozenset[str]:
         """Keys that a living run holds."""
         alive = _claims.c.heartbeat >= self._clock() - self.stale
-        with told(_CANNOT), self._engine.connect() as connection:
+        with translate_database_errors(_CANNOT), self._engine.connect() as connection:
             rows = connection.execute(sa.select(_claims).where(alive)).mappings().all()
         return frozenset(row["key"] for row in rows if row["host"] != _host() or _lives(row["pid"]))
 
@@ -137,7 +137,7 @@ class Claims:
         query = sa.select(_claims).where(
             _claims.c.key.in_(list(keys)), _claims.c.owner != self.owner
         )
-        with told(_CANNOT), self._engine.connect() as connection:
+        with translate_database_errors(_CANNOT), self._engine.connect() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def _dead(self, keys: Sequence[str]) -> list[str]:

@@ -16,15 +16,27 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from fairbench.errors import StoreError
+from fairbench.store.earlier import ADDED, present_row
 from fairbench.store.export import read_export
+from fairbench.store.records import (
+    TABLES,
+    TRIAL,
+    PointRecord,
+    Record,
+    RunRecord,
+    UnitRecord,
+    from_row,
+    make_table,
+    to_row,
+)
 from fairbench.store.status import Status
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Raised when tables change: older stores are brought up to date, newer ones are refused."""
 
 metadata = sa.MetaData()
@@ -36,105 +48,9 @@ _meta = sa.Table(
     sa.Column("value", sa.Text, nullable=False),
 )
 
-runs = sa.Table(
-    "runs",
-    metadata,
-    sa.Column("id", sa.String(64), primary_key=True),
-    sa.Column("started", sa.String(40), nullable=False),
-    sa.Column("command", sa.Text, nullable=False),
-    sa.Column("config", sa.JSON, nullable=False),
-    sa.Column("versions", sa.JSON, nullable=False),
-)
+_runs = make_table("runs", RunRecord, metadata)
 
-units = sa.Table(
-    "units",
-    metadata,
-    sa.Column("key", sa.String(64), primary_key=True),
-    sa.Column("run", sa.String(64)),
-    sa.Column("status", sa.String(16), nullable=False),
-    sa.Column("error", sa.Text),
-    sa.Column("traceback", sa.Text),
-    sa.Column("method", sa.String(128), nullable=False, index=True),
-    sa.Column("dataset", sa.String(128), nullable=False, index=True),
-    sa.Column("seed", sa.Integer, nullable=False),
-    sa.Column("point", sa.Text),
-    sa.Column("track", sa.String(32), nullable=False),
-    sa.Column("tags", sa.JSON, nullable=False),
-    sa.Column("params", sa.JSON, nullable=False),
-    sa.Column("params_label", sa.Text, nullable=False),
-    sa.Column("plugin", sa.Text, nullable=False),
-    sa.Column("budget", sa.String(32), nullable=False),
-    sa.Column("iterations", sa.Integer, nullable=False),
-    sa.Column("curve_points", sa.Integer),
-    sa.Column("data_source", sa.String(16), nullable=False),
-    sa.Column("fingerprint", sa.String(64), nullable=False),
-    sa.Column("protocol", sa.Integer, nullable=False),
-    sa.Column("code", sa.String(16), nullable=False),
-    sa.Column("packing", sa.JSON),
-    sa.Column("read_points", sa.JSON),
-    sa.Column("costs", sa.JSON),
-    sa.Column("hardware", sa.JSON),
-    sa.Column("versions", sa.JSON),
-    sa.Column("artefact", sa.String(128)),
-    sa.Column("finished", sa.String(40)),
-    sa.Column("encoder", sa.String(128)),
-)
-
-points = sa.Table(
-    "points",
-    metadata,
-    sa.Column("key", sa.String(64), primary_key=True),
-    sa.Column("unit", sa.String(64), nullable=False, index=True),
-    sa.Column("number", sa.Integer, nullable=False),
-    sa.Column("status", sa.String(16), nullable=False),
-    sa.Column("error", sa.Text),
-    sa.Column("traceback", sa.Text),
-    sa.Column("label", sa.Text, nullable=False),
-    sa.Column("knobs", sa.JSON, nullable=False),
-    sa.Column("audit", sa.String(16), nullable=False),
-    sa.Column("audit_config", sa.JSON, nullable=False),
-    sa.Column("values", sa.JSON),
-    sa.Column("auditors", sa.JSON),
-    sa.Column("seconds", sa.Float),
-    sa.Column("finished", sa.String(40)),
-    sa.Column("audit_version", sa.Integer),
-    sa.Column("replicates", sa.Text),
-)
-
-references = sa.Table(
-    "references",
-    metadata,
-    sa.Column("key", sa.String(64), primary_key=True),
-    sa.Column("status", sa.String(16), nullable=False),
-    sa.Column("error", sa.Text),
-    sa.Column("traceback", sa.Text),
-    sa.Column("dataset", sa.String(128), nullable=False),
-    sa.Column("fingerprint", sa.String(64), nullable=False, index=True),
-    sa.Column("protocol", sa.Integer, nullable=False),
-    sa.Column("seed", sa.Integer, nullable=False),
-    sa.Column("audit", sa.String(16), nullable=False),
-    sa.Column("values", sa.JSON),
-    sa.Column("seconds", sa.Float),
-    sa.Column("finished", sa.String(40)),
-    sa.Column("audit_version", sa.Integer),
-    sa.Column("replicates", sa.Text),
-)
-
-RECORDS = {"units": units, "points": points, "references": references}
-"""Tables that are exported and merged."""
-
-ADDED: Mapping[int, Mapping[str, Sequence[str]]] = {
-    2: {"points": ("audit_version", "replicates"), "references": ("audit_version", "replicates")},
-    3: {"units": ("encoder",)},
-}
-"""Columns that came with a schema version, by table; rows from before have none of them."""
-
-TRIAL = "trial-"
-"""Start of ``units.run`` for what only trials of a search have asked for.
-
-Leaderboards leave such units out: a table of all trials would be a table to choose from by test
-figures. A run that asks for one of them makes it its own.
-"""
+_tables = {kind: make_table(name, kind, metadata) for name, kind in TABLES.items()}
 
 _TRIES, _PAUSE = 100, 0.05
 """Attempts, and seconds between them, to set up a store that others set up too."""
@@ -148,7 +64,10 @@ _DAMAGED = (
     "everything again. What was exported comes back with fairbench results import."
 )
 
-Row = dict[str, Any]
+K = TypeVar("K", bound=Record)
+
+Row = Any
+"""TRANSITION."""
 
 
 def now() -> str:
@@ -177,7 +96,7 @@ class Store:
             ) from error
         if self.engine.dialect.name == "sqlite":
             sa.event.listen(self.engine, "connect", _set_pragmas)
-        with told(f"The store {_shown(url)} cannot be opened"):
+        with translate_database_errors(f"The store {_shown(url)} cannot be opened"):
             self._open()
 
     @classmethod
@@ -257,15 +176,23 @@ class Store:
             metadata.create_all(connection)
             connection.execute(_meta.insert().values(name="schema", value=str(SCHEMA_VERSION)))
 
-    def _upgrade(self, found: int) -> None:
-        """Add the columns that later schemas brought; several processes may do so at once."""
-        for version in range(found + 1, SCHEMA_VERSION + 1):
-            for table, columns in ADDED[version].items():
+    def _upgrade(self, version: int) -> None:
+        """Bring an older store up to date; several processes may do so at once."""
+        for later in range(version + 1, SCHEMA_VERSION + 1):
+            for name, columns in ADDED.get(later, {}).items():
                 for column in columns:
-                    self._add_column(RECORDS[table].c[column])
+                    self._add_column(_tables[TABLES[name]].c[column])
         with self.engine.begin() as connection:
-            row = _meta.update().where(_meta.c.name == "schema")
-            connection.execute(row.values(value=str(SCHEMA_VERSION)))
+            for name, kind in TABLES.items():
+                table = _tables[kind]
+                for row in connection.execute(sa.select(table)).mappings().all():
+                    present = present_row(name, dict(row), version)
+                    changed = {k: v for k, v in present.items() if v != row[k]}
+                    if changed:
+                        own = table.update().where(table.c.key == row["key"])
+                        connection.execute(own.values(**changed))
+            schema = _meta.update().where(_meta.c.name == "schema")
+            connection.execute(schema.values(value=str(SCHEMA_VERSION)))
 
     def _add_column(self, column: sa.Column[Any]) -> None:
         def exists() -> bool:
@@ -284,121 +211,128 @@ class Store:
             if not exists():  # else another run was faster
                 raise
 
-    def add_run(self, run: Row) -> None:
-        """Remember how a run was started."""
-        with told(_CANNOT_WRITE), self.engine.begin() as connection:
-            connection.execute(runs.insert().values(**run))
+    def add_run(self, run: RunRecord) -> None:
+        """Remember a command that was given."""
+        with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
+            connection.execute(_runs.insert().values(**to_row(run)))
 
-    def put(self, table: str, rows: Iterable[Row]) -> None:
-        """Insert rows, or replace those with the same key, all in one transaction."""
-        self.put_all({table: list(rows)})
+    def put(self, records: Iterable[Record]) -> None:
+        """Insert records of any kinds, or replace those with the same key, in one transaction."""
+        with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
+            for record in _in_order(records):
+                row = to_row(record)
+                insert = self.insert(_tables[type(record)]).values(**row)
+                rest = {name: insert.excluded[name] for name in row if name != "key"}
+                connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=rest))
 
-    def put_all(self, tables: Mapping[str, Sequence[Row]]) -> None:
-        """The same for several tables, still in one transaction."""
-        with told(_CANNOT_WRITE), self.engine.begin() as connection:
-            for name, rows in tables.items():
-                target = RECORDS[name]
-                # In one order for all runs, so that none of two waits for the other.
-                for row in sorted(rows, key=lambda row: row["key"]):
-                    insert = self.insert(target).values(**row)
-                    rest = {name: insert.excluded[name] for name in row if name != "key"}
-                    connection.execute(
-                        insert.on_conflict_do_update(index_elements=["key"], set_=rest)
-                    )
-
-    def add(self, table: str, rows: Iterable[Row]) -> None:
-        """Insert rows whose key is not there yet, and leave the others as they are."""
-        target = RECORDS[table]
-        with told(_CANNOT_WRITE), self.engine.begin() as connection:
-            for row in sorted(rows, key=lambda row: row["key"]):
-                insert = self.insert(target).values(**row)
+    def add(self, records: Iterable[Record]) -> None:
+        """Insert records whose key is not there yet, and leave the others as they are."""
+        with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
+            for record in _in_order(records):
+                insert = self.insert(_tables[type(record)]).values(**to_row(record))
                 connection.execute(insert.on_conflict_do_nothing())
 
     def adopt(self, keys: Sequence[str], run: str) -> None:
         """Give units that only a search has asked for to a run; nothing else of them changes."""
+        units = _tables[UnitRecord]
         trials = units.c.key.in_(keys) & units.c.run.startswith(TRIAL)
-        with told(_CANNOT_WRITE), self.engine.begin() as connection:
+        with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
             connection.execute(units.update().where(trials).values(run=run))
 
     def insert(self, target: sa.Table) -> Any:
         """``INSERT`` with ``ON CONFLICT``: two runs may write a row at the same moment."""
         from sqlalchemy.dialects import postgresql, sqlite
 
-        known = postgresql if self.engine.dialect.name == "postgresql" else sqlite
-        return known.insert(target)
+        dialect = postgresql if self.engine.dialect.name == "postgresql" else sqlite
+        return dialect.insert(target)
 
-    def rows(self, table: str, **equal: object) -> list[Row]:
-        """All rows of a table whose columns equal what is given, by key."""
-        target = RECORDS[table]
+    def records(self, kind: type[K], **equal: object) -> list[K]:
+        """Return all records of a kind whose fields equal what is given, by key."""
+        target = _tables[kind]
         query = sa.select(target).order_by(target.c.key)
         for column, value in equal.items():
             query = query.where(target.c[column] == value)
-        with told(_CANNOT_READ), self.engine.connect() as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
+        return self._select(kind, query)
 
-    def runs(self) -> list[Row]:
-        """How runs were started, by id."""
-        with told(_CANNOT_READ), self.engine.connect() as connection:
-            found = connection.execute(sa.select(runs).order_by(runs.c.id)).mappings()
-            return [dict(row) for row in found]
+    def find(self, kind: type[K], keys: Sequence[str]) -> dict[str, K]:
+        """Return records by key, of those keys that are there."""
+        target = _tables[kind]
+        rows = self._select(kind, sa.select(target).where(target.c.key.in_(keys)))
+        return {record.key: record for record in rows}
 
-    def find(self, table: str, keys: Sequence[str]) -> dict[str, Row]:
-        """Rows by key, of those keys that are there."""
-        target = RECORDS[table]
-        query = sa.select(target).where(target.c.key.in_(keys))
-        with told(_CANNOT_READ), self.engine.connect() as connection:
-            return {row["key"]: dict(row) for row in connection.execute(query).mappings()}
+    def _select(self, kind: type[K], query: sa.Select[Any]) -> list[K]:
+        with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
+            return [from_row(kind, dict(row)) for row in connection.execute(query).mappings()]
 
-    def statuses(self, table: str) -> dict[str, Status]:
-        """Status of every row by key."""
-        target = RECORDS[table]
-        with told(_CANNOT_READ), self.engine.connect() as connection:
-            found = connection.execute(sa.select(target.c.key, target.c.status))
-            return {key: Status(status) for key, status in found}
+    def runs(self) -> list[RunRecord]:
+        """Return the commands that were given, by id."""
+        query = sa.select(_runs).order_by(_runs.c.id)
+        with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
+            return [from_row(RunRecord, dict(row)) for row in connection.execute(query).mappings()]
+
+    def statuses(self, kind: type[Record]) -> dict[str, Status]:
+        """Return the status of every record of a kind by key."""
+        target = _tables[kind]
+        with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
+            rows = connection.execute(sa.select(target.c.key, target.c.status))
+            return {key: Status(status) for key, status in rows}
 
     def export(self) -> Iterator[str]:
-        """Every ended row as a line of JSON, in a stable order: text that can be committed."""
+        """Yield every ended record as a line of JSON, in a stable order: text to be committed."""
         yield _dumps({"fairbench_export": SCHEMA_VERSION})
-        for name in RECORDS:
-            for row in self.rows(name):
-                if Status(row["status"]) not in (Status.PENDING, Status.RUNNING):
-                    yield _dumps({"table": name, **row})
+        for name, kind in TABLES.items():
+            for record in self.records(kind):
+                if record.status not in (Status.PENDING, Status.RUNNING):
+                    yield _dumps({"table": name, **to_row(record)})
 
-    def merge(self, incoming: Mapping[str, Sequence[Row]]) -> dict[str, int]:
-        """Merge rows by key: DONE rows win over others; the rest is left as it is.
+    def merge(self, incoming: Sequence[Record]) -> dict[str, int]:
+        """Merge records by key: DONE ones win over others; the rest is left as it is.
 
         Points come with their unit: those of a model that was trained here and read elsewhere
-        otherwise are left out. Returns the number of rows taken by table.
+        otherwise are left out. Returns the number of records taken by table.
         """
-        chosen = {}
-        for name, rows in incoming.items():
-            have = self.statuses(name)
-            chosen[name] = [row for row in rows if _wins(row, have)]
-        ours = {row["key"]: row for row in self.rows("units")}
-        ours |= {row["key"]: row for row in chosen["units"]}
-        chosen["points"] = [row for row in chosen["points"] if belongs(row, ours.get(row["unit"]))]
-        self.put_all(chosen)
-        return {name: len(rows) for name, rows in chosen.items()}
+        chosen: list[Record] = []
+        for kind in TABLES.values():
+            own = self.statuses(kind)
+            chosen += [record for record in incoming if type(record) is kind and _wins(record, own)]
+        units = {unit.key: unit for unit in self.records(UnitRecord)}
+        units |= {unit.key: unit for unit in chosen if isinstance(unit, UnitRecord)}
+        chosen = [
+            record
+            for record in chosen
+            if not isinstance(record, PointRecord) or record.belongs_to(units.get(record.unit))
+        ]
+        self.put(chosen)
+        return {
+            name: sum(type(record) is kind for record in chosen) for name, kind in TABLES.items()
+        }
 
 
-def parse_export(lines: Iterable[str]) -> dict[str, list[Row]]:
-    """Exported lines as rows by table; StoreError if a line cannot be read."""
-    return read_export(lines, RECORDS, SCHEMA_VERSION, ADDED)
+def parse_export(lines: Iterable[str]) -> list[Record]:
+    """Exported lines as records; StoreError if a line cannot be read."""
+    tables = {name: _tables[kind] for name, kind in TABLES.items()}
+    return read_export(lines, tables, SCHEMA_VERSION)
 
 
-def of_a_trial(unit: Row) -> bool:
-    """Whether nothing but a search has asked for this unit so far."""
-    return str(unit["run"]).startswith(TRIAL)
+def of_a_trial(unit: Any) -> bool:
+    """TRANSITION."""
+    return bool(unit.of_a_trial)
 
 
-def belongs(point: Row, unit: Row | None) -> bool:
-    """Whether a point is one of those that a unit's model was read at."""
-    return unit is not None and any(p["label"] == point["label"] for p in unit["read_points"] or ())
+def belongs(point: Any, unit: Any) -> bool:
+    """TRANSITION."""
+    return bool(point.belongs_to(unit))
 
 
-def _wins(row: Row, have: Mapping[str, Status]) -> bool:
-    known = have.get(row["key"])
-    return known is None or (known is not Status.DONE and row["status"] == Status.DONE)
+def _in_order(records: Iterable[Record]) -> list[Record]:
+    """In one order for all runs, so that none of two waits for the other."""
+    order = list(TABLES.values())
+    return sorted(records, key=lambda record: (order.index(type(record)), record.key))
+
+
+def _wins(record: Record, own: Mapping[str, Status]) -> bool:
+    known = own.get(record.key)
+    return known is None or (known is not Status.DONE and record.done)
 
 
 def make_folder(folder: Path, *, keep: bool = True) -> None:
@@ -426,7 +360,7 @@ def _dumps(value: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def told(problem: str) -> Iterator[None]:
+def translate_database_errors(problem: str) -> Iterator[None]:
     """Turn what a database raises into one clear error."""
     try:
         yield

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
 from fairbench.errors import StoreError
 from fairbench.stats.bootstrap import from_text
+from fairbench.store.earlier import present_row
+from fairbench.store.records import TABLES, Record, from_row
 from fairbench.store.status import Status
-
-Row = dict[str, Any]
 
 _PLAIN: dict[type, tuple[type, ...]] = {
     sa.String: (str,),
@@ -22,18 +22,9 @@ _PLAIN: dict[type, tuple[type, ...]] = {
 }
 
 
-def read_export(
-    lines: Iterable[str],
-    tables: dict[str, sa.Table],
-    schema: int,
-    added: Mapping[int, Mapping[str, Sequence[str]]],
-) -> dict[str, list[Row]]:
-    """Rows by table; StoreError names the first line that is not one of an export.
-
-    ``added`` are the columns that came with each schema version, by table: an export of an older
-    version lacks them, and its rows read None there.
-    """
-    found: dict[str, list[Row]] = {name: [] for name in tables}
+def read_export(lines: Iterable[str], tables: Mapping[str, sa.Table], schema: int) -> list[Record]:
+    """Records of an export; StoreError names the first line that is not one of an export."""
+    records: list[Record] = []
     version: int | None = None
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -45,16 +36,18 @@ def read_export(
         name = row.pop("table", None)
         if not isinstance(name, str) or name not in tables:
             raise _bad(number, "it names no table of a store")
-        for later in range(version + 1, schema + 1):
-            row = dict.fromkeys(added[later].get(name, ())) | row
+        row = present_row(name, row, version)
         _check_row(row, tables[name], number)
-        found[name].append(row)
+        try:
+            records.append(from_row(TABLES[name], row))
+        except (TypeError, ValueError):
+            raise _bad(number, "its fields do not have the form of a record") from None
     if version is None:
         raise StoreError("The file is empty.", "Write it with 'fairbench results export FILE'.")
-    return found
+    return records
 
 
-def _parse(line: str, number: int) -> Row:
+def _parse(line: str, number: int) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except (json.JSONDecodeError, RecursionError):
@@ -64,7 +57,7 @@ def _parse(line: str, number: int) -> Row:
     return row
 
 
-def _version(row: Row, number: int, schema: int) -> int:
+def _version(row: dict[str, Any], number: int, schema: int) -> int:
     version = row.get("fairbench_export")
     if not isinstance(version, int) or version < 1:
         raise _bad(number, "an export starts with its version")
@@ -73,7 +66,7 @@ def _version(row: Row, number: int, schema: int) -> int:
     return version
 
 
-def _check_row(row: Row, table: sa.Table, number: int) -> None:
+def _check_row(row: dict[str, Any], table: sa.Table, number: int) -> None:
     if set(row) != set(table.c.keys()):
         raise _bad(number, f"its fields are not those of {table.name}")
     for column in table.c:
@@ -91,7 +84,7 @@ def _check_row(row: Row, table: sa.Table, number: int) -> None:
         _check_result(row, number)
 
 
-def _check_result(row: Row, number: int) -> None:
+def _check_result(row: dict[str, Any], number: int) -> None:
     """What leaderboards are made of must be there, and be numbers."""
     for name in ("values", "costs"):
         if name not in row:

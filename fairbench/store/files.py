@@ -63,7 +63,8 @@ def load(results: Path, name: str) -> dict[str, np.ndarray] | None:
     if content is None:
         return None
     with np.load(io.BytesIO(content)) as arrays:
-        return dict(arrays)
+        # Files of version 0.1 call the validation role by its earlier name.
+        return {name.replace("/selection", "/validation"): arrays[name] for name in arrays.files}
 
 
 def drop(results: Path, name: str) -> None:

@@ -25,6 +25,7 @@ from fairbench.runs.audits import Audits, Missing, Target
 from fairbench.runs.plan import Budget, PlannedUnit, code_of
 from fairbench.store import files as artefacts
 from fairbench.store.database import Store
+from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
 from tests.conftest import TOY
 from tests.support.toy.toy_plugin import Plain, Toy
@@ -282,8 +283,8 @@ def test_trials_of_a_search_take_no_models_place(tmp_path: Path) -> None:
     stored(out)
     store = Store.in_folder(out)
     later_on = {"run": "trial-1", "code": "newer", "finished": "2026-02-01T00:00:00+00:00"}
-    trials = [row | later_on | {"key": f"trial-{row['key']}"} for row in store.rows("units")]
-    store.put("units", trials)
+    trials = [row | later_on | {"key": f"trial-{row['key']}"} for row in store.records(UnitRecord)]
+    store.put(trials)
     store.engine.dispose()
     done = later(tmp_path, "audit", "--results", "out")
     assert done.returncode == 0, done.stderr

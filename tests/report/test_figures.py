@@ -1,6 +1,5 @@
 """Figures of a committed small run: drawn, honest about gaps, the same every time."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,16 @@ from fairbench.registry import load_registry
 from fairbench.report.figures import auditors_figure, cost_figure, curves_figure, fronts_figure
 from fairbench.report.gather import DatasetReport, gather
 from fairbench.report.style import looks
-from tests.support.runs import Records, failed, honest, stored, three_seeds
+from fairbench.store.records import PointRecord, Record
+from tests.support.runs import Change, failed, honest, stored, three_seeds
 
 
-def dataset(folder: Path, change: Callable[[Records], None] | None = None) -> DatasetReport:
+def dataset(folder: Path, change: Change | None = None) -> DatasetReport:
     return gather(stored(folder, change), load_registry()).datasets[0]
 
 
-def latfr_failed(records: Records) -> None:
-    failed(records, "latfr")
+def latfr_failed(records: list[Record]) -> list[Record]:
+    return failed(records, "latfr")
 
 
 def notes(figure: object) -> str:
@@ -169,10 +169,9 @@ def test_status_tells_what_is_done_and_what_failed(tmp_path: Path) -> None:
 
 
 def test_status_counts_each_point_once_whatever_audits_it_has_seen(tmp_path: Path) -> None:
-    def audited_before(records: Records) -> None:
-        records["points"] += [
-            row | {"key": f"old-{row['key']}", "audit_version": 1} for row in records["points"]
-        ]
+    def audited_before(records: list[Record]) -> list[Record]:
+        points = [one for one in records if isinstance(one, PointRecord)]
+        return [*records, *(p.replace(key=f"old-{p.key}", audit_version=1) for p in points)]
 
     dataset(tmp_path / "once")
     dataset(tmp_path / "twice", audited_before)

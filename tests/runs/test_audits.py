@@ -30,7 +30,7 @@ def stored(folder: Path, data: Prepared, figures: frozenset[str]) -> Store:
         "audit_version": 2,
         "replicates": None,
     }
-    store.put("references", [row])
+    store.put([row])
     return store
 
 

@@ -38,6 +38,7 @@ from fairbench.search.space import search_space
 from fairbench.search.study import FIRST_SEED, Outcome, Search, Trial, validation_area
 from fairbench.store.claims import Claims
 from fairbench.store.database import Store, of_a_trial
+from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
 
 Answer = Callable[[Mapping[str, Any], int], float | Status]
@@ -407,7 +408,7 @@ def test_trials_are_no_rows_of_the_leaderboard_until_a_run_asks(bench: Bench) ->
     run.execute(jobs, Answers(bowl, patience=0), lambda event: None, "fairbench run")
     (table,) = leaderboard.build(store, bench.registry)
     assert len(table.leaderboard) == 1
-    assert not any(of_a_trial(row) for row in store.rows("units") if row["key"] in run.by_key)
+    assert not any(of_a_trial(row) for row in store.records(UnitRecord) if row["key"] in run.by_key)
     # And a search that meets a run's units leaves them to it.
     bench.search(trials=5)
     assert len(leaderboard.build(store, bench.registry)[0].leaderboard) == 1
@@ -426,7 +427,7 @@ def test_a_run_takes_over_what_a_search_has_trained_since_it_planned(bench: Benc
         shared = SharedExecutor(answers, claims, run.settled)
         run.execute(jobs, shared, lambda event: None, "fairbench run")
     assert (answers.fits, answers.audits) == (0, 0)
-    units = store.find("units", list(run.by_key))
+    units = store.find(UnitRecord, list(run.by_key))
     assert {row["status"] for row in units.values()} == {"DONE"}
     assert {row["run"] for row in units.values()} == {run.id}
 

@@ -5,8 +5,6 @@ import pytest
 
 from fairbench.errors import StoreError
 from fairbench.stats.bootstrap import RESAMPLES, from_text, replicated, resampled_means, to_text
-from fairbench.store.database import ADDED, RECORDS, SCHEMA_VERSION
-from fairbench.store.export import read_export
 
 
 def test_a_resample_is_as_many_rows_drawn_with_replacement() -> None:
@@ -60,19 +58,3 @@ def test_they_go_through_text() -> None:
 def test_damaged_text_is_told(text: str) -> None:
     with pytest.raises(StoreError, match="replicates of a record cannot be read"):
         from_text(text)
-
-
-def test_an_export_with_damaged_replicates_is_refused() -> None:
-    row = dict.fromkeys(RECORDS["references"].c.keys())
-    row |= {"key": "k", "status": "DONE", "dataset": "toy", "fingerprint": "f", "protocol": 1}
-    row |= {"seed": 0, "audit": "quick", "values": {"mutual_information_max": 1.0}}
-
-    def lines(replicates: str) -> list[str]:
-        import json
-
-        head = json.dumps({"fairbench_export": SCHEMA_VERSION})
-        return [head, json.dumps({"table": "references", **row, "replicates": replicates})]
-
-    assert read_export(lines("i_max:AACAPw=="), RECORDS, SCHEMA_VERSION, ADDED)["references"]
-    with pytest.raises(StoreError, match=r"Line 2 .* replicates cannot be read"):
-        read_export(lines("i_max:nonsense!"), RECORDS, SCHEMA_VERSION, ADDED)

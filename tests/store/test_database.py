@@ -12,27 +12,36 @@ import sqlalchemy as sa
 
 from fairbench.errors import StoreError
 from fairbench.store import files as artefacts
-from fairbench.store.database import RECORDS, Row, Store, parse_export
+from fairbench.store.database import SCHEMA_VERSION, Store, parse_export
+from fairbench.store.records import (
+    PointRecord,
+    ReadPoint,
+    ReferenceRecord,
+    UnitRecord,
+    to_row,
+)
 from fairbench.store.status import Status
 
 
-def reference(key: str, status: Status = Status.DONE, value: float = 1.0) -> Row:
-    return {
-        "key": key,
-        "status": status.value,
-        "error": None,
-        "traceback": None,
-        "dataset": "toy",
-        "fingerprint": "f" * 64,
-        "protocol": 1,
-        "seed": 0,
-        "audit": "strict",
-        "values": {"mutual_information_max": value},
-        "seconds": 1.5,
-        "finished": "2026-01-01T00:00:00+00:00",
-        "audit_version": 1,
-        "replicates": None,
-    }
+def reference(key: str, status: Status = Status.DONE, value: float = 1.0) -> ReferenceRecord:
+    return ReferenceRecord(
+        key=key,
+        status=status,
+        dataset="toy",
+        fingerprint="f" * 64,
+        protocol=1,
+        seed=0,
+        audit="strict",
+        values={"mutual_information_max": value},
+        seconds=1.5,
+        finished="2026-01-01T00:00:00+00:00",
+        audit_version=1,
+    )
+
+
+def line(name: str, **changes: object) -> str:
+    """A line of an export."""
+    return json.dumps({"table": "references", **to_row(reference(name)), **changes})
 
 
 def store(folder: Path) -> Store:
@@ -41,36 +50,36 @@ def store(folder: Path) -> Store:
 
 def test_rows_come_back_as_they_were_put(tmp_path: Path) -> None:
     first = store(tmp_path)
-    first.put("references", [reference("a"), reference("b", value=0.1 + 0.2)])
+    first.put([reference("a"), reference("b", value=0.1 + 0.2)])
     again = store(tmp_path)
-    assert again.rows("references")[1]["values"]["mutual_information_max"] == 0.1 + 0.2
-    assert again.statuses("references") == {"a": Status.DONE, "b": Status.DONE}
+    assert again.records(ReferenceRecord)[1].figures["mutual_information_max"] == 0.1 + 0.2
+    assert again.statuses(ReferenceRecord) == {"a": Status.DONE, "b": Status.DONE}
 
 
 def test_putting_again_replaces(tmp_path: Path) -> None:
     where = store(tmp_path)
-    where.put("references", [reference("a", Status.PENDING)])
-    where.put("references", [reference("a")])
-    assert where.statuses("references") == {"a": Status.DONE}
+    where.put([reference("a", Status.PENDING)])
+    where.put([reference("a")])
+    assert where.statuses(ReferenceRecord) == {"a": Status.DONE}
 
 
 def test_export_and_import_move_results_between_machines(tmp_path: Path) -> None:
     here, there = store(tmp_path / "here"), store(tmp_path / "there")
-    here.put("references", [reference("a"), reference("b", Status.RUNNING)])
-    there.put("references", [reference("c", value=3.0)])
+    here.put([reference("a"), reference("b", Status.RUNNING)])
+    there.put([reference("c", value=3.0)])
     lines = list(here.export())
     assert there.merge(parse_export(lines)) == {"units": 0, "points": 0, "references": 1}
-    assert set(there.statuses("references")) == {"a", "c"}  # what only runs is not a result
+    assert set(there.statuses(ReferenceRecord)) == {"a", "c"}  # what only runs is not a result
     assert there.merge(parse_export(lines))["references"] == 0
     assert list(store(tmp_path / "here").export()) == lines
 
 
 def test_a_result_replaces_a_failure_and_never_the_other_way(tmp_path: Path) -> None:
     here, there = store(tmp_path / "here"), store(tmp_path / "there")
-    here.put("references", [reference("a", Status.FAILED), reference("b")])
-    there.put("references", [reference("a"), reference("b", Status.FAILED)])
+    here.put([reference("a", Status.FAILED), reference("b")])
+    there.put([reference("a"), reference("b", Status.FAILED)])
     there.merge(parse_export(here.export()))
-    assert there.statuses("references") == {"a": Status.DONE, "b": Status.DONE}
+    assert there.statuses(ReferenceRecord) == {"a": Status.DONE, "b": Status.DONE}
 
 
 BAD = [
@@ -78,24 +87,22 @@ BAD = [
     "[]",
     '{"table": "units"}',
     '{"table": "x"}',
-    json.dumps({"table": "references", **reference("b"), "status": "BANANA"}),
-    json.dumps({"table": "references", **reference("b"), "values": "hello"}),
-    json.dumps(
-        {"table": "references", **reference("b"), "values": {"mutual_information_max": "x"}}
-    ),
-    json.dumps({"table": "references", **reference("b"), "dataset": None}),
-    json.dumps({"table": "references", **reference("b"), "seed": "0"}),
-    json.dumps({"table": "references", **reference("b"), "key": ["b"]}),
+    line("b", status="BANANA"),
+    line("b", values="hello"),
+    line("b", values={"mutual_information_max": "x"}),
+    line("b", dataset=None),
+    line("b", seed="0"),
+    line("b", key=["b"]),
 ]
 
 
 @pytest.mark.parametrize("bad", BAD)
 def test_a_bad_line_imports_nothing(tmp_path: Path, bad: str) -> None:
     here, there = store(tmp_path / "here"), store(tmp_path / "there")
-    here.put("references", [reference("a")])
+    here.put([reference("a")])
     with pytest.raises(StoreError, match="Line 3"):
         there.merge(parse_export([*here.export(), bad]))
-    assert not there.statuses("references")
+    assert not there.statuses(ReferenceRecord)
 
 
 def test_a_newer_store_is_refused(tmp_path: Path) -> None:
@@ -109,21 +116,22 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_store_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) -> None:
-    store(tmp_path).put("references", [reference("a")])
+    store(tmp_path).put([reference("a")])
     with sqlite3.connect(tmp_path / "fairbench.sqlite") as connection:
         connection.execute("UPDATE meta SET value = '1' WHERE name = 'schema'")
         for table in ("points", "references"):
             connection.execute(f'ALTER TABLE "{table}" DROP COLUMN replicates')
             connection.execute(f'ALTER TABLE "{table}" DROP COLUMN audit_version')
     opened = store(tmp_path)
-    assert [row["key"] for row in opened.rows("references")] == ["a"]
-    opened.put("references", [reference("b") | {"replicates": "x"}])
+    assert [row.key for row in opened.records(ReferenceRecord)] == ["a"]
+    opened.put([reference("b").replace(replicates="x")])
     again = store(tmp_path)
-    assert [row["replicates"] for row in again.rows("references")] == [None, "x"]
+    assert [row.replicates for row in again.records(ReferenceRecord)] == [None, "x"]
 
 
 def test_an_export_of_the_first_schema_is_read(tmp_path: Path) -> None:
-    row = {k: v for k, v in reference("a").items() if k not in ("audit_version", "replicates")}
+    row = to_row(reference("a"))
+    row = {k: v for k, v in row.items() if k not in ("audit_version", "replicates")}
     lines = [json.dumps({"fairbench_export": 1}), json.dumps({"table": "references", **row})]
     assert store(tmp_path).merge(parse_export(lines))["references"] == 1
 
@@ -135,30 +143,46 @@ def test_what_is_no_export_is_told(tmp_path: Path, text: str) -> None:
 
 
 def test_points_of_another_model_are_not_imported(tmp_path: Path) -> None:
-    def unit(label: str) -> Row:
-        row: Row = dict.fromkeys(RECORDS["units"].c.keys())
-        text = ("run", "method", "dataset", "track", "params_label", "plugin", "budget", "code")
-        row |= dict.fromkeys((*text, "data_source", "fingerprint"), "x") | {"key": "u"}
-        row |= {"status": "DONE", "seed": 0, "tags": [], "params": {}, "iterations": 1}
-        return row | {"protocol": 1, "read_points": [{"label": label, "knobs": {}}], "costs": {}}
+    def unit(label: str) -> UnitRecord:
+        texts = ("method", "dataset", "track", "params_label", "plugin", "budget", "code")
+        return UnitRecord(
+            key="u",
+            status=Status.DONE,
+            **dict.fromkeys((*texts, "data_source", "fingerprint"), "x"),
+            seed=0,
+            tags=[],
+            params={},
+            iterations=1,
+            protocol=1,
+            read_points=(ReadPoint(label, {}),),
+            costs={},
+        )
 
-    def point(label: str) -> Row:
-        row: Row = dict.fromkeys(RECORDS["points"].c.keys())
-        row |= {"key": f"p {label}", "unit": "u", "number": 0, "status": "DONE", "label": label}
-        return row | {"knobs": {}, "audit": "strict", "audit_config": {}, "values": {}}
+    def point(label: str) -> PointRecord:
+        return PointRecord(
+            key=f"p {label}",
+            unit="u",
+            number=0,
+            status=Status.DONE,
+            label=label,
+            knobs={},
+            audit="strict",
+            audit_config={},
+            values={},
+        )
 
     here, there = store(tmp_path / "here"), store(tmp_path / "there")
-    here.put_all({"units": [unit("beta=1")], "points": [point("beta=1")]})
-    there.put_all({"units": [unit("beta=2")], "points": [point("beta=2")]})
+    here.put([unit("beta=1"), point("beta=1")])
+    there.put([unit("beta=2"), point("beta=2")])
     assert there.merge(parse_export(here.export()))["points"] == 0
-    assert set(there.statuses("points")) == {"p beta=2"}
+    assert set(there.statuses(PointRecord)) == {"p beta=2"}
 
 
 def test_many_may_open_a_new_store_at_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda _: store(tmp_path / "new"), range(16)))
-    made[0].put("references", [reference("a")])
-    assert made[-1].statuses("references") == {"a": Status.DONE}
+    made[0].put([reference("a")])
+    assert made[-1].statuses(ReferenceRecord) == {"a": Status.DONE}
 
 
 def test_odd_folder_names_are_taken_as_they_are(tmp_path: Path) -> None:
@@ -203,15 +227,15 @@ def test_representations_are_named_by_content_and_never_trusted_when_damaged(
 def test_both_databases_keep_rows_alike(store_url: str) -> None:
     first = Store(store_url)
     rows = [reference("a", value=0.1 + 0.2), reference("b", Status.RUNNING)]
-    first.put("references", rows)
-    first.put("references", [reference("b", value=1e-300)])
-    first.add("references", [reference("a", value=7.0), reference("c")])
+    first.put(rows)
+    first.put([reference("b", value=1e-300)])
+    first.add([reference("a", value=7.0), reference("c")])
     again = Store.by_url(store_url)
     found = {
-        row["key"]: row["values"]["mutual_information_max"] for row in again.rows("references")
+        row.key: row.figures["mutual_information_max"] for row in again.records(ReferenceRecord)
     }
     assert found == {"a": 0.1 + 0.2, "b": 1e-300, "c": 1.0}
-    assert again.find("references", ["c", "z"]).keys() == {"c"}
+    assert again.find(ReferenceRecord, ["c", "z"]).keys() == {"c"}
     assert list(again.export()) == list(first.export())
     first.add_run({"id": "r", "started": "now", "command": "x", "config": {}, "versions": {}})
 
@@ -220,11 +244,11 @@ def test_many_that_write_the_same_rows_at_once_all_succeed(store_url: str) -> No
     rows = [reference(f"{i:02}") for i in range(20)]
 
     def write(number: int) -> None:
-        Store(store_url).put("references", rows if number % 2 else rows[::-1])
+        Store(store_url).put(rows if number % 2 else rows[::-1])
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, range(8)))
-    assert len(Store(store_url).statuses("references")) == 20
+    assert len(Store(store_url).statuses(ReferenceRecord)) == 20
 
 
 def test_many_that_open_a_new_store_at_once_all_succeed(tmp_path: Path) -> None:
@@ -233,24 +257,24 @@ def test_many_that_open_a_new_store_at_once_all_succeed(tmp_path: Path) -> None:
         folder = tmp_path / str(attempt)
         with ThreadPoolExecutor(8) as pool:
             opened = list(pool.map(lambda _, at=folder: store(at), range(8)))
-        assert all(each.statuses("references") == {} for each in opened)
+        assert all(each.statuses(ReferenceRecord) == {} for each in opened)
 
 
 def test_an_older_store_is_brought_up_to_date_in_both(store_url: str) -> None:
     first = Store(store_url)
-    first.put("references", [reference("a")])
+    first.put([reference("a")])
     with first.engine.begin() as connection:
         connection.execute(sa.text("UPDATE meta SET value = '1' WHERE name = 'schema'"))
         for table in ("points", "references"):
             connection.execute(sa.text(f'ALTER TABLE "{table}" DROP COLUMN replicates'))
     with ThreadPoolExecutor(3) as pool:
         opened = list(pool.map(lambda _: Store(store_url), range(3)))
-    opened[0].put("references", [reference("b") | {"replicates": "x"}])
-    assert [row["replicates"] for row in opened[1].rows("references")] == [None, "x"]
+    opened[0].put([reference("b").replace(replicates="x")])
+    assert [row.replicates for row in opened[1].records(ReferenceRecord)] == [None, "x"]
 
 
 def fill(folder: Path) -> Path:
-    store(folder).put("references", [reference(f"{i:03}") for i in range(300)])
+    store(folder).put([reference(f"{i:03}") for i in range(300)])
     path = folder / "fairbench.sqlite"
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -289,8 +313,40 @@ def test_a_garbled_value_is_told(tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("""UPDATE "references" SET "values" = '{"i_max": 1' WHERE key = '007'""")
     with pytest.raises(StoreError, match="garbled"):
-        store(tmp_path).rows("references")
+        store(tmp_path).records(ReferenceRecord)
     with sqlite3.connect(path) as connection:
         connection.execute("""UPDATE "references" SET status = 'DOME' WHERE key = '007'""")
     with pytest.raises(StoreError, match="garbled"):
-        store(tmp_path).statuses("references")
+        store(tmp_path).statuses(ReferenceRecord)
+
+
+def test_an_export_with_damaged_replicates_is_refused() -> None:
+    head = json.dumps({"fairbench_export": SCHEMA_VERSION})
+    assert parse_export([head, line("a", replicates="mutual_information_max:AACAPw==")])
+    with pytest.raises(StoreError, match=r"Line 2 .* replicates cannot be read"):
+        parse_export([head, line("a", replicates="mutual_information_max:nonsense!")])
+
+
+def test_figures_of_version_0_1_get_their_present_names(tmp_path: Path) -> None:
+    """In exports, and in a store that is opened: also names that end in a task's."""
+    old = {"d": 1.5, "i_selection": 0.25, "a_y_auc_married": 0.75, "aufdc": 0.5}
+    new = {
+        "distortion": 1.5,
+        "mutual_information_validation": 0.25,
+        "auc_y_married": 0.75,
+        "aufdc": 0.5,
+    }
+    lines = [
+        json.dumps({"fairbench_export": 3}),
+        line("a", values=old, replicates="i_max:AACAPw== d_max:AACAPw=="),
+    ]
+    (record,) = parse_export(lines)
+    assert isinstance(record, ReferenceRecord)
+    assert record.figures == new
+    assert record.replicates == "mutual_information_max:AACAPw== distortion_max:AACAPw=="
+    store(tmp_path).put([record.replace(values=old, replicates="i_max:AACAPw==")])
+    with sqlite3.connect(tmp_path / "fairbench.sqlite") as connection:
+        connection.execute("UPDATE meta SET value = '3' WHERE name = 'schema'")
+    (opened,) = store(tmp_path).records(ReferenceRecord)
+    assert opened.figures == new
+    assert opened.replicates == "mutual_information_max:AACAPw=="

@@ -1,73 +1,89 @@
 """A committed small real run, and what can go wrong with one."""
 
-import copy
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from fairbench.store.database import Row, Store, parse_export
+from fairbench.store.database import Store, parse_export
+from fairbench.store.records import PointRecord, Record, ReferenceRecord, UnitRecord
+from fairbench.store.status import Status
 
 EXPORT = Path(__file__).parent / "adults-quick.jsonl"
 EVIL = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
 
-Records = dict[str, list[Row]]
+Change = Callable[[list[Record]], list[Record]]
 
 
-def stored(folder: Path, change: Callable[[Records], None] | None = None) -> Store:
+def stored(folder: Path, change: Change | None = None) -> Store:
     """A store with the run, changed or as it was."""
     records = parse_export(EXPORT.read_text().splitlines())
-    if change is not None:
-        change(records)
     store = Store.in_folder(folder)
-    store.merge(records)
+    store.merge(records if change is None else change(records))
     return store
 
 
-def failed(records: Records, method: str) -> None:
+def change_units(records: list[Record], change: Callable[[UnitRecord], UnitRecord]) -> list[Record]:
+    """The records with every unit changed."""
+    return [change(one) if isinstance(one, UnitRecord) else one for one in records]
+
+
+def failed(records: list[Record], method: str) -> list[Record]:
     """Every model of a method fails."""
-    for unit in records["units"]:
-        if unit["method"] == method:
-            unit |= {"status": "FAILED", "error": "ValueError: no", "read_points": None}
+
+    def fail(unit: UnitRecord) -> UnitRecord:
+        if unit.method != method:
+            return unit
+        return unit.replace(status=Status.FAILED, error="ValueError: no", read_points=None)
+
+    return change_units(records, fail)
 
 
-def honest(records: Records) -> None:
+def honest(records: list[Record]) -> list[Record]:
     """One method has failed, another lacks a seed, and the data are simulated."""
-    for unit in records["units"]:
-        unit["data_source"] = "simulated"
-    failed(records, "latfr")
-    _without_seed(records, "sofair")
+    records = change_units(records, lambda unit: unit.replace(data_source="simulated"))
+    return _without_seed(failed(records, "latfr"), "sofair")
 
 
-def malicious(records: Records) -> None:
+def malicious(records: list[Record]) -> list[Record]:
     """The same, and a plugin whose every text is a script."""
-    honest(records)
-    for unit in records["units"]:
-        if unit["method"] == "latfr":
-            unit["error"] = f"ValueError: {EVIL}"
-        if unit["method"] == "pca":
-            unit |= {"method": EVIL, "plugin": EVIL}
+
+    def spoil(unit: UnitRecord) -> UnitRecord:
+        if unit.method == "latfr":
+            return unit.replace(error=f"ValueError: {EVIL}")
+        if unit.method == "pca":
+            return unit.replace(method=EVIL, plugin=EVIL)
+        return unit
+
+    return change_units(honest(records), spoil)
 
 
-def three_seeds(records: Records) -> None:
+def three_seeds(records: list[Record]) -> list[Record]:
     """The run three times, figures a little apart, as training again would have them."""
-    units, points = records["units"], records["points"]
+    units = [one for one in records if isinstance(one, UnitRecord)]
+    points = [one for one in records if isinstance(one, PointRecord)]
+    reference = next(one for one in records if isinstance(one, ReferenceRecord))
+    again: list[Record] = list(records)
     for seed in (1, 2):
         draw = np.random.default_rng(seed)
-        for unit in [unit for unit in units if unit["seed"] == 0]:
-            units.append(copy.deepcopy(unit) | {"key": f"{seed}{unit['key'][1:]}", "seed": seed})
-        for point in [p for p in points if not p["key"].startswith(("s1", "s2"))]:
-            again = copy.deepcopy(point)
-            again |= {"key": f"s{seed}{point['key'][2:]}", "unit": f"{seed}{point['unit'][1:]}"}
+        again += [unit.replace(key=f"{seed}{unit.key[1:]}", seed=seed) for unit in units]
+        for point in points:
+            values = dict(point.figures)
             for name in ("distortion", "mutual_information", "accuracy_s", "accuracy_y"):
-                again["values"][name] *= float(1 + 0.03 * draw.normal())
-            points.append(again)
-        reference = copy.deepcopy(records["references"][0])
-        records["references"].append(reference | {"key": f"{seed}" * 64, "seed": seed})
+                values[name] *= float(1 + 0.03 * draw.normal())
+            key, unit_key = f"s{seed}{point.key[2:]}", f"{seed}{point.unit[1:]}"
+            again.append(point.replace(key=key, unit=unit_key, values=values))
+        again.append(reference.replace(key=f"{seed}" * 64, seed=seed))
+    return again
 
 
-def _without_seed(records: Records, method: str) -> None:
-    unit = next(unit for unit in records["units"] if unit["method"] == method)
-    missing = copy.deepcopy(unit) | {"key": "0" * 64, "seed": 1, "status": "CRASHED"}
-    missing |= {"error": "the process was ended by SIGSEGV", "read_points": None}
-    records["units"].append(missing)
+def _without_seed(records: list[Record], method: str) -> list[Record]:
+    unit = next(u for u in records if isinstance(u, UnitRecord) and u.method == method)
+    missing = unit.replace(
+        key="0" * 64,
+        seed=1,
+        status=Status.CRASHED,
+        error="the process was ended by SIGSEGV",
+        read_points=None,
+    )
+    return [*records, missing]

@@ -17,6 +17,7 @@ from fairbench.store import encoders
 from fairbench.store import files as artefacts
 from fairbench.store.database import Store
 from fairbench.store.encoders import Encoder
+from fairbench.store.records import AuditorReading, PointRecord, ReadPoint
 from fairbench.store.status import Status
 from fairbench.training.neural_method import NeuralMethod
 from fairbench.versions import AUDIT_VERSION
@@ -86,46 +87,38 @@ def keep_model(
     key = hashlib.sha256(repr(told).encode()).hexdigest()
     planned = PlannedUnit(key, cls, method.params, data, unit, budget, 16 if curve else None, None)
     content = encoders.pack(Encoder(method, unit, data.info, fitted, data.preprocessing))
-    done = {
-        "status": Status.DONE.value,
-        "read_points": [
-            {"label": p.label, "knobs": dict(p.values)} for p in dict.fromkeys(read or labels)
-        ],
-        "costs": {"train_seconds": 1.0},
-        "hardware": {"device": "cpu", "processor": "a processor"},
-        "versions": {"torch": "2"},
-        "artefact": artefacts.save(results, arrays),
-        "encoder": None if content is None else encoders.keep(results, content),
-        "finished": "2026-01-01T00:00:00+00:00",
-    }
     store = Store.in_folder(results)
+    trained = planned.record("run").replace(
+        status=Status.DONE,
+        read_points=tuple(
+            ReadPoint(p.label, dict(p.values)) for p in dict.fromkeys(read or labels)
+        ),
+        costs={"train_seconds": 1.0},
+        hardware={"device": "cpu", "processor": "a processor"},
+        versions={"torch": "2"},
+        artefact=artefacts.save(results, arrays),
+        encoder=None if content is None else encoders.keep(results, content),
+        finished="2026-01-01T00:00:00+00:00",
+    )
     measured = [
-        {
-            "key": point_key(key, one.label, PRESETS[audit]),
-            "unit": key,
-            "number": number,
-            "status": Status.DONE.value,
-            "label": one.label,
-            "knobs": dict(one.values),
-            "audit": audit.value,
-            "audit_config": {},
-            "values": {**FIGURES, **points[label]},
-            "auditors": [
-                {
-                    "auditor": "mlp",
-                    "view": "raw",
-                    "mutual_information_validation": 0.01,
-                    "mutual_information": 0.02,
-                    "chosen": True,
-                }
-            ],
-            "seconds": 1.0,
-            "finished": "2026-01-01T00:00:00+00:00",
-            "audit_version": AUDIT_VERSION,
-        }
+        PointRecord(
+            key=point_key(key, one.label, PRESETS[audit]),
+            unit=key,
+            number=number,
+            status=Status.DONE,
+            label=one.label,
+            knobs=dict(one.values),
+            audit=audit.value,
+            audit_config={},
+            values={**FIGURES, **points[label]},
+            auditors=(AuditorReading("mlp", "raw", 0.01, 0.02, True),),
+            seconds=1.0,
+            finished="2026-01-01T00:00:00+00:00",
+            audit_version=AUDIT_VERSION,
+        )
         for number, (label, one) in enumerate(zip(points, labels, strict=True))
     ]
-    store.put_all({"units": [planned.row("run") | done], "points": measured})
+    store.put([trained, *measured])
     return key
 
 

@@ -1,0 +1,49 @@
+"""Rows of earlier versions of the store, brought to the present one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairbench.metrics.earlier_names import present_name, rename
+from fairbench.stats.bootstrap import rename_replicates
+
+ADDED: Mapping[int, Mapping[str, Sequence[str]]] = {
+    2: {"points": ("audit_version", "replicates"), "references": ("audit_version", "replicates")},
+    3: {"units": ("encoder",)},
+}
+"""Columns that came with a schema version, by table; rows from before have none of them."""
+
+NAMES_SINCE = 4
+"""Schema version since which figures have their present names."""
+
+
+def present_row(table: str, row: Mapping[str, Any], version: int) -> dict[str, Any]:
+    """Return a row of an older schema as the present one has it; the same row if it is new.
+
+    Parameters
+    ----------
+    table : str
+        ``units``, ``points`` or ``references``.
+    row : mapping
+        Plain values; columns that came later may be missing.
+    version : int
+        Schema version that wrote it.
+    """
+    present = dict(row)
+    for later, added in ADDED.items():
+        if later > version:
+            present = dict.fromkeys(added.get(table, ())) | present
+    if version >= NAMES_SINCE:
+        return present
+    for column in ("values", "costs"):
+        if isinstance(present.get(column), dict):
+            present[column] = rename(present[column])
+    if isinstance(present.get("auditors"), list):
+        present["auditors"] = [
+            rename(reading) if isinstance(reading, dict) else reading
+            for reading in present["auditors"]
+        ]
+    if isinstance(present.get("replicates"), str):
+        present["replicates"] = rename_replicates(present["replicates"], present_name)
+    return present

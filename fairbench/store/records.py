@@ -1,0 +1,380 @@
+"""Records of the store, each field spelled once: tables, exports and imports derive from them.
+
+A *unit* is what one model was trained for; a *point* is one audited representation of it; a
+*reference* is what the curves of a dataset are normalised by; a *run* is a command that was given.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Self, TypeVar, get_type_hints
+
+import sqlalchemy as sa
+
+from fairbench.store.status import Status
+
+Key = Annotated[str, sa.String(64), "key"]
+Index = Annotated[str, sa.String(128), "index"]
+Short = Annotated[str, sa.String(16)]
+Name = Annotated[str, sa.String(32)]
+FileName = Annotated[str | None, sa.String(128)]
+Text = Annotated[str, sa.Text]
+MaybeText = Annotated[str | None, sa.Text]
+Time = Annotated[str | None, sa.String(40)]
+Whole = Annotated[int, sa.Integer]
+MaybeWhole = Annotated[int | None, sa.Integer]
+Seconds = Annotated[float | None, sa.Float]
+
+Figures = Mapping[str, float | None]
+"""Measured figures by column; None where a figure does not exist."""
+
+
+class Subscripts:
+    """TRANSITION: lets records be subscripted until all callers use fields."""
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return getattr(self, name, default)
+
+    def __or__(self, changes: Mapping[str, Any]) -> Any:
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True)
+class ReadPoint(Subscripts):
+    """A setting of the knobs at which a model was read.
+
+    Parameters
+    ----------
+    label : str
+        ``beta=0.5``, or ``-`` for a method without knobs.
+    knobs : mapping of str to float
+    """
+
+    label: str
+    knobs: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class AuditorReading(Subscripts):
+    """The estimate of one auditor on one view of a representation.
+
+    Parameters
+    ----------
+    auditor, view : str
+    mutual_information_validation, mutual_information : float
+        On the validation and on the test set, nats.
+    chosen : bool
+        Whether it is the strict auditor of its point.
+    """
+
+    auditor: str
+    view: str
+    mutual_information_validation: float
+    mutual_information: float
+    chosen: bool
+
+
+ReadPoints = Annotated[tuple[ReadPoint, ...] | None, sa.JSON, ReadPoint]
+AuditorReadings = Annotated[tuple[AuditorReading, ...] | None, sa.JSON, AuditorReading]
+
+
+@dataclass(frozen=True)
+class RunRecord(Subscripts):
+    """A command that was given.
+
+    Parameters
+    ----------
+    id, started, command : str
+    config : mapping
+        Its configuration.
+    versions : mapping of str to str
+    """
+
+    id: Annotated[str, sa.String(64), "key"]
+    started: Annotated[str, sa.String(40)]
+    command: Text
+    config: Annotated[Mapping[str, Any], sa.JSON]
+    versions: Annotated[Mapping[str, str], sa.JSON]
+
+
+@dataclass(frozen=True)
+class Record(Subscripts):
+    """What all records that are exported have."""
+
+    key: Key
+    status: Annotated[Status, sa.String(16)]
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def done(self) -> bool:
+        """Whether it counts as a result."""
+        return self.status is Status.DONE
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitRecord(Record):
+    """One model: what it was trained for, what became of it, what it cost.
+
+    Parameters
+    ----------
+    run : str, optional
+        Id of the run it belongs to; of a trial of a search it starts with ``trial-``.
+    error, traceback : str, optional
+        Why it is not DONE; of one that is DONE why its encoder is not stored.
+    method, dataset, track, plugin, budget, data_source, fingerprint, code : str
+    seed, iterations, protocol : int
+    point : str, optional
+        Label of a multi-shot unit's point; None for single-shot units.
+    tags : sequence of str
+    params : mapping
+        All hyperparameters.
+    params_label : str
+        Those that differ from the defaults.
+    curve_points : int, optional
+        Points at which a single-shot curve is read.
+    packing : sequence of str, optional
+        Keys of the units it trained with, in their order.
+    read_points : tuple of ReadPoint, optional
+        Points it was read at; None before it was trained.
+    costs : mapping of str to float, optional
+        See fairbench.api.costs.
+    hardware, versions : mapping, optional
+    artefact, encoder : str, optional
+        Names of the files of its representations and of its encoder.
+    finished : str, optional
+        UTC, ISO 8601.
+    """
+
+    run: Annotated[str | None, sa.String(64)] = None
+    error: MaybeText = None
+    traceback: MaybeText = None
+    method: Index
+    dataset: Index
+    seed: Whole
+    point: MaybeText = None
+    track: Name
+    tags: Annotated[Sequence[str], sa.JSON]
+    params: Annotated[Mapping[str, Any], sa.JSON]
+    params_label: Text
+    plugin: Text
+    budget: Name
+    iterations: Whole
+    curve_points: MaybeWhole = None
+    data_source: Short
+    fingerprint: Annotated[str, sa.String(64)]
+    protocol: Whole
+    code: Short
+    packing: Annotated[Sequence[str] | None, sa.JSON] = None
+    read_points: ReadPoints = None
+    costs: Annotated[Mapping[str, float] | None, sa.JSON] = None
+    hardware: Annotated[Mapping[str, Any] | None, sa.JSON] = None
+    versions: Annotated[Mapping[str, str] | None, sa.JSON] = None
+    artefact: FileName = None
+    finished: Time = None
+    encoder: FileName = None
+
+    @property
+    def points(self) -> tuple[ReadPoint, ...]:
+        """Points it was read at; none before it was trained."""
+        return self.read_points or ()
+
+    @property
+    def of_a_trial(self) -> bool:
+        """Whether nothing but a search has asked for it so far."""
+        return str(self.run).startswith(TRIAL)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether it was trained on a simulated twin."""
+        return self.data_source == "simulated"
+
+    @property
+    def title(self) -> str:
+        """Method, dataset and seed, for messages."""
+        return f"{self.method} on {self.dataset}, seed {self.seed}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointRecord(Record):
+    """One audited representation of a unit.
+
+    Parameters
+    ----------
+    unit : str
+        Key of its unit.
+    number : int
+        Its place among the points of the unit, from 0.
+    error, traceback : str, optional
+    label : str
+    knobs : mapping of str to float
+    audit : str
+        Preset of the audit.
+    audit_config : mapping
+    values : mapping of str to float, optional
+        Figures by column, where it is DONE.
+    auditors : tuple of AuditorReading, optional
+    seconds : float, optional
+    finished : str, optional
+    audit_version : int, optional
+        None: of the first version, which did not record it.
+    replicates : str, optional
+        Bootstrap replicates as text; see fairbench.stats.bootstrap.
+    """
+
+    unit: Annotated[str, sa.String(64), "index"]
+    number: Whole
+    error: MaybeText = None
+    traceback: MaybeText = None
+    label: Text
+    knobs: Annotated[Mapping[str, float], sa.JSON]
+    audit: Short
+    audit_config: Annotated[Mapping[str, Any], sa.JSON]
+    values: Annotated[Mapping[str, Any] | None, sa.JSON] = None
+    auditors: AuditorReadings = None
+    seconds: Seconds = None
+    finished: Time = None
+    audit_version: MaybeWhole = None
+    replicates: MaybeText = None
+
+    @property
+    def version(self) -> int:
+        """Version of the audit."""
+        return self.audit_version or 1
+
+    @property
+    def figures(self) -> Mapping[str, Any]:
+        """Figures by column; none unless it is DONE."""
+        return self.values or {}
+
+    @property
+    def chosen_auditor(self) -> AuditorReading | None:
+        """The strict auditor, where one was recorded."""
+        return next((reading for reading in self.auditors or () if reading.chosen), None)
+
+    def belongs_to(self, unit: UnitRecord | None) -> bool:
+        """Whether it is one of the points that a unit's model was read at."""
+        return unit is not None and any(point.label == self.label for point in unit.points)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceRecord(Record):
+    """What the curves of one dataset, seed and audit are normalised by.
+
+    Parameters
+    ----------
+    error, traceback : str, optional
+    dataset, fingerprint, audit : str
+    protocol, seed : int
+    values : mapping of str to float, optional
+        Figures by name, where it is DONE.
+    seconds, finished, audit_version, replicates
+        As of points.
+    """
+
+    error: MaybeText = None
+    traceback: MaybeText = None
+    dataset: Annotated[str, sa.String(128)]
+    fingerprint: Annotated[str, sa.String(64), "index"]
+    protocol: Whole
+    seed: Whole
+    audit: Short
+    values: Annotated[Mapping[str, float] | None, sa.JSON] = None
+    seconds: Seconds = None
+    finished: Time = None
+    audit_version: MaybeWhole = None
+    replicates: MaybeText = None
+
+    @property
+    def version(self) -> int:
+        """Version of the audit."""
+        return self.audit_version or 1
+
+    @property
+    def figures(self) -> Mapping[str, float]:
+        """Figures by name; none unless it is DONE."""
+        return self.values or {}
+
+
+TRIAL = "trial-"
+"""Start of a unit's ``run`` where only trials of a search have asked for it.
+
+Leaderboards leave such units out: a table of all trials would be a table to choose from by test
+figures. A run that asks for one of them makes it its own.
+"""
+
+TABLES: Mapping[str, type[Record]] = {
+    "units": UnitRecord,
+    "points": PointRecord,
+    "references": ReferenceRecord,
+}
+"""Records that are exported and merged, by the name of their table."""
+
+TABLE_OF: Mapping[type[Record], str] = {kind: name for name, kind in TABLES.items()}
+
+
+def make_table(name: str, kind: type, metadata: sa.MetaData) -> sa.Table:
+    """Make the database table of a kind of record, a column per field."""
+    columns = []
+    for field_name, hint in get_type_hints(kind, include_extras=True).items():
+        column_type, *marks = hint.__metadata__
+        optional = type(None) in getattr(hint.__origin__, "__args__", ())
+        columns.append(
+            sa.Column(
+                field_name,
+                column_type,
+                primary_key="key" in marks,
+                nullable=optional,
+                index="index" in marks or None,
+            )
+        )
+    return sa.Table(name, metadata, *columns)
+
+
+R = TypeVar("R", bound="Record | RunRecord")
+
+
+def _nested_fields(kind: type) -> dict[str, type]:
+    """Fields that hold a sequence of small records, and their kinds."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {
+        name: hint.__metadata__[1]
+        for name, hint in hints.items()
+        if len(hint.__metadata__) > 1 and isinstance(hint.__metadata__[1], type)
+    }
+
+
+_NESTED: Mapping[type, Mapping[str, type]] = {
+    kind: _nested_fields(kind) for kind in (*TABLES.values(), RunRecord)
+}
+
+
+def to_row(record: Record | RunRecord) -> dict[str, Any]:
+    """Return a record as plain values, as databases and exports hold it."""
+    row: dict[str, Any] = {
+        field.name: getattr(record, field.name) for field in dataclasses.fields(record)
+    }
+    for name in _NESTED[type(record)]:
+        if row[name] is not None:
+            row[name] = [dataclasses.asdict(part) for part in row[name]]
+    if isinstance(record, Record):
+        row["status"] = record.status.value
+    return row
+
+
+def from_row(kind: type[R], row: Mapping[str, Any]) -> R:
+    """Return plain values as a record; ValueError or TypeError where they are not of its kind."""
+    values = dict(row)
+    for name, part in _NESTED[kind].items():
+        if values.get(name) is not None:
+            values[name] = tuple(part(**found) for found in values[name])
+    if "status" in values:
+        values["status"] = Status(values["status"])
+    return kind(**values)
