@@ -106,8 +106,8 @@ def area(points: pd.DataFrame) -> float:
         ),
         i_max=first["mutual_information_max"],
         d_max=first["distortion_max"],
-        i_max_selection=first["mutual_information_max_validation"],
-        d_max_selection=first["distortion_max_validation"],
+        i_max_validation=first["mutual_information_max_validation"],
+        d_max_validation=first["distortion_max_validation"],
     )
 
 
@@ -239,7 +239,9 @@ def median_curves(table: Table) -> None:
         surface = rows_of("adults-gender-attainment.csv", BY_SEED[row[0]], None)
         median = surface[surface["level"] == 50].sort_values("mutual_information")
         for place, head in enumerate(table.heads[1:], start=1):
-            row[place] = f"{np.interp(float(head), median['i'], median['d']):.2f}"
+            row[place] = (
+                f"{np.interp(float(head), median['mutual_information'], median['distortion']):.2f}"
+            )
 
 
 def disparities(table: Table) -> None:

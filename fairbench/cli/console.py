@@ -131,7 +131,7 @@ def _notes(members: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
     if without and without[0]["mutual_information_max"] is not None:
         notes.append(
-            f"No area: x itself tells of s only I = {without[0]['i_max']:.3f} nats here, which"
+            f"No area: x itself tells of s only I = {without[0]['mutual_information_max']:.3f} nats here, which"
         )
         notes.append("may be noise (its 95% interval reaches 0): there is nothing to divide by.")
     return notes

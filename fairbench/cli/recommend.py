@@ -128,7 +128,7 @@ def _head(found: Field, request: Request, chosen: Sequence[Candidate]) -> None:
     asked += "" if accuracy is None else f" and A_y >= {accuracy:g}"
     ceiling = ""
     if found.reference is not None:
-        ceiling = f"; x itself tells {found.reference['i_max']:.3f} nats (test)"
+        ceiling = f"; x itself tells {found.reference['mutual_information_max']:.3f} nats (test)"
     out.print(f"{asked} on validation: {_count(len(chosen), 'point')} fit{ceiling}", markup=False)
 
 

@@ -93,7 +93,7 @@ def _newest(units: list[Row], points: list[Row]) -> None:
         unit, values = _unit_of(units, row), row["values"]
         out.print(
             f"\nNewest point, {row['finished']}: {unit['method']} on {unit['dataset']}, seed "
-            f"{unit['seed']}, {row['label']}: D {values['d']:.3f}, I {values['i']:.4f} nats",
+            f"{unit['seed']}, {row['label']}: D {values['distortion']:.3f}, I {values['mutual_information']:.4f} nats",
             markup=False,
         )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairbench.errors import DataError
+from fairbench.metrics.earlier_names import present_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,6 +72,15 @@ def load_leaderboard(path: str | Path) -> pd.DataFrame:
         raise DataError(f"{path} is not a CSV: {error}.".replace("..", "."), hint) from None
     if not {"method", "dataset", "track"} <= set(raw.columns):
         raise DataError(f"{path} is not a leaderboard: it has no column 'method'.", hint)
+    renamed = {name: present_name(name) for name in raw.columns}
+    if any(old != new for old, new in renamed.items()):
+        warnings.warn(
+            f"{path} has the column names of fairbench 0.1; they are read as the present ones. "
+            "Version 0.3 will not read them: fairbench leaderboard writes the file anew.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        raw = raw.rename(columns=renamed)
     frame = pd.DataFrame()
     for name in raw.columns:
         column = raw[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def point_rows(curve: CurveRecords, reference: Mapping[str, float]) -> list[Row]
         rows.append(
             {
                 **_point_head(unit, curve),
-                "number": point["number"],
+                "point_number": point["number"],
                 "point": point["label"],
                 "status": point["status"],
                 "auditor": label,
@@ -51,7 +52,7 @@ def point_rows(curve: CurveRecords, reference: Mapping[str, float]) -> list[Row]
             rows.append(
                 {
                     **_point_head(unit, curve),
-                    "number": None,
+                    "point_number": None,
                     "point": unit["point"],
                     "status": unit["status"],
                     "auditor": None,
@@ -66,7 +67,7 @@ def auditor_rows(curve: CurveRecords) -> list[Row]:
     """What each auditor read from each view of each measured point."""
     unit_of = {unit["key"]: unit for unit in curve.units}
     return [
-        {**_point_head(unit_of[point["unit"]], curve), "point": point["label"], **found}
+        {**_point_head(unit_of[point["unit"]], curve), "point": point["label"], **asdict(found)}
         for point in curve.done
         for found in point["auditors"] or ()
     ]
@@ -104,8 +105,8 @@ def in_columns(row: Row, metrics: Sequence[type[Metric]]) -> Row:
 
 def _numbered(rows: list[Row]) -> list[Row]:
     """Number the points of a curve in the order of their knobs, over all its units."""
-    done = [row for row in rows if row["number"] is not None]
-    return [row | {"number": n} for n, row in enumerate(done)] + rows[len(done) :]
+    done = [row for row in rows if row["point_number"] is not None]
+    return [row | {"point_number": n} for n, row in enumerate(done)] + rows[len(done) :]
 
 
 def _point_head(unit: Row, curve: CurveRecords) -> Row:
@@ -122,6 +123,6 @@ def _point_head(unit: Row, curve: CurveRecords) -> Row:
 
 
 def point_order(row: Row) -> tuple[Any, ...]:
-    number = row["number"] if row["number"] is not None else 10**6
+    number = row["point_number"] if row["point_number"] is not None else 10**6
     names = ("track", "budget", "audit", "method", "params", "seed")
     return (*(row[name] for name in names), number)

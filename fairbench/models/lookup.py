@@ -368,8 +368,8 @@ def point_line(row: Row) -> str:
     """``beta=0.3: I = 0.021 nats, D = 1.234, A_y = 0.810`` of a measured point."""
     values = row["values"]
     label = f"{row['label']}: " if row["knobs"] else ""
-    useful = f", A_y = {values['a_y']:.3f}" if values.get("accuracy_y") is not None else ""
-    return f"{label}I = {max(values['i'], 0.0):.3f} nats, D = {values['d']:.3f}{useful}"
+    useful = f", A_y = {values['accuracy_y']:.3f}" if values.get("accuracy_y") is not None else ""
+    return f"{label}I = {max(values['mutual_information'], 0.0):.3f} nats, D = {values['distortion']:.3f}{useful}"
 
 
 def resolve_point(encoder: Encoder, text: str | None, measured: Sequence[Row]) -> Point | None:

@@ -154,7 +154,7 @@ def _auditors(axes: Axes, panel: Panel, found: Sequence[Row]) -> None:
 
 def _reading(cell: Row, most: int) -> str:
     """What one auditor read, whether at fewer than ``most`` points, and at how many it decided."""
-    read = re.sub(r"^(-?)0\.", r"\1.", f"{round(cell['i'], 3) + 0.0:.3f}")
+    read = re.sub(r"^(-?)0\.", r"\1.", f"{round(cell['mutual_information'], 3) + 0.0:.3f}")
     some = "*" if cell["points"] < most else ""
     return f"{read}{some} ({cell['chosen']})" if cell["chosen"] else f"{read}{some}"
 

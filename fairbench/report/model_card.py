@@ -123,7 +123,11 @@ def _head(facts: Facts) -> list[str]:
         f"An encoder that maps a row of {dataset} to a representation z. What "
         "these auditors read of the sensitive attribute from z, on rows nothing was trained on: "
         f"I(Z;S) = {_interval(values, 'i')} nats"
-        + (f"; x itself tells {facts.reference['i_max']:.3f}" if facts.reference else "")
+        + (
+            f"; x itself tells {facts.reference['mutual_information_max']:.3f}"
+            if facts.reference
+            else ""
+        )
         + (f". Accuracy of the main task from z: {useful}" if useful else "")
         + ". That is a lower bound of what leaks, no guarantee.\n"
     )
@@ -339,9 +343,9 @@ def _useful(facts: Facts) -> list[str]:
         if "accuracy_y_constant" in facts.reference:
             constant = facts.reference["accuracy_y_constant"]
             lines += [f"Always guessing the commonest class of the main task: {constant:.3f}.", ""]
-    kept = f"D = {_number(values.get('d'))}"
+    kept = f"D = {_number(values.get('distortion'))}"
     if "distortion_max" in facts.reference:
-        kept += f" of {facts.reference['d_max']:.3f} where nothing of x is released"
+        kept += f" of {facts.reference['distortion_max']:.3f} where nothing of x is released"
     lines.append(
         f"Distortion: {kept}: squared error of standardised x rebuilt from z and s, summed over "
         "columns.\n"
@@ -361,9 +365,9 @@ def _cost(facts: Facts) -> list[str]:
     if "train_seconds" in costs:
         rows.append(("training", f"{costs['train_seconds']:.3g} s"))
     if costs.get("energy_joules"):
-        rows.append(("energy", f"{costs['energy_j']:.3g} J"))
+        rows.append(("energy", f"{costs['energy_joules']:.3g} J"))
     if costs.get("parameters"):
-        rows.append(("trained numbers", f"{costs['parameters']:,.0f}"))
+        rows.append(("trained numbers", f"{costs['trainable_parameters']:,.0f}"))
     rows += [("audit of this point", f"{facts.point['seconds']:.3g} s")]
     rows += [(name, version) for name, version in (unit["versions"] or {}).items()]
     rows += [("protocol", unit["protocol"]), ("code of the method", unit["code"])]

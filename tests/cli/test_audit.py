@@ -25,7 +25,7 @@ from fairbench.runs.audits import Audits, Missing, Target
 from fairbench.runs.plan import Budget, PlannedUnit, code_of
 from fairbench.store import files as artefacts
 from fairbench.store.database import Store
-from fairbench.store.records import UnitRecord
+from fairbench.store.records import ReadPoint, UnitRecord
 from fairbench.store.status import Status
 from tests.conftest import TOY
 from tests.support.toy.toy_plugin import Plain, Toy
@@ -196,35 +196,35 @@ def stored(folder: Path) -> None:
         unit = Unit(seed, Point.of(scale=1.0))
         planned = PlannedUnit(f"unit{seed}", Plain, Plain.Params(), data, unit, budget, None, None)
         arrays = {f"0/z/{role}": data.roles[role].x[:, : 1 + seed] for role in AUDIT_ROLES}
-        row = planned.row("run") | {
-            "status": Status.DONE.value,
-            "code": code_of(Plain),
-            "read_points": [{"label": "scale=1", "knobs": {"scale": 1.0}}],
-            "costs": {},
-            "hardware": {"device": "cpu", "processor": "x"},
-            "versions": {"torch": "2"},
-            "artefact": artefacts.save(folder, arrays),
-            "finished": "2026-01-01T00:00:00+00:00",
-        }
-        target = Target(planned.key, "plain", seed, data, budget.audit)
-        point = Audits(store, (), retry=True).row(
-            target, row["read_points"], Missing(0, "scale=1", f"old{seed}")
+        trained = planned.record("run").replace(
+            status=Status.DONE,
+            code=code_of(Plain),
+            read_points=(ReadPoint("scale=1", {"scale": 1.0}),),
+            costs={},
+            hardware={"device": "cpu", "processor": "x"},
+            versions={"torch": "2"},
+            artefact=artefacts.save(folder, arrays),
+            finished="2026-01-01T00:00:00+00:00",
         )
-        point |= {
-            "status": Status.DONE.value,
-            "values": {
+        target = Target(planned.key, "plain", seed, data, budget.audit)
+        point = Audits(store, (), retry=True).record(
+            target, trained.points, Missing(0, "scale=1", f"old{seed}")
+        )
+        point = point.replace(
+            status=Status.DONE,
+            values={
                 "mutual_information": 0.1,
                 "distortion": 2.0,
                 "accuracy_s": 0.6,
                 "mutual_information_validation": 0.1,
                 "distortion_validation": 2.0,
             },
-            "auditors": [],
-            "seconds": 1.0,
-            "finished": "2026-01-01T00:00:00+00:00",
-            "audit_version": 1,
-        }
-        store.put_all({"units": [row], "points": [point]})
+            auditors=(),
+            seconds=1.0,
+            finished="2026-01-01T00:00:00+00:00",
+            audit_version=1,
+        )
+        store.put([trained, point])
     store.engine.dispose()
 
 

@@ -121,7 +121,7 @@ def test_what_an_audit_has_not_come_to_is_missing_in_its_curve() -> None:
 
 def test_a_table_of_what_is_no_longer_there_goes(tmp_path: Path) -> None:
     line = [{"method": "a"}]
-    whole = Tables("distortion", [Entry(line[0])], line, line, [], [], [])
+    whole = Tables("d", [Entry(line[0])], line, line, [], [], [])
     assert len(write([whole], tmp_path)) == 3
     assert len(write([replace(whole, attainment=[])], tmp_path)) == 2
     left = {path.name for path in (tmp_path / "leaderboards").iterdir()}

@@ -100,4 +100,4 @@ def test_a_curves_energy_is_of_all_its_models_or_unknown(
     found = Cost().compute(CurveEvaluation([point], {}, costs))["energy_joules"]
     assert found == expected
     text = to_frame([{"method": "m", "energy_joules": found}]).to_csv(index=False)
-    assert text == f"method,energy_j\nm,{'' if expected is None else expected}\n"
+    assert text == f"method,energy_joules\nm,{'' if expected is None else expected}\n"

@@ -382,7 +382,7 @@ def test_files_say_what_was_found(bench: Bench, tmp_path: Path) -> None:
     params = validated(Bowl, found["bowl"])
     budget = make_budget(10, bench.data)
     units = units_of(Bowl, params, bench.data, budget, bench.run_config())
-    stored = {row["key"] for row in bench.store().rows("units")}
+    stored = {row["key"] for row in bench.store().records(UnitRecord)}
     assert {unit.key for unit in units} <= stored
     importance = pd.read_csv(written["importance.csv"]).set_index("parameter")["aufdc"]
     assert importance.sum() == pytest.approx(1)
