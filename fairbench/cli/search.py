@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ from fairbench.runs.estimate import audit_seconds, fit_seconds
 from fairbench.runs.plan import units_of, validated
 from fairbench.search import outputs as search_files
 from fairbench.search.space import held_params, search_space
-from fairbench.search.study import FIRST_SEED, Outcome, Search
+from fairbench.search.study import FIRST_SEED, Search
+from fairbench.search.trials import TrialOutcome
 from fairbench.store.records import UnitRecord
 from fairbench.training.device import cores, resolve_device
 from fairbench.training.neural_method import restarts_of
@@ -60,7 +62,15 @@ def search_command(
     store = open_store(run.results, run.store, dry_run=dry_run)
     describe(datasets, device)
     workers = run.workers or cores()
-    with Search(config, registry, datasets[0], store, device, workers=workers) as search:
+    with Search(
+        config,
+        registry,
+        datasets[0],
+        store,
+        device,
+        workers=workers,
+        command=shlex.join(["fairbench", *sys.argv[1:]]),
+    ) as search:
         if dry_run:
             show_space(search)
             return 0
@@ -143,7 +153,7 @@ def _report(search: Search, output: Path | None) -> int:
         _show_front(search)
     else:
         _show_best(search)
-    failed = sum(trial.outcome is Outcome.FAILED for trial in search.trials)
+    failed = sum(trial.outcome is TrialOutcome.FAILED for trial in search.trials)
     if failed:
         err.print(f"{failed} trials failed; try them again with --rerun failed.", markup=False)
     for path in written:

@@ -74,6 +74,12 @@ class PlannedUnit:
     curve_points: int | None
     skipped: str | None
 
+    @property
+    def title(self) -> str:
+        """Method, dataset, seed and point, for messages."""
+        point = f", {self.unit.point.label}" if self.unit.point else ""
+        return f"{self.method.name} on {self.data.info.name}, seed {self.unit.seed}{point}"
+
     def record(self, run: str) -> UnitRecord:
         """Return its record before anything is done."""
         return UnitRecord(

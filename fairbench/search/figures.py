@@ -8,7 +8,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-from fairbench.search.study import Outcome, Search, Trial
+from fairbench.search.study import Search
+from fairbench.search.trials import Trial, TrialOutcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,9 +17,8 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#8c8c8c", "#000000"
 
 _MARKS = {
-    Outcome.PRUNED: ("|", "pruned"),
-    Outcome.DIVERGED: ("x", "diverged"),
-    Outcome.FAILED: ("+", "failed"),
+    TrialOutcome.DIVERGED: ("x", "diverged"),
+    TrialOutcome.FAILED: ("+", "failed"),
 }
 
 
@@ -54,7 +54,7 @@ def draw_history(search: Search) -> bytes:
                 label=label,
             )
     axes.set_xlabel("trial")
-    axes.set_ylabel("AUFDC on the validation role (lower is better)")
+    axes.set_ylabel("AUFDC on the validation set (lower is better)")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.margins(y=0.12)
     _legend(figure)
@@ -104,14 +104,14 @@ def draw_front(search: Search) -> bytes:
             label="defaults (trial 0)",
         )
     axes.set_xlabel("floating-point operations to train a curve of 16 points")
-    axes.set_ylabel("AUFDC on the validation role (lower is better)")
+    axes.set_ylabel("AUFDC on the validation set (lower is better)")
     axes.margins(y=0.12)
     _legend(figure)
     return _png(figure)
 
 
 def _complete(search: Search) -> list[Trial]:
-    return [trial for trial in search.trials if trial.outcome is Outcome.COMPLETE]
+    return [trial for trial in search.trials if trial.outcome is TrialOutcome.COMPLETE]
 
 
 def _both(trials: list[Trial]) -> tuple[list[float], list[float]]:

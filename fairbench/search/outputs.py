@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from fairbench.errors import StoreError
 from fairbench.files import write_atomically
 from fairbench.leaderboard.build import table_name
-from fairbench.search.study import Search, Trial, command
+from fairbench.search.study import Search
+from fairbench.search.trials import Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +84,7 @@ def best_yaml(search: Search, trial: Trial) -> str:
 
     params = {search.method.name: search.full_params(trial)}
     body: str = yaml.safe_dump(params, sort_keys=True)
-    return f"# {command()}\n# {_of_trial(search, trial)}\n{body}"
+    return f"# {search.command}\n# {_of_trial(search, trial)}\n{body}"
 
 
 def pareto_yaml(search: Search) -> str:
@@ -100,11 +101,12 @@ def pareto_yaml(search: Search) -> str:
         for trial in search.front
     ]
     body: str = yaml.safe_dump(entries, sort_keys=False)
-    return f"# {command()}\n# Figures are of the validation role.\n{body}"
+    return f"# {search.command}\n# Figures are of the validation set.\n{body}"
 
 
 def _of_trial(search: Search, trial: Trial) -> str:
-    text = f"trial {trial.number} of {len(search.trials)}: area {trial.values[0]:.4f} on validation"
+    text = f"trial {trial.number} of {len(search.trials)}: "
+    text += f"area {trial.values[0]:.4f} on the validation set"
     first = search.trials[0]
     if search.defaults and first.values:
         text += f", {first.values[0]:.4f} with the defaults"
