@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -45,13 +45,6 @@ QUOTED = {
 
 NAMED = re.compile(r"^\**`([\w-]+)`\**(?: \((\w+)\))?(?:, (.*))?$")
 """The first cell of a row: a method, which of its rows (such as tuned), and a point."""
-
-PRINTED = re.compile(
-    r"^ +(?P<rank>\d+)  (?P<method>[\w-]+)(?: \((?P<variant>\w+)\))? +(?P<aufdc>\S+ \[.*?\])"
-    r" +(?P<paper>\S+) +\S+ +\S+$",
-    re.MULTILINE,
-)
-"""A line of the table that ``fairbench run`` prints."""
 
 BLOCK = re.compile(r"(?:^\|.*\|\n)+", re.MULTILINE)
 """A table of a page."""
@@ -198,14 +191,9 @@ def collect_correlations(steps: pd.DataFrame, row: str) -> dict[str, list[float]
 # Format of figures.
 
 
-def round_figure(value: float, digits: int = 3) -> str:
-    """Format with a number of digits, never as -0."""
-    return f"{round(value, digits) + 0:.{digits}f}"
-
-
 def format_figure(value: float, digits: int = 3) -> str:
-    """Format .2309 as ``.231``: without a zero before the point."""
-    return re.sub(r"^(-?)0\.", r"\1.", round_figure(value, digits))
+    """Format .2309 as ``.231``: without a zero before the point, and never as -0."""
+    return re.sub(r"^(-?)0\.", r"\1.", f"{round(value, digits) + 0:.{digits}f}")
 
 
 def format_interval(row: pd.Series) -> str:
@@ -333,18 +321,6 @@ def find_writer(table: Table) -> Callable[[Table], None] | None:
     return None
 
 
-def format_lines(lines: list[re.Match[str]]) -> Iterator[str]:
-    """Format the lines of the README's table again, ordered by AUFDC."""
-    rows = [(line, select_row(line["method"], line["variant"])) for line in lines]
-    for line, row in sorted(rows, key=lambda of: of[1]["aufdc"]):
-        name = line["method"] + (f" ({line['variant']})" if line["variant"] else "")
-        rest = "".join(
-            f"  {round_figure(row[c]):>7}"
-            for c in ("aufdc_paper", "distortion_min", "mutual_information_min")
-        )
-        yield f"{row['rank']:>4}  {name:<19}  {format_interval(row)}{rest}"
-
-
 def rewrite(page: Path) -> str:
     """Return the text of a page with its generated tables brought up to date."""
 
@@ -362,11 +338,7 @@ def rewrite(page: Path) -> str:
         return block["start"] + format_columns(columns[block["name"]]) + block["end"]
 
     text = COLUMN_BLOCK.sub(describe, page.read_text(encoding="utf-8"))
-    text = BLOCK.sub(update, text)
-    if page.name == "README.md":  # other pages print tables of other runs
-        lines = format_lines(list(PRINTED.finditer(text)))
-        text = PRINTED.sub(lambda _: next(lines), text)
-    return text
+    return BLOCK.sub(update, text)
 
 
 def main() -> None:
