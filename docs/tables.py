@@ -80,7 +80,10 @@ COLUMN_BLOCK = re.compile(
 
 
 def describe_columns() -> dict[str, Mapping[str, str]]:
-    """Name of a block -> its columns and their descriptions, in the order of the CSV."""
+    """Name of a block -> its columns and their descriptions, in the order of the CSV.
+
+    Columns that every file begins with are described in the first block alone.
+    """
     metrics: dict[str, dict[str, str]] = {"point": {}, "curve": {}}
     for metric in load_registry().metrics.classes.values():
         metrics[metric.level].update(metric.columns)
@@ -88,10 +91,10 @@ def describe_columns() -> dict[str, Mapping[str, str]]:
         "rows": COLUMNS,
         "curve_metrics": metrics["curve"],
         "provenance": PROVENANCE,
-        "points": POINT_COLUMNS,
+        "points": {name: POINT_COLUMNS[name] for name in POINT_COLUMNS if name not in COLUMNS},
         "point_metrics": metrics["point"],
         "references": REFERENCE_COLUMNS,
-        "attainment": ATTAINMENT_COLUMNS,
+        "attainment": {n: ATTAINMENT_COLUMNS[n] for n in ATTAINMENT_COLUMNS if n not in COLUMNS},
     }
 
 
