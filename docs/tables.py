@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -35,13 +35,6 @@ QUOTED = {
 
 NAMED = re.compile(r"^\**`([\w-]+)`\**(?: \((\w+)\))?(?:, (.*))?$")
 """A method, which row of it, and a point: all that is named."""
-
-PRINTED = re.compile(
-    r"^ +(?P<rank>\d+)  (?P<method>[\w-]+)(?: \((?P<variant>\w+)\))? +(?P<aufdc>\S+ \[.*?\])"
-    r" +(?P<paper>\S+) +\S+ +\S+$",
-    re.MULTILINE,
-)
-"""A line of the table that ``fairbench run`` prints."""
 
 BLOCK = re.compile(r"(?:^\|.*\|\n)+", re.MULTILINE)
 """A table of a page."""
@@ -282,18 +275,6 @@ def writer_of(table: Table) -> Callable[[Table], None] | None:
     return None
 
 
-def shown(lines: list[re.Match[str]]) -> Iterator[str]:
-    """Those lines anew, by area."""
-    told = [(line, row_of(line["method"], line["variant"])) for line in lines]
-    for line, row in sorted(told, key=lambda of: of[1]["aufdc"]):
-        name = line["method"] + (f" ({line['variant']})" if line["variant"] else "")
-        rest = "".join(
-            f"  {figure(row[c]):>7}"
-            for c in ("aufdc_paper", "distortion_min", "mutual_information_min")
-        )
-        yield f"{row['rank']:>4}  {name:<19}  {interval(row)}{rest}"
-
-
 def rewritten(page: Path) -> str:
     """The text of a page with its tables as the published files have them."""
 
@@ -305,11 +286,7 @@ def rewritten(page: Path) -> str:
         write(table)
         return str(table)
 
-    text = BLOCK.sub(anew, page.read_text(encoding="utf-8"))
-    if page.name == "README.md":  # other pages print tables of other runs
-        lines = shown(list(PRINTED.finditer(text)))
-        text = PRINTED.sub(lambda _: next(lines), text)
-    return text
+    return BLOCK.sub(anew, page.read_text(encoding="utf-8"))
 
 
 def main() -> None:

@@ -21,7 +21,6 @@ from tables import (
     FOLDER,
     NAMED,
     PAGES,
-    PRINTED,
     QUOTED,
     ROOT,
     STEPS,
@@ -201,19 +200,6 @@ def test_tuned_rows_stand_beside_the_default_at_as_many_points() -> None:
         assert as_printed(row["tuned, seed 0"], area(tuned)), f"{where}: {area(tuned)}"
         seen += 1
     assert seen >= 7
-
-
-def test_the_readme_shows_the_published_table() -> None:
-    lines = list(PRINTED.finditer((ROOT / "README.md").read_text(encoding="utf-8")))
-    board = fairbench.load_leaderboard(FOLDER / "adults-gender.csv")
-    blind = board[board["track"] == "blind"]
-    assert len(lines) == len(blind)
-    for line in lines:
-        told = row_of(line["method"], line["variant"])
-        columns = ("aufdc", "aufdc_low", "aufdc_high")
-        for column, figure in zip(columns, figures(line["aufdc"]), strict=True):
-            assert as_printed(figure, float(told[column])), f"{line[0]}: {column} {told[column]}"
-        assert int(line["rank"]) == told["rank"]
 
 
 def test_pages_tables_are_those_that_are_written_from_the_files() -> None:
