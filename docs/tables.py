@@ -80,7 +80,10 @@ COLUMN_BLOCK = re.compile(
 
 
 def describe_columns() -> dict[str, Mapping[str, str]]:
-    """Name of a block -> its columns and their descriptions, in the order of the CSV."""
+    """Name of a block -> its columns and their descriptions, in the order of the CSV.
+
+    Columns that every file begins with are described in the first block alone.
+    """
     metrics: dict[str, dict[str, str]] = {"point": {}, "curve": {}}
     for metric in load_registry().metrics.classes.values():
         metrics[metric.level].update(metric.columns)
@@ -88,10 +91,10 @@ def describe_columns() -> dict[str, Mapping[str, str]]:
         "rows": COLUMNS,
         "curve_metrics": metrics["curve"],
         "provenance": PROVENANCE,
-        "points": POINT_COLUMNS,
+        "points": {name: POINT_COLUMNS[name] for name in POINT_COLUMNS if name not in COLUMNS},
         "point_metrics": metrics["point"],
         "references": REFERENCE_COLUMNS,
-        "attainment": ATTAINMENT_COLUMNS,
+        "attainment": {n: ATTAINMENT_COLUMNS[n] for n in ATTAINMENT_COLUMNS if n not in COLUMNS},
     }
 
 
@@ -191,14 +194,9 @@ def collect_correlations(steps: pd.DataFrame, row: str) -> dict[str, list[float]
 # Format of figures.
 
 
-def round_figure(value: float, digits: int = 3) -> str:
-    """Format with a number of digits, never as -0."""
-    return f"{round(value, digits) + 0:.{digits}f}"
-
-
 def format_figure(value: float, digits: int = 3) -> str:
-    """Format .2309 as ``.231``: without a zero before the point."""
-    return re.sub(r"^(-?)0\.", r"\1.", round_figure(value, digits))
+    """Format .2309 as ``.231``: without a zero before the point, and never as -0."""
+    return re.sub(r"^(-?)0\.", r"\1.", f"{round(value, digits) + 0:.{digits}f}")
 
 
 def format_interval(row: pd.Series) -> str:
@@ -343,8 +341,7 @@ def rewrite(page: Path) -> str:
         return block["start"] + format_columns(columns[block["name"]]) + block["end"]
 
     text = COLUMN_BLOCK.sub(describe, page.read_text(encoding="utf-8"))
-    text = BLOCK.sub(update, text)
-    return text
+    return BLOCK.sub(update, text)
 
 
 def main() -> None:
