@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from fairbench.errors import StoreError
 from fairbench.store import files as artefacts
-from fairbench.store.database import SCHEMA_VERSION, Store, parse_export
+from fairbench.store.database import Store, parse_export
 from fairbench.store.records import (
     PointRecord,
     ReadPoint,
@@ -20,6 +20,7 @@ from fairbench.store.records import (
     UnitRecord,
     to_row,
 )
+from fairbench.store.schema import SCHEMA_VERSION
 from fairbench.store.status import Status
 
 
