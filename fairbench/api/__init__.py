@@ -34,6 +34,7 @@ from fairbench.api.types import (
     Track,
     TrainingRows,
     Unit,
+    Workload,
     iterate_points,
 )
 
@@ -70,5 +71,6 @@ __all__ = [
     "Track",
     "TrainingRows",
     "Unit",
+    "Workload",
     "iterate_points",
 ]

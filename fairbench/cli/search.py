@@ -28,7 +28,6 @@ from fairbench.search import outputs as search_files
 from fairbench.search.space import held_params, search_space
 from fairbench.search.study import FIRST_SEED, Outcome, Search
 from fairbench.training.device import cores, resolve_device
-from fairbench.training.neural_method import restarts_of
 
 
 def search_command(
@@ -127,8 +126,8 @@ def trial_seconds(search: Search) -> float:
     units = units_of(search.method, params, search.data, search.budget, search.config.run)
     audit: AuditConfig = search.budget.audit
     points = sum(unit.curve_points or 1 for unit in units)
-    models = len(units) * restarts_of(params)
-    fit = fit_seconds(search.method, models, search.budget, search.data, search.store.rows("units"))
+    past = search.store.rows("units")
+    fit = fit_seconds(search.method(params), len(units), search.budget, search.data, past)
     return fit + points * audit_seconds(audit, search.data)
 
 

@@ -11,7 +11,6 @@ from fairbench.api.types import Role
 from fairbench.auditing.config import Audit, AuditConfig
 from fairbench.store.database import Row
 from fairbench.store.status import Status
-from fairbench.training.neural_method import NeuralMethod
 
 if TYPE_CHECKING:
     from fairbench.data.prepare import Prepared
@@ -24,7 +23,7 @@ _MODEL_STEP_MS = 0.8
 _IMAGE_MODEL_STEP_MS = 150.0
 """The same for convolutions, for each 64 x 64 pixels."""
 _PLAIN_FIT = 25.0
-"""Seconds to fit a method that is not neural."""
+"""Seconds to fit a method that is not trained in steps."""
 _AUDIT = {Audit.STRICT: 15.0, Audit.QUICK: 3.5}
 """Seconds to audit a point, for each ten thousand rows that auditors learn from, on one core."""
 _LEAST_AUDIT = 0.2
@@ -34,11 +33,13 @@ _A_GROUP = 0.1
 
 
 def fit_seconds(
-    method: type[Method], models: int, budget: Budget, data: Prepared, past: Iterable[Row]
+    method: Method, units: int, budget: Budget, data: Prepared, past: Iterable[Row]
 ) -> float:
-    """Estimated seconds of a fit job on one core; ``past`` are units, of any dataset."""
-    if not issubclass(method, NeuralMethod):
+    """Estimated seconds of a fit job on one core; ``past`` are rows of units of any dataset."""
+    work = method.workload(data.info)
+    if work is None:
         return 0.5 if method.baseline and not method.knobs else _PLAIN_FIT
+    models = units * work.models_per_unit
     known = [
         row["costs"]["milliseconds_per_model_step"]
         for row in past

@@ -20,7 +20,6 @@ from fairbench.store import files as artefacts
 from fairbench.store.database import TRIAL, Row, Store, now, of_a_trial
 from fairbench.store.status import Status
 from fairbench.training import checkpoint_files as checkpoints
-from fairbench.training.neural_method import restarts_of
 from fairbench.training.stack_size import device_memory, gpu_share
 
 
@@ -175,8 +174,8 @@ class Run:
             id=uuid.uuid4().hex,
             title=f"fit {first.method.name} on {first.data.info.name} ({models})",
             estimate=fit_seconds(
-                first.method,
-                len(stack) * restarts_of(first.params),
+                first.method(first.params),
+                len(stack),
                 first.budget,
                 first.data,
                 self._units.values(),

@@ -88,7 +88,6 @@ WRONG = [
     (wrong.NoSummary, "name and texts", "summary is ''"),
     (wrong.OneAlias, "name and texts", "aliases = ('other-name',)"),
     (wrong.WordForATrack, "name and texts", "track = Track.BLIND"),
-    (wrong.Supervised, "name and texts", "no method is given task labels"),
     (wrong.NeedsParams, "parameters have defaults", "'width' has no default"),
     (wrong.TakesAnything, "parameters have defaults", "extra='forbid'"),
     (wrong.KnobsUndeclared, "knobs and points agree", "beta=0.1 does not set the knobs (none)"),

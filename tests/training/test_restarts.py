@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
-from fairbench.api.method import Curve, Diverged, Params
+from fairbench.api.method import Curve, Diverged, Fitted, Method, Params
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared
 from fairbench.runs.plan import Budget, PlannedUnit, stacks
 from fairbench.training.model import Batch, StackedModel
-from fairbench.training.neural_method import restarts_of
 from fairbench.training.restarts import best_of
 from fairbench_plugins.sofair import Sofair, SofairParams
 
@@ -112,9 +114,28 @@ def test_a_deadline_holds_while_they_are_compared() -> None:
         )
 
 
-def test_only_neural_parameters_have_restarts() -> None:
-    class Plain(Params):
-        restarts: int | None = None
+class RestartParams(Params):
+    restarts: int | None = None
 
-    assert restarts_of(SofairParams(restarts=4)) == 4
-    assert restarts_of(Plain()) == restarts_of(Plain(restarts=10)) == 1
+
+class Plain(Method):
+    """A method that is not neural, and calls another thing restarts."""
+
+    name = "plain"
+    Params = RestartParams
+
+    def fit(
+        self, train: TrainingRows, units: Sequence[Unit], context: FitContext
+    ) -> Sequence[Fitted]:
+        raise NotImplementedError
+
+
+def test_only_neural_methods_report_restarts(prepared: Prepared) -> None:
+    info, budget = prepared.info, Budget("30", 30, PRESETS[Audit.QUICK])
+    work = Sofair(SofairParams(restarts=4, batch_size=32, hidden=(5,))).workload(info)
+    assert (work.models_per_unit, work.batch_size) == (4, 32)
+    assert work.architecture == replace(info.architecture, hidden=(5,))
+    for params in (RestartParams(), RestartParams(restarts=10)):
+        assert Plain(params).workload(info) is None
+        unit = PlannedUnit("0", Plain, params, prepared, Unit(0, Point()), budget, None, None)
+        assert [len(stack) for stack in stacks([unit] * 16, "cpu")] == [16]

@@ -59,6 +59,7 @@ class SofairMethod(NeuralMethod):
 
     reference = "Gitiaux and Rangwala 2022, SoFaiR: Single Shot Fair Representation Learning"
     coding = Coding.QUANTISED
+    has_bits = True
     Params: ClassVar[type[Params]] = SofairParams
     decoder_sees_s: ClassVar[bool] = True
 
