@@ -30,14 +30,17 @@ from fairbench.api import (
     Coding,
     DatasetInfo,
     FitContext,
+    Fitted,
     Floats,
     Ints,
     Knob,
+    Method,
+    Params,
     Point,
+    Representation,
     TrainingRows,
     Unit,
 )
-from fairbench.api.method import Fitted, Method, Params, Representation
 from fairbench.hookspecs import hookimpl
 
 GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)

@@ -19,8 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api import DatasetInfo, FitContext, Floats, Ints, TrainingRows, Unit
-from fairbench.api.method import Fitted, Method, Representation
+from fairbench.api import (
+    DatasetInfo,
+    FitContext,
+    Fitted,
+    Floats,
+    Ints,
+    Method,
+    Representation,
+    TrainingRows,
+    Unit,
+)
 from fairbench.hookspecs import hookimpl
 
 _MOST_CELLS = 100_000_000

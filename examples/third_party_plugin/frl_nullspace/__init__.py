@@ -18,8 +18,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from fairbench.api import FitContext, Floats, Ints, Knob, Point, Shots, TrainingRows, Unit
-from fairbench.api.method import Curve, Fitted, Method, Params, Representation
+from fairbench.api import (
+    Curve,
+    FitContext,
+    Fitted,
+    Floats,
+    Ints,
+    Knob,
+    Method,
+    Params,
+    Point,
+    Representation,
+    Shots,
+    TrainingRows,
+    Unit,
+)
 from fairbench.hookspecs import hookimpl
 
 MOST_ROUNDS = 15

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from fairbench.api import DatasetInfo, Knob, Point, Unit
-from fairbench.api.method import Method, Params
+from fairbench.api import DatasetInfo, Knob, Method, Params, Point, Unit
 from fairbench.hookspecs import hookimpl
-from fairbench.training.neural_method import NeuralMethod, NeuralParams
+from fairbench.training import NeuralMethod, NeuralParams
 
 if TYPE_CHECKING:
-    from fairbench.training.networks import Networks
-    from fairbench.training.streams import Streams
+    from fairbench.training import Networks, Streams
     from fairbench_plugins.adversarial.model import AdversarialModel
 
 GAMMAS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0)

@@ -27,10 +27,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
-from fairbench.training.layers import StackedMLP
-from fairbench.training.model import Batch, StackedModel, summed_squares
-from fairbench.training.networks import Networks
-from fairbench.training.streams import Streams
+from fairbench.training import Batch, Networks, StackedMLP, StackedModel, Streams, summed_squares
 
 if TYPE_CHECKING:
     from fairbench_plugins.adversarial import AdversarialParams

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairbench.api.method import Method
+from fairbench.api import Method
 from fairbench.hookspecs import hookimpl
 from fairbench_plugins.baselines.conditional_quantile import ConditionalQuantile
 from fairbench_plugins.baselines.constant import Constant

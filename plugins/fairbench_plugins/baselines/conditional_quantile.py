@@ -22,8 +22,20 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from fairbench.api import Coding, DatasetInfo, FitContext, Floats, Ints, Track, TrainingRows, Unit
-from fairbench.api.method import Fitted, Method, Params, Representation
+from fairbench.api import (
+    Coding,
+    DatasetInfo,
+    FitContext,
+    Fitted,
+    Floats,
+    Ints,
+    Method,
+    Params,
+    Representation,
+    Track,
+    TrainingRows,
+    Unit,
+)
 
 _MOST_COLUMNS = 128
 """One classifier a column."""

@@ -21,17 +21,21 @@ import numpy as np
 from pydantic import Field
 
 from fairbench.api import (
+    Curve,
     DatasetInfo,
     FitContext,
+    Fitted,
     Floats,
     Ints,
     Knob,
+    Method,
+    Params,
     Point,
+    Representation,
     Shots,
     TrainingRows,
     Unit,
 )
-from fairbench.api.method import Curve, Fitted, Method, Params, Representation
 
 _MOST_SOURCES = 128
 """Columns of the raw table."""

@@ -13,17 +13,20 @@ from typing import Any
 import numpy as np
 
 from fairbench.api import (
+    Curve,
     DatasetInfo,
     FitContext,
+    Fitted,
     Floats,
     Ints,
     Knob,
+    Method,
     Point,
+    Representation,
     Shots,
     TrainingRows,
     Unit,
 )
-from fairbench.api.method import Curve, Fitted, Method, Representation
 
 _MOST_POINTS = 5
 

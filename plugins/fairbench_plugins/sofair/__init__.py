@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from fairbench.api import Coding, DatasetInfo, Knob, Point, Shots, Unit
-from fairbench.api.method import Method, Params
+from fairbench.api import Coding, DatasetInfo, Knob, Method, Params, Point, Shots, Unit
 from fairbench.hookspecs import hookimpl
-from fairbench.training.neural_method import NeuralMethod, NeuralParams
+from fairbench.training import NeuralMethod, NeuralParams
 
 if TYPE_CHECKING:
-    from fairbench.training.networks import Networks
-    from fairbench.training.streams import Streams
+    from fairbench.training import Networks, Streams
     from fairbench_plugins.sofair.model import SofairModel
     from fairbench_plugins.sofair.resolution import ResolutionModel
 

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from fairbench.training.layers import StackedLinear
+from fairbench.training import StackedLinear
 
 _TINY = 1e-9
 """Least mass of a bin: keeps the logarithm finite where a code is far from every mixture part."""

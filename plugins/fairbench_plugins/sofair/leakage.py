@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from fairbench.training.layers import StackedMLP
+from fairbench.training import StackedMLP
 
 _WAVES = 4
 """Cosines of each dimension: about as many digits as a code that leaks little has."""

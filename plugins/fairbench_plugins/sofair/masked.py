@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from fairbench.training.model import Batch, StackedModel
+from fairbench.training import Batch, StackedModel
 from fairbench_plugins.sofair.leakage import Adversary
 
 if TYPE_CHECKING:

@@ -37,10 +37,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from fairbench.training.layers import StackedLinear
-from fairbench.training.model import Batch, summed_squares
-from fairbench.training.networks import Networks
-from fairbench.training.streams import Streams
+from fairbench.training import Batch, Networks, StackedLinear, Streams, summed_squares
 from fairbench_plugins.sofair.entropy import LogisticMixtureEntropy
 from fairbench_plugins.sofair.masked import MaskedAutoencoder
 

@@ -26,9 +26,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from fairbench.training.model import Batch, summed_squares
-from fairbench.training.networks import Networks
-from fairbench.training.streams import Streams
+from fairbench.training import Batch, Networks, Streams, summed_squares
 from fairbench_plugins.sofair.entropy import LogisticMixtureEntropy
 from fairbench_plugins.sofair.masked import MaskedAutoencoder
 

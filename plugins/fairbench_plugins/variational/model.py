@@ -40,10 +40,7 @@ import torch
 from torch import Tensor, nn
 
 from fairbench.api import Point
-from fairbench.training.layers import StackedLinear
-from fairbench.training.model import Batch, StackedModel, summed_squares
-from fairbench.training.networks import Networks
-from fairbench.training.streams import Streams
+from fairbench.training import Batch, Networks, StackedLinear, StackedModel, Streams, summed_squares
 
 if TYPE_CHECKING:
     from fairbench_plugins.variational import FCRLParams, VariationalParams, VFAEParams
