@@ -12,10 +12,10 @@ COSTS = {
     "encode_seconds": "wall time of encoding the audit roles, all points",
     "audit_seconds": "wall time of auditing and measuring, all points",
     "trainable_parameters": "trainable parameters of one model",
-    "flops": "floating-point operations of training one model (6 per multiply-add, row and step)",
+    "flops": "floating-point operations of training one model: 6 per multiply-add, row, step",
     "peak_memory_mb": "largest resident memory of the process that trained, MB",
     "peak_device_memory_mb": "largest memory on the accelerator, MB",
-    "energy_joules": "this model's share of the accelerator's energy while its stack trained, joules",
+    "energy_joules": "this model's share of the accelerator's energy in training, joules",
 }
 """Names and meanings of a unit's costs."""
 
