@@ -8,7 +8,7 @@ COSTS = {
     "stack_models": "models that trained together",
     "steps": "training steps; absent where a method has none",
     "milliseconds_per_step": "milliseconds per step of the whole stack",
-    "milliseconds_per_model_step": "milliseconds per step and model: milliseconds_per_step / stack_models",
+    "milliseconds_per_model_step": "milliseconds per step and model of the stack",
     "encode_seconds": "wall time of encoding the audit roles, all points",
     "audit_seconds": "wall time of auditing and measuring, all points",
     "trainable_parameters": "trainable parameters of one model",

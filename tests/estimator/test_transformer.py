@@ -245,7 +245,7 @@ def test_a_single_shot_method_is_read_at_any_setting() -> None:
         with pytest.raises(InputError, match=r"out of range: beta \(0 to 1.25; price of rate"):
             fair.transform(X, beta=bad)
     undecided = small().fit(X, s=S)
-    with pytest.raises(InputError, match=r"has the knob beta .* nobody says how it is set"):
+    with pytest.raises(InputError, match=r"has the knob beta .* which is not set"):
         undecided.transform(X)
     np.testing.assert_array_equal(undecided.transform(X, beta=1.0), at_other)
 
