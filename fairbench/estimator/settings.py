@@ -105,7 +105,7 @@ def choose_device(device: Any) -> str:
         return resolve_device(parse_choice(Device, device, "device"))
     except DeviceError:
         raise DeviceError(
-            "device='cuda': no CUDA device is to be found here.",
+            "device='cuda': no CUDA device was found.",
             "Use device='cpu', or check the driver and that torch is a CUDA build.",
         ) from None
 

@@ -247,10 +247,10 @@ def stacks(
         most = largest_stack(
             device,
             image=members[0].data.info.architecture.image is not None,
-            bytes_a_unit=bytes_of(members[:1]),
+            bytes_per_unit=bytes_of(members[:1]),
             data_bytes=bytes_of([], members[0].data),
             free_bytes=min((free for free, _ in memory), default=None),
-            models_a_unit=members[0].workload.models_per_unit,
+            models_per_unit=members[0].workload.models_per_unit,
         )
         start = 0
         for size in spread(len(members), most, len(memory)):

@@ -49,9 +49,9 @@ class NeuralParams(Params):
     batch_size: int = Field(128, ge=1)
     """Rows per step."""
     hidden: tuple[PositiveInt, ...] | None = None
-    """Units of each hidden layer; None: as the dataset's architecture says."""
+    """Units of each hidden layer; None: those of the dataset's architecture."""
     latent: PositiveInt | None = None
-    """Dimensions of the representation; None: as the dataset's architecture says."""
+    """Dimensions of the representation; None: those of the dataset's architecture."""
 
 
 class NeuralMethod(Method):
@@ -89,7 +89,7 @@ class NeuralMethod(Method):
         from fairbench.api.costs import EARLIER_SECONDS
         from fairbench.stats.seeds import derive_seed
         from fairbench.training.checkpoint import Checkpoint
-        from fairbench.training.restarts import best_of
+        from fairbench.training.restarts import select_best
         from fairbench.training.streams import Streams
         from fairbench.training.trainer import train as train_stack
         from fairbench.training.watch import Schedule
@@ -125,9 +125,9 @@ class NeuralMethod(Method):
         context.report("steps", float(context.iterations * restarts))
         if checkpoint is not None and checkpoint.earlier_seconds:
             context.report(EARLIER_SECONDS, checkpoint.earlier_seconds)
-        kept = list(range(len(models)))
+        selected = list(range(len(models)))
         if restarts > 1:
-            kept = best_of(
+            selected = select_best(
                 model,
                 train.x,
                 train.s,
@@ -139,7 +139,7 @@ class NeuralMethod(Method):
             )
         return [
             self._fitted(model.take(i), train.info) if reason is None else Diverged(reason)
-            for i, reason in ((i, reasons[i]) for i in kept)
+            for i, reason in ((i, reasons[i]) for i in selected)
         ]
 
     def restore(

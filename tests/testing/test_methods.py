@@ -62,7 +62,7 @@ WRONG = [
     (wrong.ACurveForAPoint, "one result a unit", "return a Representation"),
     (wrong.BreaksAtTheEnd, "both ends of its knob", "At beta=1 it raised ZeroDivisionError"),
     (wrong.AlwaysDiverges, "one result a unit", "diverged: loss nan at step 1"),
-    (wrong.Raises, "one result a unit", "fit raised KeyError: 'weights' (testing/wrong_methods.py"),
+    (wrong.Raises, "one result a unit", "fit raised KeyError: 'weights' (support/wrong_methods.py"),
     (wrong.Exits, "one result a unit", "fit raised SystemExit: enough"),
     (wrong.WrongShape, "codes are float32", "returned shape (300,)"),
     (wrong.WrongRows, "codes are float32", "for 300 rows"),

@@ -16,7 +16,7 @@ from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared
 from fairbench.runs.plan import Budget, PlannedUnit, stacks
 from fairbench.training.model import Batch, StackedModel
-from fairbench.training.restarts import best_of
+from fairbench.training.restarts import select_best
 from fairbench_plugins.sofair import Sofair, SofairParams
 
 
@@ -48,7 +48,7 @@ def test_the_least_loss_of_each_unit_is_kept(
 ) -> None:
     x, s = np.zeros((50, 2), np.float32), np.zeros(50, np.int64)
     reasons = ["broke" if i in diverged else None for i in range(6)]
-    found = best_of(Known(losses), x, s, groups=2, restarts=3, reasons=reasons, device="cpu")
+    found = select_best(Known(losses), x, s, groups=2, restarts=3, reasons=reasons, device="cpu")
     assert found == kept
 
 
@@ -78,7 +78,7 @@ def test_restarts_are_other_models_and_the_chosen_one_is_given(
 ) -> None:
     given = {}
     for chosen in range(3):
-        name = "fairbench.training.restarts.best_of"
+        name = "fairbench.training.restarts.select_best"
         monkeypatch.setattr(name, lambda *_, chosen=chosen, **__: [chosen, 3 + chosen])
         given[chosen] = fitted(prepared, [0, 1], 3)
     first = fitted(prepared, [0, 1], 1)
@@ -102,7 +102,7 @@ def test_stacks_are_no_larger_for_restarts(prepared: Prepared) -> None:
 def test_a_deadline_holds_while_they_are_compared() -> None:
     x, s = np.zeros((50, 2), np.float32), np.zeros(50, np.int64)
     with pytest.raises(TimeoutError, match="while restarts were compared"):
-        best_of(
+        select_best(
             Known([1.0, 2.0]),
             x,
             s,

@@ -33,7 +33,7 @@ ALPHAS = (
 
 
 class AdversarialParams(NeuralParams):
-    """Hyperparameters of both."""
+    """Hyperparameters of both methods."""
 
     adversary_hidden: tuple[PositiveInt, ...] = (64, 64)
     """Units of the adversary's hidden layers."""
@@ -42,7 +42,7 @@ class AdversarialParams(NeuralParams):
 
 
 class AdversarialMethod(NeuralMethod):
-    """An autoencoder whose encoder is rewarded for what its adversary cannot tell."""
+    """An autoencoder whose encoder is rewarded for the errors of its adversary."""
 
     Params: ClassVar[type[Params]] = AdversarialParams
     reward: ClassVar[Literal["cross-entropy", "entropy"]]

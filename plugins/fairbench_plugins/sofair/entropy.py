@@ -39,11 +39,11 @@ class LogisticMixtureEntropy(nn.Module):
     Parameters
     ----------
     generators : sequence of torch.Generator
-        One a model.
+        One per model.
     dimensions : int
         d, the latent dimensions.
     bits : int
-        A, the most bits a dimension.
+        A, the largest number of bits per dimension.
     components : int
         K, the logistics in each mixture.
     sees_beta : bool
