@@ -13,14 +13,15 @@ from __future__ import annotations
 import multiprocessing
 import resource
 
-from fairbench.runs.executors.base import keep_freed_memory, set_threads
+from fairbench.runs.executors.base import keep_freed_memory
+from fairbench.training.threads import use_one_thread
 
 BATCH, STEPS = 512, 6
 
 
 def measured(keep: bool, answers: multiprocessing.Queue[tuple[float, float, int]]) -> None:
     """User seconds, system seconds and page faults of a few steps."""
-    set_threads()
+    use_one_thread()
     if keep:
         keep_freed_memory()
     import torch

@@ -79,8 +79,15 @@ def _unit(store: Store, registry: Registry, wanted: Wanted) -> Row:
         if all(row["point"] is not None for row in units):
             raise _not_one_model(method)
     unit = find_unit(store, registry, wanted)
+    method = unit["method"]
+    # A method that is no longer installed may have stored bits.
+    if method in registry.methods and not registry.methods[method].has_bits:
+        raise StoreError(
+            f"The code of {method} is not made of bits.",
+            "Explain a single-shot method with bits, such as sofair.",
+        )
     if unit["point"] is not None:
-        raise _not_one_model(unit["method"])
+        raise _not_one_model(method)
     return unit
 
 
@@ -102,9 +109,8 @@ def _explained(unit: Row, data: Prepared, folder: Path) -> tuple[list[BitTable],
     labels = [point["label"] for point in unit["read_points"]]
     if "0/bits/shape" not in arrays:
         raise StoreError(
-            f"{unit['method']} keeps no bits: its code is not made of bits, or an older fairbench "
-            "fitted it.",
-            "For a method with bits, train it again: the same fairbench run with --rerun all.",
+            f"No bits of this {unit['method']} are stored: an older fairbench fitted it.",
+            "Train it again: the same fairbench run with --rerun all.",
         )
     found = [
         unpack_bits({k: arrays[f"{i}/bits/{k}"] for k in ("ones", "kept", "shape")})

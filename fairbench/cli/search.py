@@ -31,7 +31,6 @@ from fairbench.search.study import FIRST_SEED, Search
 from fairbench.search.trials import TrialOutcome
 from fairbench.store.records import UnitRecord
 from fairbench.training.device import cores, resolve_device
-from fairbench.training.neural_method import restarts_of
 
 
 def search_command(
@@ -138,10 +137,8 @@ def trial_seconds(search: Search) -> float:
     units = units_of(search.method, params, search.data, search.budget, search.config.run)
     audit: AuditConfig = search.budget.audit
     points = sum(unit.curve_points or 1 for unit in units)
-    models = len(units) * restarts_of(params)
-    fit = fit_seconds(
-        search.method, models, search.budget, search.data, search.store.records(UnitRecord)
-    )
+    past = search.store.records(UnitRecord)
+    fit = fit_seconds(search.method(params), len(units), search.budget, search.data, past)
     return fit + points * audit_seconds(audit, search.data)
 
 

@@ -34,7 +34,6 @@ from fairbench.runs.contract import DECODED_ROLES, ContractError, Progress
 from fairbench.runs.cost import Meter, hardware, versions
 from fairbench.store.encoders import Encoder, pack
 from fairbench.store.status import Status
-from fairbench.training.neural_method import restarts_of
 
 DRAWS = 3
 """Draws of a stochastic encoder that audits see; what is released is one of them."""
@@ -167,7 +166,7 @@ class FitJob:
         arrays: dict[str, np.ndarray] = {}
         for i, representation in enumerate(representations):
             arrays.update(self._arrays(i, representation, method, features, unit, meter))
-        costs = self._costs(meter, reported)
+        costs = self._costs(method, meter, reported)
         costs["encode_seconds"] = meter.seconds["encode"] - before
         count = representations[0].parameters()
         if count is not None:
@@ -175,8 +174,9 @@ class FitJob:
         work = representations[0].multiply_adds()
         if work is not None and "steps" in costs:
             # A product and a sum forward, and twice that backward, for each row.
-            batch = getattr(method.params, "batch_size", 1)
-            costs["flops"] = 6.0 * work * batch * costs["steps"]
+            training = method.workload(self.data.info)
+            rows = 1 if training is None else training.batch_size
+            costs["flops"] = 6.0 * work * rows * costs["steps"]
         encoder, not_kept = _packed(
             Encoder(method, unit, self.data.info, outcome, self.data.preprocessing)
         )
@@ -248,18 +248,21 @@ class FitJob:
         permuted = _squares(representation, shuffled, labels, x, method)
         if permuted is not None:
             found[f"{i}/permuted"] = np.array(permuted.mean(dtype=np.float64))
-        bits = representation.bits(x)
-        if bits is not None:
-            found |= {f"{i}/bits/{k}": array for k, array in pack_bits(bits).items()}
+        if method.has_bits:
+            packed = pack_bits(representation.bits(x))
+            found |= {f"{i}/bits/{k}": array for k, array in packed.items()}
         rate = representation.rate(x)
         if rate is not None:
             found[f"{i}/rate"] = np.array(rate, dtype=np.float64)
         return found
 
-    def _costs(self, meter: Meter, reported: Mapping[str, float]) -> dict[str, float]:
+    def _costs(
+        self, method: Method, meter: Meter, reported: Mapping[str, float]
+    ) -> dict[str, float]:
         earlier = reported.get(EARLIER_SECONDS, 0.0)
         seconds, units = meter.seconds["train"] + earlier, len(self.units)
-        again = restarts_of(self.params)
+        training = method.workload(self.data.info)
+        again = 1 if training is None else training.models_per_unit
         costs = {
             "train_seconds": seconds / units,
             "stack_seconds": seconds,

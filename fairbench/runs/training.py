@@ -22,7 +22,6 @@ from fairbench.store.database import Store, now
 from fairbench.store.records import TRIAL, PointRecord, ReadPoint, RunRecord, UnitRecord
 from fairbench.store.status import Status
 from fairbench.training import checkpoint_files
-from fairbench.training.neural_method import restarts_of
 from fairbench.training.stack_size import device_memory, gpu_share
 
 
@@ -136,8 +135,8 @@ class TrainingRun(JobSource):
             id=uuid.uuid4().hex,
             title=f"fit {first.method.name} on {first.data.info.name} ({models})",
             estimate=fit_seconds(
-                first.method,
-                len(stack) * restarts_of(first.params),
+                first.method(first.params),
+                len(stack),
                 first.budget,
                 first.data,
                 self.units.records.values(),

@@ -17,6 +17,7 @@ from fairbench.store.records import (
     PointRecord,
     ReadPoint,
     ReferenceRecord,
+    RunRecord,
     UnitRecord,
     to_row,
 )
@@ -238,7 +239,7 @@ def test_both_databases_keep_rows_alike(store_url: str) -> None:
     assert found == {"a": 0.1 + 0.2, "b": 1e-300, "c": 1.0}
     assert again.find(ReferenceRecord, ["c", "z"]).keys() == {"c"}
     assert list(again.export()) == list(first.export())
-    first.add_run({"id": "r", "started": "now", "command": "x", "config": {}, "versions": {}})
+    first.add_run(RunRecord("r", "now", "x", {}, {}))
 
 
 def test_many_that_write_the_same_rows_at_once_all_succeed(store_url: str) -> None:

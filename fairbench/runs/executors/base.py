@@ -10,6 +10,7 @@ from typing import Any
 
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
+from fairbench.training.threads import use_one_thread
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
 """Parameters of glibc's mallopt, from malloc.h."""
@@ -109,7 +110,7 @@ def run_guarded(
     """Run a job and catch whatever it raises: ``(ok, result, status, error, traceback)``."""
     import traceback
 
-    set_threads()
+    use_one_thread()
     keep_freed_memory()
     try:
         return True, job.run(progress), Status.DONE, "", ""
@@ -117,23 +118,6 @@ def run_guarded(
     except BaseException as error:
         text = f"{type(error).__name__}: {error}".splitlines()[0]
         return False, None, classify(error), text, traceback.format_exc()
-
-
-def set_threads() -> None:
-    """One thread a job, in every executor.
-
-    The networks are so small that a second thread costs more than it brings, jobs run side by side
-    instead, and equal settings make figures agree between executors on the CPU.
-    """
-    import os
-
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[name] = "1"
-    import torch
-    from threadpoolctl import threadpool_limits
-
-    torch.set_num_threads(1)
-    threadpool_limits(1)
 
 
 def keep_freed_memory() -> None:

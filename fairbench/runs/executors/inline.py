@@ -30,6 +30,7 @@ from fairbench.runs.executors.base import (
 from fairbench.runs.executors.devices import Devices, count_devices, environment_of
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
+from fairbench.training.threads import THREAD_VARIABLES
 
 _PROGRESS_EVERY = 0.2
 """Seconds between progress messages of a job."""
@@ -173,7 +174,7 @@ class InlineExecutor(Executor):
 def _context() -> Any:
     """A fork server that has loaded what every job needs: a fresh process in milliseconds."""
     # Children inherit this: thread pools are sized when libraries load.
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    for name in THREAD_VARIABLES:
         os.environ.setdefault(name, "1")
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
