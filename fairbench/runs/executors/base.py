@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,9 +10,6 @@ from typing import Any
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
 from fairbench.training.threads import use_one_thread
-
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
-"""Parameters of glibc's mallopt, from malloc.h."""
 
 
 @dataclass(frozen=True)
@@ -111,28 +107,9 @@ def run_guarded(
     import traceback
 
     use_one_thread()
-    keep_freed_memory()
     try:
         return True, job.run(progress), Status.DONE, "", ""
     # A plugin may raise anything, SystemExit included; the driver decides what becomes of it.
     except BaseException as error:
         text = f"{type(error).__name__}: {error}".splitlines()[0]
         return False, None, classify(error), text, traceback.format_exc()
-
-
-def keep_freed_memory() -> None:
-    """Let the process keep memory that it frees, instead of asking for it again at every step.
-
-    glibc gives large blocks back to the system at once. The activations of a convolutional network
-    are such blocks: without this a training step on images spends more time on page faults than on
-    its products. A job's process ends with its job, and the memory with it.
-    """
-    import ctypes
-
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if mallopt is None:  # another C library
-        return
-    largest = 2**31 - 1
-    if not mallopt(_MMAP_THRESHOLD, largest):
-        mallopt(_MMAP_MAX, 0)  # an older glibc allows 32 MB at most
-    mallopt(_TRIM_THRESHOLD, largest)
