@@ -141,21 +141,21 @@ def make_plan(config: RunConfig, registry: Registry, datasets: Sequence[Prepared
 
 
 def resolve_methods(names: Sequence[str], registry: Registry) -> list[str]:
-    """Registered names of what was asked for, in that order, then the baselines."""
-    asked: list[str] = []
+    """Registered names of the requested methods, in that order, then the baselines."""
+    requested: list[str] = []
     for name in names:
-        asked += (
+        requested += (
             list(registry.methods.classes) if name == "all" else [registry.methods.resolve(name)]
         )
     # A track's baselines join every run with a method of that track, so that no leaderboard is
     # without them; the blind ones always do.
-    tracks = {registry.methods[name].track for name in asked} | {Track.BLIND}
+    tracks = {registry.methods[name].track for name in requested} | {Track.BLIND}
     baselines = [
         name
         for name, cls in registry.methods.classes.items()
         if cls.baseline and cls.track in tracks
     ]
-    return list(dict.fromkeys([*asked, *baselines]))
+    return list(dict.fromkeys([*requested, *baselines]))
 
 
 def method_params(
@@ -194,13 +194,13 @@ def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
         ) from None
 
 
-def make_budget(asked: str | int, data: Prepared) -> Budget:
+def make_budget(requested: str | int, data: Prepared) -> Budget:
     """Iterations and audit of a budget on a dataset."""
-    if asked == "quick":
+    if requested == "quick":
         image = data.info.architecture.image is not None
         iterations = QUICK_IMAGE_ITERATIONS if image else max(1, data.iterations // 10)
         return Budget("quick", iterations, PRESETS[Audit.QUICK])
-    iterations = data.iterations if asked == "full" else int(asked)
+    iterations = data.iterations if requested == "full" else int(requested)
     label = "full" if iterations == data.iterations else str(iterations)
     return Budget(label, iterations, PRESETS[Audit.STRICT])
 

@@ -57,7 +57,8 @@ class TrainingRun(JobSource):
     device : str
         ``cpu`` or ``cuda``, resolved.
     trial : bool
-        Whether a search asks: leaderboards leave its units out until a run asks for them too.
+        Whether this is a trial of a search: leaderboards leave its units out until a run needs
+        them too.
     """
 
     def __init__(
@@ -297,7 +298,7 @@ class TrainingRun(JobSource):
         """The record of a fitted unit, and which of its points are to be audited."""
         unit = self.units.records[result.key].replace(
             status=Status.DONE,
-            error=None if result.not_kept is None else f"encoder not kept: {result.not_kept}",
+            error=None if result.not_stored is None else f"encoder not kept: {result.not_stored}",
             traceback=None,
             read_points=tuple(ReadPoint(p.label, dict(p.values)) for p in result.points),
             costs=dict(result.costs),
@@ -312,12 +313,12 @@ class TrainingRun(JobSource):
             # Everything measured of the old model is of the past.
             self.audits.forget(self.units.target(planned))
         self.summary.done += 1
-        if result.not_kept is not None:
-            self.summary.not_stored.append((planned.title, result.not_kept))
+        if result.not_stored is not None:
+            self.summary.not_stored.append((planned.title, result.not_stored))
         return unit, self.units.missing_points(planned)
 
     def _store_encoder(self, result: UnitResult) -> str | None:
-        """Write the trained encoder; those of a search's trials nobody asks for."""
+        """Write the trained encoder; trials of a search store none."""
         if result.encoder is None or self._is_trial:
             return None
         return encoders.keep(self.config.results, result.encoder)

@@ -30,9 +30,9 @@ class UnitLedger:
     rerun : Rerun, optional
         What is done again though it is in the store.
     run : str
-        Id of the run that asks.
+        Id of this run.
     trial : bool
-        Whether a search asks: it takes nothing from the run that asked before it.
+        Whether this is a trial of a search: it takes nothing from an earlier run.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class UnitLedger:
         self.audits.refresh()
 
     def adopt(self, planned: Sequence[PlannedUnit]) -> None:
-        """Make what only a search has asked for this run's."""
+        """Make units that only searches have trained so far this run's own."""
         if self.trial:
             return
         units = [self.records[unit.key] for unit in planned if unit.key in self.records]
@@ -202,7 +202,7 @@ class UnitLedger:
         self.records |= adopted
 
     def _owner(self, old: UnitRecord | None) -> str:
-        """The run whose unit this is: a trial takes nothing from the run that asked before it."""
+        """The run whose unit this is: a trial takes nothing from an earlier run."""
         if old is not None and self.trial and not old.of_a_trial:
             return str(old.run)
         return self.run

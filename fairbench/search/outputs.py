@@ -59,10 +59,10 @@ def write(search: Search, output: Path | None = None) -> list[Path]:
             files[folder / "pareto.png"] = draw_front(search)
         files[folder / "best.yaml"] = best_yaml(search, search.best).encode()
         files[folder / "history.png"] = draw_history(search)
-        found = importances(search)
-        if found is not None:
-            files[folder / "importance.csv"] = _csv(found)
-            files[folder / "importance.png"] = draw_importance(search, found)
+        importance = importances(search)
+        if importance is not None:
+            files[folder / "importance.csv"] = _csv(importance)
+            files[folder / "importance.png"] = draw_importance(search, importance)
         if output is not None:
             files[output] = files[folder / ("pareto.yaml" if two else "best.yaml")]
     # What an earlier search left and this one does not make would be read as this one's.
@@ -152,9 +152,9 @@ def importances(search: Search) -> pd.DataFrame | None:
 
     columns: dict[str, Mapping[str, float]] = {}
     for number, objective in enumerate(search.config.objectives):
-        found = _importance(search, number)
-        if found is not None:
-            columns[objective.value] = found
+        importance = _importance(search, number)
+        if importance is not None:
+            columns[objective.value] = importance
     if not columns:
         return None
     frame = pd.DataFrame(columns).rename_axis("parameter")
@@ -174,10 +174,10 @@ def _importance(search: Search, number: int) -> dict[str, float] | None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found: dict[str, float] = get_param_importances(
+        importance: dict[str, float] = get_param_importances(
             search.study, evaluator=FanovaImportanceEvaluator(seed=0), target=target
         )
-    return found
+    return importance
 
 
 def _csv(frame: pd.DataFrame) -> bytes:

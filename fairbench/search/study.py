@@ -48,7 +48,7 @@ from fairbench.store.records import ReferenceRecord, UnitRecord
 
 FIRST_SEED = 1000
 """Trials train on seeds from here on, which ``run --seeds`` never uses: what a run then reports of
-the best parameters is of other models than those that were chosen, partly for their luck.
+the best parameters is of other models than those that were chosen, partly by chance.
 """
 
 COST_POINTS = 16
@@ -119,7 +119,7 @@ class Search:
         if self._executor is not None:
             self._executor.stop()
 
-    # ---- what was found --------------------------------------------------------------------
+    # ---- results ---------------------------------------------------------------------------
 
     @property
     def best(self) -> Trial | None:
@@ -131,11 +131,11 @@ class Search:
     def front(self) -> list[Trial]:
         """Complete trials that no other beats in all objectives, by their area."""
         numbers = {trial.number for trial in self.study.best_trials}
-        found: dict[str, Trial] = {}
+        trials: dict[str, Trial] = {}
         for trial in self.trials:
             if trial.number in numbers:
-                found.setdefault(repr(trial.params), trial)
-        return sorted(found.values(), key=lambda trial: trial.values)
+                trials.setdefault(repr(trial.params), trial)
+        return sorted(trials.values(), key=lambda trial: trial.values)
 
     def full_params(self, trial: Trial) -> dict[str, Any]:
         """All that ``run --params`` needs to train what the trial trained."""
@@ -158,12 +158,12 @@ class Search:
         import optuna
 
         params = validated(self.method, self.held)
-        wanted = {name: getattr(params, name) for name in self.space}
+        defaults = {name: getattr(params, name) for name in self.space}
         try:
-            optuna.trial.create_trial(value=0.0, params=wanted, distributions=self.space)
+            optuna.trial.create_trial(value=0.0, params=defaults, distributions=self.space)
         except ValueError:
             return False
-        self.study.enqueue_trial(wanted)
+        self.study.enqueue_trial(defaults)
         return True
 
     def _ask(self, number: int) -> RunningTrial:

@@ -208,7 +208,7 @@ def test_a_mistake_in_state_costs_the_encoder_and_not_the_training() -> None:
     (result,) = job.run(lambda fraction, note: None)
     assert result.status is Status.DONE
     assert result.arrays
-    assert (result.encoder, result.not_kept) == (None, "RuntimeError: no such weights")
+    assert (result.encoder, result.not_stored) == (None, "RuntimeError: no such weights")
 
 
 class Curious(wrong.Right):
