@@ -18,7 +18,7 @@ import numpy.typing as npt
 from fairbench.api import Floats, Ints, Role
 from fairbench.api.metric import AuditorResult, Prediction
 from fairbench.auditing.auditors.blend import calibrated, calibration, pool_weights, pooled
-from fairbench.auditing.auditors.group_tree import Split, find_splits, fit_split_trees
+from fairbench.auditing.auditors.group_tree import GroupSplit, find_splits, fit_split_trees
 from fairbench.auditing.auditors.interactions import find_products, product_columns, tell_more
 from fairbench.auditing.auditors.mlp import MLPSettings, fit_classifiers, fit_weighted_classifiers
 from fairbench.auditing.auditors.reconstruction import reconstruction
@@ -291,7 +291,7 @@ class _Family:
         return heard
 
     def _fit(
-        self, member: Member, rows: Training, seed: int, splits: Split | int | None
+        self, member: Member, rows: Training, seed: int, splits: GroupSplit | int | None
     ) -> Classifier:
         config = self.config
         if member is Member.MLP:
@@ -326,7 +326,7 @@ class _Family:
         return self._ask_all(joined, rows.seen_through(join), seed)
 
 
-def _splits(rows: Training, config: AuditConfig, seed: int) -> Split | int | None:
+def _splits(rows: Training, config: AuditConfig, seed: int) -> GroupSplit | int | None:
     """How trees tell more than two groups apart; None where there are but two."""
     if rows.classes <= 2:
         return None
@@ -335,7 +335,7 @@ def _splits(rows: Training, config: AuditConfig, seed: int) -> Split | int | Non
 
 
 def _trees(
-    rows: Training, splits: Split | int | None, config: AuditConfig, seed: int, *, deep: bool
+    rows: Training, splits: GroupSplit | int | None, config: AuditConfig, seed: int, *, deep: bool
 ) -> Classifier:
     rounds, patience = config.trees, config.patience * _TREE_PATIENCE
     if splits is None:

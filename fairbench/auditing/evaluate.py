@@ -25,7 +25,7 @@ DOWNSTREAM = (Member.MLP, Member.BOOSTED_TREES, Member.LOGISTIC)
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedPoint:
     """One representation of the audit roles: all that measuring needs of a trained model.
 
     Parameters
@@ -48,7 +48,7 @@ class Encoded:
 
 
 def evaluate(
-    encoded: Encoded, data: Prepared, *, config: AuditConfig, seed: int
+    encoded: EncodedPoint, data: Prepared, *, config: AuditConfig, seed: int
 ) -> tuple[PointEvaluation, Audited]:
     """Run every audit and measure of a point; the randomness of all of them comes from ``seed``."""
     draws = len(encoded.z[Role.TEST]) // len(data.roles[Role.TEST].s)
@@ -142,7 +142,7 @@ def _replicates(
 
 
 def _downstream(
-    encoded: Encoded, roles: Mapping[Role, Rows], config: AuditConfig, seed: int, draws: int
+    encoded: EncodedPoint, roles: Mapping[Role, Rows], config: AuditConfig, seed: int, draws: int
 ) -> dict[str, Audited]:
     """For each task, the better of the family's classifiers on validation, one MLP among them."""
     found: dict[str, Audited] = {}

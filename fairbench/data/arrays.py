@@ -13,7 +13,7 @@ import numpy as np
 
 from fairbench.api import Floats, Ints, Role
 from fairbench.data.prepare import coded
-from fairbench.data.tables import Kind, guess_kind, numbers, texts
+from fairbench.data.tables import ColumnKind, guess_kind, numbers, texts
 from fairbench.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def features(value: Any, name: str) -> np.ndarray:
     for place in range(held.shape[1]):
         column = held.iloc[:, place]
         _check_present(column, name)
-        number = guess_kind(column) is Kind.NUMBER
+        number = guess_kind(column) is ColumnKind.NUMBER
         # The place keeps two columns of one name apart.
         columns[f"{place} {column.name}"] = (
             _numbers(column, name) if number else texts(column).to_numpy()
@@ -248,7 +248,7 @@ def _labels_of(column: pd.Series) -> np.ndarray:
     """Values of a column without missing ones: numbers where all are, as CSV has text only."""
     if column.dtype.kind in "biuf":
         return column.to_numpy()
-    if guess_kind(column) is Kind.NUMBER:
+    if guess_kind(column) is ColumnKind.NUMBER:
         try:
             return numbers(column, "")
         except DataError:  # a word among numbers is a name like the others
@@ -261,7 +261,7 @@ def _numbers(column: pd.Series, name: str) -> np.ndarray:
     _check_present(column, name)
     if column.dtype.kind == "b":
         return column.to_numpy()
-    if guess_kind(column) is not Kind.NUMBER:
+    if guess_kind(column) is not ColumnKind.NUMBER:
         raise DataError(
             f"The column {str(column.name)!r} of {name} holds {str(column.iloc[0])!r}, which is no "
             "number: leave it out, or encode it first."

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from fairbench.api import Architecture
-from fairbench.data.tables import Kind
+from fairbench.data.tables import ColumnKind
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _TAKEN_ENDINGS = ("-simulated", "-points")
@@ -32,7 +32,7 @@ class Encoding(enum.StrEnum):
     """One column a category."""
 
 
-class Missing(enum.StrEnum):
+class MissingPolicy(enum.StrEnum):
     """What becomes of rows with missing values."""
 
     ERROR = "error"
@@ -132,7 +132,7 @@ class Card(_Part):
         The table; absolute once read.
     separator, header, columns
         How a CSV file is to be read; see :func:`fairbench.data.tables.read_table`.
-    features : mapping of str to Kind, optional
+    features : mapping of str to ColumnKind, optional
         Columns of X; a kind that is None is guessed. None: all that nothing else uses.
     drop : tuple of str
         Columns left out of ``features: all``.
@@ -141,7 +141,7 @@ class Card(_Part):
     labels : tuple of LabelColumn
         The main task first.
     encoding : Encoding
-    missing : Missing
+    missing : MissingPolicy
     test : OfficialTest, optional
     allowed_copies : tuple of str
         Columns that may be in X though they determine s.
@@ -157,12 +157,12 @@ class Card(_Part):
     separator: str = Field(",", min_length=1, max_length=1)
     header: bool = True
     columns: tuple[str, ...] = ()
-    features: Mapping[str, Kind | None] | None = None
+    features: Mapping[str, ColumnKind | None] | None = None
     drop: tuple[str, ...] = ()
     sensitive: tuple[SensitiveColumn, ...] = Field(min_length=1)
     labels: tuple[LabelColumn, ...] = Field(min_length=1)
     encoding: Encoding = Encoding.INTEGER
-    missing: Missing = Missing.ERROR
+    missing: MissingPolicy = MissingPolicy.ERROR
     test: OfficialTest | None = None
     allowed_copies: tuple[str, ...] = ()
     iterations: int | None = Field(None, ge=1)

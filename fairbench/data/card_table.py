@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fairbench.api import Ints
 from fairbench.api.dataset import Table
-from fairbench.data.card import Card, Encoding, LabelColumn, Missing, SensitiveColumn
+from fairbench.data.card import Card, Encoding, LabelColumn, MissingPolicy, SensitiveColumn
 from fairbench.data.checks import (
     check_columns,
     check_copies,
@@ -20,7 +20,7 @@ from fairbench.data.checks import (
     notes_on,
 )
 from fairbench.data.preprocessing import NO_VALUE
-from fairbench.data.tables import Kind, guess_kind, numbers, texts
+from fairbench.data.tables import ColumnKind, guess_kind, numbers, texts
 from fairbench.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     frame = _filled(card, frame[list(dict.fromkeys([*kinds, *others]))], kinds, where)
     x = pd.DataFrame(
         {
-            name: numbers(frame[name], where) if kind is Kind.NUMBER else texts(frame[name])
+            name: numbers(frame[name], where) if kind is ColumnKind.NUMBER else texts(frame[name])
             for name, kind in kinds.items()
         },
         index=frame.index,
@@ -78,15 +78,15 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     onehot = card.encoding is Encoding.ONEHOT
     notes = notes_on(x, s, onehot=onehot)
     missing: tuple[str, ...] = ()
-    if card.missing is Missing.CATEGORY:
-        missing = tuple(name for name, kind in kinds.items() if kind is Kind.CATEGORY)
+    if card.missing is MissingPolicy.CATEGORY:
+        missing = tuple(name for name, kind in kinds.items() if kind is ColumnKind.CATEGORY)
     return Table(x.reset_index(drop=True), s, groups, y, is_test, onehot, notes, missing)
 
 
-def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, Kind]:
+def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, ColumnKind]:
     """Columns of X and what they hold."""
     if card.features is not None:
-        chosen: Mapping[str, Kind | None] = card.features
+        chosen: Mapping[str, ColumnKind | None] = card.features
     else:
         taken = {column for key, column in card.used() if key != "allowed_copies"}
         chosen = {str(name): None for name in frame.columns if name not in taken}
@@ -95,9 +95,9 @@ def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, Kind]:
     return {name: kind or guess_kind(frame[name]) for name, kind in chosen.items()}
 
 
-def _filled(card: Card, frame: pd.DataFrame, kinds: Mapping[str, Kind], where: str) -> pd.DataFrame:
+def _filled(card: Card, frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], where: str) -> pd.DataFrame:
     """The rows without missing values; their index still counts the rows of the file."""
-    if card.missing is Missing.DROP:
+    if card.missing is MissingPolicy.DROP:
         kept = frame.dropna()
         if not len(kept):
             raise DataError(
@@ -105,8 +105,8 @@ def _filled(card: Card, frame: pd.DataFrame, kinds: Mapping[str, Kind], where: s
                 "Drop the columns that are mostly empty.",
             )
         return kept
-    if card.missing is Missing.CATEGORY:
-        filled = {name for name, kind in kinds.items() if kind is Kind.CATEGORY}
+    if card.missing is MissingPolicy.CATEGORY:
+        filled = {name for name, kind in kinds.items() if kind is ColumnKind.CATEGORY}
         filled |= {part.column for part in card.sensitive if not part.bins}
         frame = frame.copy()
         for name in filled:
@@ -193,4 +193,4 @@ def _classes(label: LabelColumn, column: pd.Series, where: str) -> npt.NDArray[n
 
 def many_numbers(column: pd.Series) -> bool:
     """Whether a column holds too many distinct numbers to be groups or classes as it is."""
-    return guess_kind(column) is Kind.NUMBER and column.nunique() > MOST_NUMBERS
+    return guess_kind(column) is ColumnKind.NUMBER and column.nunique() > MOST_NUMBERS

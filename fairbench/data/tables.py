@@ -36,7 +36,7 @@ CHUNK = 65_536
 _SNIFFED_LINES = 50
 
 
-class Kind(enum.StrEnum):
+class ColumnKind(enum.StrEnum):
     """What a column of X holds."""
 
     NUMBER = "number"
@@ -406,14 +406,14 @@ def is_number(text: str) -> bool:
         return False
 
 
-def guess_kind(column: pd.Series) -> Kind:
+def guess_kind(column: pd.Series) -> ColumnKind:
     """A number where most values are numbers; so a stray word is told, and not made a category."""
     if column.dtype.kind in "iuf":
-        return Kind.NUMBER
+        return ColumnKind.NUMBER
     held = column.dropna()
     if column.dtype.kind == "b" or not len(held):
-        return Kind.CATEGORY
-    return Kind.NUMBER if np.isfinite(_parsed(held)).mean() > 0.5 else Kind.CATEGORY
+        return ColumnKind.CATEGORY
+    return ColumnKind.NUMBER if np.isfinite(_parsed(held)).mean() > 0.5 else ColumnKind.CATEGORY
 
 
 def texts(column: pd.Series) -> pd.Series:

@@ -21,12 +21,12 @@ from fairbench.testing.contracts import (
     metric_checks,
     parametrize,
 )
-from fairbench.testing.promises import Check, Outcome
+from fairbench.testing.promises import Check, CheckOutcome
 from fairbench.testing.verdicts import Verdict
 
 __all__ = [
     "Check",
-    "Outcome",
+    "CheckOutcome",
     "Verdict",
     "check_dataset",
     "check_method",

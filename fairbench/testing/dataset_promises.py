@@ -22,7 +22,7 @@ from fairbench.data.roles import assign_roles
 from fairbench.testing.method_declarations import check_texts
 from fairbench.testing.promises import promise
 from fairbench.testing.surroundings import check_unharmed
-from fairbench.testing.verdicts import Broken, Unmet
+from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 _FINGERPRINT = """
 import importlib, sys
@@ -92,10 +92,10 @@ def texts(trial: DatasetTrial) -> None:
     check_texts(trial.dataset)
     for text in ("citation", "licence"):
         if not getattr(trial.dataset, text, ""):
-            raise Broken(f"it has no {text}.", "Say so in words where there is none.")
+            raise BrokenPromise(f"it has no {text}.", "Say so in words where there is none.")
     for file in trial.dataset.files:
         if file.sha256 is not None and not re.fullmatch(r"[0-9a-f]{64}", file.sha256):
-            raise Broken(f"The sha256 of {file.name} is {file.sha256!r}.", "64 hexadecimal digits.")
+            raise BrokenPromise(f"The sha256 of {file.name} is {file.sha256!r}.", "64 hexadecimal digits.")
 
 
 @promise(
@@ -115,11 +115,11 @@ def features(trial: DatasetTrial) -> None:
     for role, rows in data.roles.items():
         x = rows.x
         if x.dtype not in (np.float32, np.uint8) or x.ndim != 2:
-            raise Broken(f"x of {role} is {x.dtype}, {x.shape}.", "float32 or uint8 (n, d).")
+            raise BrokenPromise(f"x of {role} is {x.dtype}, {x.shape}.", "float32 or uint8 (n, d).")
         if x.dtype == np.float32 and not np.isfinite(x).all():
-            raise Broken(f"x of {role} is not finite.", "Fill in missing values.")
+            raise BrokenPromise(f"x of {role} is not finite.", "Fill in missing values.")
         if x.shape[1] != len(data.info.features):
-            raise Broken(f"x of {role} has {x.shape[1]} columns.", "One a feature.")
+            raise BrokenPromise(f"x of {role} has {x.shape[1]} columns.", "One a feature.")
 
 
 @promise(
@@ -130,9 +130,9 @@ def groups(trial: DatasetTrial) -> None:
     count = len(trial.data.info.groups)
     for role, rows in trial.data.roles.items():
         if rows.s.dtype != np.int64 or rows.s.shape != (len(rows.stored),):
-            raise Broken(f"s of {role} is {rows.s.dtype}, {rows.s.shape}.", "int64 (n,).")
+            raise BrokenPromise(f"s of {role} is {rows.s.dtype}, {rows.s.shape}.", "int64 (n,).")
         if not np.array_equal(np.unique(rows.s), np.arange(count)):
-            raise Broken(f"s of {role} is not 0 .. {count - 1}.", "Every role, every group.")
+            raise BrokenPromise(f"s of {role} is not 0 .. {count - 1}.", "Every role, every group.")
 
 
 @promise(
@@ -142,13 +142,13 @@ def groups(trial: DatasetTrial) -> None:
 def labels(trial: DatasetTrial) -> None:
     tasks = list(trial.data.roles[Role.TEST].y)
     if not tasks:
-        raise Broken("it has no task labels.", "A_y needs at least one.")
+        raise BrokenPromise("it has no task labels.", "A_y needs at least one.")
     for role, rows in trial.data.roles.items():
         if list(rows.y) != tasks:
-            raise Broken(f"{role} has the tasks {list(rows.y)}.", f"The others have {tasks}.")
+            raise BrokenPromise(f"{role} has the tasks {list(rows.y)}.", f"The others have {tasks}.")
         for task, found in rows.y.items():
             if found.dtype != np.int64 or len(found) != len(rows.s) or found.min() < 0:
-                raise Broken(f"y[{task!r}] of {role} is no code.", "int64 (n,), 0, 1, ...")
+                raise BrokenPromise(f"y[{task!r}] of {role} is no code.", "int64 (n,), 0, 1, ...")
 
 
 @promise(
@@ -162,14 +162,14 @@ def roles(trial: DatasetTrial) -> None:
         for role in Role:
             seen.update({row.tobytes() for row in np.unique(raw.pixels[role], axis=0)})
         if max(seen.values()) > 1:
-            raise Broken(
+            raise BrokenPromise(
                 "An image stands in two roles, so roles overlap.",
                 "Split the distinct images first, then draw.",
             )
         return
     rows = np.concatenate(list(assign_roles(trial.table).values()))
     if len(np.unique(rows)) != len(rows) or len(rows) != len(trial.table.s):
-        raise Broken("Its roles overlap or leave rows out.", "Every row, one role.")
+        raise BrokenPromise("Its roles overlap or leave rows out.", "Every row, one role.")
 
 
 @promise(
@@ -180,7 +180,7 @@ def same_again(trial: DatasetTrial) -> None:
     data = trial.data
     again = prepare(trial.table, trial.dataset, source=data.source, origin=data.origin)
     if again.fingerprint != data.fingerprint:
-        raise Broken(
+        raise BrokenPromise(
             "loaded twice it has another fingerprint.",
             "Seed what is drawn; nothing may depend on time.",
         )
@@ -211,7 +211,7 @@ def scaling(trial: DatasetTrial) -> None:
     changed = prepare(moved_table, trial.dataset, source=data.source, origin=data.origin)
     before, after = (d.roles[Role.ENCODER_TRAIN].x for d in (data, changed))
     if not np.array_equal(before, after):
-        raise Broken("its scaling depends on other roles.", "Only on encoder-train.")
+        raise BrokenPromise("its scaling depends on other roles.", "Only on encoder-train.")
 
 
 @promise(
@@ -224,7 +224,7 @@ def declared_rows(trial: DatasetTrial) -> None:
     if wanted is None or trial.data.source == "simulated":
         raise Unmet("it declares none" if wanted is None else "this is its simulated twin")
     if count != wanted:
-        raise Broken(f"it has {count:,} rows.", f"It says {wanted:,}.")
+        raise BrokenPromise(f"it has {count:,} rows.", f"It says {wanted:,}.")
 
 
 @promise(
@@ -258,12 +258,12 @@ def elsewhere(trial: DatasetTrial) -> None:
     )
     if found.returncode:
         last = (found.stderr.strip().splitlines() or ["it gave no reason"])[-1]
-        raise Broken(
+        raise BrokenPromise(
             f"another process cannot load it: {last}.",
             "Define the class at the top of an importable module.",
         )
     if found.stdout.strip() != fingerprint:
-        raise Broken(
+        raise BrokenPromise(
             "another process finds another fingerprint.",
             "Nothing may depend on the order of a set or of hashes.",
         )

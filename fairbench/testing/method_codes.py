@@ -8,7 +8,7 @@ from fairbench.api import Coding, Track
 from fairbench.api.method import Representation
 from fairbench.testing.method_trial import MOST_APART, MethodTrial, rows_apart
 from fairbench.testing.promises import promise, telling
-from fairbench.testing.verdicts import Broken, Unmet
+from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 FEW = 20
 """Rows that are encoded one by one."""
@@ -34,10 +34,10 @@ def shapes(trial: MethodTrial) -> None:
             z = trial.encode(found, trial.test.x, trial.test.s)
         allowed = (np.float32, np.uint8) if trial.test.x.dtype == np.uint8 else (np.float32,)
         if z.dtype not in allowed:
-            raise Broken(f"encode returned {z.dtype}.", "Return z.astype(numpy.float32).")
+            raise BrokenPromise(f"encode returned {z.dtype}.", "Return z.astype(numpy.float32).")
         if not np.isfinite(z).all():
             rows = int((~np.isfinite(z).all(axis=1)).sum())
-            raise Broken(
+            raise BrokenPromise(
                 f"encode returned NaN or infinity in {rows} of {len(z)} rows.",
                 "Guard logarithms and divisions; return Diverged(reason) from fit if it blew up.",
             )
@@ -54,7 +54,7 @@ def unseen(trial: MethodTrial) -> None:
         with telling("encode", "Clip x, or extend what it knows."):
             z = trial.encode(found, x, trial.test.s[:100])
         if not np.isfinite(z).all():
-            raise Broken("Far from the training rows codes are not finite.", "Clip x in encode.")
+            raise BrokenPromise("Far from the training rows codes are not finite.", "Clip x in encode.")
 
 
 @promise(
@@ -72,7 +72,7 @@ def alone(trial: MethodTrial) -> None:
         one_by_one = [trial.encode(found, x[i : i + 1], s[i : i + 1]) for i in range(FEW)]
         apart = rows_apart(among, np.concatenate(one_by_one))
         if apart > MOST_APART:
-            raise Broken(
+            raise BrokenPromise(
                 f"Encoded one by one, {apart:.0%} of the rows have other codes.",
                 "Take means, ranks and scales from the training rows in fit, not from x in encode.",
             )
@@ -102,7 +102,7 @@ def _draws_alone(trial: MethodTrial, found: Representation, x: np.ndarray, s: np
     gap = np.abs(among.mean(axis=0) - single.mean(axis=0))
     error = np.sqrt((among.var(axis=0) + single.var(axis=0)) / DRAWS)
     if (gap > SIGMAS * error + 1e-3 * np.maximum(np.abs(among).max(axis=0), 1.0)).any():
-        raise Broken(
+        raise BrokenPromise(
             f"The mean of {DRAWS} draws of a row alone is another than among others.",
             "Take means, ranks and scales from the training rows in fit, not from x in encode.",
         )
@@ -119,7 +119,7 @@ def precisions(trial: MethodTrial) -> None:
             wide = trial.encode(found, trial.test.x.astype(np.float64), trial.test.s)
         apart = rows_apart(z, wide)
         if apart > MOST_APART:
-            raise Broken(
+            raise BrokenPromise(
                 f"As float64 {apart:.0%} of the rows have other codes.",
                 "Begin with x.astype(numpy.float32).",
             )
@@ -134,7 +134,7 @@ def keeps_rows(trial: MethodTrial) -> None:
         x, s = trial.test.x.copy(), trial.test.s.copy()
         trial.encode(found, x, s)
         if not np.array_equal(x, trial.test.x) or not np.array_equal(s, trial.test.s):
-            raise Broken("encode writes into its rows.", "Work on a copy: x = x.copy().")
+            raise BrokenPromise("encode writes into its rows.", "Work on a copy: x = x.copy().")
 
 
 @promise(
@@ -154,7 +154,7 @@ def blind(trial: MethodTrial) -> None:
             with telling(f"encode {'without' if given is None else 'with'} s", todo):
                 codes.append(np.asarray(found.encode(x, s=given, generator=generator)))
         if not all(np.array_equal(codes[0], other, equal_nan=True) for other in codes[1:]):
-            raise Broken("With s permuted, or left out, its codes are others.", todo)
+            raise BrokenPromise("With s permuted, or left out, its codes are others.", todo)
 
 
 @promise(
@@ -167,7 +167,7 @@ def coding(trial: MethodTrial) -> None:
         first, again = (trial.codes([found])[0] for _ in range(2))
         if not np.array_equal(first, again, equal_nan=True):
             drawn = "the generator it is given" if trial.stochastic else "nothing at all"
-            raise Broken(
+            raise BrokenPromise(
                 "Encoding the same rows twice gave other codes.",
                 f"Its coding is {coded}: let encode draw from {drawn}"
                 + ("." if trial.stochastic else ", or declare coding = Coding.STOCHASTIC."),
@@ -176,7 +176,7 @@ def coding(trial: MethodTrial) -> None:
         np.array_equal(z, other)
         for z, other in zip(trial.codes(trial.first), trial.codes(trial.first, seed=1), strict=True)
     ):
-        raise Broken(
+        raise BrokenPromise(
             "It is stochastic, and another generator gives the same codes.",
             "Draw from generator in encode, or declare coding = Coding.DETERMINISTIC.",
         )
@@ -192,7 +192,7 @@ def _check_few_values(trial: MethodTrial) -> None:
         z = trial.encode(found, x, trial.test.s[picked])
         values = max(len(np.unique(column)) for column in z.T)
         if values > MOST_VALUES:
-            raise Broken(
+            raise BrokenPromise(
                 f"It is quantised, and a dimension takes {values:,} values on {_MANY:,} rows.",
                 "Round in encode, or declare coding = Coding.DETERMINISTIC.",
             )
@@ -209,12 +209,12 @@ def decodes(trial: MethodTrial) -> None:
         x_hat = found.decode(z.copy(), s.copy())
         if (x_hat is not None) != trial.method.has_decoder:
             has = "returned None" if x_hat is None else "returned rows"
-            raise Broken(
+            raise BrokenPromise(
                 f"has_decoder is {trial.method.has_decoder}, and decode {has}.",
                 f"Declare has_decoder = {x_hat is not None}.",
             )
         if x_hat is not None and (np.shape(x_hat) != x.shape or not np.isfinite(x_hat).all()):
-            raise Broken(
+            raise BrokenPromise(
                 f"decode returned {np.shape(x_hat)} where x is {x.shape}, or is not finite.",
                 "Return a finite row of x for every row of z.",
             )
@@ -229,13 +229,13 @@ def extras(trial: MethodTrial) -> None:
     for found in trial.first:
         rate, bits, count = found.rate(x), found.bits(x), found.parameters()
         if rate is not None and not np.isfinite(rate):
-            raise Broken(f"rate returned {rate}.", "Return nats, or None where it has no coder.")
+            raise BrokenPromise(f"rate returned {rate}.", "Return nats, or None where it has no coder.")
         if bits is not None and (
             np.ndim(bits) != 3 or len(bits) != len(x) or not np.isin(bits, (-1, 0, 1)).all()
         ):
-            raise Broken(
+            raise BrokenPromise(
                 f"bits returned shape {np.shape(bits)}, or other values than 0, 1 and -1.",
                 "Return (n, k, bits) of 0, 1, or -1 where masked; None if it is no code of bits.",
             )
         if count is not None and (not isinstance(count, int) or count < 0):
-            raise Broken(f"parameters returned {count!r}.", "Return a count, or None.")
+            raise BrokenPromise(f"parameters returned {count!r}.", "Return a count, or None.")

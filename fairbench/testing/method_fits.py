@@ -26,7 +26,7 @@ from fairbench.testing.method_trial import (
 from fairbench.testing.promises import promise, telling
 from fairbench.testing.sample_data import ManyGroups, sample_data, with_other_labels
 from fairbench.testing.surroundings import check_unharmed, watched_data
-from fairbench.testing.verdicts import Broken, Unmet
+from fairbench.testing.verdicts import BrokenPromise, Unmet
 from fairbench.training.device import resolve_device
 
 
@@ -54,7 +54,7 @@ def curve(trial: MethodTrial) -> None:
     assert isinstance(found, Curve)  # or there would be no first fit
     known = [knob.name for knob in trial.instance.knobs]
     if found.knob.name not in known:
-        raise Broken(
+        raise BrokenPromise(
             f"Its curve is read along {found.knob.name!r}.", f"Declare it: the knobs are {known}."
         )
     ends = [Point.of(**{found.knob.name: value}) for value in (found.knob.low, found.knob.high)]
@@ -71,7 +71,7 @@ def reproducible(trial: MethodTrial) -> None:
     first, again = (trial.codes(found) for found in (trial.first, _again(trial)))
     for unit, z, other in zip(trial.units(), first, again, strict=True):
         if not np.array_equal(z, other):
-            raise Broken(
+            raise BrokenPromise(
                 f"Two fits with seed {unit.seed}{_at(unit.point)} gave other codes in "
                 f"{_share(z, other)} of the rows.",
                 "Draw from numpy.random.default_rng(unit.seed), or torch.Generator().manual_seed, "
@@ -102,7 +102,7 @@ def keeps_rows(trial: MethodTrial) -> None:
     trial.fit(trial.units(), train=train)
     for name, before, after in (("x", x, train.x), ("s", s, train.s)):
         if not np.array_equal(before, after):
-            raise Broken(f"fit writes into train.{name}.", f"Work on a copy: train.{name}.copy().")
+            raise BrokenPromise(f"fit writes into train.{name}.", f"Work on a copy: train.{name}.copy().")
 
 
 @promise(
@@ -115,7 +115,7 @@ def ignores_labels(trial: MethodTrial) -> None:
     if _differ(first, again):
         raise Unmet("the same seed gives other codes, so nothing can be compared; see above")
     if _differ(first, _codes_of_job(trial, with_other_labels(trial.data))):
-        raise Broken(
+        raise BrokenPromise(
             "With the task labels y dealt anew its codes are others, so it peeks at y.",
             "Use nothing but train.x, train.s and train.info.",
         )
@@ -141,7 +141,7 @@ def _codes_of_job(trial: MethodTrial, data: Prepared) -> dict[str, np.ndarray]:
     found = {}
     for result in job.run(lambda fraction, note: None):
         if result.status is not Status.DONE:
-            raise Broken(f"As a job of the suite it ends {result.status}: {result.error}.", "")
+            raise BrokenPromise(f"As a job of the suite it ends {result.status}: {result.error}.", "")
         for name, array in result.arrays.items():
             if "/z/" in name:
                 found[f"{result.key}/{name}"] = array
@@ -164,7 +164,7 @@ def reads_nothing(trial: MethodTrial) -> None:
         trial.opened(trial.fit(trial.units()), trial.units())
         trial.codes(first)
     if reads.seen:
-        raise Broken(
+        raise BrokenPromise(
             f"While it fits or encodes it reads {reads.seen[0]}.",
             "Use what fit is given: train.x, train.s and train.info.",
         )
@@ -188,7 +188,7 @@ def stacks(trial: MethodTrial) -> None:
         (alone,) = trial.codes(trial.opened(trial.fit([unit]), [unit]))
         apart = rows_apart(stacked, alone)
         if apart > MOST_APART:
-            raise Broken(
+            raise BrokenPromise(
                 f"Seed {unit.seed}{_at(unit.point)}, fitted alone, has other codes in {apart:.0%} "
                 "of the rows than fitted among others.",
                 "Give each unit random numbers of its own, from unit.seed, and its own statistics.",
@@ -225,7 +225,7 @@ def devices_agree(trial: MethodTrial) -> None:
     for unit, one, other in zip(units, here, there, strict=True):
         apart = rows_apart(one, other)
         if apart > MOST_APART:
-            raise Broken(
+            raise BrokenPromise(
                 f"Seed {unit.seed}{_at(unit.point)}, fitted on the GPU, has other codes in "
                 f"{apart:.0%} of the rows.",
                 "Draw random numbers on the CPU, and move them to context.device.",

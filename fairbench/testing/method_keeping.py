@@ -13,7 +13,7 @@ from fairbench.errors import StoreError
 from fairbench.store.encoders import Encoder, pack, read_as
 from fairbench.testing.method_trial import MethodTrial, middle
 from fairbench.testing.promises import promise, telling, told
-from fairbench.testing.verdicts import Broken, Unmet
+from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 
 @promise(
@@ -30,7 +30,7 @@ def restores(trial: MethodTrial) -> None:
             raise Unmet("its state() is None: it is ranked, and cannot encode new rows later")
         back = _read(trial, content)
         if not isinstance(back.fitted, Curve if isinstance(found, Curve) else Representation):
-            raise Broken(
+            raise BrokenPromise(
                 f"restore returned a {type(back.fitted).__name__} for a {type(found).__name__}.",
                 "Return what fit returned for the unit.",
             )
@@ -40,7 +40,7 @@ def restores(trial: MethodTrial) -> None:
             with telling(f"What restore returned, read{where},"):
                 (z,) = trial.codes([back.at(point)])
             if not np.array_equal(z, expected, equal_nan=True):
-                raise Broken(
+                raise BrokenPromise(
                     f"What restore returned has other codes than what was fitted{where}.",
                     "Put all that encode uses into state(), in the precision it is used in.",
                 )
@@ -54,7 +54,7 @@ def _read(trial: MethodTrial, content: bytes) -> Encoder:
         try:
             return read_as(path, lambda name: trial.method)
         except StoreError as error:
-            raise Broken(
+            raise BrokenPromise(
                 f"From what state() gave, restore raised {told(error.__cause__ or error)}.",
                 "Write restore(state, unit, info), which makes again what fit returned; or let "
                 "state() return None.",

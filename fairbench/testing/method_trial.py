@@ -14,7 +14,7 @@ from fairbench.api import Coding, FitContext, Point, Role, Shots, Track, Trainin
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Representation
 from fairbench.data.prepare import Prepared, Rows
 from fairbench.testing.sample_data import sample_data, shortened
-from fairbench.testing.verdicts import Broken, Unmet
+from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 ITERATIONS = 30
 """Of neural methods: promises are kept or broken in the first steps as in the last."""
@@ -120,11 +120,11 @@ class MethodTrial:
         return self._first[1]
 
     def opened(self, fitted: Sequence[Fitted], units: Sequence[Unit]) -> list[Representation]:
-        """The representations behind what a fit returned; Broken where it may not return that."""
+        """The representations behind what a fit returned; BrokenPromise where it may not return that."""
         name = self.method.name
         if not isinstance(fitted, Sequence) or len(fitted) != len(units):
             count = len(fitted) if isinstance(fitted, Sequence) else f"a {type(fitted).__name__}"
-            raise Broken(
+            raise BrokenPromise(
                 f"fit returned {count} results for {len(units)} units.",
                 "Return a list with one entry a unit, in the order of the units.",
             )
@@ -135,14 +135,14 @@ class MethodTrial:
 
     def _opened(self, found: Any, where: str) -> Representation:
         if isinstance(found, Diverged):
-            raise Broken(
+            raise BrokenPromise(
                 f"The fit of {where} diverged: {found.reason}.",
                 "It must train on a small, well-behaved table: lower the learning rate.",
             )
         single = self.method.shots is Shots.SINGLE
         if single != isinstance(found, Curve) or not isinstance(found, Curve | Representation):
             wanted = "Curve" if single else "Representation"
-            raise Broken(
+            raise BrokenPromise(
                 f"fit returned a {type(found).__name__} for {where}.",
                 f"Its shots are {self.method.shots.value}: return a {wanted} of fairbench.api.",
             )
@@ -159,7 +159,7 @@ class MethodTrial:
         z = found.encode(x, s=given, generator=generator)
         shape = np.shape(z)
         if len(shape) != 2 or shape[0] != len(x) or shape[1] == 0:
-            raise Broken(
+            raise BrokenPromise(
                 f"encode returned shape {shape} for {len(x)} rows.",
                 "Return an array of shape (n, k): a row of z for every row of x.",
             )

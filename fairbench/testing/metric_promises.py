@@ -19,7 +19,7 @@ from fairbench.testing.method_declarations import check_texts
 from fairbench.testing.promises import promise, telling
 from fairbench.testing.sample_evaluations import curve_evaluations, point_evaluations
 from fairbench.testing.surroundings import check_unharmed
-from fairbench.testing.verdicts import Broken, Unmet
+from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 LEVELS = ("point", "curve")
 DIRECTIONS = ("lower", "higher", "none")
@@ -76,9 +76,9 @@ def texts(trial: MetricTrial) -> None:
     for name, allowed in (("level", LEVELS), ("direction", DIRECTIONS)):
         value = getattr(trial.metric, name, None)
         if value not in allowed:
-            raise Broken(f"{name} is {value!r}.", f"Write one of {', '.join(allowed)}.")
+            raise BrokenPromise(f"{name} is {value!r}.", f"Write one of {', '.join(allowed)}.")
     if not isinstance(trial.metric.unit, str) or not trial.metric.unit:
-        raise Broken(f"unit is {trial.metric.unit!r}.", "nats, seconds, or 1 for a plain ratio.")
+        raise BrokenPromise(f"unit is {trial.metric.unit!r}.", "nats, seconds, or 1 for a plain ratio.")
 
 
 @promise(
@@ -88,18 +88,18 @@ def texts(trial: MetricTrial) -> None:
 def columns(trial: MetricTrial) -> None:
     declared = trial.metric.columns
     if not isinstance(declared, Mapping) or not declared:
-        raise Broken(f"columns is {declared!r}.", "Write {'my_column': 'what it means, unit'}.")
+        raise BrokenPromise(f"columns is {declared!r}.", "Write {'my_column': 'what it means, unit'}.")
     owners = {c: f"the metric {m.name!r}" for m in trial.others for c in m.columns}
     if trial.metric in trial.others:
         owners = {c: o for c, o in owners.items() if o != f"the metric {trial.metric.name!r}"}
     owners.update(dict.fromkeys(RESERVED, "the leaderboard itself"))
     for column, text in declared.items():
         if not _COLUMN.fullmatch(column):
-            raise Broken(f"{column!r} is no column.", "Lower-case words joined by underscores.")
+            raise BrokenPromise(f"{column!r} is no column.", "Lower-case words joined by underscores.")
         if not isinstance(text, str) or not text.strip():
-            raise Broken(f"{column!r} is not explained.", "Say in a line what it means.")
+            raise BrokenPromise(f"{column!r} is not explained.", "Say in a line what it means.")
         if column in owners:
-            raise Broken(f"{column!r} belongs to {owners[column]}.", "Choose another name.")
+            raise BrokenPromise(f"{column!r} belongs to {owners[column]}.", "Choose another name.")
 
 
 @promise(
@@ -112,7 +112,7 @@ def computes(trial: MetricTrial) -> None:
         with telling(f"On an evaluation {_of(name)} compute", todo):
             values = trial.metric().compute(evaluation)
         if not isinstance(values, Mapping):
-            raise Broken(f"compute returned a {type(values).__name__}.", "Return {column: value}.")
+            raise BrokenPromise(f"compute returned a {type(values).__name__}.", "Return {column: value}.")
 
 
 def _of(name: str) -> str:
@@ -130,14 +130,14 @@ def complete(trial: MetricTrial) -> None:
     for values in trial.values.values():
         for column in values:
             if column not in plain and not (heads and column.startswith(heads)):
-                raise Broken(
+                raise BrokenPromise(
                     f"compute gives {column!r}, which is not declared.", "Declare it in columns."
                 )
     whole = trial.values["whole"]
     intervals = {f"{column}_{end}" for column in _resampled(trial) for end in ("low", "high")}
     missing = sorted(plain - set(whole) - intervals)
     if missing:
-        raise Broken(
+        raise BrokenPromise(
             f"compute leaves out {missing[0]!r}.",
             "Give every declared column, None where it cannot be said.",
         )
@@ -162,9 +162,9 @@ def finite(trial: MetricTrial) -> None:
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-                raise Broken(f"{column} is {value!r}.", "Return a float, or None.")
+                raise BrokenPromise(f"{column} is {value!r}.", "Return a float, or None.")
             if not math.isfinite(value):
-                raise Broken(
+                raise BrokenPromise(
                     f"On an evaluation {_of(name)} {column} is {value}.",
                     "Return None where a value cannot be said.",
                 )
@@ -180,11 +180,11 @@ def pure(trial: MetricTrial) -> None:
         given = copy.deepcopy(evaluation)
         first, again = (dict(trial.metric().compute(given)) for _ in range(2))
         if not _equal(given, evaluation):
-            raise Broken(
+            raise BrokenPromise(
                 f"compute changes its evaluation {_of(name)}.", "Work on copies of its arrays."
             )
         if not _equal(first, again):
-            raise Broken("Computed twice, values differ.", "Draw from a seeded generator.")
+            raise BrokenPromise("Computed twice, values differ.", "Draw from a seeded generator.")
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -222,19 +222,19 @@ def _check_replicates(
     ends = [f"{column}_low", f"{column}_high"]
     for wanted in (column, *ends):
         if wanted not in declared:
-            raise Broken(f"It resamples {column!r} without declaring {wanted!r}.", "Declare it.")
+            raise BrokenPromise(f"It resamples {column!r} without declaring {wanted!r}.", "Declare it.")
     if any(end in values for end in ends):
-        raise Broken(f"compute gives {ends[0]!r}.", "Leave the ends of an interval to the suite.")
+        raise BrokenPromise(f"compute gives {ends[0]!r}.", "Leave the ends of an interval to the suite.")
     kept = [len(array) for array in evaluation.reference_replicates.values()]
     if rows.ndim != 1 or (kept and len(rows) != kept[0]) or not np.isfinite(rows).all():
-        raise Broken(
+        raise BrokenPromise(
             f"Replicates of {column} have shape {rows.shape}, or are not finite.",
             "Give one finite number a resample, in the order of the resamples.",
         )
     value = values.get(column)
     spread = max(float(np.ptp(rows)), 1e-9)
     if value is not None and not rows.min() - spread <= value <= rows.max() + spread:
-        raise Broken(
+        raise BrokenPromise(
             f"{column} is {value:.4g}, its replicates {rows.min():.4g} to {rows.max():.4g}.",
             "Compute both by the same formula.",
         )
@@ -249,7 +249,7 @@ def pickles(trial: MetricTrial) -> None:
     with telling("Pickling it", todo):
         found = pickle.loads(pickle.dumps(trial.metric))
     if found is not trial.metric:
-        raise Broken("Unpickled it is another class.", todo)
+        raise BrokenPromise("Unpickled it is another class.", todo)
 
 
 @promise(

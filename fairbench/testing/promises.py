@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairbench.errors import CheckError, FairbenchError
-from fairbench.testing.verdicts import Broken, Unmet, Verdict
+from fairbench.testing.verdicts import BrokenPromise, Unmet, Verdict
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Promise:
     why : str
         What goes wrong for others where it is broken; one plain sentence.
     look : callable
-        Takes a trial of the plugin; raises :class:`Broken` or :class:`Unmet`.
+        Takes a trial of the plugin; raises :class:`BrokenPromise` or :class:`Unmet`.
     """
 
     text: str
@@ -38,7 +38,7 @@ def promise(text: str, why: str) -> Callable[[Callable[[Any], None]], Promise]:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CheckOutcome:
     """What became of one promise.
 
     Parameters
@@ -77,7 +77,7 @@ class Check:
     promise: Promise
     trial: Any
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> CheckOutcome:
         """Look, and tell; never raises what the plugin raises."""
         from fairbench.testing.surroundings import restored
 
@@ -85,15 +85,15 @@ class Check:
             with restored():
                 self.promise.look(self.trial)
         except Unmet as reason:
-            return Outcome(self.promise, Verdict.SKIPPED, str(reason))
-        except Broken as broken:
-            return Outcome(self.promise, Verdict.FAILED, broken.what, broken.todo)
+            return CheckOutcome(self.promise, Verdict.SKIPPED, str(reason))
+        except BrokenPromise as broken:
+            return CheckOutcome(self.promise, Verdict.FAILED, broken.what, broken.todo)
         except FairbenchError as error:
-            return Outcome(self.promise, Verdict.FAILED, error.message, error.hint)
+            return CheckOutcome(self.promise, Verdict.FAILED, error.message, error.hint)
         # A plugin may raise anything, sys.exit included.
         except (Exception, SystemExit) as error:
-            return Outcome(self.promise, Verdict.FAILED, told(error), "Mend what raised it.")
-        return Outcome(self.promise, Verdict.OK)
+            return CheckOutcome(self.promise, Verdict.FAILED, told(error), "Mend what raised it.")
+        return CheckOutcome(self.promise, Verdict.OK)
 
     def __call__(self) -> None:
         """Look; for tests.
@@ -113,7 +113,7 @@ class Check:
         if found.verdict is Verdict.FAILED:
             raise self.error(found)
 
-    def error(self, found: Outcome) -> CheckError:
+    def error(self, found: CheckOutcome) -> CheckError:
         """A failed outcome as an error, with promise, fault, reason and remedy."""
         return CheckError(
             f"{self.kind.capitalize()} {self.name!r} breaks the promise "
@@ -132,13 +132,13 @@ def demand(checks: Sequence[Check]) -> None:
 
 @contextmanager
 def telling(doing: str, todo: str = "Mend what raised it.") -> Iterator[None]:
-    """Turn whatever a plugin raises inside, sys.exit included, into Broken: ``doing`` raised it."""
+    """Turn whatever a plugin raises inside, sys.exit included, into BrokenPromise: ``doing`` raised it."""
     try:
         yield
-    except (Broken, Unmet):
+    except (BrokenPromise, Unmet):
         raise
     except (Exception, SystemExit) as error:
-        raise Broken(f"{doing} raised {told(error)}.", todo) from None
+        raise BrokenPromise(f"{doing} raised {told(error)}.", todo) from None
 
 
 def told(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.api.dataset import Dataset
-from fairbench.testing.verdicts import Broken
+from fairbench.testing.verdicts import BrokenPromise
 
 _REMEDY = {
     "the working directory": "Never call os.chdir; build paths from Path(__file__).",
@@ -76,7 +76,7 @@ def restored() -> Iterator[None]:
 
 
 def check_unharmed(act: Callable[[], object], doing: str) -> None:
-    """Broken if ``act`` leaves the process's surroundings changed."""
+    """BrokenPromise if ``act`` leaves the process's surroundings changed."""
     with restored():
         # Where random states are the ones that a plugin sets, its setting them would go unseen.
         random.seed(_ODD)
@@ -86,7 +86,7 @@ def check_unharmed(act: Callable[[], object], doing: str) -> None:
         after = surroundings()
     for name, value in before.items():
         if after[name] != value:
-            raise Broken(f"{doing} changes {name}.", _REMEDY[name])
+            raise BrokenPromise(f"{doing} changes {name}.", _REMEDY[name])
 
 
 @dataclass

@@ -11,12 +11,12 @@ class Verdict(enum.StrEnum):
     OK = "ok"
     """Kept, as far as was looked."""
     FAILED = "FAILED"
-    """Broken."""
+    """BrokenPromise."""
     SKIPPED = "skipped"
     """Nothing to look at, or nothing to look with; the reason is told."""
 
 
-class Broken(Exception):
+class BrokenPromise(Exception):
     """Raised by a promise's check: what was seen, and what the author can do about it."""
 
     def __init__(self, what: str, todo: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairbench.api import Floats
-from fairbench.auditing.auditors.samples import Sample, Weights
+from fairbench.auditing.auditors.samples import LabelledRows, Weights
 
 _POWERS = (0.0, 0.25, 0.5, 0.7, 0.85, 1.0, 1.15, 1.3)
 """Trust in a member: 0 is the prior alone, 1 the member as it is, above 1 it was too timid."""
@@ -36,7 +36,7 @@ def calibrated(p: Floats, prior: Weights, power: float, share: float) -> Floats:
     return np.asarray((1 - share) * out + share * prior, dtype=np.float32)
 
 
-def calibration(p: Floats, held: Sample, prior: Weights) -> tuple[float, float]:
+def calibration(p: Floats, held: LabelledRows, prior: Weights) -> tuple[float, float]:
     """The power and the share with the lowest log loss on held-out rows."""
     rows = np.arange(len(held.labels))
     tried = []
@@ -59,7 +59,7 @@ def pooled(members: Sequence[Floats], weights: Weights, prior: Weights) -> Float
     return np.asarray(out / out.sum(axis=1, keepdims=True), dtype=np.float32)
 
 
-def pool_weights(members: Sequence[Floats], held: Sample, prior: Weights) -> Weights:
+def pool_weights(members: Sequence[Floats], held: LabelledRows, prior: Weights) -> Weights:
     """Weights, none negative, of a log-linear pool with a low log loss on held-out rows.
 
     A ridge draws them to the best single member, the stronger the fewer the held-out rows.

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fairbench.api import Floats, Ints
 from fairbench.auditing.auditors.blend import calibrated, calibration
-from fairbench.auditing.auditors.samples import Sample, Training, Weights
+from fairbench.auditing.auditors.samples import LabelledRows, Training, Weights
 from fairbench.auditing.auditors.trees import fit_trees
 
 _LEAST_ROWS = 20
@@ -30,27 +30,27 @@ Side = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Split:
+class GroupSplit:
     """Two sets of groups, which are told apart before the groups of each are.
 
     Parameters
     ----------
-    one, other : Split or int
+    one, other : GroupSplit or int
         More splits, or one group.
     """
 
-    one: Split | int
-    other: Split | int
+    one: GroupSplit | int
+    other: GroupSplit | int
 
 
-def groups_of(node: Split | int) -> list[int]:
+def groups_of(node: GroupSplit | int) -> list[int]:
     """The groups below a split, in ascending order."""
     if isinstance(node, int):
         return [node]
     return sorted(groups_of(node.one) + groups_of(node.other))
 
 
-def find_splits(training: Training, *, rounds: int, patience: int, seed: int) -> Split | int:
+def find_splits(training: Training, *, rounds: int, patience: int, seed: int) -> GroupSplit | int:
     """The splits whose sides z tells apart best, from the top down.
 
     Deep trees tell each group from all others; sums of their probabilities tell how much is known
@@ -64,7 +64,7 @@ def find_splits(training: Training, *, rounds: int, patience: int, seed: int) ->
 
 
 def fit_split_trees(
-    training: Training, splits: Split | int, *, rounds: int, patience: int, seed: int, deep: bool
+    training: Training, splits: GroupSplit | int, *, rounds: int, patience: int, seed: int, deep: bool
 ) -> Callable[[Floats], Floats]:
     """Fit trees to every split.
 
@@ -89,7 +89,7 @@ Shares = npt.NDArray[np.float32]
 """Of each row, ``(n,)``."""
 
 
-def _paths(node: Split | int, fit: _Fit) -> Callable[[Floats], dict[int, Shares]]:
+def _paths(node: GroupSplit | int, fit: _Fit) -> Callable[[Floats], dict[int, Shares]]:
     """The probability of each group below a node, given that it is one of these."""
     if isinstance(node, int):
         return lambda rows: {node: np.ones(len(rows), np.float32)}
@@ -134,19 +134,19 @@ class _Fit:
         return lambda rows: calibrated(trees(rows), shares, power, mixed)[:, 1]
 
 
-def _of(sample: Sample, side: Side, groups: Ints) -> Sample:
+def _of(sample: LabelledRows, side: Side, groups: Ints) -> LabelledRows:
     """Rows of some groups, labelled by the side they are on."""
     kept = np.isin(sample.labels, groups)
-    return Sample(sample.x[kept], side[sample.labels[kept]].astype(np.int64), sample.weights[kept])
+    return LabelledRows(sample.x[kept], side[sample.labels[kept]].astype(np.int64), sample.weights[kept])
 
 
-def _divide(says: Floats, held: Sample, groups: list[int]) -> Split | int:
+def _divide(says: Floats, held: LabelledRows, groups: list[int]) -> GroupSplit | int:
     if len(groups) == 1:
         return groups[0]
     kept = np.isin(held.labels, groups)
     one = _best_side(says[kept], held.labels[kept], held.weights[kept], groups)
     other = [group for group in groups if group not in one]
-    return Split(_divide(says, held, one), _divide(says, held, other))
+    return GroupSplit(_divide(says, held, one), _divide(says, held, other))
 
 
 def _best_side(says: Floats, labels: Ints, weights: Weights, groups: list[int]) -> list[int]:

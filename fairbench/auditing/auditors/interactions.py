@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Floats
-from fairbench.auditing.auditors.samples import Sample, Training
+from fairbench.auditing.auditors.samples import LabelledRows, Training
 
 _MOST_COLUMNS = 256
 """Columns screened; of wider views those that are most balanced between their two values."""
@@ -33,7 +33,7 @@ Products = list[tuple[int, ...]]
 Signs = npt.NDArray[np.float32]
 
 
-def find_products(training: Training, residual: Floats, *, seed: int) -> tuple[Products, Split]:
+def find_products(training: Training, residual: Floats, *, seed: int) -> tuple[Products, MedianSigns]:
     """Screen products of two, three and four columns of a view.
 
     Parameters
@@ -49,10 +49,10 @@ def find_products(training: Training, residual: Floats, *, seed: int) -> tuple[P
     -------
     products : list of tuple of int
         Numbers of ``split``'s columns.
-    split : Split
+    split : MedianSigns
         What turns columns into signs.
     """
-    split = Split(training.fit)
+    split = MedianSigns(training.fit)
     weighted = _residuals(training.fit, residual)
     order = np.random.default_rng(seed).permutation(len(training.fit.labels))
     found: list[tuple[float, tuple[int, ...]]] = []
@@ -62,13 +62,13 @@ def find_products(training: Training, residual: Floats, *, seed: int) -> tuple[P
     return [columns for _, columns in found[:_MOST_FOUND]], split
 
 
-class Split:
+class MedianSigns:
     """Columns as signs: above their median or not, +1 or -1; a column of two values keeps them.
 
     Constant columns, and all but the most balanced of a very wide view, are left out.
     """
 
-    def __init__(self, fit: Sample) -> None:
+    def __init__(self, fit: LabelledRows) -> None:
         x = fit.x
         low, high = x.min(axis=0), x.max(axis=0)
         middle = np.median(x, axis=0)
@@ -86,7 +86,7 @@ class Split:
         return signs
 
 
-def tell_more(products: Products, split: Split, held: Sample, p: Floats) -> bool:
+def tell_more(products: Products, split: MedianSigns, held: LabelledRows, p: Floats) -> bool:
     """Whether products tell of held-out rows what an auditor's probabilities p do not."""
     signs = split(held.x)
     made = np.column_stack([signs[:, columns].prod(axis=1) for columns in products])
@@ -97,7 +97,7 @@ def tell_more(products: Products, split: Split, held: Sample, p: Floats) -> bool
     return bool((stats > _SURE).any())
 
 
-def product_columns(products: Products, split: Split) -> Callable[[Floats], Floats]:
+def product_columns(products: Products, split: MedianSigns) -> Callable[[Floats], Floats]:
     """Map rows ``(n, d)`` to ``(n, d + products)``: the products joined to the columns."""
 
     def apply(x: Floats) -> Floats:
@@ -109,7 +109,7 @@ def product_columns(products: Products, split: Split) -> Callable[[Floats], Floa
     return apply
 
 
-def _residuals(fit: Sample, residual: Floats) -> Signs:
+def _residuals(fit: LabelledRows, residual: Floats) -> Signs:
     """Weighted and scaled so that a sum of independent signs over all rows has variance 1."""
     r = residual * fit.weights[:, None]
     if r.shape[1] == 2:
@@ -120,7 +120,7 @@ def _residuals(fit: Sample, residual: Floats) -> Signs:
 
 
 def _screen(
-    split: Split, x: Floats, weighted: Signs, order: npt.NDArray[np.int64], size: int
+    split: MedianSigns, x: Floats, weighted: Signs, order: npt.NDArray[np.int64], size: int
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Products of ``size`` columns beyond what the largest of so many sums of noise would be."""
     d, classes = len(split.columns), weighted.shape[1]

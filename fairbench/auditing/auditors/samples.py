@@ -20,7 +20,7 @@ GROUPING_PAYS = 0.5
 
 
 @dataclass(frozen=True)
-class Sample:
+class LabelledRows:
     """Labelled rows, each standing for ``weights`` equal ones.
 
     Parameters
@@ -44,9 +44,9 @@ class Sample:
         """Number of each row as often as the row occurs, ``(total,)``."""
         return np.repeat(np.arange(len(self.labels)), self.weights.astype(np.int64))
 
-    def seen_through(self, view: Callable[[Floats], Floats]) -> Sample:
+    def seen_through(self, view: Callable[[Floats], Floats]) -> LabelledRows:
         """The same rows through a view."""
-        return Sample(view(self.x), self.labels, self.weights)
+        return LabelledRows(view(self.x), self.labels, self.weights)
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class Training:
 
     Parameters
     ----------
-    fit : Sample
+    fit : LabelledRows
         Rows that parameters are fitted on.
-    held : Sample
+    held : LabelledRows
         Rows of other people, from auditor-train too: early stopping, strengths of regularisation,
         calibration and weights of the blend are read off these.
     prior : ndarray, shape (classes,)
@@ -66,8 +66,8 @@ class Training:
         Draws of each person's z that ``fit`` holds.
     """
 
-    fit: Sample
-    held: Sample
+    fit: LabelledRows
+    held: LabelledRows
     prior: Weights
     draws: int = 1
 
@@ -149,10 +149,10 @@ def training(z: Floats, labels: Ints, *, classes: int, seed: int, draws: int = 1
     return Training(sides[0], sides[1], prior_of(labels, classes), draws)
 
 
-def _sample(keys: Distinct, chosen: Ints, labels: Ints, classes: int) -> Sample:
+def _sample(keys: Distinct, chosen: Ints, labels: Ints, classes: int) -> LabelledRows:
     if len(keys.rows) == len(keys.inverse):
-        return Sample(keys.rows[chosen], labels[chosen], np.ones(len(chosen)))
+        return LabelledRows(keys.rows[chosen], labels[chosen], np.ones(len(chosen)))
     pair = keys.inverse[chosen] * classes + labels[chosen]
     pairs, counts = np.unique(pair, return_counts=True)
     row, label = np.divmod(pairs, classes)
-    return Sample(keys.rows[row], label, counts.astype(np.float64))
+    return LabelledRows(keys.rows[row], label, counts.astype(np.float64))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Floats
-from fairbench.auditing.auditors.samples import Sample, Training, group
+from fairbench.auditing.auditors.samples import LabelledRows, Training, group
 from fairbench.stats.scores import log_loss
 
 Classifier = Callable[[Floats], Floats]
@@ -33,7 +33,7 @@ _PRIOR_ROWS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Rows of each cell that the prior stands for, in counting."""
 
 
-def held_out_loss(probabilities: Floats, held: Sample) -> float:
+def held_out_loss(probabilities: Floats, held: LabelledRows) -> float:
     """Mean log loss on held-out rows, nats."""
     return float(np.average(log_loss(probabilities, held.labels), weights=held.weights))
 

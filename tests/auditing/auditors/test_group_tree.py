@@ -7,7 +7,7 @@ import pytest
 
 from fairbench.api import Floats, Ints
 from fairbench.api.types import AUDIT_ROLES
-from fairbench.auditing.auditors.group_tree import Split, find_splits, fit_split_trees, groups_of
+from fairbench.auditing.auditors.group_tree import GroupSplit, find_splits, fit_split_trees, groups_of
 from fairbench.auditing.auditors.samples import Training, training
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.ensemble import audit, boosted_trees
@@ -37,7 +37,7 @@ def rows(n: int = 4000) -> Training:
 
 def test_what_z_tells_is_told_apart_first() -> None:
     splits = find_splits(rows(), rounds=60, patience=9, seed=0)
-    assert isinstance(splits, Split)
+    assert isinstance(splits, GroupSplit)
     assert groups_of(splits) == list(range(10))
     large = {4, 9}
     assert len(large & {*groups_of(splits.one)}) == 1

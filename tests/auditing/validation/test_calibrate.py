@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairbench.auditing.auditors.blend import calibrated, calibration, pool_weights, pooled
-from fairbench.auditing.auditors.samples import Sample
+from fairbench.auditing.auditors.samples import LabelledRows
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.validation.calibrate import coverage, read, tolerance
 from fairbench.auditing.validation.channels import (
@@ -109,8 +109,8 @@ def test_intervals_cover_the_truth_of_the_gaussian_channel() -> None:
     assert found.of_truth >= 0.91
 
 
-def held(labels: np.ndarray) -> Sample:
-    return Sample(np.zeros((len(labels), 1), np.float32), labels, np.ones(len(labels)))
+def held(labels: np.ndarray) -> LabelledRows:
+    return LabelledRows(np.zeros((len(labels), 1), np.float32), labels, np.ones(len(labels)))
 
 
 def test_an_overconfident_classifier_is_tempered_and_a_useless_one_forgotten() -> None:
