@@ -297,7 +297,9 @@ def _drop_features_aufdc(frame: pd.DataFrame) -> float:
         for role in (Role.VALIDATION, Role.TEST):
             x_hat = released.decode(z[role], data.roles[role].s)
             own[role] = ((x_hat - data.roles[role].x) ** 2).sum(axis=1)
-        evaluation, audited = evaluate(EncodedPoint(z, own, None, None), data, config=config, seed=0)
+        evaluation, audited = evaluate(
+            EncodedPoint(z, own, None, None), data, config=config, seed=0
+        )
         chosen = audited.chosen
         test.append((float(evaluation.distortion["strict"].mean()), chosen.test_information))
         validation.append((evaluation.validation["distortion"], chosen.validation_information))

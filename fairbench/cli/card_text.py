@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairbench.data.tables import ColumnKind, texts
+from fairbench.data.column_values import ColumnKind, texts
 
 if TYPE_CHECKING:
     import pandas as pd

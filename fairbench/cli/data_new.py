@@ -17,7 +17,9 @@ from fairbench.config import split_names
 from fairbench.data.card import slug
 from fairbench.data.card_table import many_numbers
 from fairbench.data.checks import is_id
-from fairbench.data.tables import ColumnKind, guess_kind, is_number, numbers, read_table, sniff, texts
+from fairbench.data.column_values import ColumnKind, guess_kind, is_number, numbers, texts
+from fairbench.data.csv_files import sniff
+from fairbench.data.tables import read_table
 from fairbench.errors import ConfigError, DataError, FairbenchError, nearest
 from fairbench.files import write_atomically
 from fairbench.registry import Registry

@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.data.tables import is_number, read_table, sniff
+from fairbench.data.column_values import is_number
+from fairbench.data.csv_files import sniff
+from fairbench.data.tables import read_table
 from fairbench.errors import DataError, nearest
 
 FORMATS = ("npy", "npz", "csv", "parquet")

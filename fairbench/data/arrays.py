@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairbench.api import Floats, Ints, Role
+from fairbench.data.column_values import ColumnKind, guess_kind, numbers, texts
 from fairbench.data.prepare import coded
-from fairbench.data.tables import ColumnKind, guess_kind, numbers, texts
 from fairbench.errors import DataError, nearest
 
 if TYPE_CHECKING:

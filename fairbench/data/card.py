@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from fairbench.api import Architecture
-from fairbench.data.tables import ColumnKind
+from fairbench.data.column_values import ColumnKind
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _TAKEN_ENDINGS = ("-simulated", "-points")

@@ -19,8 +19,8 @@ from fairbench.data.checks import (
     check_missing,
     notes_on,
 )
+from fairbench.data.column_values import ColumnKind, guess_kind, numbers, texts
 from fairbench.data.preprocessing import NO_VALUE
-from fairbench.data.tables import ColumnKind, guess_kind, numbers, texts
 from fairbench.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, ColumnKind]
     return {name: kind or guess_kind(frame[name]) for name, kind in chosen.items()}
 
 
-def _filled(card: Card, frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], where: str) -> pd.DataFrame:
+def _filled(
+    card: Card, frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], where: str
+) -> pd.DataFrame:
     """The rows without missing values; their index still counts the rows of the file."""
     if card.missing is MissingPolicy.DROP:
         kept = frame.dropna()

@@ -9,9 +9,9 @@ import numpy as np
 
 from fairbench.api import Ints
 from fairbench.data.arrays import MOST_CLASSES
+from fairbench.data.column_values import texts
 from fairbench.data.prepare import coded
 from fairbench.data.preprocessing import Preprocessing, commonest
-from fairbench.data.tables import texts
 from fairbench.errors import DataError, InputError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Feature, Floats
-from fairbench.data.tables import numbers, texts
+from fairbench.data.column_values import numbers, texts
 from fairbench.data.unknown import Unknown as Unknown
 from fairbench.errors import DataError, nearest
 

@@ -6,43 +6,23 @@ quoted as it stands in the file. Rows are told by number from 1, the header line
 
 from __future__ import annotations
 
-import csv
-import enum
 import itertools
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fairbench.data.column_values import texts
+from fairbench.data.csv_files import MISSING, csv_frames, names_in, stripped
 from fairbench.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
-"""Cells of a CSV file that hold no value."""
-
-SEPARATORS = (",", ";", "\t", "|", " ")
-"""Those that are tried, in this order, where nobody says which it is."""
-
 CHUNK = 65_536
 """Rows of a table that are read at a time where it need not be whole."""
-
-_SNIFFED_LINES = 50
-
-
-class ColumnKind(enum.StrEnum):
-    """What a column of X holds."""
-
-    NUMBER = "number"
-    """Numbers, used as they are."""
-    CATEGORY = "category"
-    """Anything else: each distinct value is a category."""
 
 
 def read_table(
@@ -123,9 +103,9 @@ class TableStream:
             with _opened_parquet(path) as file:
                 self.names = tuple(file.schema_arrow.names)
         else:
-            self._frames = _csv_frames(path, separator, single=True, rows=rows)
+            self._frames = csv_frames(path, separator, single=True, rows=rows)
             self._first = next(self._frames)
-            self.names = tuple(_names_in(_stripped(self._first.iloc[:1])))
+            self.names = tuple(names_in(stripped(self._first.iloc[:1])))
         _check_names(self.names, path)
 
     def types(self, columns: Sequence[str]) -> dict[str, Any]:
@@ -254,75 +234,13 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 def _read_csv(path: Path, separator: str, header: bool, single: bool) -> pd.DataFrame:
     import pandas as pd
 
-    frame = _stripped(next(_csv_frames(path, separator, single=single)))
-    names = _names_in(frame) if header else [f"column-{i + 1}" for i in range(len(frame.columns))]
+    frame = stripped(next(csv_frames(path, separator, single=single)))
+    names = names_in(frame) if header else [f"column-{i + 1}" for i in range(len(frame.columns))]
     if header:
         frame = frame.iloc[1:].reset_index(drop=True)
     frame.columns = pd.Index(names)
     held: pd.DataFrame = frame.mask(frame.isin(MISSING))
     return held
-
-
-def _csv_frames(
-    path: Path, separator: str, *, single: bool, rows: int | None = None
-) -> Iterator[pd.DataFrame]:
-    """Cells of a CSV file as text, at most ``rows`` lines at a time; the first may be names."""
-    import pandas as pd
-
-    try:
-        with pd.read_csv(
-            path,
-            sep=separator,
-            header=None,
-            dtype=str,
-            keep_default_na=False,
-            skipinitialspace=True,
-            encoding="utf-8-sig",
-            compression=None,
-            low_memory=False,
-            iterator=True,
-        ) as reader:
-            while len(frame := _next(reader, rows)):
-                if len(frame.columns) == 1 and not single:
-                    raise DataError(
-                        f"{path} has one column only when its fields are separated by "
-                        f"{separator!r}.",
-                        'Name another separator in the card, as in separator: ";"',
-                    )
-                yield frame
-                if rows is None:
-                    return
-    except UnicodeDecodeError:
-        raise DataError(
-            f"{path}, line {_first_line_not_utf8(path)}: not text in UTF-8.",
-            "Convert the file first, for instance: iconv -f latin1 -t utf-8 OLD.csv > NEW.csv",
-        ) from None
-    except pd.errors.EmptyDataError:
-        raise DataError(f"{path} holds nothing but empty lines.", "Is it the right file?") from None
-    except pd.errors.ParserError as error:
-        raise DataError(f"{path}{_parser_says(str(error))}.", "Is the separator right?") from None
-
-
-def _next(reader: Any, rows: int | None) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        frame: pd.DataFrame = reader.read(rows)
-    except StopIteration:
-        return pd.DataFrame()
-    return frame
-
-
-def _stripped(frame: pd.DataFrame) -> pd.DataFrame:
-    # A row of too few fields is filled up with NaN by pandas.
-    found: pd.DataFrame = frame.apply(lambda column: column.str.strip())
-    return found
-
-
-def _names_in(frame: pd.DataFrame) -> list[str]:
-    """Names of the columns, from the first row."""
-    given = [text if isinstance(text, str) else "" for text in frame.iloc[0]]
-    return [text or f"column-{i + 1}" for i, text in enumerate(given)]
 
 
 def _distinct(column: pd.Series) -> pd.Categorical:
@@ -349,23 +267,6 @@ def _distinct(column: pd.Series) -> pd.Categorical:
     )
 
 
-def _parser_says(text: str) -> str:
-    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
-    if found:
-        return f", line {found[2]}: {found[3]} fields instead of {found[1]}"
-    return f" is not a CSV file: {text.removeprefix('Error tokenizing data. C error: ')}"
-
-
-def _first_line_not_utf8(path: Path) -> int:
-    with path.open("rb") as stream:
-        for number, line in enumerate(stream, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError:
-                return number
-    return 0
-
-
 def _check_names(columns: Sequence[object], path: Path) -> None:
     names = [str(name) for name in columns]
     for name in names:
@@ -375,86 +276,3 @@ def _check_names(columns: Sequence[object], path: Path) -> None:
                 f"{path} has {names.count(name)} columns called {name!r}: numbers {places}.",
                 "Rename them in the file, or name all columns in the card with `columns:`.",
             )
-
-
-def sniff(path: Path) -> tuple[str, bool]:
-    """Guess separator and header line of a CSV file from its first lines."""
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-            lines = [line for _, line in zip(range(_SNIFFED_LINES), stream, strict=False)]
-    except OSError:
-        return ",", True  # reading the table says what is wrong
-    best, rows = ",", list[list[str]]()
-    for separator in SEPARATORS:
-        reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-        try:
-            found = [row for row in reader if row]
-        except csv.Error:
-            continue  # such as a field beyond any length: it does not fit
-        widths = {len(row) for row in found}
-        if len(widths) == 1 and len(found[0]) > (len(rows[0]) if rows else 1):
-            best, rows = separator, found
-    header = not rows or not any(is_number(field) for field in rows[0])
-    return best, header
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
-def guess_kind(column: pd.Series) -> ColumnKind:
-    """A number where most values are numbers; so a stray word is told, and not made a category."""
-    if column.dtype.kind in "iuf":
-        return ColumnKind.NUMBER
-    held = column.dropna()
-    if column.dtype.kind == "b" or not len(held):
-        return ColumnKind.CATEGORY
-    return ColumnKind.NUMBER if np.isfinite(_parsed(held)).mean() > 0.5 else ColumnKind.CATEGORY
-
-
-def texts(column: pd.Series) -> pd.Series:
-    """Values as text; whole numbers without a decimal point, missing values stay NaN."""
-    held = column.dropna()
-    if column.dtype.kind == "f" and (held == held.round()).all() and (held.abs() < 2**53).all():
-        held = held.astype("int64")
-    return held.astype(str).astype(object).reindex(column.index)
-
-
-def numbers(column: pd.Series, where: str, *, hint: str = "") -> npt.NDArray[np.float64]:
-    """Values as numbers ``(n,)``; DataError quotes the first that is none.
-
-    Parameters
-    ----------
-    column : Series
-        Without missing values; its index counts the rows of the file from 0.
-    where : str
-        The file, for the message.
-    hint : str
-        What to do about one, where no card says what the column holds.
-    """
-    parsed = _parsed(column)
-    bad = np.flatnonzero(~np.isfinite(parsed))
-    if len(bad):
-        more = f" ({len(bad)} such rows)" if len(bad) > 1 else ""
-        raise DataError(
-            f"{where}, row {column.index[bad[0]] + 1}: the column {str(column.name)!r} of numbers "
-            f"holds {str(column.iloc[bad[0]])!r}, which is no finite number{more}.",
-            hint
-            or "Correct the table; or say under `features` of the card that the column is no "
-            f"number: {column.name}: category",
-        )
-    return parsed
-
-
-def _parsed(column: pd.Series) -> npt.NDArray[np.float64]:
-    import pandas as pd
-
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        of_category = _parsed(column.cat.categories.to_series())
-        found: npt.NDArray[np.float64] = of_category[column.cat.codes.to_numpy()]
-        return found
-    return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)

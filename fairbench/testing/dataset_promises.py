@@ -95,7 +95,9 @@ def texts(trial: DatasetTrial) -> None:
             raise BrokenPromise(f"it has no {text}.", "Say so in words where there is none.")
     for file in trial.dataset.files:
         if file.sha256 is not None and not re.fullmatch(r"[0-9a-f]{64}", file.sha256):
-            raise BrokenPromise(f"The sha256 of {file.name} is {file.sha256!r}.", "64 hexadecimal digits.")
+            raise BrokenPromise(
+                f"The sha256 of {file.name} is {file.sha256!r}.", "64 hexadecimal digits."
+            )
 
 
 @promise(
@@ -145,7 +147,9 @@ def labels(trial: DatasetTrial) -> None:
         raise BrokenPromise("it has no task labels.", "A_y needs at least one.")
     for role, rows in trial.data.roles.items():
         if list(rows.y) != tasks:
-            raise BrokenPromise(f"{role} has the tasks {list(rows.y)}.", f"The others have {tasks}.")
+            raise BrokenPromise(
+                f"{role} has the tasks {list(rows.y)}.", f"The others have {tasks}."
+            )
         for task, found in rows.y.items():
             if found.dtype != np.int64 or len(found) != len(rows.s) or found.min() < 0:
                 raise BrokenPromise(f"y[{task!r}] of {role} is no code.", "int64 (n,), 0, 1, ...")

@@ -54,7 +54,9 @@ def unseen(trial: MethodTrial) -> None:
         with telling("encode", "Clip x, or extend what it knows."):
             z = trial.encode(found, x, trial.test.s[:100])
         if not np.isfinite(z).all():
-            raise BrokenPromise("Far from the training rows codes are not finite.", "Clip x in encode.")
+            raise BrokenPromise(
+                "Far from the training rows codes are not finite.", "Clip x in encode."
+            )
 
 
 @promise(
@@ -229,7 +231,9 @@ def extras(trial: MethodTrial) -> None:
     for found in trial.first:
         rate, bits, count = found.rate(x), found.bits(x), found.parameters()
         if rate is not None and not np.isfinite(rate):
-            raise BrokenPromise(f"rate returned {rate}.", "Return nats, or None where it has no coder.")
+            raise BrokenPromise(
+                f"rate returned {rate}.", "Return nats, or None where it has no coder."
+            )
         if bits is not None and (
             np.ndim(bits) != 3 or len(bits) != len(x) or not np.isin(bits, (-1, 0, 1)).all()
         ):

@@ -51,7 +51,9 @@ def check_texts(cls: Any) -> None:
             )
     summary = getattr(cls, "summary", "")
     if not isinstance(summary, str) or not summary.strip() or "\n" in summary:
-        raise BrokenPromise(f"Its summary is {summary!r}.", "Write one line that says what it does.")
+        raise BrokenPromise(
+            f"Its summary is {summary!r}.", "Write one line that says what it does."
+        )
 
 
 @promise(
@@ -61,7 +63,9 @@ def check_texts(cls: Any) -> None:
 def parameters(trial: MethodTrial) -> None:
     cls = trial.method.Params
     if not (isinstance(cls, type) and issubclass(cls, api.Params)):
-        raise BrokenPromise(f"Params is {cls!r}.", "Write class MyParams(fairbench.api.method.Params).")
+        raise BrokenPromise(
+            f"Params is {cls!r}.", "Write class MyParams(fairbench.api.method.Params)."
+        )
     without = [name for name, found in cls.model_fields.items() if found.is_required()]
     if without:
         raise BrokenPromise(
@@ -81,7 +85,9 @@ def parameters(trial: MethodTrial) -> None:
             "Leave model_config of fairbench.api.method.Params as it is (extra='forbid').",
         )
     if not cls.model_config.get("frozen"):
-        raise BrokenPromise("Its Params can be changed.", "Leave model_config as it is (frozen=True).")
+        raise BrokenPromise(
+            "Its Params can be changed.", "Leave model_config as it is (frozen=True)."
+        )
 
 
 @promise(
@@ -92,7 +98,9 @@ def points(trial: MethodTrial) -> None:
     method = trial.method()
     for knob in method.knobs:
         if not isinstance(knob, Knob) or not math.isfinite(knob.low) or not knob.low <= knob.high:
-            raise BrokenPromise(f"{knob!r} is no knob.", "Write Knob(name, low, high), low <= high.")
+            raise BrokenPromise(
+                f"{knob!r} is no knob.", "Write Knob(name, low, high), low <= high."
+            )
     known = sorted(knob.name for knob in method.knobs)
     if len(set(known)) < len(known):
         raise BrokenPromise(f"Its knobs are {known}.", "Give each knob a name of its own.")
@@ -105,7 +113,9 @@ def points(trial: MethodTrial) -> None:
         return
     grid = method.points()
     if not isinstance(grid, tuple) or not all(isinstance(point, Point) for point in grid):
-        raise BrokenPromise(f"points() returned {grid!r}.", "Return a tuple of fairbench.api.Point.")
+        raise BrokenPromise(
+            f"points() returned {grid!r}.", "Return a tuple of fairbench.api.Point."
+        )
     if not grid:
         raise BrokenPromise("points() is empty.", "Return (Point(),) if there is no knob.")
     for point in grid:
@@ -121,7 +131,9 @@ def points(trial: MethodTrial) -> None:
                     f"Widen the knob {knob.name!r}, or take the point out.",
                 )
     if len({point.label for point in grid}) < len(grid):
-        raise BrokenPromise("Two of its points have one label.", "Labels keep 6 digits; space them out.")
+        raise BrokenPromise(
+            "Two of its points have one label.", "Labels keep 6 digits; space them out."
+        )
 
 
 @promise(

@@ -102,7 +102,9 @@ def keeps_rows(trial: MethodTrial) -> None:
     trial.fit(trial.units(), train=train)
     for name, before, after in (("x", x, train.x), ("s", s, train.s)):
         if not np.array_equal(before, after):
-            raise BrokenPromise(f"fit writes into train.{name}.", f"Work on a copy: train.{name}.copy().")
+            raise BrokenPromise(
+                f"fit writes into train.{name}.", f"Work on a copy: train.{name}.copy()."
+            )
 
 
 @promise(
@@ -141,7 +143,9 @@ def _codes_of_job(trial: MethodTrial, data: Prepared) -> dict[str, np.ndarray]:
     found = {}
     for result in job.run(lambda fraction, note: None):
         if result.status is not Status.DONE:
-            raise BrokenPromise(f"As a job of the suite it ends {result.status}: {result.error}.", "")
+            raise BrokenPromise(
+                f"As a job of the suite it ends {result.status}: {result.error}.", ""
+            )
         for name, array in result.arrays.items():
             if "/z/" in name:
                 found[f"{result.key}/{name}"] = array

@@ -78,7 +78,9 @@ def texts(trial: MetricTrial) -> None:
         if value not in allowed:
             raise BrokenPromise(f"{name} is {value!r}.", f"Write one of {', '.join(allowed)}.")
     if not isinstance(trial.metric.unit, str) or not trial.metric.unit:
-        raise BrokenPromise(f"unit is {trial.metric.unit!r}.", "nats, seconds, or 1 for a plain ratio.")
+        raise BrokenPromise(
+            f"unit is {trial.metric.unit!r}.", "nats, seconds, or 1 for a plain ratio."
+        )
 
 
 @promise(
@@ -88,14 +90,18 @@ def texts(trial: MetricTrial) -> None:
 def columns(trial: MetricTrial) -> None:
     declared = trial.metric.columns
     if not isinstance(declared, Mapping) or not declared:
-        raise BrokenPromise(f"columns is {declared!r}.", "Write {'my_column': 'what it means, unit'}.")
+        raise BrokenPromise(
+            f"columns is {declared!r}.", "Write {'my_column': 'what it means, unit'}."
+        )
     owners = {c: f"the metric {m.name!r}" for m in trial.others for c in m.columns}
     if trial.metric in trial.others:
         owners = {c: o for c, o in owners.items() if o != f"the metric {trial.metric.name!r}"}
     owners.update(dict.fromkeys(RESERVED, "the leaderboard itself"))
     for column, text in declared.items():
         if not _COLUMN.fullmatch(column):
-            raise BrokenPromise(f"{column!r} is no column.", "Lower-case words joined by underscores.")
+            raise BrokenPromise(
+                f"{column!r} is no column.", "Lower-case words joined by underscores."
+            )
         if not isinstance(text, str) or not text.strip():
             raise BrokenPromise(f"{column!r} is not explained.", "Say in a line what it means.")
         if column in owners:
@@ -112,7 +118,9 @@ def computes(trial: MetricTrial) -> None:
         with telling(f"On an evaluation {_of(name)} compute", todo):
             values = trial.metric().compute(evaluation)
         if not isinstance(values, Mapping):
-            raise BrokenPromise(f"compute returned a {type(values).__name__}.", "Return {column: value}.")
+            raise BrokenPromise(
+                f"compute returned a {type(values).__name__}.", "Return {column: value}."
+            )
 
 
 def _of(name: str) -> str:
@@ -222,9 +230,13 @@ def _check_replicates(
     ends = [f"{column}_low", f"{column}_high"]
     for wanted in (column, *ends):
         if wanted not in declared:
-            raise BrokenPromise(f"It resamples {column!r} without declaring {wanted!r}.", "Declare it.")
+            raise BrokenPromise(
+                f"It resamples {column!r} without declaring {wanted!r}.", "Declare it."
+            )
     if any(end in values for end in ends):
-        raise BrokenPromise(f"compute gives {ends[0]!r}.", "Leave the ends of an interval to the suite.")
+        raise BrokenPromise(
+            f"compute gives {ends[0]!r}.", "Leave the ends of an interval to the suite."
+        )
     kept = [len(array) for array in evaluation.reference_replicates.values()]
     if rows.ndim != 1 or (kept and len(rows) != kept[0]) or not np.isfinite(rows).all():
         raise BrokenPromise(

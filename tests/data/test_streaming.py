@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fairbench.data.tables import TableStream, read_table, sniff
+from fairbench.data.csv_files import sniff
+from fairbench.data.tables import TableStream, read_table
 from fairbench.data.writing import TableWriter
 from fairbench.errors import DataError
 

@@ -64,7 +64,13 @@ def find_splits(training: Training, *, rounds: int, patience: int, seed: int) ->
 
 
 def fit_split_trees(
-    training: Training, splits: GroupSplit | int, *, rounds: int, patience: int, seed: int, deep: bool
+    training: Training,
+    splits: GroupSplit | int,
+    *,
+    rounds: int,
+    patience: int,
+    seed: int,
+    deep: bool,
 ) -> Callable[[Floats], Floats]:
     """Fit trees to every split.
 
@@ -137,7 +143,9 @@ class _Fit:
 def _of(sample: LabelledRows, side: Side, groups: Ints) -> LabelledRows:
     """Rows of some groups, labelled by the side they are on."""
     kept = np.isin(sample.labels, groups)
-    return LabelledRows(sample.x[kept], side[sample.labels[kept]].astype(np.int64), sample.weights[kept])
+    return LabelledRows(
+        sample.x[kept], side[sample.labels[kept]].astype(np.int64), sample.weights[kept]
+    )
 
 
 def _divide(says: Floats, held: LabelledRows, groups: list[int]) -> GroupSplit | int:

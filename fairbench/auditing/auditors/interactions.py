@@ -33,7 +33,9 @@ Products = list[tuple[int, ...]]
 Signs = npt.NDArray[np.float32]
 
 
-def find_products(training: Training, residual: Floats, *, seed: int) -> tuple[Products, MedianSigns]:
+def find_products(
+    training: Training, residual: Floats, *, seed: int
+) -> tuple[Products, MedianSigns]:
     """Screen products of two, three and four columns of a view.
 
     Parameters

@@ -7,7 +7,12 @@ import pytest
 
 from fairbench.api import Floats, Ints
 from fairbench.api.types import AUDIT_ROLES
-from fairbench.auditing.auditors.group_tree import GroupSplit, find_splits, fit_split_trees, groups_of
+from fairbench.auditing.auditors.group_tree import (
+    GroupSplit,
+    find_splits,
+    fit_split_trees,
+    groups_of,
+)
 from fairbench.auditing.auditors.samples import Training, training
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.ensemble import audit, boosted_trees
