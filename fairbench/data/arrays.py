@@ -1,11 +1,12 @@
-"""Anyone's arrays, checked and turned into what audits read; every complaint is one sentence.
+"""Check arrays of a user and turn them into what audits take; every error is one sentence.
 
-Whatever holds a table is welcome: numpy arrays, pandas objects, torch tensors, lists. Rows of
-frames are told by number from 1, as in a file; elements of arrays by their index.
+Numpy arrays, pandas objects, torch tensors and lists are accepted. Messages count rows of frames
+from 1, as in a file, and elements of arrays from 0, by their index.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_CLASSES = 100
-"""Groups of s, or classes of a task: more are a number that nobody has cut into ranges."""
+"""Most groups of s, or classes of a task: more are a number that has not been cut into ranges."""
 
 _WHOLE = 2**24
 """Whole numbers up to this one are all float32 numbers."""
@@ -32,7 +33,10 @@ ROLE_NAMES = {
     Role.TEST.value: Role.TEST,
     Role.ENCODER_TRAIN.value: Role.ENCODER_TRAIN,
 }
-"""What a column of roles may say."""
+"""Names that a column of roles may use."""
+
+EARLIER_ROLE_NAMES = {"selection": Role.VALIDATION.value}
+"""Names of version 0.1, accepted with a warning, and today's."""
 
 
 def matrix(value: Any, name: str) -> np.ndarray:
@@ -167,27 +171,35 @@ def role_rows(value: Any, name: str, n: int) -> dict[Role, Ints]:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise DataError(f"{name} has the shape {values.shape}: one role a row, {_shape(1)}.")
+        raise DataError(f"{name} has the shape {values.shape}: one role per row, {_shape(1)}.")
     check_rows({"z": n, name: len(values)})
-    said = np.array([str(v) for v in values])
-    for text in np.unique(said):
+    written = [str(value) for value in values]
+    for earlier in EARLIER_ROLE_NAMES.keys() & set(written):
+        current = EARLIER_ROLE_NAMES[earlier]
+        warnings.warn(
+            f"{name}: the role {earlier!r} is called {current!r} now; write {current!r}.",
+            FutureWarning,
+            stacklevel=4,  # the call of fairbench.audit
+        )
+    words = np.array([EARLIER_ROLE_NAMES.get(word, word) for word in written])
+    for text in np.unique(words):
         if text not in ROLE_NAMES:
-            row = int(np.flatnonzero(said == text)[0])
+            row = int(np.flatnonzero(words == text)[0])
             raise DataError(
-                f"{name} says {str(text)!r} in row {row + 1}, which is no role: "
+                f"{name} has {str(text)!r} in row {row + 1}, which is not a role: "
                 f"{nearest(str(text), ('train', 'validation', 'test', 'encoder-train'))}"
             )
-    found = {
-        role: np.flatnonzero(np.isin(said, [k for k, v in ROLE_NAMES.items() if v is role]))
+    rows_of_role = {
+        role: np.flatnonzero(np.isin(words, [k for k, v in ROLE_NAMES.items() if v is role]))
         for role in (Role.AUDITOR_TRAIN, Role.VALIDATION, Role.TEST)
     }
-    for role, rows in found.items():
+    for role, rows in rows_of_role.items():
         if not len(rows):
             word = "train" if role is Role.AUDITOR_TRAIN else role.value
             raise DataError(
                 f"{name} gives no row the role {word!r}: train, validation and test are all needed."
             )
-    return found
+    return rows_of_role
 
 
 def check_rows(lengths: dict[str, int]) -> None:

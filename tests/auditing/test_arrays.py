@@ -149,6 +149,14 @@ def test_own_roles_are_kept_and_rows_of_the_encoder_left_out() -> None:
     assert sum(report.groups.values()) == 1200
 
 
+def test_the_earlier_word_for_the_validation_set_is_accepted_with_a_warning() -> None:
+    z, s = people(600)
+    roles = np.repeat(["train", "validation", "test"], 200)
+    with pytest.warns(FutureWarning, match="'selection' is called 'validation' now"):
+        earlier = quick(z, s, roles=np.where(roles == "validation", "selection", roles))
+    assert earlier.to_dict() == quick(z, s, roles=roles).to_dict()
+
+
 def test_the_certificate_is_of_test_rows_as_released(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
 
