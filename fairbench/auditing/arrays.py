@@ -26,7 +26,7 @@ from fairbench.stats.seeds import derive_seed
 
 if TYPE_CHECKING:
     from fairbench.api.metric import Certificate
-    from fairbench.auditing.ensemble import Audited
+    from fairbench.auditing.ensemble import EnsembleAudit
 
 SHARES = {Role.AUDITOR_TRAIN: 0.5, Role.VALIDATION: 0.2, Role.TEST: 0.3}
 """Shares of the rows where no roles are given."""
@@ -214,7 +214,7 @@ def _check_classes(
 
 def _audited(
     z: ByRole, s: ByRole, x: ByRole | None, groups: int, config: AuditConfig, seed: int
-) -> Audited:
+) -> EnsembleAudit:
     # Imported here: it loads torch, which a mistake in the arrays need not wait for.
     from fairbench.auditing.ensemble import audit as audit_by_family
 

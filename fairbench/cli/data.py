@@ -151,13 +151,13 @@ def _describe_groups(data: Prepared, s: Ints, columns: Sequence[str]) -> None:
 def _describe_information(data: Prepared) -> None:
     """I(X;S): what there is to hide, and the most that an auditor can find."""
     from fairbench.auditing.config import AuditConfig
-    from fairbench.auditing.ensemble import boosted_trees
+    from fairbench.auditing.ensemble import fit_boosted_trees
     from fairbench.stats.scores import information, smoothed
 
     train, test = data.roles[Role.AUDITOR_TRAIN], data.roles[Role.TEST]
     rows = max(1, MOST_CELLS // train.x.shape[1])
     classes = len(data.info.groups)
-    classify = boosted_trees(
+    classify = fit_boosted_trees(
         train.x[:rows], train.s[:rows], classes=classes, config=AuditConfig(), seed=0
     )
     prior = np.bincount(train.s[:rows], minlength=classes) / len(train.s[:rows])

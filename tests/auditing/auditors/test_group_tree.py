@@ -15,7 +15,7 @@ from fairbench.auditing.auditors.group_tree import (
 )
 from fairbench.auditing.auditors.samples import Training, training
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.auditing.ensemble import audit, boosted_trees
+from fairbench.auditing.ensemble import audit, fit_boosted_trees
 from fairbench.auditing.validation.channels import CHANNELS
 from fairbench.stats.scores import information
 
@@ -110,8 +110,8 @@ def test_more_groups_do_not_hide_what_z_tells_of_two() -> None:
 def test_the_trees_that_describe_data_read_many_groups_too() -> None:
     """What ``data describe`` prints of X, by boosted trees alone."""
     (z, s), (new, labels) = crossed(6000, 0), crossed(6000, 1)
-    classify = boosted_trees(z, s, classes=10, config=PRESETS[Audit.STRICT], seed=0)
-    two = boosted_trees(
+    classify = fit_boosted_trees(z, s, classes=10, config=PRESETS[Audit.STRICT], seed=0)
+    two = fit_boosted_trees(
         z, FIRST[s].astype(np.int64), classes=2, config=PRESETS[Audit.STRICT], seed=0
     )
     of_two = information(two(new), FIRST[labels].astype(np.int64))
