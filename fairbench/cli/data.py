@@ -11,7 +11,7 @@ import numpy as np
 from fairbench.api import Ints, Role
 from fairbench.api.dataset import Dataset
 from fairbench.cli.console import out, show_columns, show_notes, show_table, warn_simulated
-from fairbench.data.files import cache_folder, data_root, find_files, wanted
+from fairbench.data.files import cache_folder, data_root, find_files, name_files
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.errors import DataError
 from fairbench.registry import Registry
@@ -88,7 +88,7 @@ def fetch_command(registry: Registry, name: str, root: Path | None) -> None:
     if found is None:
         raise DataError(
             f"The files of {dataset.name!r} are not here and could not be downloaded.",
-            f"Get {wanted(dataset)} from {dataset.url} and put them into "
+            f"Get {name_files(dataset)} from {dataset.url} and put them into "
             f"{cache_folder() / dataset.folder}, or name their folder with --data-root.",
         )
     out.print(f"{dataset.name}: {found.origin}, {found.path}", markup=False)

@@ -1,4 +1,4 @@
-"""From a raw frame to X, S and Y, as a card says, with every complaint a bad table deserves."""
+"""Turn a raw frame into X, S and Y by a dataset card, with an error for every bad table."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_NUMBERS = 10
-"""Distinct numbers that can stand as groups or classes by themselves."""
+"""Most distinct numbers that can be groups or classes as they are."""
 
 MOST_CLASSES = 50
-"""Classes that a label may have."""
+"""Most classes of a label."""
 
 
 def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
-    """Turn a raw frame into a table, as the card says.
+    """Turn a raw frame into a table by the card.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     Raises
     ------
     DataError
-        The table cannot be used; the message says what is wrong and where.
+        The table cannot be used; the message names the fault and its place.
     """
     import pandas as pd
 
@@ -70,7 +70,7 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
         if is_test.all() or not is_test.any():
             raise DataError(
                 f"{where}: {int(is_test.sum()):,} of {len(is_test):,} rows have "
-                f"{card.test.value!r} in {card.test.column!r}, as `test:` asks.",
+                f"{card.test.value!r} in {card.test.column!r}, the test set by `test:`.",
                 nearest(card.test.value, texts(frame[card.test.column]).unique()),
             )
     check_features(x, where)
@@ -84,7 +84,7 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
 
 
 def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, ColumnKind]:
-    """Columns of X and what they hold."""
+    """Return the columns of X and their kinds."""
     if card.features is not None:
         chosen: Mapping[str, ColumnKind | None] = card.features
     else:
@@ -98,7 +98,7 @@ def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, ColumnKind]
 def _filled(
     card: Card, frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], where: str
 ) -> pd.DataFrame:
-    """The rows without missing values; their index still counts the rows of the file."""
+    """Apply the card's policy for missing values; the index still counts the rows of the file."""
     if card.missing is MissingPolicy.DROP:
         kept = frame.dropna()
         if not len(kept):
@@ -118,13 +118,13 @@ def _filled(
 
 
 def _groups(card: Card, frame: pd.DataFrame, where: str) -> tuple[tuple[str, ...], Ints]:
-    """Names of the groups, sorted, and the code of each row."""
+    """Return the sorted names of the groups, and the code of each row."""
     parts = [_group_names(part, frame[part.column], where) for part in card.sensitive]
     names = np.array([" ".join(values) for values in zip(*parts, strict=True)])
     groups, s = np.unique(names, return_inverse=True)
     if len(groups) < 2:
         raise DataError(
-            f"{where}: the sensitive attribute has one group only, {str(groups[0])!r}.",
+            f"{where}: the sensitive attribute has only one group, {str(groups[0])!r}.",
             "Name another column under `sensitive`.",
         )
     return tuple(str(group) for group in groups), s.astype(np.int64)
@@ -158,7 +158,7 @@ def _group_names(part: SensitiveColumn, column: pd.Series, where: str) -> list[s
 
 
 def _classes(label: LabelColumn, column: pd.Series, where: str) -> npt.NDArray[np.int64]:
-    """The class of each row."""
+    """Return the class of each row."""
     name = label.column
     values = texts(column)
     y: npt.NDArray[np.int64]
@@ -177,7 +177,7 @@ def _classes(label: LabelColumn, column: pd.Series, where: str) -> npt.NDArray[n
         if many_numbers(column) or values.nunique() > MOST_CLASSES:
             raise DataError(
                 f"{where}: the label {name!r} has {values.nunique():,} distinct values.",
-                "Say in the card which are class 1, under `labels`: {column: "
+                "Name those of class 1 in the card, under `labels`: {column: "
                 + name
                 + ", above: NUMBER} or {column: "
                 + name
@@ -186,13 +186,13 @@ def _classes(label: LabelColumn, column: pd.Series, where: str) -> npt.NDArray[n
         y = np.unique(values.to_numpy(str), return_inverse=True)[1].astype(np.int64)
     if len(np.unique(y)) < 2:
         raise DataError(
-            f"{where}: the label {name!r} has one class only; its values are "
+            f"{where}: the label {name!r} has only one class; its values are "
             f"{', '.join(sorted(set(values))[:5])}.",
-            "A task needs two classes at least: change `positive` or `above`, or drop the label.",
+            "A task needs at least two classes: change `positive` or `above`, or drop the label.",
         )
     return y
 
 
 def many_numbers(column: pd.Series) -> bool:
-    """Whether a column holds too many distinct numbers to be groups or classes as it is."""
+    """Return whether a column holds too many distinct numbers to be groups or classes as it is."""
     return guess_kind(column) is ColumnKind.NUMBER and column.nunique() > MOST_NUMBERS

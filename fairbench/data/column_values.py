@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ColumnKind(enum.StrEnum):
-    """What a column of X holds."""
+    """Kind of a column of X."""
 
     NUMBER = "number"
     """Numbers, used as they are."""
@@ -25,7 +25,7 @@ class ColumnKind(enum.StrEnum):
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a finite number."""
+    """Return whether a text is a finite number."""
     try:
         return math.isfinite(float(text))
     except ValueError:
@@ -33,7 +33,7 @@ def is_number(text: str) -> bool:
 
 
 def guess_kind(column: pd.Series) -> ColumnKind:
-    """A number where most values are numbers; so a stray word is told, and not made a category."""
+    """Guess a column's kind: numbers where most values are, so that a stray word is an error."""
     if column.dtype.kind in "iuf":
         return ColumnKind.NUMBER
     held = column.dropna()
@@ -43,7 +43,7 @@ def guess_kind(column: pd.Series) -> ColumnKind:
 
 
 def texts(column: pd.Series) -> pd.Series:
-    """Values as text; whole numbers without a decimal point, missing values stay NaN."""
+    """Return values as text; whole numbers without a decimal point, missing values stay NaN."""
     held = column.dropna()
     if column.dtype.kind == "f" and (held == held.round()).all() and (held.abs() < 2**53).all():
         held = held.astype("int64")
@@ -51,7 +51,7 @@ def texts(column: pd.Series) -> pd.Series:
 
 
 def numbers(column: pd.Series, where: str, *, hint: str = "") -> npt.NDArray[np.float64]:
-    """Values as numbers ``(n,)``; DataError quotes the first that is none.
+    """Return values as numbers ``(n,)``; DataError quotes the first that is not one.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def numbers(column: pd.Series, where: str, *, hint: str = "") -> npt.NDArray[np.
     where : str
         The file, for the message.
     hint : str
-        What to do about one, where no card says what the column holds.
+        Hint of the error, where there is no card.
     """
     parsed = _parsed(column)
     bad = np.flatnonzero(~np.isfinite(parsed))
@@ -68,10 +68,10 @@ def numbers(column: pd.Series, where: str, *, hint: str = "") -> npt.NDArray[np.
         more = f" ({len(bad)} such rows)" if len(bad) > 1 else ""
         raise DataError(
             f"{where}, row {column.index[bad[0]] + 1}: the column {str(column.name)!r} of numbers "
-            f"holds {str(column.iloc[bad[0]])!r}, which is no finite number{more}.",
+            f"holds {str(column.iloc[bad[0]])!r}, which is not a finite number{more}.",
             hint
-            or "Correct the table; or say under `features` of the card that the column is no "
-            f"number: {column.name}: category",
+            or "Correct the table; or declare the column a category under `features` of the card: "
+            f"{column.name}: category",
         )
     return parsed
 
@@ -81,6 +81,6 @@ def _parsed(column: pd.Series) -> npt.NDArray[np.float64]:
 
     if isinstance(column.dtype, pd.CategoricalDtype):
         of_category = _parsed(column.cat.categories.to_series())
-        found: npt.NDArray[np.float64] = of_category[column.cat.codes.to_numpy()]
-        return found
+        values: npt.NDArray[np.float64] = of_category[column.cat.codes.to_numpy()]
+        return values
     return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)

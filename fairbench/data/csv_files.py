@@ -1,4 +1,4 @@
-"""CSV files: their separator and header line, and their cells as text, a part at a time."""
+"""Read CSV files: guess separator and header line, and yield cells as text, in parts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
-"""Cells of a CSV file that hold no value."""
+"""Cells of a CSV file that count as missing values."""
 
 SEPARATORS = (",", ";", "\t", "|", " ")
-"""Those that are tried, in this order, where nobody says which it is."""
+"""Separators that are tried, in this order, where none is declared."""
 
 _SNIFFED_LINES = 50
 
@@ -29,17 +29,17 @@ def sniff(path: Path) -> tuple[str, bool]:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
             lines = [line for _, line in zip(range(_SNIFFED_LINES), stream, strict=False)]
     except OSError:
-        return ",", True  # reading the table says what is wrong
+        return ",", True  # reading the table raises the error
     best, rows = ",", list[list[str]]()
     for separator in SEPARATORS:
         reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
         try:
-            found = [row for row in reader if row]
+            parsed = [row for row in reader if row]
         except csv.Error:
-            continue  # such as a field beyond any length: it does not fit
-        widths = {len(row) for row in found}
-        if len(widths) == 1 and len(found[0]) > (len(rows[0]) if rows else 1):
-            best, rows = separator, found
+            continue  # such as a field that is too long: it does not fit
+        widths = {len(row) for row in parsed}
+        if len(widths) == 1 and len(parsed[0]) > (len(rows[0]) if rows else 1):
+            best, rows = separator, parsed
     header = not rows or not any(is_number(field) for field in rows[0])
     return best, header
 
@@ -47,7 +47,7 @@ def sniff(path: Path) -> tuple[str, bool]:
 def csv_frames(
     path: Path, separator: str, *, single: bool, rows: int | None = None
 ) -> Iterator[pd.DataFrame]:
-    """Cells of a CSV file as text, at most ``rows`` lines at a time; the first may be names."""
+    """Yield cells of a CSV file as text, up to ``rows`` lines at a time; the first may be names."""
     import pandas as pd
 
     try:
@@ -66,9 +66,8 @@ def csv_frames(
             while len(frame := _next(reader, rows)):
                 if len(frame.columns) == 1 and not single:
                     raise DataError(
-                        f"{path} has one column only when its fields are separated by "
-                        f"{separator!r}.",
-                        'Name another separator in the card, as in separator: ";"',
+                        f"{path} has only one column if its fields are separated by {separator!r}.",
+                        'Write another separator into the card, as in separator: ";"',
                     )
                 yield frame
                 if rows is None:
@@ -79,9 +78,9 @@ def csv_frames(
             "Convert the file first, for instance: iconv -f latin1 -t utf-8 OLD.csv > NEW.csv",
         ) from None
     except pd.errors.EmptyDataError:
-        raise DataError(f"{path} holds nothing but empty lines.", "Is it the right file?") from None
+        raise DataError(f"{path} has only empty lines.", "Is it the right file?") from None
     except pd.errors.ParserError as error:
-        raise DataError(f"{path}{_parser_says(str(error))}.", "Is the separator right?") from None
+        raise DataError(f"{path}{_parser_error(str(error))}.", "Is the separator right?") from None
 
 
 def _next(reader: Any, rows: int | None) -> pd.DataFrame:
@@ -95,21 +94,21 @@ def _next(reader: Any, rows: int | None) -> pd.DataFrame:
 
 
 def stripped(frame: pd.DataFrame) -> pd.DataFrame:
-    # A row of too few fields is filled up with NaN by pandas.
-    found: pd.DataFrame = frame.apply(lambda column: column.str.strip())
-    return found
+    """Strip all cells; rows with too few fields keep the NaN that pandas adds."""
+    cells: pd.DataFrame = frame.apply(lambda column: column.str.strip())
+    return cells
 
 
 def names_in(frame: pd.DataFrame) -> list[str]:
-    """Names of the columns, from the first row."""
-    given = [text if isinstance(text, str) else "" for text in frame.iloc[0]]
-    return [text or f"column-{i + 1}" for i, text in enumerate(given)]
+    """Return the names of the columns, from the first row."""
+    names = [text if isinstance(text, str) else "" for text in frame.iloc[0]]
+    return [text or f"column-{i + 1}" for i, text in enumerate(names)]
 
 
-def _parser_says(text: str) -> str:
-    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
-    if found:
-        return f", line {found[2]}: {found[3]} fields instead of {found[1]}"
+def _parser_error(text: str) -> str:
+    match = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
+    if match:
+        return f", line {match[2]}: {match[3]} fields instead of {match[1]}"
     return f" is not a CSV file: {text.removeprefix('Error tokenizing data. C error: ')}"
 
 

@@ -1,7 +1,7 @@
-"""Reading one's own table: CSV or Parquet, into columns of numbers, truth values or text.
+"""Read CSV and Parquet tables into columns of numbers, truth values or text.
 
-Cells of a CSV file stay text until somebody says what their column holds, so that a bad cell can be
-quoted as it stands in the file. Rows are told by number from 1, the header line not counted.
+Cells of a CSV file stay text until the kind of their column is known, so that messages can quote a
+bad cell. Messages count rows from 1, without the header line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CHUNK = 65_536
-"""Rows of a table that are read at a time where it need not be whole."""
+"""Rows of a table that are read at a time, where it is read in parts."""
 
 
 def read_table(
@@ -33,7 +33,7 @@ def read_table(
     columns: Sequence[str] = (),
     single: bool = False,
 ) -> pd.DataFrame:
-    """Read a whole table; Parquet is known by its first four bytes, all else is taken for CSV.
+    """Read a whole table: Parquet by its first four bytes, else CSV.
 
     Parameters
     ----------
@@ -44,19 +44,19 @@ def read_table(
     header : bool
         Whether the first line of a CSV file holds the columns' names.
     columns : sequence of str
-        Names to use instead, one a column.
+        Names to use instead, one per column.
     single : bool
-        Whether a CSV file may have one column only; as a table of people that is a wrong separator.
+        Whether a CSV file may have only one column; in a dataset that means a wrong separator.
 
     Returns
     -------
     DataFrame
-        Numbers and truth values as such, all else as text; missing values are NaN.
+        Numbers and truth values as such, the rest as text; missing values are NaN.
 
     Raises
     ------
     DataError
-        There is no such file, it cannot be read, it holds no rows, or a name stands twice.
+        The file does not exist, cannot be read, or has no rows or two columns of one name.
     """
     import pandas as pd
 
@@ -81,16 +81,16 @@ class TableStream:
     Parameters
     ----------
     path : Path
-        CSV with a line of names, or Parquet, told apart as by :func:`read_table`.
+        CSV with a line of names, or Parquet, as for :func:`read_table`.
     separator : str
         One character between the fields of a CSV file.
     rows : int
-        Rows of a part.
+        Rows per part.
 
     Raises
     ------
     DataError
-        As :func:`read_table`, as soon as the place that is wrong is read.
+        As :func:`read_table`, when the faulty place is read.
     """
 
     def __init__(self, path: Path, *, separator: str = ",", rows: int = CHUNK) -> None:
@@ -109,22 +109,22 @@ class TableStream:
         _check_names(self.names, path)
 
     def types(self, columns: Sequence[str]) -> dict[str, Any]:
-        """Arrow types of some columns: of CSV text, of Parquet what its values are."""
+        """Return Arrow types of some columns: text for CSV, the types of the values for Parquet."""
         import pyarrow as pa
 
         if not self._parquet:
             return dict.fromkeys(columns, pa.string())
         with _opened_parquet(self.path) as file:
-            found = {name: file.schema_arrow.field(name).type for name in columns}
+            types = {name: file.schema_arrow.field(name).type for name in columns}
         return {
             name: kind.value_type if pa.types.is_dictionary(kind) else kind
-            for name, kind in found.items()
+            for name, kind in types.items()
         }
 
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Parts of some columns, once; the index counts the rows of the file from 0.
+        """Yield parts of some columns, once; the index counts the rows of the file from 0.
 
-        Columns of CSV are categorical with text as categories, those of Parquet as pyarrow gives
+        Columns of CSV are categorical with text as categories, those of Parquet as pyarrow returns
         them; missing values are NaN or None.
         """
         for frame, _ in self.parts(columns):
@@ -133,10 +133,10 @@ class TableStream:
     def parts(
         self, columns: Sequence[str], keep: Sequence[str] = ()
     ) -> Iterator[tuple[pd.DataFrame, dict[str, Any]]]:
-        """As :meth:`frames`, and beside each part the Arrow columns of ``keep`` as they stand.
+        """Yield what :meth:`frames` does, each with the Arrow columns of ``keep``, unchanged.
 
-        Of those nothing is taken for missing and nothing stripped: text of CSV is that of the cell
-        (blanks right after a separator belong to no cell), Parquet's NaN is no null.
+        In those no value becomes missing and no text is stripped (blanks right after a separator
+        belong to no cell of CSV), and Parquet's NaN is not null.
         """
         import pandas as pd
 
@@ -160,12 +160,12 @@ class TableStream:
             return frame.iloc[:, self.names.index(name)]
 
         for frame in itertools.chain([self._first.iloc[1:]], self._frames):
-            found = {name: _distinct(cells(frame, name)) for name in columns}
+            coded = {name: _distinct(cells(frame, name)) for name in columns}
             kept = {
                 name: pa.array(cells(frame, name), pa.large_string(), from_pandas=True).cast(kind)
                 for name, kind in types.items()
             }
-            yield pd.DataFrame(found, index=frame.index), kept
+            yield pd.DataFrame(coded, index=frame.index), kept
 
     def _of_parquet(
         self, columns: Sequence[str], types: Mapping[str, Any]
@@ -173,7 +173,7 @@ class TableStream:
         with _opened_parquet(self.path) as file:
             needed = list(dict.fromkeys([*columns, *types]))
             for batch in file.iter_batches(self.rows, columns=needed):
-                # Whole numbers stay so beside missing ones: as codes they are told by their digits.
+                # Whole numbers beside missing ones stay whole: as categories their digits count.
                 frame = batch.select(list(columns)).to_pandas(
                     ignore_metadata=True, integer_object_nulls=True
                 )
@@ -181,7 +181,7 @@ class TableStream:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file is Parquet, by its first bytes, or CSV; DataError if it can be neither."""
+    """Return whether a file is Parquet, by its first bytes, or CSV; DataError if neither."""
     try:
         with path.open("rb") as stream:
             start = stream.read(1 << 16)
@@ -218,7 +218,7 @@ def _opened_parquet(path: Path) -> Iterator[Any]:
             yield file
     except (pa.ArrowException, OSError) as error:
         text = str(error).splitlines()[0]
-        raise DataError(f"{path} is a damaged Parquet file: {text}", "Write it anew.") from None
+        raise DataError(f"{path} is a damaged Parquet file: {text}", "Write it again.") from None
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -244,9 +244,9 @@ def _read_csv(path: Path, separator: str, header: bool, single: bool) -> pd.Data
 
 
 def _distinct(column: pd.Series) -> pd.Categorical:
-    """Cells as codes of the distinct texts among them, stripped; missing ones have none.
+    """Code cells by their distinct, stripped texts; missing cells have no code.
 
-    A column mostly repeats a few texts: what follows looks at each of them once.
+    A column mostly repeats a few texts: later steps then process each of them once.
     """
     import pandas as pd
     import pyarrow as pa
@@ -261,7 +261,7 @@ def _distinct(column: pd.Series) -> pd.Categorical:
     )
     of_text, distinct = pd.factorize(held)
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    # One place more, at the end, for cells that are not there.
+    # One more place, at the end, for missing cells.
     return pd.Categorical.from_codes(
         np.append(of_text, -1)[codes], categories=pd.Index(distinct, dtype=object)
     )

@@ -215,7 +215,7 @@ BAD = {
     "no rows": (Z[:0], S[:0], r"empty, \(0, 2\)"),
     "no columns": (Z[:, :0], S, r"empty, \(200, 0\)"),
     "lengths": (Z, S[:-1], "z has 200 rows and s has 199"),
-    "one group": (Z, np.zeros(200), "one value only, '0'"),
+    "one group": (Z, np.zeros(200), "only one value, '0'"),
     "fractions": (Z, S + 0.5, r"s\[0\] is .*whole numbers"),
     "missing in s": (Z, np.where(S == 1, 1.0, np.nan), r"s\[\d+\] is nan"),
     "None in s": (Z, [None if i == 5 else "a" for i in range(200)], "mixes kinds"),
@@ -250,7 +250,7 @@ def test_bad_arrays_get_one_line(case: str) -> None:
     ("more", "says"),
     [
         ({"y": S[:-1]}, "z has 200 rows and y has 199"),
-        ({"y": np.ones(200)}, "y has one value only"),
+        ({"y": np.ones(200)}, "y has only one value"),
         ({"y": np.arange(200) % 67}, "class '.*' of y has"),
         ({"x": Z[:, 0]}, "x is 1-D"),
         ({"x": NAN}, r"x\[17, 1\] is nan"),

@@ -139,7 +139,7 @@ def test_a_good_dataset_passes() -> None:
         (Miscounted, "2,000 rows"),
         (Unseeded, "loaded twice"),
         (Hashed, "another process finds another fingerprint"),
-        (Leaking, "sensitive attribute exactly"),
+        (Leaking, "determines the sensitive attribute"),
         (Taskless, "no task labels"),
         (Shared, "roles overlap"),
         (Mover, "changes the working directory"),
