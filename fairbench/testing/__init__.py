@@ -1,6 +1,6 @@
-"""The contract of plugins as runnable checks, for built-in ones and strangers' alike.
+"""The contract of plugins as runnable checks, for built-in and third-party plugins.
 
-A plugin's own test file needs no more than this::
+A test file of a plugin needs no more than this::
 
     from fairbench.testing import parametrize
     from my_plugin import MyMethod

@@ -1,4 +1,4 @@
-"""Promises of a method before it has seen any row: names, parameters, knobs, search space."""
+"""Promises of a method without a fit: names, hyperparameters, knobs, search space."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairbench.errors import FairbenchError
 from fairbench.registry import NAME
 from fairbench.runs.plan import params_label, validated
 from fairbench.testing.method_trial import MethodTrial
-from fairbench.testing.promises import promise, telling
+from fairbench.testing.promises import convert_errors, promise
 from fairbench.testing.verdicts import BrokenPromise
 
 _NO_SUCH = "no-such-parameter"
@@ -39,21 +39,19 @@ def texts(trial: MethodTrial) -> None:
 
 
 def check_texts(cls: Any) -> None:
-    """BrokenPromise unless name, aliases and summary of a plugin are what lists and commands need."""
+    """Raise BrokenPromise unless name, aliases and summary of a plugin are usable."""
     aliases = getattr(cls, "aliases", ())
     if not isinstance(aliases, tuple):
         raise BrokenPromise(f"aliases is {aliases!r}.", "Write a tuple: aliases = ('other-name',).")
     for word in (getattr(cls, "name", ""), *aliases):
         if not isinstance(word, str) or not NAME.fullmatch(word):
             raise BrokenPromise(
-                f"{word!r} is no name.",
+                f"{word!r} is not a name.",
                 "Names are lower-case words joined by single hyphens, like 'my-method'.",
             )
     summary = getattr(cls, "summary", "")
     if not isinstance(summary, str) or not summary.strip() or "\n" in summary:
-        raise BrokenPromise(
-            f"Its summary is {summary!r}.", "Write one line that says what it does."
-        )
+        raise BrokenPromise(f"Its summary is {summary!r}.", "Write one line that describes it.")
 
 
 @promise(
@@ -66,7 +64,7 @@ def parameters(trial: MethodTrial) -> None:
         raise BrokenPromise(
             f"Params is {cls!r}.", "Write class MyParams(fairbench.api.method.Params)."
         )
-    without = [name for name, found in cls.model_fields.items() if found.is_required()]
+    without = [name for name, field in cls.model_fields.items() if field.is_required()]
     if without:
         raise BrokenPromise(
             f"The parameter {without[0]!r} has no default.",
@@ -81,7 +79,7 @@ def parameters(trial: MethodTrial) -> None:
         pass
     else:
         raise BrokenPromise(
-            "Its Params take a parameter that they do not have.",
+            "Its Params accept a parameter that they do not have.",
             "Leave model_config of fairbench.api.method.Params as it is (extra='forbid').",
         )
     if not cls.model_config.get("frozen"):
@@ -92,14 +90,14 @@ def parameters(trial: MethodTrial) -> None:
 
 @promise(
     "knobs and points agree",
-    "Points are rows of every table, told apart by the values of the declared knobs.",
+    "Points are rows of every table, identified by the values of the declared knobs.",
 )
 def points(trial: MethodTrial) -> None:
     method = trial.method()
     for knob in method.knobs:
         if not isinstance(knob, Knob) or not math.isfinite(knob.low) or not knob.low <= knob.high:
             raise BrokenPromise(
-                f"{knob!r} is no knob.", "Write Knob(name, low, high), low <= high."
+                f"{knob!r} is not a knob.", "Write Knob(name, low, high), low <= high."
             )
     known = sorted(knob.name for knob in method.knobs)
     if len(set(known)) < len(known):
@@ -108,7 +106,7 @@ def points(trial: MethodTrial) -> None:
         if len(known) != 1:
             raise BrokenPromise(
                 f"It is single-shot and has {len(known)} knobs.",
-                "A curve is read along exactly one knob.",
+                "A curve has exactly one knob.",
             )
         return
     grid = method.points()
@@ -128,11 +126,11 @@ def points(trial: MethodTrial) -> None:
             if not knob.low <= point[knob.name] <= knob.high:
                 raise BrokenPromise(
                     f"The point {point.label} lies outside {knob.low:g} .. {knob.high:g}.",
-                    f"Widen the knob {knob.name!r}, or take the point out.",
+                    f"Widen the knob {knob.name!r}, or remove the point.",
                 )
     if len({point.label for point in grid}) < len(grid):
         raise BrokenPromise(
-            "Two of its points have one label.", "Labels keep 6 digits; space them out."
+            "Two of its points have the same label.", "Labels keep 6 digits; space them out."
         )
 
 
@@ -144,18 +142,18 @@ def space(trial: MethodTrial) -> None:
     from optuna.distributions import BaseDistribution
 
     declared = trial.method().search_space()
-    for name, found in declared.items():
+    for name, distribution in declared.items():
         if name not in trial.method.Params.model_fields:
             raise BrokenPromise(
                 f"search_space() names {name!r}, which is not a parameter.",
                 f"Its parameters: {', '.join(trial.method.Params.model_fields) or 'none'}.",
             )
-        if not isinstance(found, BaseDistribution):
+        if not isinstance(distribution, BaseDistribution):
             raise BrokenPromise(
-                f"search_space() gives {found!r} for {name!r}.",
+                f"search_space() gives {distribution!r} for {name!r}.",
                 "Give distributions of optuna.distributions.",
             )
-        for end in _ends(found):
+        for end in _ends(distribution):
             try:
                 validated(trial.method, {name: end})
             except FairbenchError as error:
@@ -177,19 +175,20 @@ def supports(trial: MethodTrial) -> None:
     answer = trial.method().supports(trial.data.info)
     if answer is not None and not (isinstance(answer, str) and answer.strip()):
         raise BrokenPromise(
-            f"supports() returned {answer!r}.", "Return None if it can run, else why not, in words."
+            f"supports() returned {answer!r}.",
+            "Return None if it can run, else the reason in words.",
         )
 
 
 @promise(
     "it can be sent to another process",
-    "Every job runs in a process of its own, with Ray on another machine: it gets there pickled.",
+    "Every job runs in its own process, with Ray on another machine, and gets there pickled.",
 )
 def pickles(trial: MethodTrial) -> None:
     cls = trial.method
     todo = "Define the class and its Params at the top of an importable module."
     sent = (cls, cls.Params(), Unit(0, next(iter(cls().points()), None)))
-    with telling("Pickling it", todo):
-        found, params, _ = pickle.loads(pickle.dumps(sent))
-    if found is not cls or params != cls.Params():
-        raise BrokenPromise("Unpickled it is another class, or has other parameters.", todo)
+    with convert_errors("Pickling it", todo):
+        copy, params, _ = pickle.loads(pickle.dumps(sent))
+    if copy is not cls or params != cls.Params():
+        raise BrokenPromise("Unpickled, it is another class or has other parameters.", todo)

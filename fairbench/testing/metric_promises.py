@@ -1,4 +1,4 @@
-"""Promises of a metric: its columns, its values, and that it only looks."""
+"""Promises of a metric: its columns, its values, and no side effects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from fairbench.api.metric import CurveEvaluation, Metric
 from fairbench.metrics.columns import RESERVED
 from fairbench.testing.method_declarations import check_texts
-from fairbench.testing.promises import promise, telling
+from fairbench.testing.promises import convert_errors, promise
 from fairbench.testing.sample_evaluations import curve_evaluations, point_evaluations
 from fairbench.testing.surroundings import check_unharmed
 from fairbench.testing.verdicts import BrokenPromise, Unmet
@@ -29,13 +29,13 @@ _COLUMN = re.compile(r"[a-z][a-z0-9_]*(\{task\})?")
 
 @dataclass
 class MetricTrial:
-    """A metric, and the others it shares tables with.
+    """A metric, and the other metrics in its tables.
 
     Parameters
     ----------
     metric : type of Metric
     others : sequence of type of Metric
-        Whose columns it must not write, and may read.
+        Metrics whose columns it may read but not write.
     """
 
     metric: type[Metric]
@@ -43,7 +43,7 @@ class MetricTrial:
 
     @cached_property
     def evaluations(self) -> Mapping[str, Any]:
-        """Samples of its level by what is special about them; ``whole`` first."""
+        """Sample evaluations of its level by their special feature; ``whole`` first."""
         if self.metric.level not in LEVELS:
             raise Unmet("its level is none; see above")
         if self.metric.level == "point":
@@ -60,10 +60,10 @@ class MetricTrial:
 
     @property
     def values(self) -> dict[str, Mapping[str, Any]]:
-        """What it computes of each sample; Unmet where it raises, which a promise says."""
+        """Its values of each sample; Unmet where it raises, which is a promise of its own."""
         _ = self.evaluations
         if self._values is None:
-            raise Unmet("there are no values to look at; see above")
+            raise Unmet("there are no values to check; see above")
         return self._values
 
 
@@ -100,10 +100,10 @@ def columns(trial: MetricTrial) -> None:
     for column, text in declared.items():
         if not _COLUMN.fullmatch(column):
             raise BrokenPromise(
-                f"{column!r} is no column.", "Lower-case words joined by underscores."
+                f"{column!r} is not a column name.", "Lower-case words joined by underscores."
             )
         if not isinstance(text, str) or not text.strip():
-            raise BrokenPromise(f"{column!r} is not explained.", "Say in a line what it means.")
+            raise BrokenPromise(f"{column!r} is not explained.", "Write a line on its meaning.")
         if column in owners:
             raise BrokenPromise(f"{column!r} belongs to {owners[column]}.", "Choose another name.")
 
@@ -114,8 +114,8 @@ def columns(trial: MetricTrial) -> None:
 )
 def computes(trial: MetricTrial) -> None:
     for name, evaluation in trial.evaluations.items():
-        todo = "Return None for a column that cannot be said."
-        with telling(f"On an evaluation {_of(name)} compute", todo):
+        todo = "Return None for a value that is undefined."
+        with convert_errors(f"On an evaluation {_of(name)} compute", todo):
             values = trial.metric().compute(evaluation)
         if not isinstance(values, Mapping):
             raise BrokenPromise(
@@ -129,7 +129,7 @@ def _of(name: str) -> str:
 
 @promise(
     "it gives all declared columns and no others",
-    "Readers look columns up by what is declared, and a column nobody declared cannot be read.",
+    "Columns are looked up by their declaration; an undeclared one cannot be read.",
 )
 def complete(trial: MetricTrial) -> None:
     declared = trial.metric.columns
@@ -147,7 +147,7 @@ def complete(trial: MetricTrial) -> None:
     if missing:
         raise BrokenPromise(
             f"compute leaves out {missing[0]!r}.",
-            "Give every declared column, None where it cannot be said.",
+            "Give every declared column, None where it is undefined.",
         )
 
 
@@ -174,20 +174,20 @@ def finite(trial: MetricTrial) -> None:
             if not math.isfinite(value):
                 raise BrokenPromise(
                     f"On an evaluation {_of(name)} {column} is {value}.",
-                    "Return None where a value cannot be said.",
+                    "Return None where a value is undefined.",
                 )
 
 
 @promise(
     "the same evaluation gives the same values, and stays as it is",
-    "All metrics look at one evaluation, and a leaderboard is written anew from the store.",
+    "All metrics share one evaluation, and a leaderboard is written again from the store.",
 )
 def pure(trial: MetricTrial) -> None:
     _ = trial.values
     for name, evaluation in trial.evaluations.items():
-        given = copy.deepcopy(evaluation)
-        first, again = (dict(trial.metric().compute(given)) for _ in range(2))
-        if not _equal(given, evaluation):
+        copied = copy.deepcopy(evaluation)
+        first, again = (dict(trial.metric().compute(copied)) for _ in range(2))
+        if not _equal(copied, evaluation):
             raise BrokenPromise(
                 f"compute changes its evaluation {_of(name)}.", "Work on copies of its arrays."
             )
@@ -209,7 +209,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 @promise(
     "replicates are of its columns, and around its values",
-    "Intervals and ranks are made from them.",
+    "Confidence intervals and ranks are computed from them.",
 )
 def replicates(trial: MetricTrial) -> None:
     if trial.metric.level != "curve":
@@ -218,8 +218,8 @@ def replicates(trial: MetricTrial) -> None:
         raise Unmet("it has none")
     for name, evaluation in trial.evaluations.items():
         assert isinstance(evaluation, CurveEvaluation)
-        found = trial.metric().resampled(evaluation)
-        for column, rows in found.items():
+        resampled = trial.metric().resampled(evaluation)
+        for column, rows in resampled.items():
             _check_replicates(trial, name, evaluation, column, np.asarray(rows))
 
 
@@ -228,20 +228,20 @@ def _check_replicates(
 ) -> None:
     declared, values = trial.metric.columns, trial.values[name]
     ends = [f"{column}_low", f"{column}_high"]
-    for wanted in (column, *ends):
-        if wanted not in declared:
+    for name_of_end in (column, *ends):
+        if name_of_end not in declared:
             raise BrokenPromise(
-                f"It resamples {column!r} without declaring {wanted!r}.", "Declare it."
+                f"It resamples {column!r} without declaring {name_of_end!r}.", "Declare it."
             )
     if any(end in values for end in ends):
         raise BrokenPromise(
             f"compute gives {ends[0]!r}.", "Leave the ends of an interval to the suite."
         )
-    kept = [len(array) for array in evaluation.reference_replicates.values()]
-    if rows.ndim != 1 or (kept and len(rows) != kept[0]) or not np.isfinite(rows).all():
+    lengths = [len(array) for array in evaluation.reference_replicates.values()]
+    if rows.ndim != 1 or (lengths and len(rows) != lengths[0]) or not np.isfinite(rows).all():
         raise BrokenPromise(
             f"Replicates of {column} have shape {rows.shape}, or are not finite.",
-            "Give one finite number a resample, in the order of the resamples.",
+            "Give one finite number per resample, in the order of the resamples.",
         )
     value = values.get(column)
     spread = max(float(np.ptp(rows)), 1e-9)
@@ -258,10 +258,10 @@ def _check_replicates(
 )
 def pickles(trial: MetricTrial) -> None:
     todo = "Define the class at the top of an importable module."
-    with telling("Pickling it", todo):
-        found = pickle.loads(pickle.dumps(trial.metric))
-    if found is not trial.metric:
-        raise BrokenPromise("Unpickled it is another class.", todo)
+    with convert_errors("Pickling it", todo):
+        copied = pickle.loads(pickle.dumps(trial.metric))
+    if copied is not trial.metric:
+        raise BrokenPromise("Unpickled, it is another class.", todo)
 
 
 @promise(

@@ -346,7 +346,12 @@ def test_doubts_are_noted(card: Write) -> None:
     notes = load(card(frame, CARD + "encoding: onehot")).notes
     assert len(notes) == 4
     text = " ".join(notes)
-    for says in ("'almost' alone has 9", "'id' holds a different", "'street' has 1,200", "1,210 col"):
+    for says in (
+        "'almost' alone has 9",
+        "'id' holds a different",
+        "'street' has 1,200",
+        "1,210 col",
+    ):
         assert says in text
     assert not load(card(people())).notes
 

@@ -41,7 +41,7 @@ def test_the_decorator_makes_a_test_of_each_promise(promise) -> None:
 
 
 WRONG = [
-    (wrong.PeeksThroughFrames, "task labels change nothing", "peeks at y"),
+    (wrong.PeeksThroughFrames, "task labels change nothing", "it uses y"),
     (wrong.PeeksAtFiles, "it reads no data", "the file labels.csv"),
     (wrong.PeeksAtDatasets, "it reads no data", "the dataset 'simple'"),
     (wrong.WritesIntoX, "fit leaves its rows", "writes into train.x"),
@@ -56,14 +56,18 @@ WRONG = [
     (wrong.UnseededEncoder, "the same seed", "unit.seed"),
     (wrong.DrawsForAllAtOnce, "one by one", "Seed 8, fitted alone"),
     (wrong.OnlyTwoGroups, "more than two groups", "s must be binary"),
-    (wrong.TooFew, "one result a unit", "0 results for 1 units"),
-    (wrong.NotAList, "one result a unit", "a Released results"),
-    (wrong.NoCurve, "one result a unit", "return a Curve"),
-    (wrong.ACurveForAPoint, "one result a unit", "return a Representation"),
+    (wrong.TooFew, "one result per unit", "0 results for 1 units"),
+    (wrong.NotAList, "one result per unit", "a Released results"),
+    (wrong.NoCurve, "one result per unit", "return a Curve"),
+    (wrong.ACurveForAPoint, "one result per unit", "return a Representation"),
     (wrong.BreaksAtTheEnd, "both ends of its knob", "At beta=1 it raised ZeroDivisionError"),
-    (wrong.AlwaysDiverges, "one result a unit", "diverged: loss nan at step 1"),
-    (wrong.Raises, "one result a unit", "fit raised KeyError: 'weights' (testing/wrong_methods.py"),
-    (wrong.Exits, "one result a unit", "fit raised SystemExit: enough"),
+    (wrong.AlwaysDiverges, "one result per unit", "diverged: loss nan at step 1"),
+    (
+        wrong.Raises,
+        "one result per unit",
+        "fit raised KeyError: 'weights' (support/wrong_methods.py",
+    ),
+    (wrong.Exits, "one result per unit", "fit raised SystemExit: enough"),
     (wrong.WrongShape, "codes are float32", "returned shape (300,)"),
     (wrong.WrongRows, "codes are float32", "for 300 rows"),
     (wrong.WrongType, "codes are float32", "returned float64"),
@@ -81,10 +85,10 @@ WRONG = [
     (wrong.DrawsNothing, "codes as it declares", "another generator gives the same"),
     (wrong.BadBits, "rate, bits and parameters", "0, 1, or -1"),
     (wrong.CannotRestore, "restored from its state", "restore raised NotImplementedError: right"),
-    (wrong.LosesInKeeping, "restored from its state", "other codes than what was fitted"),
+    (wrong.LosesInKeeping, "restored from its state", "other codes than the fit"),
     (wrong.RestoresAnother, "restored from its state", "a NoneType for a released"),
     (wrong.KeepsNoArrays, "restored from its state", "Return a mapping of names to arrays"),
-    (wrong.BadName, "name and texts", "'My Method' is no name"),
+    (wrong.BadName, "name and texts", "'My Method' is not a name"),
     (wrong.NoSummary, "name and texts", "summary is ''"),
     (wrong.OneAlias, "name and texts", "aliases = ('other-name',)"),
     (wrong.WordForATrack, "name and texts", "track = Track.BLIND"),
@@ -93,7 +97,7 @@ WRONG = [
     (wrong.TakesAnything, "parameters have defaults", "extra='forbid'"),
     (wrong.KnobsUndeclared, "knobs and points agree", "beta=0.1 does not set the knobs (none)"),
     (wrong.PointsOutside, "knobs and points agree", "beta=2 lies outside 0 .. 1"),
-    (wrong.PointsAlike, "knobs and points agree", "one label"),
+    (wrong.PointsAlike, "knobs and points agree", "the same label"),
     (wrong.SearchesElsewhere, "search space", "'beta', which is not a parameter"),
     (wrong.SearchesTooFar, "search space", "width = 'wide'"),
     (wrong.SupportsIsABool, "supports()", "returned False"),
@@ -166,7 +170,7 @@ def test_one_fault_is_told_once() -> None:
     """What cannot be looked at without a fit is skipped, and says why."""
     outcomes = [check.outcome() for check in method_checks(wrong.Raises)]
     assert [o.promise.text for o in outcomes if o.verdict is Verdict.FAILED] == [
-        "fit gives one result a unit, of the declared kind"
+        "fit gives one result per unit, of the declared kind"
     ]
     assert {o.what for o in outcomes if o.verdict is Verdict.SKIPPED} >= {
         "there is no fit to look at; see above"
