@@ -184,7 +184,7 @@ def read_acs(path: Path) -> dict[str, Floats64]:
 def whole(
     raw: Mapping[str, Floats64], column: str, path: Path, low: int, high: int
 ) -> npt.NDArray[np.int64]:
-    """A column as whole numbers from ``low`` to ``high``, ``(n,)``."""
+    """Return a column as whole numbers from ``low`` to ``high``, ``(n,)``."""
     values = raw[column]
     good = (values >= low) & (values <= high) & (values == np.floor(values))
     if not good.all():
@@ -196,7 +196,7 @@ def whole(
 def decoded(
     raw: Mapping[str, Floats64], column: str, path: Path, *, numbered: bool = False
 ) -> npt.NDArray[np.str_]:
-    """What each code of a column means, ``(n,)``; ``numbered``, with the meaning's place in front.
+    """Return the meaning of each code of a column, ``(n,)``; ``numbered``, with its place in front.
 
     The place, ``01``, ``02`` and so on, makes the sorted names keep the order of the codes.
     """

@@ -117,7 +117,7 @@ CATEGORIES: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "foreign_worker": {"A201": "yes", "A202": "no"},
     }
 )
-"""Attributes that are categories, and what their codes mean by the file's documentation."""
+"""Attributes that are categories, and the documented meanings of their codes."""
 
 COLUMNS = (
     "checking_account",

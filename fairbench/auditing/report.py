@@ -204,7 +204,8 @@ class AuditReport:
             *_wrapped(
                 "I(Z;S)",
                 f"{max(self.i, 0.0):.3f} nats ({measured}95% confidence interval "
-                f"{self.i_low:.3f} to {self.i_high:.3f}), {self.i_share:.1%} of H(S) = {self.h_s:.3f}",
+                f"{self.i_low:.3f} to {self.i_high:.3f}), "
+                f"{self.i_share:.1%} of H(S) = {self.h_s:.3f}",
             ),
             *_wrapped("", f"by {self.auditor} on the {self.view} view"),
         ]

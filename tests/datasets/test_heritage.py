@@ -287,7 +287,7 @@ def test_the_twins_counts_are_near_the_published_ones(twin: Table) -> None:
     ],
 )
 def test_a_years_counts_have_the_published_quartiles_and_mean(
-    summary: published.Summary, quartiles: tuple[int, ...], mean: float, deviation: float
+    summary: published.CountSummary, quartiles: tuple[int, ...], mean: float, deviation: float
 ) -> None:
     assert tuple(summary.quantiles(np.array([0.25, 0.5, 0.75]))) == quartiles
     values = summary.quantiles((np.arange(100_000) + 0.5) / 100_000)

@@ -81,7 +81,7 @@ WRONG = [
     (wrong.DecodesUndeclared, "decodes if it says so", "has_decoder = True"),
     (wrong.HasNoDecoder, "decodes if it says so", "has_decoder = False"),
     (wrong.DecodesToLittle, "decodes if it says so", "(300, 2) where x is (300, 4)"),
-    (wrong.IsNotQuantised, "codes as it declares", "quantised, and a dimension takes"),
+    (wrong.IsNotQuantised, "codes as it declares", "quantised; a dimension has"),
     (wrong.DrawsNothing, "codes as it declares", "another generator gives the same"),
     (wrong.BadBits, "rate, bits and parameters", "0, 1, or -1"),
     (wrong.CannotRestore, "restored from its state", "restore raised NotImplementedError: right"),

@@ -1,4 +1,4 @@
-"""DSprites-Unfair: binary images of shapes whose shape tells of their orientation.
+"""DSprites-Unfair: binary images whose shape depends on the orientation.
 
 The SoFaiR paper's variant of dSprites (Matthey et al. 2017). X is a 64 x 64 image, S the quadrant
 of the orientation (4 groups), Y the shape. The 737,280 images of the original are procedural and
@@ -72,13 +72,13 @@ class DSpritesUnfair(Dataset):
 
 
 def read_original(path: Path) -> npt.NDArray[np.uint8]:
-    """The images of the original file, packed, ``(737280, 512)``; DataError if it is another."""
+    """Read the original file, packed images ``(737280, 512)``; DataError for another file."""
     content = path.read_bytes()
     blob = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
     if blob != ORIGINAL_BLOB:
         raise DataError(
             f"{path} is not the original file: its git blob id is {blob}, not {ORIGINAL_BLOB}.",
-            "Download it again, or take it away: the images are then rendered.",
+            "Download it again, or remove it: the images are then rendered.",
         )
     images = np.load(path)["imgs"]
     parts = [

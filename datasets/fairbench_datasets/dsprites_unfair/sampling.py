@@ -1,4 +1,4 @@
-"""How DSprites-Unfair is drawn: all factors uniform, but the shape depends on the orientation.
+"""Sampling of DSprites-Unfair: all factors uniform, but the shape depends on the orientation.
 
 The SoFaiR paper (appendix, "DSprites-Unfair"): given the class i_o of orientation, a shape of class
 i_s has weight 1 + 10 ((i_o / 40)^3 + (i_s / 3)^3). S is the quadrant of the orientation, i_o // 10.
@@ -23,13 +23,13 @@ DRAWS = {
     Role.VALIDATION: 20_000,
     Role.TEST: 20_000,
 }
-"""Images a role."""
+"""Images per role."""
 
 SEED = 20_211
 
 
 def all_latents() -> npt.NDArray[np.int64]:
-    """Every combination of factors, ``(737280, 6)``, in the original's order: y turns fastest."""
+    """Every combination of factors, ``(737280, 6)``, in the original's order: y varies fastest."""
     return np.stack([axis.ravel() for axis in np.indices(CLASSES)], axis=1)
 
 

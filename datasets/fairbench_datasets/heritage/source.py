@@ -22,7 +22,7 @@ MAX_BYTES = 1_000_000_000
 
 URL = "https://foreverdata.org/1015/index.html"
 AGAIN = f"Get the original release again: {URL}"
-"""What to do about a file that is not what it should be."""
+"""Hint of errors about a damaged file."""
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def open_text(source: Path, name: str) -> Iterator[tuple[str, TextIO]]:
                 archive.open(_member(archive, source, name)) as stream,
             ):
                 yield where, _text(stream)
-    # What zipfile raises at a directory or a stream that makes no sense.
+    # The errors of zipfile for a damaged directory or stream.
     except (
         zipfile.BadZipFile,
         zlib.error,
