@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from fairbench.api import Floats, Ints
 from fairbench.api.metric import Certificate
+from fairbench.auditing.auditors.samples import opaque
 
 Array = npt.NDArray[np.float64]
 
@@ -66,10 +67,11 @@ def certify(
         None where z has too many distinct values for a certificate: half or more of the rows of
         ``z_cells`` have a unique code.
     """
-    known, occurrences = np.unique(_as_bytes(z_cells, z.dtype), return_counts=True)
+    # By bytes, so that even 0.0 and -0.0 differ, as they do to the holder of z.
+    known, occurrences = np.unique(opaque(z_cells.astype(z.dtype)), return_counts=True)
     if (occurrences == 1).sum() >= _MOST_SINGLE * len(z_cells):
         return None
-    counts, overflow = _table(known, _as_bytes(z, z.dtype), s, groups)
+    counts, overflow = _table(known, opaque(z), s, groups)
     miss = 1 - confidence
     return Certificate(
         gap=_widest_gap(counts, overflow, miss),
@@ -79,12 +81,6 @@ def certify(
         overflow=float(overflow.sum() / len(s)),
         rows=len(s),
     )
-
-
-def _as_bytes(z: Floats, dtype: npt.DTypeLike) -> npt.NDArray[np.void]:
-    """Return each row as one opaque value ``(n,)``: even 0.0 and -0.0 differ to the holder of z."""
-    rows = np.ascontiguousarray(z, dtype)
-    return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
 
 
 def _table(

@@ -52,7 +52,7 @@ PROVENANCE = {
 }
 """Columns every leaderboard ends with."""
 
-POINT_COLUMNS = {
+_CONFIGURATION = {
     "method": "name of the method",
     "params": "hyperparameters that differ from the defaults",
     "track": "what the encoder sees",
@@ -60,6 +60,11 @@ POINT_COLUMNS = {
     "audit": "strict or quick",
     "dataset": "name of the dataset",
     "data_source": "real or simulated",
+}
+"""Columns that identify a configuration."""
+
+POINT_COLUMNS = {
+    **_CONFIGURATION,
     "seed": "seed of the unit",
     "point_number": "number of the point on its curve, from 0",
     "point": "setting of the method's knobs",
@@ -80,13 +85,7 @@ REFERENCE_COLUMNS = {
 """Columns every points CSV ends with: all that areas need besides the points."""
 
 ATTAINMENT_COLUMNS = {
-    "method": "name of the method",
-    "params": "hyperparameters that differ from the defaults",
-    "track": "what the encoder sees",
-    "budget": "full, quick or a number of iterations",
-    "audit": "strict or quick",
-    "dataset": "name of the dataset",
-    "data_source": "real or simulated",
+    **_CONFIGURATION,
     "seeds": COLUMNS["seeds"],
     "level": "percentage of seeds whose curve passes through or below the point; 50 is the median",
     "distortion": "D on the test set",

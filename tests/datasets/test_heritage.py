@@ -256,7 +256,7 @@ def test_a_zip_that_is_none_or_is_cut_short_is_told(tmp_path: Path) -> None:
 def test_the_twin_has_the_releases_groups_and_the_papers_columns(twin: Table) -> None:
     assert tuple(twin.x.columns) == FEATURES
     assert twin.x.shape == (92_671, 65)
-    assert {dtype.kind for dtype in twin.x.dtypes} == {"mutual_information"}
+    assert {dtype.kind for dtype in twin.x.dtypes} == {"i"}
     assert tuple(np.bincount(twin.s)) == WOMEN + MEN
     assert twin.x["ClaimsCount"].min() == 1
     assert (twin.x.min() >= 0).all()

@@ -194,15 +194,14 @@ class StateRaises(wrong.Right):
             raise RuntimeError("no such weights")
 
 
-def test_a_mistake_in_state_costs_the_encoder_and_not_the_training() -> None:
-    trial = MethodTrial(StateRaises)
-    job = FitJob(
+def whole_job(trial: MethodTrial) -> FitJob:
+    return FitJob(
         id="1",
         title="",
         estimate=1.0,
         point_estimate=1.0,
-        method=StateRaises,
-        params=StateRaises.Params(),
+        method=trial.method,
+        params=trial.method.Params(),
         data=trial.data,
         keys=("a",),
         units=tuple(trial.units()),
@@ -210,7 +209,11 @@ def test_a_mistake_in_state_costs_the_encoder_and_not_the_training() -> None:
         device="cpu",
         curve_points=None,
     )
-    (result,) = job.run(lambda fraction, note: None)
+
+
+def test_a_mistake_in_state_costs_the_encoder_and_not_the_training() -> None:
+    trial = MethodTrial(StateRaises)
+    (result,) = whole_job(trial).run(lambda fraction, note: None)
     assert result.status is Status.DONE
     assert result.arrays
     assert (result.encoder, result.not_kept) == (None, "RuntimeError: no such weights")
@@ -251,21 +254,7 @@ def reachable(things: object) -> Iterator[object]:
 
 def test_nothing_that_fit_is_given_leads_to_labels_or_to_other_roles() -> None:
     trial = MethodTrial(Curious)
-    job = FitJob(
-        id="1",
-        title="",
-        estimate=1.0,
-        point_estimate=1.0,
-        method=Curious,
-        params=Curious.Params(),
-        data=trial.data,
-        keys=("a",),
-        units=tuple(trial.units()),
-        iterations=1,
-        device="cpu",
-        curve_points=None,
-    )
-    job.run(lambda fraction, note: None)
+    whole_job(trial).run(lambda fraction, note: None)
     arrays = [a for a in reachable(Curious.seen) if isinstance(a, np.ndarray)]
     train = trial.data.roles["encoder-train"]
     assert any(a is train.x for a in arrays)

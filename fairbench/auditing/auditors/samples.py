@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -106,11 +107,19 @@ def distinct(z: Floats) -> Distinct:
 
 def group(z: Floats) -> tuple[Ints, Ints]:
     """Return the first row of each group of equal rows, and the group of each row."""
-    clean = np.ascontiguousarray(z + 0 if z.dtype.kind == "f" else z)  # -0.0 is 0.0
-    width = clean.dtype.itemsize * clean.shape[1]
-    keys = clean.view(np.dtype((np.void, width))).ravel()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(row_keys(z), return_index=True, return_inverse=True)
     return first, inverse
+
+
+def row_keys(rows: npt.NDArray[Any]) -> npt.NDArray[np.void]:
+    """Return each row as one opaque value, ``(n,)``, with -0.0 equal to 0.0."""
+    return opaque(rows + 0 if rows.dtype.kind == "f" else rows)
+
+
+def opaque(rows: npt.NDArray[Any]) -> npt.NDArray[np.void]:
+    """Return the bytes of each row as one opaque value, ``(n,)``."""
+    rows = np.ascontiguousarray(rows)
+    return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
 
 
 def prior_of(labels: Ints, classes: int) -> Weights:

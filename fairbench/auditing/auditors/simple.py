@@ -11,10 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fairbench.api import Floats
-from fairbench.auditing.auditors.samples import LabelledRows, Training, group
+from fairbench.auditing.auditors.samples import LabelledRows, Training, group, row_keys
 from fairbench.stats.scores import log_loss
 
 Classifier = Callable[[Floats], Floats]
@@ -128,10 +127,10 @@ def fit_counting(training: Training) -> Classifier:
     first, cell = group(fit.x)
     counts = np.zeros((len(first), training.classes))
     np.add.at(counts, (cell, fit.labels), fit.weights)
-    place = {key: i for i, key in enumerate(_keys(fit.x[first]))}
+    place = {key.tobytes(): i for i, key in enumerate(row_keys(fit.x[first]))}
 
     def look_up(rows: Floats, prior_rows: float) -> Floats:
-        at = np.array([place.get(key, -1) for key in _keys(rows)])
+        at = np.array([place.get(key.tobytes(), -1) for key in row_keys(rows)])
         shares = (counts + prior_rows * training.prior) / (
             counts.sum(axis=1, keepdims=True) + prior_rows
         )
@@ -141,8 +140,3 @@ def fit_counting(training: Training) -> Classifier:
     losses = [held_out_loss(look_up(held.x, m), held) for m in _PRIOR_ROWS]
     best = _PRIOR_ROWS[int(np.argmin(losses))]
     return lambda rows: look_up(rows, best)
-
-
-def _keys(rows: npt.NDArray[Any]) -> list[bytes]:
-    clean = np.ascontiguousarray(rows + 0 if rows.dtype.kind == "f" else rows)
-    return [row.tobytes() for row in clean]
