@@ -109,7 +109,7 @@ def loads(trial: DatasetTrial) -> None:
 
 
 @promise(
-    "x is finite numbers, one column a feature",
+    "x is finite numbers, one column per feature",
     "Methods and auditors use it unchanged.",
 )
 def features(trial: DatasetTrial) -> None:
@@ -234,7 +234,7 @@ def declared_rows(trial: DatasetTrial) -> None:
 
 
 @promise(
-    "it leaves its process as it found it",
+    "it leaves its process unchanged",
     "Other plugins run in the same process, and rely on its folder and random state.",
 )
 def unharmed(trial: DatasetTrial) -> None:

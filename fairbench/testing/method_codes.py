@@ -205,7 +205,7 @@ def _check_few_values(trial: MethodTrial) -> None:
 
 
 @promise(
-    "it decodes if it says so",
+    "it decodes if it declares a decoder",
     "D is measured by its own and the refitted decoder, or by the latter alone.",
 )
 def decodes(trial: MethodTrial) -> None:

@@ -68,7 +68,7 @@ def curve(trial: MethodTrial) -> None:
     "A figure that cannot be reproduced proves nothing.",
 )
 def reproducible(trial: MethodTrial) -> None:
-    first, again = (trial.codes(found) for found in (trial.first, _again(trial)))
+    first, again = (trial.codes(fits) for fits in (trial.first, _again(trial)))
     for unit, z, other in zip(trial.units(), first, again, strict=True):
         if not np.array_equal(z, other):
             raise BrokenPromise(
@@ -237,7 +237,7 @@ def devices_agree(trial: MethodTrial) -> None:
 
 
 @promise(
-    "it leaves its process as it found it",
+    "it leaves its process unchanged",
     "Other plugins run in the same process, and rely on its folder and random state.",
 )
 def unharmed(trial: MethodTrial) -> None:

@@ -265,7 +265,7 @@ def pickles(trial: MetricTrial) -> None:
 
 
 @promise(
-    "it leaves its process as it found it",
+    "it leaves its process unchanged",
     "Other plugins run in the same process, and rely on its folder and random state.",
 )
 def unharmed(trial: MetricTrial) -> None:

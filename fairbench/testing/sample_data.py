@@ -34,7 +34,7 @@ class SampleTable(Dataset):
         a, b, c, noise = rng.normal(size=(4, ROWS))
         frame = pd.DataFrame(
             {
-                "told": a + s,
+                "leaky": a + s,
                 "mixed": b + 0.5 * a - 0.5 * s,
                 "free": np.round(c, 1),
                 "colour": rng.choice(["red", "green", "blue"], size=ROWS),

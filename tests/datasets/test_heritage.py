@@ -132,7 +132,7 @@ def test_prepared_roles_are_disjoint_and_the_zip_gives_the_same(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("file", "text", "says"),
     [
-        ("Members", "", "Members.csv, line 1: the column 'MemberID' is missing; there is nothing"),
+        ("Members", "", "Members.csv, line 1: the column 'MemberID' is missing; it has nothing"),
         ("Members", f"{MEMBERS_HEADER}\n", "a header and no rows"),
         ("Members", "MemberID,Age,Sex\n1,0-9,F\n", "line 1: the column 'AgeAtFirstClaim' is miss"),
         ("Members", f"{MEMBERS_HEADER}\n1,0-9,F\n2,10-Oct,F\n", "line 3: AgeAtFirstClaim is '10-"),

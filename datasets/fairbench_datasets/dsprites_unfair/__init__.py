@@ -61,11 +61,14 @@ class DSpritesUnfair(Dataset):
         labels = {role: latents[rows] for role, rows in drawn.items()}
         return Images(
             pixels={role: packed[rows] for role, rows in drawn.items()},
-            s={role: found[:, 3] // 10 for role, found in labels.items()},
+            s={role: classes[:, 3] // 10 for role, classes in labels.items()},
             groups=tuple(f"quadrant {q}" for q in (1, 2, 3, 4)),
             y={
-                role: {"shape": found[:, 1].copy(), "large": (found[:, 2] >= 3).astype(np.int64)}
-                for role, found in labels.items()
+                role: {
+                    "shape": classes[:, 1].copy(),
+                    "large": (classes[:, 2] >= 3).astype(np.int64),
+                }
+                for role, classes in labels.items()
             },
             source="real" if given else "rendered",
         )

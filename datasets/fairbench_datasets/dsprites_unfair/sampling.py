@@ -46,8 +46,8 @@ def image_ids(packed: npt.NDArray[np.uint8]) -> Ints:
 
     Orientation classes 0 and 39 are the same angle, and squares and small ellipses coincide at
     others too: of the 737,280 rendered images 715,772 are distinct.
-    Rows are told apart by a 64-bit hash: that two of a million distinct ones collide has a chance
-    of one in fifty million, and would only put two images into the same role.
+    Rows are compared by a 64-bit hash: two of a million distinct ones collide with a chance of one
+    in fifty million, and would only be put into the same role.
     """
     words = np.ascontiguousarray(packed).view(np.uint64)
     factors = np.random.default_rng(SEED).integers(0, 2**64, words.shape[1], np.uint64) | 1
@@ -80,9 +80,9 @@ def draw(ids: Ints, latents: Ints) -> Mapping[Role, Ints]:
     role_of = np.empty(distinct, np.int64)
     role_of[order] = np.minimum(np.searchsorted(ends, np.arange(distinct), side="right"), 3)
     chance = shape_given_orientation()[latents[:, 3], latents[:, 1]]
-    found: dict[Role, Ints] = {}
+    drawn: dict[Role, Ints] = {}
     for number, (role, count) in enumerate(DRAWS.items()):
         pool = np.flatnonzero(role_of[ids] == number)
         share = chance[pool] / chance[pool].sum()
-        found[role] = rng.choice(pool, size=count, p=share)
-    return found
+        drawn[role] = rng.choice(pool, size=count, p=share)
+    return drawn

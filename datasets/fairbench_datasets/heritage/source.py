@@ -94,8 +94,8 @@ def _member(archive: zipfile.ZipFile, path: Path, name: str) -> zipfile.ZipInfo:
                 f"{path} holds no {name}, but another zip: {inner[0]!r}.",
                 f"Unpack that zip, and put {name} and the others (or the inner zip) in its place.",
             )
-        found = ", ".join(repr(e.filename) for e in entries[:5]) or "nothing"
-        raise DataError(f"{path} holds no {name}; it holds {found}.", AGAIN)
+        names = ", ".join(repr(e.filename) for e in entries[:5]) or "nothing"
+        raise DataError(f"{path} holds no {name}; it holds {names}.", AGAIN)
     if len(named) > 1:
         both = " and ".join(repr(entry.filename) for entry in named[:2])
         raise DataError(f"{path} holds more than one {name}: {both}.", AGAIN)
