@@ -11,8 +11,9 @@ from pathlib import Path
 from fairbench.api import Coding, Point, Track
 from fairbench.cli.console import err
 from fairbench.cli.results import existing_store
+from fairbench.data.csv_files import sniff
 from fairbench.data.preprocessing import Preprocessing
-from fairbench.data.tables import is_parquet, sniff
+from fairbench.data.tables import is_parquet
 from fairbench.data.unknown import Unknown
 from fairbench.errors import ConfigError
 from fairbench.models.encode import Encoded, RowEncoder
