@@ -43,14 +43,6 @@ AUDITORS_LUCK = 0.01
 """Share of an area that other trainings of the same auditors move it by (standard deviation): on
 Adults, .003 of I for x itself and .012 for random projections of it."""
 
-VERSIONS = {
-    "fairbench": "fairbench-frl",
-    "python": "python",
-    "torch": "torch",
-    "scikit_learn": "scikit-learn",
-}
-"""Columns of versions, and their names in records."""
-
 
 @dataclass(frozen=True)
 class Tables:
@@ -198,10 +190,10 @@ def _make_entry(
         protocol=first.protocol,
         audit_version=max((point.version for point in done), default=None),
         plugin=first.plugin,
-        **{
-            column: _one_or_mixed(v[package] for v in versions if package in v)
-            for column, package in VERSIONS.items()
-        },
+        fairbench=_version("fairbench-frl", versions),
+        python=_version("python", versions),
+        torch=_version("torch", versions),
+        scikit_learn=_version("scikit-learn", versions),
         fingerprint=first.fingerprint[:12],
     )
     return RankedRow(row, samples)
@@ -288,6 +280,10 @@ def _make_attainment_rows(
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known else None
+
+
+def _version(package: str, versions: Sequence[Mapping[str, str]]) -> str | None:
+    return _one_or_mixed(known[package] for known in versions if package in known)
 
 
 def _one_or_mixed(values: Iterable[str]) -> str | None:
