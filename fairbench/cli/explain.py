@@ -16,7 +16,7 @@ from fairbench.cli.results import existing_store
 from fairbench.cli.stored_data import data_of
 from fairbench.data.prepare import Prepared
 from fairbench.errors import StoreError, UnknownNameError
-from fairbench.leaderboard.build import to_frame
+from fairbench.leaderboard.frames import to_frame
 from fairbench.models.lookup import KEY_DIGITS, Place, Wanted, audited, find_unit
 from fairbench.registry import Registry
 from fairbench.report.explain import BitTable, Step, bit_table, rows_of, step
