@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -20,12 +20,13 @@ from fairbench.cli.options import (
     Results,
     StoreUrl,
 )
+from fairbench.cli.plugins import load_plugins
 from fairbench.config import split_names
 from fairbench.data.unknown import Unknown
-
-if TYPE_CHECKING:
-    from fairbench.models.encode import EncodingSummary, RowEncoder
-    from fairbench.models.lookup import StoredModel
+from fairbench.models.encode import EncodeConfig, EncodingSummary, RowEncoder, make_row_encoder
+from fairbench.models.lookup import StoredModel, find_model
+from fairbench.models.points import describe_point, find_neighbours
+from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
 
 
 def encode_command(
@@ -60,11 +61,6 @@ def encode_command(
     store: StoreUrl = None,
 ) -> None:
     """Encode new rows with a trained model."""
-    from fairbench.cli.setup import load_plugins
-    from fairbench.models.encode import EncodeConfig, make_row_encoder
-    from fairbench.models.lookup import find_model
-    from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
-
     columns = split_names(keep) if keep is not None else ()
     config = EncodeConfig(input_, output, unknown, columns, separator, random_state)
     query = ModelQuery(method, dataset, seed, point, unit)
@@ -91,8 +87,6 @@ def encode_command(
 
 def _describe(model: StoredModel, encoder: RowEncoder) -> None:
     """Print which model and point encode, and the audited figures of the point."""
-    from fairbench.models.points import describe_point, find_neighbours
-
     unit, point = model.unit, encoder.point
     label = "" if point is None or not point.values else f", {point.label}"
     err.print(f"{unit.title}{label} ({unit.params_label}, budget {unit.budget})", markup=False)

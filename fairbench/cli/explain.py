@@ -16,8 +16,19 @@ from fairbench.cli.options import (
     Results,
     StoreUrl,
 )
+from fairbench.cli.plugins import load_plugins
+from fairbench.cli.report import FORMATS, drawn, write
 from fairbench.config import split_names
 from fairbench.errors import UnknownNameError
+from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
+from fairbench.models.select import KEY_DIGITS
+from fairbench.report.bits import bits_figure, information_figure
+from fairbench.report.explain import (
+    bits_csv,
+    explain_bits,
+    find_explained_model,
+    information_csv,
+)
 
 
 def explain_command(
@@ -33,18 +44,6 @@ def explain_command(
     data_root: DataRoot = None,
 ) -> None:
     """Explain the bits of a code: which are released as the fairness constraint loosens."""
-    from fairbench.cli.report import FORMATS, drawn, write
-    from fairbench.cli.setup import load_plugins
-    from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
-    from fairbench.models.select import KEY_DIGITS
-    from fairbench.report.bits import bits_figure, information_figure
-    from fairbench.report.explain import (
-        bits_csv,
-        explain_bits,
-        find_explained_model,
-        information_csv,
-    )
-
     extensions = split_names(formats)
     for name in extensions:
         if name not in FORMATS:

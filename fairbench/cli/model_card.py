@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,12 +18,13 @@ from fairbench.cli.options import (
     Results,
     StoreUrl,
 )
+from fairbench.cli.plugins import load_plugins
 from fairbench.errors import FairbenchError, StoreError
 from fairbench.files import write_atomically
-
-if TYPE_CHECKING:
-    from fairbench.models.certify import SelectedCertificate
-    from fairbench.models.lookup import StoredPoint
+from fairbench.models.certify import SelectedCertificate
+from fairbench.models.lookup import StoredPoint, find_model
+from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
+from fairbench.report.model_card import model_card
 
 
 def model_card_command(
@@ -40,10 +41,6 @@ def model_card_command(
     store: StoreUrl = None,
 ) -> None:
     """Write the model card of a trained encoder (Markdown): data, leakage, limits, commands."""
-    from fairbench.cli.setup import load_plugins
-    from fairbench.models.lookup import find_model
-    from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
-
     query = ModelQuery(method, dataset, seed, point, unit)
     location = ResultsLocation(results, store, data_root, dataset_cards(dataset))
     stored = find_model(query, location, load_plugins()).measured_point(point)
@@ -56,8 +53,6 @@ def model_card_command(
 
 def make_card(stored: StoredPoint, certificate: SelectedCertificate | None = None) -> str:
     """Make the model card of a stored point; warn where its data are not available."""
-    from fairbench.report.model_card import model_card
-
     problem = stored.model.data_or_error
     if isinstance(problem, FairbenchError):
         err.print(f"Rows of roles are left out of the card: {problem.message}", markup=False)

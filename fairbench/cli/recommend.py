@@ -7,7 +7,12 @@ from typing import Annotated
 
 import typer
 
+from fairbench.cli.model_card import make_card, write_card
 from fairbench.cli.options import DataRoot, OneDataset, Results, StoreUrl
+from fairbench.cli.plugins import load_plugins
+from fairbench.cli.recommend_text import show_recommendation
+from fairbench.models.query import ResultsLocation, dataset_cards
+from fairbench.models.recommend import Limits, RecommendQuery, parse_track, recommend
 
 
 def recommend_command(
@@ -38,12 +43,6 @@ def recommend_command(
     store: StoreUrl = None,
 ) -> None:
     """Recommend a stored point within a leakage limit. Exit code 1 where none fits."""
-    from fairbench.cli.model_card import make_card, write_card
-    from fairbench.cli.recommend_text import show_recommendation
-    from fairbench.cli.setup import load_plugins
-    from fairbench.models.query import ResultsLocation, dataset_cards
-    from fairbench.models.recommend import Limits, RecommendQuery, parse_track, recommend
-
     limits = Limits(max_leakage, min_accuracy)
     query = RecommendQuery(limits, dataset, parse_track(track), certified, level)
     location = ResultsLocation(results, store, data_root, dataset_cards(dataset))

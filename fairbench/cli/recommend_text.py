@@ -20,33 +20,33 @@ _LEAST_ADVANTAGE = 0.005
 """Accuracy by which a classifier must beat the largest class not to be warned of."""
 
 
-def show_recommendation(found: Recommendation) -> None:
+def show_recommendation(answer: Recommendation) -> None:
     """Print what is recommended, the runners-up and how to use it; or how near the best came."""
-    _show_query(found)
-    if found.certificates is not None:
-        _show_certifiable(found.certificates)
-    if found.chosen is None:
-        _show_misses(found)
+    _show_query(answer)
+    if answer.certificates is not None:
+        _show_certifiable(answer.certificates)
+    if answer.chosen is None:
+        _show_misses(answer)
         return
-    _show_chosen(found.chosen, found.candidates, found.query.limits)
-    if found.certificate is not None:
-        _show_certificate(found.certificate)
-    _show_runners_up(found.accepted[1:], found.certificates)
-    _show_command(found.chosen)
+    _show_chosen(answer.chosen, answer.candidates, answer.query.limits)
+    if answer.certificate is not None:
+        _show_certificate(answer.certificate)
+    _show_runners_up(answer.accepted[1:], answer.certificates)
+    _show_command(answer.chosen)
 
 
 def _print_folded(text: str) -> None:
     out.print(textwrap.fill(" ".join(text.split()), width=80), markup=False)
 
 
-def _show_query(found: Recommendation) -> None:
-    candidates, limits = found.candidates, found.query.limits
+def _show_query(answer: Recommendation) -> None:
+    candidates, limits = answer.candidates, answer.query.limits
     if candidates.simulated:
         out.print("SIMULATED DATA: figures of a simulated twin, not of real data.", markup=False)
     methods = len({point.unit.method for point in candidates.points})
     seeds = len({point.unit.seed for point in candidates.points})
     out.print(
-        f"{candidates.dataset} · {found.query.track.value} track · {candidates.audit} audit: "
+        f"{candidates.dataset} · {answer.query.track.value} track · {candidates.audit} audit: "
         f"{format_count(len(candidates.points), 'point')} of {format_count(methods, 'method')}, "
         f"{format_count(seeds, 'seed')}",
         markup=False,
@@ -59,7 +59,7 @@ def _show_query(found: Recommendation) -> None:
     if candidates.reference is not None:
         most = candidates.reference.figures["mutual_information_max"]
         ceiling = f"; I(X;S) of x itself: {most:.3f} nats (test set)"
-    count = format_count(len(found.within_limits), "point")
+    count = format_count(len(answer.within_limits), "point")
     out.print(f"{wanted} on the validation set: {count} fit{ceiling}", markup=False)
 
 
@@ -91,7 +91,7 @@ def _show_figures(chosen: StoredPoint) -> None:
         ("A_s", "accuracy_s_validation", "accuracy_s"),
         ("A_y", "accuracy_y_validation", "accuracy_y"),
         ("D", "distortion_validation", "distortion"),
-        ("demographic_parity_gap", None, "demographic_parity_gap"),
+        ("parity gap", None, "demographic_parity_gap"),
     ]
     rows = []
     for title, on_validation, on_test in columns:
@@ -197,28 +197,28 @@ def _show_command(chosen: StoredPoint) -> None:
 # ---- where nothing fits --------------------------------------------------------------------
 
 
-def _show_misses(found: Recommendation) -> None:
+def _show_misses(answer: Recommendation) -> None:
     out.print("\nNothing fits.", markup=False, style="bold")
-    options = _certified_misses(found) if found.lacks_certificates_only else _misses(found)
+    options = _certified_misses(answer) if answer.lacks_certificates_only else _misses(answer)
     out.print("What to try:", markup=False)
     if options:
         out.print(f"  {' or '.join(options)}", markup=False)
-    if found.untried:
-        dataset = found.candidates.points[0].model.dataset_option
-        methods = ",".join(found.untried)
+    if answer.untried:
+        dataset = answer.candidates.points[0].model.dataset_option
+        methods = ",".join(answer.untried)
         out.print(
             f"  other methods: fairbench run --dataset {dataset} --methods {methods}", markup=False
         )
     out.print(
-        f"  other hyperparameters: fairbench run --methods {found.most_useful.unit.method} ... "
+        f"  other hyperparameters: fairbench run --methods {answer.most_useful.unit.method} ... "
         "--tune 20; more points: --points 32",
         markup=False,
     )
 
 
-def _misses(found: Recommendation) -> list[str]:
+def _misses(answer: Recommendation) -> list[str]:
     """Print how near the best came; return options that would let them in."""
-    limits, nearest = found.query.limits, found.nearest_misses
+    limits, nearest = answer.query.limits, answer.nearest_misses
     options = []
     if nearest.tight is not None and limits.accuracy is not None:
         accuracy = nearest.tight.figures.get("accuracy_y_validation") or 0.0
@@ -240,19 +240,19 @@ def _misses(found: Recommendation) -> list[str]:
     return options
 
 
-def _certified_misses(found: Recommendation) -> list[str]:
+def _certified_misses(answer: Recommendation) -> list[str]:
     """Print the lowest certified bound; return options that would let it in."""
     options = []
-    least = found.least_certified
-    if least is not None and found.certificates is not None:
-        bound = found.certificates.by_point[least.key].information
+    least = answer.least_certified
+    if least is not None and answer.certificates is not None:
+        bound = answer.certificates.by_point[least.key].information
         _print_folded(
             f"The lowest certified bound is that of {least.title}: I(Z;S) <= {bound:.4f} nats."
         )
         options.append(f"--max-leakage {int(bound * 1000 + 1) / 1000:g}")
     _print_folded(
         "A certificate needs z of few values: only quantised methods have them "
-        f"({', '.join(found.certifiable) or 'none is registered'}), and fewer codes, or more test "
+        f"({', '.join(answer.certifiable) or 'none is registered'}), and fewer codes, or more test "
         "rows, make it tighter. So do fewer candidates, but only where they are decided before the "
         "test rows are looked at: to leave some out now that these bounds are known would make the "
         "statement untrue. Without --certified there is what auditors found: a lower bound."

@@ -14,7 +14,7 @@ from fairbench.cli.console import err, show_notes, warn_simulated
 from fairbench.config import Rerun, RunConfig, read_yaml, split_names
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.errors import ConfigError
-from fairbench.registry import Registry, load_registry
+from fairbench.registry import Registry
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.store.database import Store, make_folder
@@ -22,14 +22,6 @@ from fairbench.training import checkpoint_files as checkpoints
 
 MOST_SEEDS = 1000
 """Of one run; more is a slip of the finger."""
-
-
-def load_plugins() -> Registry:
-    """Load all plugins; warn of those that are broken."""
-    registry = load_registry()
-    for broken in registry.broken:
-        err.print(f"Warning: plugin {broken.source} was left out: {broken.error}", markup=False)
-    return registry
 
 
 def load_datasets(config: RunConfig, registry: Registry) -> list[Prepared]:
