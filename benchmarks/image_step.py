@@ -1,28 +1,29 @@
-"""What a training step on images costs with and without keeping freed memory.
+"""What a training step on images costs with and without the allocator's settings of jobs.
 
     python benchmarks/image_step.py
 
-Two processes run the same convolutional autoencoder on one thread: one as jobs do
-(fairbench.runs.executors.base.keep_freed_memory), one as glibc does by itself. Prints processor
-seconds
-in the program and in the system, page faults, and the ratio.
+Two processes run the same convolutional autoencoder on one thread: one in the environment of jobs
+(fairbench.runs.executors.inline.JOB_ENVIRONMENT), one as glibc does by itself. Prints processor
+seconds in the program and in the system, page faults, and the ratio.
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import json
+import os
 import resource
+import subprocess
+import sys
 
-from fairbench.runs.executors.base import keep_freed_memory, set_threads
+from fairbench.runs.executors.inline import JOB_ENVIRONMENT
+from fairbench.training.threads import use_one_thread
 
 BATCH, STEPS = 512, 6
 
 
-def measured(keep: bool, answers: multiprocessing.Queue[tuple[float, float, int]]) -> None:
+def measure_steps() -> tuple[float, float, int]:
     """User seconds, system seconds and page faults of a few steps."""
-    set_threads()
-    if keep:
-        keep_freed_memory()
+    use_one_thread()
     import torch
     from torch import nn
 
@@ -43,20 +44,25 @@ def measured(keep: bool, answers: multiprocessing.Queue[tuple[float, float, int]
         step()
     after = resource.getrusage(resource.RUSAGE_SELF)
     user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
-    answers.put((user, system, after.ru_minflt - before.ru_minflt))
+    return user, system, after.ru_minflt - before.ru_minflt
 
 
 def main() -> None:
-    context = multiprocessing.get_context("spawn")
+    if "--measure" in sys.argv:
+        print(json.dumps(measure_steps()))
+        return
+    plain = {name: value for name, value in os.environ.items() if name not in JOB_ENVIRONMENT}
     totals = []
-    for keep in (False, True):
-        answers = context.Queue()
-        process = context.Process(target=measured, args=(keep, answers))
-        process.start()
-        user, system, faults = answers.get()
-        process.join()
+    for name, environment in (("plain", plain), ("as jobs", plain | JOB_ENVIRONMENT)):
+        answer = subprocess.run(
+            [sys.executable, __file__, "--measure"],
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        user, system, faults = json.loads(answer.stdout)
         totals.append(user + system)
-        name = "kept" if keep else "given back"
         print(
             f"{name:10}  {user:5.2f} s in the program, {system:5.2f} s in the system, "
             f"{faults:,} page faults"

@@ -1,7 +1,9 @@
-"""Writes the tables of the pages anew from the published files: ``python docs/tables.py``.
+"""Write the generated tables of the pages: ``python docs/tables.py``.
 
-Which rows a page has and what it says of them is written by hand; their figures are not, but for
-those of seed 0, which more seeds do not change. ``tests/test_published.py`` checks those too.
+Two kinds are generated. Figures come from the published files: an author chooses the rows of such
+a table, this script fills in the numbers. (Figures of seed 0 are typed by hand, since more seeds
+do not change them; ``tests/leaderboard/test_published.py`` checks them.) Descriptions of CSV
+columns come from the code, between ``<!-- columns: NAME -->`` and ``<!-- end of columns -->``.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,14 @@ import pandas as pd
 
 import fairbench
 from fairbench.metrics.aufdc import strict_area
+from fairbench.metrics.columns import (
+    ATTAINMENT_COLUMNS,
+    COLUMNS,
+    POINT_COLUMNS,
+    PROVENANCE,
+    REFERENCE_COLUMNS,
+)
+from fairbench.registry import load_registry
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "leaderboards"
@@ -27,35 +37,28 @@ QUOTED = {
     "by the paper's formula": ("aufdc_paper",),
     "rank": ("rank",),
     "seeds": ("seeds",),
-    "a tenth": ("accuracy_y_at_accuracy_s_10",),
-    "a quarter": ("accuracy_y_at_accuracy_s_25",),
-    "half": ("accuracy_y_at_accuracy_s_50",),
+    "A_y at 10%": ("accuracy_y_at_accuracy_s_10",),
+    "A_y at 25%": ("accuracy_y_at_accuracy_s_25",),
+    "A_y at 50%": ("accuracy_y_at_accuracy_s_50",),
 }
-"""Headings of the pages' tables of methods, and the columns whose figures stand below, in order."""
+"""Heading in a page's table of methods -> columns of the CSV whose figures stand below it."""
 
 NAMED = re.compile(r"^\**`([\w-]+)`\**(?: \((\w+)\))?(?:, (.*))?$")
-"""A method, which row of it, and a point: all that is named."""
-
-PRINTED = re.compile(
-    r"^ +(?P<rank>\d+)  (?P<method>[\w-]+)(?: \((?P<variant>\w+)\))? +(?P<aufdc>\S+ \[.*?\])"
-    r" +(?P<paper>\S+) +\S+ +\S+$",
-    re.MULTILINE,
-)
-"""A line of the table that ``fairbench run`` prints."""
+"""The first cell of a row: a method, which of its rows (such as tuned), and a point."""
 
 BLOCK = re.compile(r"(?:^\|.*\|\n)+", re.MULTILINE)
 """A table of a page."""
 
 PAPER = "learning_rate=3e-05"
-"""A parameter of the rows that pages call ``paper``; other rows with parameters are ``tuned``."""
+"""A hyperparameter of the rows that pages call ``paper``; other rows with any are ``tuned``."""
 
 BY_SEED = {"SoFaiR": "sofair", "MSFaiR": "msfair", "SoFaiR-NOS": "sofair-nos"}
-"""Rows of the tables by seed and of median curves."""
+"""Label -> method, in the tables by seed and of median curves."""
 
 STEPS = {"beta > 1.1": 1.1, "1.1 to .9": 0.9, ".9 to .7": 0.7, ".7 to .45": 0.45, "to 0": 0.0}
-"""Rows of the table of what comes back, and where the settings end that those steps start from."""
+"""Row of the table of steps -> lower end of the betas at which its steps start."""
 
-COLUMNS_CALLED = {
+COLUMN_LABELS = {
     "education-num": "education",
     "workclass": "work class",
     "hours-per-week": "hours",
@@ -65,18 +68,55 @@ COLUMNS_CALLED = {
 }
 
 
+COLUMN_BLOCK = re.compile(
+    r"(?P<start><!-- columns: (?P<name>\w+) -->\n\n)(?P<table>.*?)"
+    r"(?P<end>\n<!-- end of columns -->)",
+    re.DOTALL,
+)
+"""A generated table of column descriptions."""
+
+
+# Columns of the CSVs, from the code.
+
+
+def describe_columns() -> dict[str, Mapping[str, str]]:
+    """Name of a block -> its columns and their descriptions, in the order of the CSV.
+
+    Columns that every file begins with are described in the first block alone.
+    """
+    metrics: dict[str, dict[str, str]] = {"point": {}, "curve": {}}
+    for metric in load_registry().metrics.classes.values():
+        metrics[metric.level].update(metric.columns)
+    return {
+        "rows": COLUMNS,
+        "curve_metrics": metrics["curve"],
+        "provenance": PROVENANCE,
+        "points": {name: POINT_COLUMNS[name] for name in POINT_COLUMNS if name not in COLUMNS},
+        "point_metrics": metrics["point"],
+        "references": REFERENCE_COLUMNS,
+        "attainment": {n: ATTAINMENT_COLUMNS[n] for n in ATTAINMENT_COLUMNS if n not in COLUMNS},
+    }
+
+
+def format_columns(columns: Mapping[str, str]) -> str:
+    """Format descriptions of columns as a table of a page."""
+    lines = ["| column | meaning |", "|---|---|"]
+    lines += [f"| `{name}` | {text} |" for name, text in columns.items()]
+    return "\n".join(lines) + "\n"
+
+
 # The published files.
 
 
 @functools.cache
-def published(name: str) -> pd.DataFrame:
-    """A published file, read once; not to be changed."""
+def load_published(name: str) -> pd.DataFrame:
+    """Load a published file, once; callers must not change it."""
     return fairbench.load_leaderboard(FOLDER / name)
 
 
-def rows_of(name: str, method: str, variant: str | None) -> pd.DataFrame:
-    """Rows of one of the published files of Adults-Gender; ``variant`` as pages call it."""
-    table = published(name)
+def select_rows(name: str, method: str, variant: str | None) -> pd.DataFrame:
+    """Select a method's rows of Adults-Gender; ``variant`` is None, ``tuned`` or ``paper``."""
+    table = load_published(name)
     of_method = table[table["method"] == method]
     if variant is None:
         return of_method[of_method["params"] == "default"]
@@ -87,13 +127,14 @@ def rows_of(name: str, method: str, variant: str | None) -> pd.DataFrame:
     return of_method[~papers & (of_method["params"] != "default")]
 
 
-def row_of(method: str, variant: str | None) -> pd.Series:
-    ((_, found),) = rows_of("adults-gender.csv", method, variant).iterrows()
-    return found
+def select_row(method: str, variant: str | None) -> pd.Series:
+    """Select the row of Adults-Gender's leaderboard; see :func:`select_rows`."""
+    ((_, row),) = select_rows("adults-gender.csv", method, variant).iterrows()
+    return row
 
 
-def area(points: pd.DataFrame) -> float:
-    """AUFDC of one seed's points."""
+def compute_area(points: pd.DataFrame) -> float:
+    """Compute the AUFDC of one seed's points."""
     first = points.iloc[0]
     return strict_area(
         list(zip(points["distortion"], points["mutual_information"], strict=True)),
@@ -111,67 +152,63 @@ def area(points: pd.DataFrame) -> float:
     )
 
 
-def points_of(method: str, variant: str | None, seed: int) -> pd.DataFrame:
-    """Audited points of one seed, in their order on the curve."""
-    points = rows_of("adults-gender-points.csv", method, variant)
+def select_points(method: str, variant: str | None, seed: int) -> pd.DataFrame:
+    """Select the audited points of one seed, in their order on the curve."""
+    points = select_rows("adults-gender-points.csv", method, variant)
     return points[(points["seed"] == seed) & (points["status"] == "DONE")].sort_values(
         "point_number"
     )
 
 
-def explained(name: str, kind: str) -> pd.DataFrame:
-    """A file of ``fairbench explain``: ``name`` is what a page calls it, such as ``seed 0``."""
+def load_explained(name: str, kind: str) -> pd.DataFrame:
+    """Load a file of ``fairbench explain``; ``name`` is a page's label, such as ``seed 0``."""
     of_race, _, seed = name.rpartition("seed ")
     dataset = "adults-gender-race" if of_race else "adults-gender"
     return pd.read_csv(FOLDER / "figures" / f"{dataset}-sofair-seed{seed}-{kind}.csv")
 
 
-def beta_of(label: str) -> float:
+def parse_beta(label: str) -> float:
     return float(label.partition("=")[2])
 
 
-def coming_back(steps: pd.DataFrame, row: str) -> dict[str, list[float]]:
-    """Correlations of .2 or more, by column, of the steps that a row of the page's table is of."""
+def collect_correlations(steps: pd.DataFrame, row: str) -> dict[str, list[float]]:
+    """Collect correlations of .2 or more, by column, of the steps in a row of the table."""
     ends = [math.inf, *STEPS.values()]
     place = list(STEPS).index(row)
     last = steps.index[-1]
-    found: dict[str, list[float]] = {}
+    correlations: dict[str, list[float]] = {}
     for number, step in steps.iterrows():
-        within = ends[place + 1] < beta_of(step["from"]) <= ends[place]
+        within = ends[place + 1] < parse_beta(step["from"]) <= ends[place]
         if (number == last) != (row == "to 0") or not (within or number == last):
             continue
         best: dict[str, float] = {}
         for column in steps.columns[3:]:
-            called = COLUMNS_CALLED.get(column, column)
-            best[called] = max(best.get(called, 0.0), round(step[column], 2))
-        for called, value in sorted(best.items(), key=lambda of: -of[1]):
+            label = COLUMN_LABELS.get(column, column)
+            best[label] = max(best.get(label, 0.0), round(step[column], 2))
+        for label, value in sorted(best.items(), key=lambda of: -of[1]):
             if value >= 0.2:
-                found.setdefault(called, []).append(value)
-    return found
+                correlations.setdefault(label, []).append(value)
+    return correlations
 
 
-# Figures as pages have them.
+# Format of figures.
 
 
-def figure(value: float, digits: int = 3) -> str:
-    """To so many digits, and never -0."""
-    return f"{round(value, digits) + 0:.{digits}f}"
+def format_figure(value: float, digits: int = 3) -> str:
+    """Format .2309 as ``.231``: without a zero before the point, and never as -0."""
+    return re.sub(r"^(-?)0\.", r"\1.", f"{round(value, digits) + 0:.{digits}f}")
 
 
-def printed(value: float, digits: int = 3) -> str:
-    """``.231`` for .2309: no zero before the point."""
-    return re.sub(r"^(-?)0\.", r"\1.", figure(value, digits))
-
-
-def interval(row: pd.Series) -> str:
-    return f"{printed(row['aufdc'])} [{printed(row['aufdc_low'])}, {printed(row['aufdc_high'])}]"
+def format_interval(row: pd.Series) -> str:
+    value, low, high = (format_figure(row[name]) for name in QUOTED["aufdc"])
+    return f"{value} [{low}, {high}]"
 
 
 # Tables of a page.
 
 
 class Table:
-    """A table of a page: its headings, and rows as lists of cells."""
+    """A table of a page: headings, and rows as lists of cells."""
 
     def __init__(self, block: str) -> None:
         lines = block.rstrip("\n").split("\n")
@@ -189,54 +226,57 @@ class Table:
         return [row[self.heads.index(head)] for row in self.rows]
 
 
-def requoted(table: Table) -> None:
-    """Methods' figures, as :data:`QUOTED` says; in the order of the leaderboard where ranked."""
-    told = [row_of(*_named(cell)) for cell in table.column("method")]
-    for row, found in zip(table.rows, told, strict=True):
+def write_methods(table: Table) -> None:
+    """Write methods' figures, as :data:`QUOTED` says; ordered by AUFDC where there are ranks."""
+    published = [select_row(*_parse_name(cell)) for cell in table.column("method")]
+    for row, figures in zip(table.rows, published, strict=True):
         for place, head in enumerate(table.heads):
             if head == "aufdc":
-                row[place] = interval(found)
+                row[place] = format_interval(figures)
             elif head in ("rank", "seeds"):
-                row[place] = str(found[head])
+                row[place] = str(figures[head])
             elif head in QUOTED:
-                row[place] = printed(found[QUOTED[head][0]])
+                row[place] = format_figure(figures[QUOTED[head][0]])
     if "rank" in table.heads:
-        order = np.argsort([found["aufdc"] for found in told], kind="stable")
+        order = np.argsort([figures["aufdc"] for figures in published], kind="stable")
         table.rows = [table.rows[place] for place in order]
 
 
-def _named(cell: str) -> tuple[str, str | None]:
+def _parse_name(cell: str) -> tuple[str, str | None]:
     named = NAMED.match(cell)
     assert named, cell
     return named[1], named[2]
 
 
-def across_datasets(table: Table) -> None:
-    """Areas of default rows, a column a dataset; by the first dataset's."""
-    boards = [published(f"{name}.csv") for name in table.heads[1:]]
+def write_datasets(table: Table) -> None:
+    """Write AUFDC of default rows, one column per dataset; ordered by the first."""
+    boards = [load_published(f"{name}.csv") for name in table.heads[1:]]
     areas = {}
     for row in table.rows:
-        method, _ = _named(row[0])
-        found = [
+        method, _ = _parse_name(row[0])
+        cells = [
             b.loc[(b["method"] == method) & (b["params"] == "default"), "aufdc"] for b in boards
         ]
-        areas[row[0]] = [math.nan if of.empty else float(of.iloc[0]) for of in found]
-        row[1:] = ["-" if math.isnan(value) else printed(value) for value in areas[row[0]]]
+        areas[row[0]] = [math.nan if cell.empty else float(cell.iloc[0]) for cell in cells]
+        row[1:] = ["-" if math.isnan(value) else format_figure(value) for value in areas[row[0]]]
     table.rows.sort(key=lambda row: areas[row[0]][0])
 
 
-def by_seed(table: Table) -> None:
-    """Areas of each seed."""
-    seeds = int(row_of("sofair", None)["seeds"])
+def write_seeds(table: Table) -> None:
+    """Write the AUFDC of each seed."""
+    seeds = int(select_row("sofair", None)["seeds"])
     table.heads = ["", *(f"seed {seed}" for seed in range(seeds))]
     for row in table.rows:
-        row[1:] = [printed(area(points_of(BY_SEED[row[0]], None, s))) for s in range(seeds)]
+        row[1:] = [
+            format_figure(compute_area(select_points(BY_SEED[row[0]], None, s)))
+            for s in range(seeds)
+        ]
 
 
-def median_curves(table: Table) -> None:
-    """The least distortion at which the median of the seeds' curves tells a given information."""
+def write_median_curves(table: Table) -> None:
+    """Write the distortion at which the median curve over seeds reaches a given information."""
     for row in table.rows:
-        surface = rows_of("adults-gender-attainment.csv", BY_SEED[row[0]], None)
+        surface = select_rows("adults-gender-attainment.csv", BY_SEED[row[0]], None)
         median = surface[surface["level"] == 50].sort_values("mutual_information")
         for place, head in enumerate(table.heads[1:], start=1):
             row[place] = (
@@ -244,79 +284,69 @@ def median_curves(table: Table) -> None:
             )
 
 
-def disparities(table: Table) -> None:
-    """The largest disparity of a bit at the settings nearest to a beta."""
+def write_disparities(table: Table) -> None:
+    """Write the largest disparity of any bit at the setting nearest to a beta."""
     for row in table.rows:
-        bits = explained(row[0], "bits")
-        settings = {beta_of(label): label for label in bits["point"].unique()}
+        bits = load_explained(row[0], "bits")
+        settings = {parse_beta(label): label for label in bits["point"].unique()}
         for place, head in enumerate(table.heads[1:], start=1):
             beta = float(re.findall(r"[\d.]+", head)[0])
             nearest = settings[min(settings, key=lambda known: abs(known - beta))]
-            row[place] = printed(bits.loc[bits["point"] == nearest, "disparity"].max(), 2)
+            row[place] = format_figure(bits.loc[bits["point"] == nearest, "disparity"].max(), 2)
 
 
-def steps_back(table: Table) -> None:
-    """What comes back with each range of steps: columns, and their correlations."""
+def write_steps(table: Table) -> None:
+    """Write the columns that each range of steps releases, with their correlations."""
     for place, name in enumerate(table.heads[1:], start=1):
-        steps = explained(name, "information")
+        steps = load_explained(name, "information")
         for row in table.rows:
-            told = (
-                f"{called} ({', '.join(printed(value, 2) for value in values)})"
-                for called, values in coming_back(steps, row[0]).items()
+            labels = (
+                f"{label} ({', '.join(format_figure(value, 2) for value in values)})"
+                for label, values in collect_correlations(steps, row[0]).items()
             )
-            row[place] = ", ".join(told)
+            row[place] = ", ".join(labels)
 
 
-def writer_of(table: Table) -> Callable[[Table], None] | None:
-    """Who writes a table; ``None`` for one that has no figures of the published files."""
+def find_writer(table: Table) -> Callable[[Table], None] | None:
+    """Find the function that writes a table; ``None`` if it has no published figures."""
     first = table.rows[0][0]
     datasets = {path.stem for path in FOLDER.glob("*.csv")}
     if table.heads[0] == "method" and {*table.heads[1:]} <= datasets:
-        return across_datasets
+        return write_datasets
     if "method" in table.heads and {*table.heads} & ({*QUOTED} - {"rank", "seeds"}):
-        return requoted
+        return write_methods
     if first in BY_SEED:
-        return median_curves if table.heads[0] == "D at I =" else by_seed
+        return write_median_curves if table.heads[0] == "D at I =" else write_seeds
     if first in STEPS:
-        return steps_back
+        return write_steps
     if first == "seed 0":
-        return disparities
+        return write_disparities
     return None
 
 
-def shown(lines: list[re.Match[str]]) -> Iterator[str]:
-    """Those lines anew, by area."""
-    told = [(line, row_of(line["method"], line["variant"])) for line in lines]
-    for line, row in sorted(told, key=lambda of: of[1]["aufdc"]):
-        name = line["method"] + (f" ({line['variant']})" if line["variant"] else "")
-        rest = "".join(
-            f"  {figure(row[c]):>7}"
-            for c in ("aufdc_paper", "distortion_min", "mutual_information_min")
-        )
-        yield f"{row['rank']:>4}  {name:<19}  {interval(row)}{rest}"
+def rewrite(page: Path) -> str:
+    """Return the text of a page with its generated tables brought up to date."""
 
-
-def rewritten(page: Path) -> str:
-    """The text of a page with its tables as the published files have them."""
-
-    def anew(block: re.Match[str]) -> str:
+    def update(block: re.Match[str]) -> str:
         table = Table(block[0])
-        write = writer_of(table)
+        write = find_writer(table)
         if write is None:
             return block[0]
         write(table)
         return str(table)
 
-    text = BLOCK.sub(anew, page.read_text(encoding="utf-8"))
-    if page.name == "README.md":  # other pages print tables of other runs
-        lines = shown(list(PRINTED.finditer(text)))
-        text = PRINTED.sub(lambda _: next(lines), text)
-    return text
+    columns = describe_columns()
+
+    def describe(block: re.Match[str]) -> str:
+        return block["start"] + format_columns(columns[block["name"]]) + block["end"]
+
+    text = COLUMN_BLOCK.sub(describe, page.read_text(encoding="utf-8"))
+    return BLOCK.sub(update, text)
 
 
 def main() -> None:
     for page in PAGES:
-        text = rewritten(page)
+        text = rewrite(page)
         if text != page.read_text(encoding="utf-8"):
             page.write_text(text, encoding="utf-8")
             print(page.relative_to(ROOT))

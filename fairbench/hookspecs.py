@@ -1,4 +1,4 @@
-"""The three doors through which methods, datasets and metrics come in."""
+"""The three hooks by which plugins register methods, datasets and metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is there: loads plugins one by one, isolates a broken one, resolves names and aliases."""
+"""Load plugins one by one, leave out a broken one, and resolve names and aliases."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True)
-class Broken:
-    """A plugin that could not be loaded; the others go on without it.
+class BrokenPlugin:
+    """A plugin that could not be loaded, and was left out.
 
     Parameters
     ----------
     source : str
         Entry point and distribution.
     error : str
-        Type and message of what it raised.
+        Type and message of the exception.
     """
 
     source: str
@@ -42,7 +42,7 @@ class Broken:
 
 @dataclass
 class Catalogue(Generic[T]):
-    """Everything of one kind, by name.
+    """All classes of one kind, by name.
 
     Parameters
     ----------
@@ -54,6 +54,11 @@ class Catalogue(Generic[T]):
     classes: dict[str, type[T]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     _aliases: dict[str, str] = field(default_factory=dict)
+
+    def copy(self) -> Catalogue[T]:
+        """A catalogue of the same classes, to which others can be added."""
+        copies = dict(self.classes), dict(self.sources), dict(self._aliases)
+        return Catalogue(self.kind, *copies)
 
     def add(self, cls: type[T], source: str) -> None:
         """Register a class; PluginError for a bad name or one that is taken."""
@@ -98,10 +103,10 @@ class Registry:
     methods: Catalogue[Method] = field(default_factory=lambda: Catalogue("method"))
     datasets: Catalogue[Dataset] = field(default_factory=lambda: Catalogue("dataset"))
     metrics: Catalogue[Metric] = field(default_factory=lambda: Catalogue("metric"))
-    broken: list[Broken] = field(default_factory=list)
+    broken: list[BrokenPlugin] = field(default_factory=list)
 
     def dataset(self, name: str) -> type[Dataset]:
-        """A dataset by name or alias, or of one's own by the path of its card."""
+        """A dataset by name or alias, or a user's own by the path of its dataset card."""
         from fairbench.data.card import is_card
         from fairbench.data.card_dataset import dataset_from_card
 
@@ -119,7 +124,7 @@ class Registry:
 def load_registry(points: Iterable[EntryPoint] | None = None) -> Registry:
     """Load every entry point of the group ``fairbench``.
 
-    A plugin that raises while it is imported, or registers something bad, is kept out whole and
+    A plugin that raises while it is imported, or registers something bad, is left out whole and
     listed in ``Registry.broken``.
 
     Parameters
@@ -127,49 +132,61 @@ def load_registry(points: Iterable[EntryPoint] | None = None) -> Registry:
     points : iterable of EntryPoint, optional
         Instead of those of the installed distributions.
     """
-    found = entry_points(group=hookspecs.ENTRY_POINT_GROUP) if points is None else points
+    if points is None:
+        points = entry_points(group=hookspecs.ENTRY_POINT_GROUP)
+    manager = pluggy.PluginManager("fairbench")
+    manager.add_hookspecs(hookspecs)
     registry = Registry()
-    # Built-ins first: where a name is taken twice, the stranger is the one that is reported.
-    for point in sorted(found, key=lambda p: (not p.value.startswith("fairbench"), p.name)):
+    # Built-ins first: where a name is taken twice, the third-party plugin is the one reported.
+    for point in sorted(points, key=lambda p: (not p.value.startswith("fairbench"), p.name)):
         source = f"{point.name} ({point.dist.name if point.dist else point.value})"
         try:
-            _load_one(registry, point, source)
-        # A plugin may do anything at import, sys.exit included; it must not take the rest along.
+            # Distributions may give their entry points one name, but not one name and value.
+            _add_plugin(registry, manager, point.load(), f"{source}: {point.value}", source)
+        # A plugin may do anything at import, sys.exit included; the others must still load.
         except (Exception, SystemExit) as error:
             message = getattr(error, "message", None) or str(error)
-            registry.broken.append(Broken(source, f"{type(error).__name__}: {message}"))
+            registry.broken.append(BrokenPlugin(source, f"{type(error).__name__}: {message}"))
     return registry
 
 
-def _load_one(registry: Registry, point: EntryPoint, source: str) -> None:
-    manager = pluggy.PluginManager("fairbench")
-    manager.add_hookspecs(hookspecs)
-    manager.register(point.load(), name=point.name)
-    manager.check_pending()
-    # All of a plugin or nothing: build aside, then merge.
-    kinds: tuple[tuple[Catalogue[Any], Any, type], ...] = (
-        (registry.methods, manager.hook.register_methods, Method),
-        (registry.datasets, manager.hook.register_datasets, Dataset),
-        (registry.metrics, manager.hook.register_metrics, Metric),
-    )
-    staged: list[tuple[Catalogue[Any], Catalogue[Any]]] = []
-    for catalogue, hook, base in kinds:
-        copy = Catalogue(
-            catalogue.kind,
-            dict(catalogue.classes),
-            dict(catalogue.sources),
-            dict(catalogue._aliases),
+def _add_plugin(
+    registry: Registry, manager: pluggy.PluginManager, plugin: Any, name: str, source: str
+) -> None:
+    """Register a plugin with the manager, and its classes with the catalogues: all or nothing."""
+    try:
+        manager.register(plugin, name=name)
+        manager.check_pending()
+        registry.methods, registry.datasets, registry.metrics = (
+            _with_classes(registry.methods, manager, "register_methods", plugin, Method, source),
+            _with_classes(registry.datasets, manager, "register_datasets", plugin, Dataset, source),
+            _with_classes(registry.metrics, manager, "register_metrics", plugin, Metric, source),
         )
-        for classes in hook():
-            for cls in classes:
-                _check_class(cls, base, catalogue.kind)
-                if issubclass(cls, Metric):
-                    _check_columns(cls, copy)
-                copy.add(cls, source)
-        staged.append((catalogue, copy))
-    for catalogue, copy in staged:
-        catalogue.classes, catalogue.sources = copy.classes, copy.sources
-        catalogue._aliases = copy._aliases
+    except BaseException:
+        # Nothing of it may stay behind: the checks of the next plugin look at all hooks.
+        if manager.is_registered(plugin):
+            manager.unregister(plugin)
+        raise
+
+
+def _with_classes(
+    catalogue: Catalogue[T],
+    manager: pluggy.PluginManager,
+    hook: str,
+    plugin: Any,
+    base: type,
+    source: str,
+) -> Catalogue[T]:
+    """A copy of a catalogue with the classes that one plugin registers."""
+    others = [other for other in manager.get_plugins() if other is not plugin]
+    extended = catalogue.copy()
+    for classes in manager.subset_hook_caller(hook, others)():
+        for cls in classes:
+            _check_class(cls, base, catalogue.kind)
+            if issubclass(cls, Metric):
+                _check_columns(cls, extended)
+            extended.add(cls, source)
+    return extended
 
 
 def _check_class(cls: Any, base: type, kind: str) -> None:
@@ -189,14 +206,14 @@ def _check_class(cls: Any, base: type, kind: str) -> None:
 
 
 def column_owners(metrics: Catalogue[Any]) -> dict[str, str]:
-    """Columns that a new metric must not have, and whose they are."""
+    """Columns that are taken, and their owners."""
     owners = {c: f"metric {m.name}" for m in metrics.classes.values() for c in m.columns}
     owners.update(dict.fromkeys(RESERVED, "leaderboard"))
     return owners
 
 
 def _check_columns(metric: type[Metric], others: Catalogue[Any]) -> None:
-    """Two metrics must not write one column, nor a metric one of the core's own."""
+    """Raise PluginError for a column of another metric, or of the core."""
     owners = column_owners(others)
     for column in metric.columns:
         if column in owners:
@@ -211,7 +228,7 @@ def _check_columns(metric: type[Metric], others: Catalogue[Any]) -> None:
 def plugin_version(cls: type) -> str:
     """``distribution version`` of the package a plugin class comes from, for records.
 
-    Asked for every unit, and each answer reads the metadata of all that is installed: remembered.
+    Cached: it is needed for every unit, and reads the metadata of all that is installed.
     """
     from importlib.metadata import packages_distributions, version
 
@@ -223,10 +240,21 @@ def plugin_version(cls: type) -> str:
 def plugin_source(cls: type) -> Mapping[str, str]:
     """Python files behind a plugin class, relative name to sha256.
 
-    Records are only reused for the source that made them, so this goes into every key. It is the
-    whole top-level package, since any of its modules may be used; a package whose subpackages do
-    not share code can say so with ``__fairbench_families__ = True`` and is then read folder by
-    folder.
+    Stored results are reused only for the source that made them, so this goes into every key. It is
+    the whole top-level package, since any of its modules may be used. A package whose subpackages
+    share no code can declare ``__fairbench_families__ = True``: then only the files of the class's
+    own subpackage count.
+
+    A change of the source that leaves all results as they are, such as a renamed function, would
+    orphan the stored ones. The top-level package can declare so and keep them::
+
+        __fairbench_same_results__ = {"<code of the present source>": "<of the earlier source>"}
+
+    A code is 16 hexadecimal digits, from the column ``code`` of the units in the store, and hashes
+    source and protocol version; :func:`earlier_code` looks it up. Name the earliest source that
+    has results, as the lookup is done once. The mapping must not stand in a file that is hashed,
+    for that would change the code that it names: with families, write it into the package's own
+    ``__init__.py``; otherwise read it there from a data file, such as JSON.
     """
     import hashlib
 
@@ -247,3 +275,18 @@ def plugin_source(cls: type) -> Mapping[str, str]:
         f.relative_to(path.parent).as_posix(): hashlib.sha256(f.read_bytes()).hexdigest()
         for f in files
     }
+
+
+def earlier_code(cls: type, code: str) -> str:
+    """The code of an earlier source with the same results, where the plugin's package names one.
+
+    Parameters
+    ----------
+    cls : type
+        A plugin class.
+    code : str
+        Of its present source, see :func:`plugin_source`; returned where no other is declared.
+    """
+    package = sys.modules.get(cls.__module__.split(".")[0])
+    same: Mapping[str, str] = getattr(package, "__fairbench_same_results__", {})
+    return same.get(code, code)

@@ -13,6 +13,7 @@ from fairbench.api.metric import Metric
 from fairbench.errors import UnknownNameError
 from fairbench.hookspecs import hookimpl
 from fairbench.registry import load_registry, plugin_source
+from fairbench.runs.plan import code_of
 
 
 def plugin(monkeypatch: pytest.MonkeyPatch, name: str, *classes: Any) -> EntryPoint:
@@ -120,6 +121,79 @@ def test_a_hook_nobody_knows_is_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
     entry = plugin(monkeypatch, "typo")
     sys.modules["typo"].register_method = hookimpl(register_method)  # type: ignore[attr-defined]
     assert "register_method" in load_registry([entry]).broken[0].error
+
+
+def test_what_a_broken_plugin_leaves_behind_is_not_blamed_on_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def register_method() -> list[object]:
+        return []
+
+    def register_methods(unknown: object) -> list[object]:
+        return []
+
+    broken = plugin(monkeypatch, "aa-broken")
+    for hook in (register_method, register_methods):
+        setattr(sys.modules["aa-broken"], hook.__name__, hookimpl(hook))
+    registry = load_registry([broken, plugin(monkeypatch, "next", method("m"))])
+    assert list(registry.methods.classes) == ["m"]
+    assert [one.source for one in registry.broken] == ["aa-broken (aa-broken)"]
+
+
+def write_and_import(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, files: dict[str, str]
+) -> type[Method]:
+    """The method of a package ``somebodys_method`` of the given files, imported anew."""
+    package = folder / "somebodys_method"
+    package.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (package / name).write_text(text)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    for name in [name for name in sys.modules if name.startswith("somebodys_method")]:
+        monkeypatch.delitem(sys.modules, name)
+    importlib.invalidate_caches()
+    found: type[Method] = importlib.import_module("somebodys_method.linear").Linear
+    return found
+
+
+LINEAR = """
+from fairbench.api import Method
+
+class Linear(Method):
+    name = "linear"
+    summary = "made"
+
+    def fit(self, train, units, context):
+        return []
+"""
+
+
+@pytest.mark.parametrize("families", [True, False])
+def test_a_source_can_name_an_earlier_one_that_gives_the_same_results(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, families: bool
+) -> None:
+    top = f"__fairbench_families__ = {families}\n"
+    read = "import json, pathlib\n" + (
+        "__fairbench_same_results__ = json.loads("
+        "pathlib.Path(__file__).with_name('same.json').read_text())\n"
+    )
+    start = top if families else top + read
+    files = {"same.json": "{}", "__init__.py": start, "linear.py": LINEAR}
+    first = write_and_import(monkeypatch, tmp_path, files)
+    earlier = code_of(first)
+    files["linear.py"] = LINEAR + "# tidied up\n"
+    second = write_and_import(monkeypatch, tmp_path, files)
+    present = code_of(second)
+    assert present != earlier
+    declared = f"{{{present!r}: {earlier!r}}}"
+    if families:
+        files["__init__.py"] = top + f"__fairbench_same_results__ = {declared}\n"
+    else:
+        files["same.json"] = declared.replace("'", '"')
+    assert code_of(write_and_import(monkeypatch, tmp_path, files)) == earlier
+    files["linear.py"] += "SCALE = 2\n"  # another source: the declaration is not about it
+    assert code_of(write_and_import(monkeypatch, tmp_path, files)) not in (earlier, present)
 
 
 def test_listing_names_aliases_and_tags() -> None:

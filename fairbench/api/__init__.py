@@ -1,8 +1,8 @@
-"""What a plugin author imports: the three interfaces and the few types they speak in.
+"""The public interfaces for plugin authors: methods, datasets, metrics, and the types they use.
 
-A *method* learns an encoder, a *dataset* brings a table, a *metric* turns an evaluated
-representation, or a whole curve of them, into numbers. Nothing in this module imports torch or
-pandas, so that declaring a plugin costs nothing until it is used.
+A *method* learns an encoder, a *dataset* loads a table, a *metric* turns an evaluated
+representation, or a whole curve of them, into numbers. Nothing here imports torch or pandas, so
+that listing plugins is quick.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from fairbench.api.types import (
     Track,
     TrainingRows,
     Unit,
+    Workload,
     iterate_points,
 )
 
@@ -70,5 +71,6 @@ __all__ = [
     "Track",
     "TrainingRows",
     "Unit",
+    "Workload",
     "iterate_points",
 ]

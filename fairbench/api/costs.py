@@ -7,18 +7,18 @@ COSTS = {
     "stack_seconds": "wall time of training of the whole stack",
     "stack_models": "models that trained together",
     "steps": "training steps; absent where a method has none",
-    "milliseconds_per_step": "milliseconds a step of the whole stack",
-    "milliseconds_per_model_step": "milliseconds a step, a model: ms_step / stack_models",
+    "milliseconds_per_step": "milliseconds per step of the whole stack",
+    "milliseconds_per_model_step": "milliseconds per step and model of the stack",
     "encode_seconds": "wall time of encoding the audit roles, all points",
     "audit_seconds": "wall time of auditing and measuring, all points",
-    "trainable_parameters": "trained numbers of one model",
-    "flops": "floating-point operations of training one model (6 a multiply-add, row and step)",
+    "trainable_parameters": "trainable parameters of one model",
+    "flops": "floating-point operations of training one model: 6 per multiply-add, row, step",
     "peak_memory_mb": "largest resident memory of the process that trained, MB",
     "peak_device_memory_mb": "largest memory on the accelerator, MB",
-    "energy_joules": "this model's share of the accelerator's energy while its stack trained, joules",
+    "energy_joules": "this model's share of the accelerator's energy in training, joules",
 }
 """Names and meanings of a unit's costs."""
 
 
 EARLIER_SECONDS = "earlier_seconds"
-"""What a fit that went on from a checkpoint reports; it becomes part of the times above."""
+"""Reported by a fit that continued from a checkpoint; it becomes part of the times above."""

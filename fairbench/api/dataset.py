@@ -55,7 +55,7 @@ class Table:
     s : ndarray of int64, shape (n,)
         Sensitive attribute, codes into ``groups``.
     groups : tuple of str
-        What each code of s means.
+        Name of each code of s.
     y : mapping of str to ndarray of int64, shape (n,)
         Task labels by task name, the main task first; classes are 0, 1, ...
     is_test : ndarray of bool, shape (n,), optional
@@ -63,7 +63,7 @@ class Table:
     onehot : bool
         Categories become one-hot columns instead of integer codes.
     notes : tuple of str
-        Doubts that a run shows as warnings.
+        Warnings that a run shows.
     missing : tuple of str
         Columns of x whose missing values became the category ``missing``; those of new rows do too.
     """
@@ -80,16 +80,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Images:
-    """Binary images as loaded: packed, and already dealt to the four roles.
+    """Binary images as loaded: packed, and already assigned to the four roles.
 
     Parameters
     ----------
     pixels : mapping of Role to ndarray of uint8, shape (n, ceil(pixels / 8))
-        ``numpy.packbits`` over each flattened image; no image stands in two roles.
+        ``numpy.packbits`` over each flattened image; no image is in two roles.
     s : mapping of Role to ndarray of int64, shape (n,)
         Sensitive attribute, codes into ``groups``.
     groups : tuple of str
-        What each code of s means.
+        Name of each code of s.
     y : mapping of Role to mapping of str to ndarray of int64, shape (n,)
         Task labels by task name, the main task first.
     source : str
@@ -110,21 +110,21 @@ class Dataset(ABC):
     ----------
     name, aliases, summary : as for methods
     citation, licence, url : str
-        Whom to cite, what is allowed, the dataset's page.
+        Reference, terms of use, and page of the dataset.
     folder : str
         Folder below the data root and the cache in which its files are looked for.
     files : tuple of DataFile
-        All of them are needed, and checked, before ``load`` is called.
+        All are needed; they are checked before ``load`` is called.
     archive : str or None
-        Name of a file that may stand in place of all ``files``; ``load`` reads it itself.
+        Name of a file that may replace all ``files``; ``load`` reads it itself.
     optional : bool
         Without its files the dataset is made by ``load``, which then gets an empty folder.
     home : Path or None
-        The one place of a user's own table: neither data root nor cache is searched.
+        Folder of a user's own table: neither data root nor cache is searched.
     rows : int or None
-        Rows of the table, where that is known beforehand; for ``fairbench data list``.
+        Rows of the table, if known beforehand; for ``fairbench data list``.
     sensitive : tuple of str
-        The columns that S is made of; for ``fairbench data list``.
+        The columns that s is made of; for ``fairbench data list``.
     iterations : int or None
         Training steps of the full budget; None: 100 epochs at batch 128, clipped to 5K .. 27K.
     architecture : Architecture
@@ -154,9 +154,9 @@ class Dataset(ABC):
         Raises
         ------
         DataError
-            What was found is malformed.
+            The files are malformed.
         """
 
     def simulate(self) -> Table | None:
-        """The embedded simulated twin, for when there are no files; None: there is none."""
+        """The embedded simulated twin, used where there are no files; None: there is none."""
         return None

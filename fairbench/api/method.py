@@ -1,4 +1,4 @@
-"""The interface of methods: what is fitted, and what a fit gives back."""
+"""The interface of methods: a method, its hyperparameters, and the results of a fit."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from fairbench.api.types import (
     Track,
     TrainingRows,
     Unit,
+    Workload,
 )
 
 
 class Representation(ABC):
-    """An encoder at one point, and what else the method knows about its codes.
+    """An encoder at one point. Required: ``encode``.
 
-    ``encode`` is all a method owes. A method without a decoder is judged by one that the suite fits
-    after the fact, the same for all methods.
+    A method without a decoder is judged by one that the suite fits afterwards, the same for all
+    methods.
     """
 
     @abstractmethod
@@ -44,14 +45,14 @@ class Representation(ABC):
         x : ndarray of float32, shape (n, d)
             Prepared features; of images uint8, 0 and 1.
         s : ndarray of int64, shape (n,), optional
-            Given to methods of the ``aware`` track alone.
+            Passed to methods of the ``aware`` track only.
         generator : numpy.random.Generator, optional
-            Given to stochastic encoders, which draw from it and nothing else; None to others.
+            Passed to stochastic encoders, which draw from it and nothing else; else None.
 
         Returns
         -------
         ndarray of float32, shape (n, k)
-            What is released.
+            The released codes.
         """
 
     def decode(self, z: Floats, s: Ints) -> Floats | None:
@@ -62,28 +63,31 @@ class Representation(ABC):
         """Mean code length H(Z) by the method's own model, in nats; None: it has no such model."""
         return None
 
-    def bits(self, x: Floats) -> npt.NDArray[np.int8] | None:
-        """Released bits ``(n, k, bits)``: 0, 1, or -1 where masked; None: not a code of bits."""
-        return None
+    def bits(self, x: Floats) -> npt.NDArray[np.int8]:
+        """Released bits ``(n, k, bits)``: 0, 1, or -1 where masked.
+
+        Needed, and called, only where the method declares ``has_bits``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no bits")
 
     def parameters(self) -> int | None:
-        """How many trained numbers this one model has; None: it does not count them."""
+        """Number of trainable parameters of this model; None: not counted."""
         return None
 
     def multiply_adds(self) -> int | None:
-        """Multiply-adds of the whole model on one row, in training; by default, its numbers."""
+        """Multiply-adds of the whole model per training row; by default, one per parameter."""
         return self.parameters()
 
     def state(self) -> Mapping[str, npt.NDArray[Any]] | None:
-        """Arrays from which ``Method.restore`` makes it again; None: it cannot be kept."""
+        """Arrays from which ``Method.restore`` rebuilds it; None: it cannot be stored."""
         return None
 
 
 class Curve(ABC):
-    """What a single-shot fit returns: one model that can be read at any point.
+    """The result of a single-shot fit: one model that gives a representation at any point.
 
-    Which points are read is decided after the fit: ``points`` where the curve has a natural list of
-    its own, otherwise spread evenly over the distortion between the ends of ``knob``.
+    The points are chosen after the fit: ``points`` where the curve has a list of its own, otherwise
+    points spread evenly over the distortion between the ends of ``knob``.
     """
 
     knob: Knob
@@ -94,25 +98,25 @@ class Curve(ABC):
         """Return the representation at one setting of the knob."""
 
     def state(self) -> Mapping[str, npt.NDArray[Any]] | None:
-        """Arrays from which ``Method.restore`` makes it again; None: it cannot be kept."""
+        """Arrays from which ``Method.restore`` rebuilds it; None: it cannot be stored."""
         return None
 
 
 @dataclass(frozen=True)
 class Diverged:
-    """In place of a representation: this unit's training blew up; its stack-mates went on.
+    """Stands in for a representation where the training of this unit diverged.
 
     Parameters
     ----------
     reason : str
-        What was seen and at which step.
+        The symptom, and the step at which it was seen.
     """
 
     reason: str
 
 
 Fitted = Representation | Curve | Diverged
-"""What ``Method.fit`` returns for a unit."""
+"""The result of ``Method.fit`` for one unit."""
 
 
 class Params(BaseModel):
@@ -122,12 +126,14 @@ class Params(BaseModel):
 
 
 class Method(ABC):
-    """A way of learning representations. Required: ``name``, ``summary``, ``points``, ``fit``.
+    """A method that learns representations. Required: ``name``, ``summary``, ``fit``.
+
+    A method with knobs also needs ``points`` (multi-shot), or returns a :class:`Curve`.
 
     Attributes
     ----------
     name : str
-        Lower case words joined by hyphens; unique in the registry.
+        Lower-case words joined by hyphens; unique in the registry.
     aliases : tuple of str
         Other names it answers to.
     summary : str
@@ -135,12 +141,15 @@ class Method(ABC):
     reference : str
         The paper.
     track, coding, shots : Track, Coding, Shots
-        What the encoder sees, what it releases, what a curve costs.
+        What the encoder may see, how it codes, how many models a curve takes.
     has_decoder : bool
         Whether its representations decode.
+    has_bits : bool
+        Whether its code is made of bits, which :meth:`Representation.bits` gives; they are stored,
+        and ``fairbench explain`` shows them.
     baseline : bool
-        Baselines of the blind track are added to every run, those of another to every run with a
-        method of that track, so that no leaderboard is without them.
+        Baselines of the blind track are added to every run, those of another track to every run
+        with a method of that track, so that every leaderboard has them.
     knobs : tuple of Knob
         Its fairness parameters.
     Params : type
@@ -155,6 +164,7 @@ class Method(ABC):
     coding: ClassVar[Coding] = Coding.DETERMINISTIC
     shots: ClassVar[Shots] = Shots.MULTI
     has_decoder: ClassVar[bool] = False
+    has_bits: ClassVar[bool] = False
     baseline: ClassVar[bool] = False
     knobs: tuple[Knob, ...] = ()
     Params: ClassVar[type[Params]] = Params
@@ -167,53 +177,61 @@ class Method(ABC):
         return (Point(),)
 
     def search_space(self) -> Mapping[str, Any]:
-        """Optuna distributions by parameter name; empty: nothing to search."""
+        """Optuna distributions by hyperparameter; empty: nothing to search."""
         return {}
 
     def supports(self, info: DatasetInfo) -> str | None:
-        """Say why this method cannot run on a dataset; None: it can."""
+        """Return the reason why this method cannot run on a dataset; None: it can."""
+        return None
+
+    def workload(self, info: DatasetInfo) -> Workload | None:
+        """Report the size of the training on a dataset; None: nothing is trained in steps.
+
+        Neural methods have one. The cost ``flops`` of a method that reports its ``steps`` counts a
+        batch per step, and without a workload one row per step.
+        """
         return None
 
     @abstractmethod
     def fit(
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext
     ) -> Sequence[Fitted]:
-        """Fit one model a unit; all randomness comes from the unit's seed.
+        """Fit one model per unit; all randomness comes from the unit's seed.
 
         Parameters
         ----------
         train : TrainingRows
-            The encoder-train role and nothing else.
+            The training set.
         units : sequence of Unit
-            What to fit. The suite may ask for many at once, so that they can share work.
+            Seeds and points. The suite may pass many at once, so that they can share work.
         context : FitContext
             Budget, device, progress.
 
         Returns
         -------
         sequence of Representation, Curve or Diverged
-            One a unit, in order: a Curve for single-shot methods.
+            One per unit, in order: a Curve for single-shot methods.
         """
 
     def restore(
         self, state: Mapping[str, npt.NDArray[Any]], unit: Unit, info: DatasetInfo
     ) -> Representation | Curve:
-        """Make again what ``fit`` returned for a unit, able to encode; needed if ``state`` is.
+        """Rebuild a fitted representation or curve, able to encode; needed where ``state`` is.
 
         Parameters
         ----------
         state : mapping of str to ndarray
-            What :meth:`Representation.state`, or :meth:`Curve.state`, gave.
+            From :meth:`Representation.state` or :meth:`Curve.state`.
         unit : Unit
-            What it was fitted for.
+            The unit it was fitted for.
         info : DatasetInfo
-            Of the dataset it was fitted on.
+            The dataset it was fitted on.
         """
-        raise NotImplementedError(f"{self.name} cannot restore what it fitted")
+        raise NotImplementedError(f"{self.name} cannot restore a fitted representation")
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Coding, shots, whether it has a decoder and is a baseline, for lists and records."""
+        """Coding, shots, decoder and baseline as words, for lists and records."""
         decoder = ("decoder",) if self.has_decoder else ()
         baseline = ("baseline",) if self.baseline else ()
         return (self.coding.value, self.shots.value, *decoder, *baseline)

@@ -1,4 +1,4 @@
-"""The interface of metrics: what they are given of a point or a curve, and what they return."""
+"""The interface of metrics: the evaluation of a point or a curve, and the columns made of it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Certificate:
     cells : int
         Codes known beforehand, each a cell; all others make up the overflow.
     overflow : float
-        Share of the certifying rows in the overflow. They count as if their codes told s.
+        Share of the certifying rows in the overflow. They count as if their codes revealed s.
     rows : int
         Certifying rows.
     """
@@ -47,14 +47,14 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What one classifier, trained on representations, says of the test role.
+    """Predictions of one classifier of representations on the test set.
 
     Parameters
     ----------
     probabilities : ndarray, shape (n, classes)
-        Of each class.
+        Predicted, of each class.
     labels : ndarray of int64, shape (n,)
-        The truth.
+        The true classes.
     """
 
     probabilities: Floats
@@ -63,14 +63,14 @@ class Prediction:
 
 @dataclass(frozen=True)
 class AuditorResult:
-    """What one auditor found in one view of the representation.
+    """Estimates of one auditor from one view of the representation.
 
     Parameters
     ----------
     auditor, view : str
         ``mlp``, ``boosted-trees``, ...; ``raw``, ``standardised``, ``bit-planes``.
     validation_information, test_information : float
-        H(S) minus mean log loss, nats, on the validation and the test role; may be negative.
+        H(S) minus mean log loss, nats, on the validation and the test set; may be negative.
     """
 
     auditor: str
@@ -81,27 +81,27 @@ class AuditorResult:
 
 @dataclass(frozen=True)
 class PointEvaluation:
-    """All that was measured of one representation, for point-level metrics.
+    """The evaluation of one representation, for point-level metrics.
 
     Parameters
     ----------
-    z, s, y, x : arrays of the test role
+    z, s, y, x : arrays of the test set
         Representation ``(n, k)``, groups ``(n,)``, labels by task, features ``(n / draws, d)``. Of
         a stochastic encoder n counts ``draws`` draws of all rows, draw after draw.
     audits : tuple of AuditorResult
-        Every auditor of the strict family.
+        Of every strict auditor.
     audit : Prediction
-        Of the strict auditor chosen on the validation role.
+        Of the strict auditor chosen on the validation set.
     paper_audits : tuple of Prediction
         Of the paper's five MLPs.
     downstream : mapping of str to Prediction
-        By task, of the downstream classifier chosen on the validation role.
+        By task, of the downstream classifier chosen on the validation set.
     distortion : mapping of str to ndarray, shape (n,)
-        Squared error summed over features, a test row, by decoder: ``own``, ``refitted``, and the
-        better of them on the validation role, ``strict``.
+        Squared error of each test row, summed over features, by decoder: ``own``, ``refitted``, and
+        the better of them on the validation set, ``strict``.
     validation : mapping of str to float
         ``information`` (nats), ``accuracy`` and ``distortion`` of the strict choices on the
-        validation role; ``downstream`` and ``downstream_accuracy``, I(Z;Y) (nats) and accuracy of
+        validation set; ``downstream`` and ``downstream_accuracy``, I(Z;Y) (nats) and accuracy of
         the main task's downstream classifier, where there is one.
     permuted_distortion : float or None
         Distortion of the own decoder with z permuted across rows; None without a decoder.
@@ -110,7 +110,7 @@ class PointEvaluation:
     draws : int
         Draws of each row in z, s, y and in the predictions; distortions are means over them.
     certificate : Certificate or None
-        Upper bounds on what any classifier of z can do; None where z takes too many values.
+        Upper bounds for any classifier of z; None where z takes too many values.
     replicates : mapping of str to ndarray, shape (resamples,)
         Bootstrap over test rows, the same resamples for every point of a dataset: ``i`` of the
         strict auditor (nats), ``d`` of the strict decoder, ``accuracy_y`` of the main task.
@@ -140,20 +140,23 @@ class CurveEvaluation:
     Parameters
     ----------
     points : sequence of mapping of str to float
-        The point-level metrics' columns, one mapping a point, in the order of the points.
+        The point-level metrics' columns, one mapping per point, in the order of the points.
     reference : mapping of str to float
-        Of the dataset, same seed: ``mutual_information_max``, ``mutual_information_max_validation``, ``mutual_information_max_paper`` (nats),
-        ``distortion_max``, ``distortion_max_validation``; ``accuracy_y_constant``, the accuracy of the class commonest on
-        auditor-train, where there is a task; ``accuracy_s``, ``accuracy_s_constant``, the accuracies of x's
-        auditor and of the commonest group, where fairbench measured it after these came.
+        Of the dataset, same seed: ``mutual_information_max``,
+        ``mutual_information_max_validation``, ``mutual_information_max_paper`` (nats),
+        ``distortion_max``, ``distortion_max_validation``; ``accuracy_y_constant``, the accuracy of
+        always guessing the auditor training set's largest class, where there is a task;
+        ``accuracy_s`` of x's auditor and ``accuracy_s_constant`` of the constant guess, which
+        records of older versions lack.
     costs : sequence of mapping of str to float
-        One a fitted unit; see :mod:`fairbench.runs.cost` for the names.
+        One per fitted unit, named as in :data:`fairbench.api.costs.COSTS`.
     single_shot : bool
         Whether one unit gave all points: single-shot methods, and those without knobs.
     replicates : sequence of mapping of str to ndarray, shape (resamples,)
-        Of each point, see :class:`PointEvaluation`; empty where the audit kept none.
+        Of each point, see :class:`PointEvaluation`; empty where the audit stored none.
     reference_replicates : mapping of str to ndarray, shape (resamples,)
-        ``mutual_information_max``, ``distortion_max``, ``accuracy_y_constant`` on the same resamples; empty likewise.
+        ``mutual_information_max``, ``distortion_max`` and ``accuracy_y_constant`` on the same
+        resamples; empty likewise.
     """
 
     points: Sequence[Mapping[str, float]]
@@ -172,11 +175,11 @@ class Metric(ABC):
     name, summary : str
         As for methods.
     columns : mapping of str to str
-        Each column it writes and one line on what it means, with its unit.
+        Each column it writes, and one line with its meaning and unit.
     level : str
         ``point`` (gets a :class:`PointEvaluation`) or ``curve`` (a :class:`CurveEvaluation`).
     direction : str
-        ``lower``, ``higher`` or ``none``: which values are better.
+        Which values are better: ``lower``, ``higher`` or ``none``.
     unit : str
         ``nats``, ``seconds``, ``1`` for a plain ratio.
     """
@@ -190,12 +193,13 @@ class Metric(ABC):
 
     @abstractmethod
     def compute(self, evaluation: Any) -> Mapping[str, float | None]:
-        """Return a value for each of ``columns``; None where it cannot be said."""
+        """Return a value for each of ``columns``; None where it is not defined."""
 
     def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, npt.NDArray[np.float64]]:
-        """Optional, for curve metrics: replicates ``(resamples,)`` of a column over test rows.
+        """Optional, for curve metrics: bootstrap replicates ``(resamples,)`` of columns.
 
-        A column that is given here, and its ``{column}_low`` and ``{column}_high``, declared in
-        ``columns`` and left out by ``compute``, get a 95% interval on the leaderboard.
+        A column that is returned here gets a 95% confidence interval on the leaderboard, where
+        ``{column}_low`` and ``{column}_high`` are declared in ``columns`` and left out by
+        ``compute``.
         """
         return {}

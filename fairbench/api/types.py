@@ -1,4 +1,4 @@
-"""The words of the suite: roles, tracks, knobs, points, units, and what a fit is given."""
+"""The types that plugins and suite share: roles, tracks, knobs, points, units, fit contexts."""
 
 from __future__ import annotations
 
@@ -40,8 +40,6 @@ class Track(enum.StrEnum):
     """The encoder sees x alone: the paper's setting."""
     AWARE = "aware"
     """The encoder may also see s."""
-    SUPERVISED = "supervised"
-    """Reserved for methods that see task labels."""
 
 
 class Coding(enum.StrEnum):
@@ -162,18 +160,18 @@ class Architecture:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What a method may know of a dataset before it sees rows.
+    """A dataset as a method may know it before it sees rows.
 
     Parameters
     ----------
     name : str
         The dataset's name.
     features : tuple of Feature
-        One a column of x.
+        One per column of x.
     groups : tuple of str
         Names of the values of s, in the order of its codes.
     architecture : Architecture
-        The sizes to use unless the method's parameters say otherwise.
+        The sizes to use unless the method's hyperparameters say otherwise.
     """
 
     name: str
@@ -183,10 +181,29 @@ class DatasetInfo:
 
 
 @dataclass(frozen=True)
-class TrainingRows:
-    """The encoder-train role, all that a method ever fits on.
+class Workload:
+    """Size of a method's training, for plans, time estimates and the count of operations.
 
-    A method that wants a validation part carves it from here, so that no method sees the rows its
+    Parameters
+    ----------
+    architecture : Architecture
+        Sizes of its networks.
+    batch_size : int
+        Rows per training step.
+    models_per_unit : int
+        Models that are trained for each unit, of which one is kept.
+    """
+
+    architecture: Architecture
+    batch_size: int
+    models_per_unit: int = 1
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The training set: the rows of the encoder-train role, and all that a method is fitted on.
+
+    A method that needs a validation part carves it from here, so that no method sees the rows its
     auditors use. There are no task labels: the setting is unsupervised.
 
     Parameters
@@ -206,7 +223,7 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class FitContext:
-    """What the suite tells a method that fits.
+    """Budget, device and callbacks of a fit.
 
     Parameters
     ----------
@@ -215,16 +232,16 @@ class FitContext:
     device : str
         ``cpu`` or ``cuda``.
     progress : callable
-        ``progress(fraction, note)``, 0 to 1; call it now and then.
+        ``progress(fraction, note)``, fraction from 0 to 1; to be called now and then.
     report : callable
-        ``report(name, value)`` for costs that only the method knows, by the names of
+        ``report(name, value)`` for costs that only the method knows, named as in
         ``fairbench.api.costs.COSTS``; neural methods report their ``steps``.
     deadline : float or None
-        Value of ``time.monotonic()`` after which the job is killed; a method that sees it coming
-        may raise TimeoutError itself.
+        Value of ``time.monotonic()`` after which the job is killed; a method may raise
+        TimeoutError itself once it has passed.
     checkpoint : Path or None
-        File to which a fit that takes long may save its state, and go on from where it is there;
-        the suite deletes it once there is a result. Methods on the engine do so by themselves.
+        File to which a long fit may save its state. A fit that finds the file continues from it;
+        the suite deletes it once there is a result. Neural methods do both by themselves.
     checkpoint_every : float
         Seconds between two saves.
     """

@@ -22,11 +22,10 @@ from fairbench.leaderboard.select import latest
 from fairbench.models.stored_data import Cards, load_from, root_of
 from fairbench.registry import Registry
 from fairbench.report.format import spell
+from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
-from fairbench.runs.executors.shared import SharedExecutor
 from fairbench.runs.reaudit import Reaudit
 from fairbench.store import files as artefacts
-from fairbench.store.claims import Claims
 from fairbench.store.database import Row, Store, of_a_trial
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
@@ -74,20 +73,21 @@ def results_command(registry: Registry, request: Request) -> int:
         store, folder, registry, found, datasets, audit=request.audit, again=request.again
     )
     before = None
-    if audit.points:
-        before = Before(store, registry, audit.to_measure())
+    points = audit.to_measure()
+    if points:
+        before = Before(store, registry, points)
         about = spell(audit.estimate / workers)
         err.print(
-            f"{_count(audit.points, 'point')} to measure, about {about} on "
+            f"{_count(len(points), 'point')} to measure, about {about} on "
             f"{_count(workers, 'worker')}; nothing is trained.",
             markup=False,
         )
     command = shlex.join(["fairbench", *sys.argv[1:]])
     executor = make_executor(config)
     try:
-        with Claims(store, audit.id) as claims, Display(audit.estimate, audit.jobs) as display:
-            shared = SharedExecutor(executor, claims, audit.settled)
-            audit.execute(shared, display, command=command, ahead=2 * executor.workers)
+        with Display(audit.estimate, audit.job_count) as display:
+            audit.begin(command)
+            drive(audit, executor, display, ahead=2 * executor.workers)
     except KeyboardInterrupt:
         err.print(
             f"\nInterrupted; what is measured is kept. Go on with:\n  {command}", markup=False
@@ -98,11 +98,11 @@ def results_command(registry: Registry, request: Request) -> int:
     tables = leaderboard.build(store, registry)
     written = leaderboard.write(tables, folder)
     if before is not None:
-        measured = audit.outcome.measured | audit.outcome.elsewhere
+        measured = audit.summary.measured | audit.summary.elsewhere
         _show_changes(changes(before, store, tables, measured))
     _report(audit, written)
     problems = show_problems(tables)
-    return 1 if problems or left or audit.outcome.broken else 0
+    return 1 if problems or left or audit.summary.broken else 0
 
 
 def _units(store: Store, folder: Path, registry: Registry, asked: Sequence[str]) -> list[Row]:
@@ -200,7 +200,7 @@ def _show_changes(found: Sequence[Change]) -> None:
 
 
 def _report(audit: Reaudit, written: Sequence[Path]) -> None:
-    outcome = audit.outcome
+    outcome = audit.summary
     known = f"; {_count(audit.known, 'point')} had been already" if audit.known else ""
     others = f", {len(outcome.elsewhere):,} by another run" if outcome.elsewhere else ""
     err.print(f"{_count(len(outcome.measured), 'point')} measured{others}{known}.", markup=False)

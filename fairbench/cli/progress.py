@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from fairbench.cli.console import err
 from fairbench.report.format import spell
 from fairbench.runs.audit_job import AuditJob
-from fairbench.runs.audits import POINTS_A_JOB
+from fairbench.runs.audits import POINTS_PER_JOB
 from fairbench.runs.executors.base import (
     Broke,
     Elsewhere,
@@ -129,7 +129,7 @@ class Display:
         results = event.result if isinstance(event, Finished) else []
         found = [len(result.points) for result in results]
         self.estimate += (sum(found) - job.expected_points) * job.point_estimate
-        self._count("waiting", sum(math.ceil(points / POINTS_A_JOB) for points in found))
+        self._count("waiting", sum(math.ceil(points / POINTS_PER_JOB) for points in found))
 
     def _read(self, job: AuditJob, event: Finished) -> None:
         """Take in D and I of the points of a curve."""

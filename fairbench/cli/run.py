@@ -25,13 +25,12 @@ from fairbench.config import RunConfig, make_config
 from fairbench.leaderboard import build as leaderboard
 from fairbench.registry import Registry, load_registry
 from fairbench.report.format import spell
+from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
-from fairbench.runs.executors.shared import SharedExecutor
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.runs.plan import make_plan
-from fairbench.runs.runner import Run
-from fairbench.store.claims import Claims
+from fairbench.runs.training import TrainingRun
 from fairbench.training.device import cores, resolve_device
 
 
@@ -69,7 +68,7 @@ def run_command(
             untuned = tuning.extend(plan, searched, datasets, dry_run=dry_run)
         except KeyboardInterrupt:
             return interrupted()
-    run = Run(configured, registry, plan, store, device)
+    run = TrainingRun(configured, registry, plan, store, device)
     for title, reason in run.skipped():
         err.print(f"SKIPPED: {title}: {reason}", markup=False)
     jobs = run.jobs()
@@ -80,7 +79,7 @@ def run_command(
     return code or (1 if untuned else 0)
 
 
-def _show_jobs(jobs: list[Job], run: Run, workers: int) -> None:
+def _show_jobs(jobs: list[Job], run: TrainingRun, workers: int) -> None:
     for job in jobs:
         out.print(f"{job.title}: about {spell(job.estimate)}", markup=False)
     later, seconds = audits_to_come(jobs)
@@ -104,15 +103,15 @@ def audits_to_come(jobs: list[Job]) -> tuple[int, float]:
     return sum(job.expected_points for job in fits), seconds
 
 
-def _execute(jobs: list[Job], run: Run, config: RunConfig, registry: Registry) -> int:
+def _execute(jobs: list[Job], run: TrainingRun, config: RunConfig, registry: Registry) -> int:
     command = shlex.join(["fairbench", *sys.argv[1:]])
     estimate = sum(job.estimate for job in jobs) + audits_to_come(jobs)[1]
     review_checkpoints(jobs, config)
     executor = make_executor(config)
     try:
-        with Claims(run.store, run.id) as claims, Display(estimate, len(jobs)) as display:
-            executed = SharedExecutor(executor, claims, run.settled)
-            run.execute(jobs, executed, display, command)
+        with Display(estimate, len(jobs)) as display:
+            run.begin(command)
+            drive(run, executor, display)
     except KeyboardInterrupt:
         return interrupted()
     finally:
@@ -120,7 +119,7 @@ def _execute(jobs: list[Job], run: Run, config: RunConfig, registry: Registry) -
     return _report(run, config, registry)
 
 
-def _report(run: Run, config: RunConfig, registry: Registry) -> int:
+def _report(run: TrainingRun, config: RunConfig, registry: Registry) -> int:
     """Write and show leaderboards and failures; the exit code."""
     tables = leaderboard.build(run.store, registry)
     written = leaderboard.write(tables, config.results)
@@ -132,7 +131,7 @@ def _report(run: Run, config: RunConfig, registry: Registry) -> int:
     err.print(f"{total} units: {fitted} fitted now, {run.summary.reused} from the store.")
     for title, status, error in run.summary.broken:
         err.print(f"{status.value}: {title}: {error}", markup=False)
-    for title, error in run.summary.not_kept:
+    for title, error in run.summary.not_stored:
         err.print(f"encoder not kept: {title}: {error}", markup=False)
     if run.summary.broken:
         err.print("Try these again with --rerun failed.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,10 @@ from fairbench.runs.estimate import audit_seconds, fit_seconds
 from fairbench.runs.plan import units_of, validated
 from fairbench.search import outputs as search_files
 from fairbench.search.space import held_params, search_space
-from fairbench.search.study import FIRST_SEED, Outcome, Search
+from fairbench.search.study import FIRST_SEED, Search
+from fairbench.search.trials import TrialOutcome
 from fairbench.store.records import UnitRecord
 from fairbench.training.device import cores, resolve_device
-from fairbench.training.neural_method import restarts_of
 
 
 def search_command(
@@ -60,7 +61,15 @@ def search_command(
     store = open_store(run.results, run.store, dry_run=dry_run)
     describe(datasets, device)
     workers = run.workers or cores()
-    with Search(config, registry, datasets[0], store, device, workers=workers) as search:
+    with Search(
+        config,
+        registry,
+        datasets[0],
+        store,
+        device,
+        workers=workers,
+        command=shlex.join(["fairbench", *sys.argv[1:]]),
+    ) as search:
         if dry_run:
             show_space(search)
             return 0
@@ -128,10 +137,8 @@ def trial_seconds(search: Search) -> float:
     units = units_of(search.method, params, search.data, search.budget, search.config.run)
     audit: AuditConfig = search.budget.audit
     points = sum(unit.curve_points or 1 for unit in units)
-    models = len(units) * restarts_of(params)
-    fit = fit_seconds(
-        search.method, models, search.budget, search.data, search.store.records(UnitRecord)
-    )
+    past = search.store.records(UnitRecord)
+    fit = fit_seconds(search.method(params), len(units), search.budget, search.data, past)
     return fit + points * audit_seconds(audit, search.data)
 
 
@@ -143,7 +150,7 @@ def _report(search: Search, output: Path | None) -> int:
         _show_front(search)
     else:
         _show_best(search)
-    failed = sum(trial.outcome is Outcome.FAILED for trial in search.trials)
+    failed = sum(trial.outcome is TrialOutcome.FAILED for trial in search.trials)
     if failed:
         err.print(f"{failed} trials failed; try them again with --rerun failed.", markup=False)
     for path in written:

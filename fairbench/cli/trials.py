@@ -13,7 +13,8 @@ from fairbench.report.format import spell
 from fairbench.runs.executors.base import Broke, Finished, Started
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
-from fairbench.search.study import Outcome, Search, Trial
+from fairbench.search.study import Search
+from fairbench.search.trials import Trial, TrialOutcome
 
 
 class TrialDisplay:
@@ -42,7 +43,7 @@ class TrialDisplay:
         """Print a trial's line: number, value, best so far, parameters."""
         width = len(str(self.search.config.trials - 1))
         head = f"trial {trial.number:>{width}}  "
-        if trial.outcome is Outcome.COMPLETE:
+        if trial.outcome is TrialOutcome.COMPLETE:
             head += "  ".join(spell_value(value) for value in trial.values)
         else:
             head += f"{trial.outcome.value} ({trial.error})"

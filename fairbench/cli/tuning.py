@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -81,7 +83,13 @@ class Tuning:
         update = {"methods": (method.name,), "seeds": (FIRST_SEED,), "rerun": rerun}
         config = make_search(self.config.model_copy(update=update), {"trials": self.trials})
         with Search(
-            config, self.registry, data, self.store, self.device, workers=self.workers
+            config,
+            self.registry,
+            data,
+            self.store,
+            self.device,
+            workers=self.workers,
+            command=shlex.join(["fairbench", *sys.argv[1:]]),
         ) as search:
             if dry_run:
                 show_space(search)

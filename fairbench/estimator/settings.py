@@ -1,9 +1,8 @@
-"""What the scikit-learn face is set to: knobs, seed, budget, device; each mistake one message."""
+"""Settings of the scikit-learn transformer: knobs, seed, budget, device; a message per mistake."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
 
@@ -19,19 +18,19 @@ from fairbench.stats.seeds import derive_seed
 from fairbench.training.device import resolve_device
 
 
-def by_name(knobs: Mapping[str, float]) -> dict[str, float]:
-    """Knobs by their own names: ``lambda_`` is how Python has to spell lambda."""
+def knobs_by_name(knobs: Mapping[str, float]) -> dict[str, float]:
+    """Knobs by their own names: Python has to spell lambda ``lambda_``."""
     return {name.rstrip("_"): value for name, value in knobs.items()}
 
 
-def point_of(method: Method, knobs: Mapping[str, float]) -> Point:
-    """The point of a setting; InputError unless it sets every knob, and within its range."""
+def make_point(method: Method, knobs: Mapping[str, float]) -> Point:
+    """The point of a setting; InputError unless it sets every knob within its range."""
     check_knobs(method, knobs)
     for knob in method.knobs:
         if knob.name not in knobs:
             raise InputError(
-                f"{method.name} has the knob {_described(knob)}, and nobody says how it is set.",
-                f"Say it: FairRepresentation({method.name!r}, {knob.name}=...).",
+                f"{method.name} has the knob {_described(knob)}, which is not set.",
+                f"Set it: FairRepresentation({method.name!r}, {knob.name}=...).",
             )
     return Point.of(**knobs)
 
@@ -61,8 +60,8 @@ def _described(knob: Knob) -> str:
     return f"{knob.name} ({knob.low:g} to {knob.high:g}; {knob.summary})"
 
 
-def one_of(kind: type[Any], value: Any, name: str) -> Any:
-    """A member of an enumeration; InputError says which there are."""
+def parse_choice(kind: type[Any], value: Any, name: str) -> Any:
+    """The member of an enumeration with a value; InputError lists the members."""
     try:
         return kind(value)
     except ValueError:
@@ -70,8 +69,8 @@ def one_of(kind: type[Any], value: Any, name: str) -> Any:
         raise InputError(f"{name}={value!r} is not {known}.") from None
 
 
-def seed_of(random_state: Any) -> int:
-    """An integer as it is, so that a fit is the benchmark's of that seed; else one is drawn."""
+def make_seed(random_state: Any) -> int:
+    """An integer as it is, so that a fit equals the benchmark's of that seed; else one is drawn."""
     if isinstance(random_state, int | np.integer):
         if not 0 <= random_state < 2**31:
             raise InputError(f"random_state={random_state} is not within 0 and 2147483647.")
@@ -79,17 +78,17 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31))
 
 
-def noise_seed(random_state: Any, fitted: int) -> Any:
-    """What the noise of ``transform`` is drawn by; None: derived from the seed of the training."""
+def make_noise_seed(random_state: Any, fitted: int) -> Any:
+    """Seed or generator of the noise of ``transform``; None: from the seed of the training."""
     if random_state is None:
         return derive_seed("transform", fitted)
     if isinstance(random_state, np.random.Generator):
         return random_state
-    return seed_of(random_state)
+    return make_seed(random_state)
 
 
-def iterations_of(budget: Any, rows: int) -> int:
-    """Training steps of a budget for so many rows."""
+def count_iterations(budget: Any, rows: int) -> int:
+    """Training steps of a budget for this number of rows."""
     full = default_iterations(rows)
     if budget == "full":
         return full
@@ -100,41 +99,26 @@ def iterations_of(budget: Any, rows: int) -> int:
     raise InputError(f"budget={budget!r} is not 'full', 'quick' or a number of iterations.")
 
 
-def device_of(device: Any) -> str:
-    """``cpu`` or ``cuda``; DeviceError where CUDA is asked for and is not there."""
+def choose_device(device: Any) -> str:
+    """``cpu`` or ``cuda``; DeviceError where CUDA is requested and not available."""
     try:
-        return resolve_device(one_of(Device, device, "device"))
+        return resolve_device(parse_choice(Device, device, "device"))
     except DeviceError:
         raise DeviceError(
-            "device='cuda': no CUDA device is to be found here.",
+            "device='cuda': no CUDA device was found.",
             "Use device='cpu', or check the driver and that torch is a CUDA build.",
         ) from None
 
 
-def printer(name: str) -> Callable[[float, str], None]:
-    """Progress as a line each tenth."""
-    told = -1
+def print_progress(name: str) -> Callable[[float, str], None]:
+    """A progress callback that prints a line for each tenth."""
+    printed = -1
 
     def progress(fraction: float, note: str) -> None:
-        nonlocal told
+        nonlocal printed
         tenth = int(10 * fraction)
-        if tenth > told:
-            told = tenth
+        if tenth > printed:
+            printed = tenth
             print(f"{name}: {10 * tenth}% {note}".rstrip())
 
     return progress
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread for torch, OpenMP and BLAS, as in the benchmark's jobs; restored afterwards."""
-    import torch
-    from threadpoolctl import threadpool_limits
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        torch.set_num_threads(before)

@@ -1,9 +1,8 @@
-"""The scikit-learn face: any method of the registry as a transformer of one's own table."""
+"""The scikit-learn transformer: any registered method, on a table of the user's own."""
 
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,42 +10,42 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from fairbench.api import (
     Architecture,
     Coding,
     DatasetInfo,
+    Diverged,
     FitContext,
     Floats,
-    Ints,
+    Method,
     Shots,
     Track,
     TrainingRows,
     Unit,
 )
-from fairbench.api.method import Curve, Diverged, Method, Representation
-from fairbench.data.checks import determines
-from fairbench.data.in_memory import codes_of, fit_preprocessing, groups_of, named
-from fairbench.data.preprocessing import Preprocessing, Unknown
-from fairbench.errors import ConfigError, DataError, FitError, InputError
+from fairbench.data.in_memory import codes_of, fit_preprocessing, groups_of
+from fairbench.data.preprocessing import Unknown
+from fairbench.errors import ConfigError, FitError, InputError
+from fairbench.estimator.encoding import any_knobs, encode, representation_at
+from fairbench.estimator.inputs import check_finite, prepare_new_rows, read_frame, warn_of_copies
 from fairbench.estimator.settings import (
-    by_name,
     check_knobs,
-    device_of,
-    iterations_of,
-    noise_seed,
-    one_of,
-    one_thread,
-    point_of,
-    printer,
-    seed_of,
+    choose_device,
+    count_iterations,
+    knobs_by_name,
+    make_noise_seed,
+    make_point,
+    make_seed,
+    parse_choice,
+    print_progress,
 )
 from fairbench.registry import Registry, load_registry
-from fairbench.runs.contract import ContractError
 from fairbench.runs.plan import validated
 from fairbench.store import encoders
 from fairbench.store.encoders import Encoder
+from fairbench.training.threads import one_thread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,50 +54,49 @@ if TYPE_CHECKING:
 class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Learn a fair representation of a table, and release it: a transformer of scikit-learn.
 
-    What trains is what the benchmark trains: a method of ``fairbench list methods``, by its name.
-    Categories are coded and all columns scaled first, with statistics of the rows of ``fit``. One
-    thread trains and encodes (networks this small only wait for a second, and equal settings make
-    equal codes), whatever torch and OpenMP are set to; that setting is restored. No file is
-    written.
+    It trains the methods of ``fairbench list methods``, by their names, as the benchmark does.
+    Categories are coded and all columns scaled first, with statistics of the rows of ``fit``.
+    Training and encoding use one thread (see :mod:`fairbench.training.threads`), whatever torch and
+    OpenMP are set to; that setting is restored. No file is written.
 
     Parameters
     ----------
     method : str
         Name or alias of a method.
     params : mapping, optional
-        Its hyperparameters that are not to be the defaults.
+        Hyperparameters that differ from the defaults.
     budget : ``"full"``, ``"quick"`` or int
-        Training steps of neural methods: 100 epochs, within 5,000 and 27,000 steps; a tenth of
-        that; or as many as are said.
+        Training steps of neural methods: 100 epochs, but at least 5,000 and at most 27,000 steps; a
+        tenth of that; or this number.
     random_state : int, RandomState or None
         Seed of the training. The same seed, rows and settings give the same codes on one machine.
     device : ``"auto"``, ``"cpu"`` or ``"cuda"``
         Where neural methods train; ``auto`` is CUDA where there is one. Encoding is on the CPU.
     unknown : ``"refuse"`` or ``"common"``
-        What ``transform`` does about a category that ``fit`` has not seen, or a missing value:
-        raise InputError, or take the commonest category, or the mean, and warn of how many.
+        How ``transform`` treats a category that ``fit`` has not seen, or a missing value: raise
+        InputError, or replace it by the commonest category or the mean, with a warning.
     verbose : int
-        Whether to print how far the training is.
+        Whether to print the progress of training.
     **knobs : float
         The method's fairness parameters by their names: ``beta``, ``gamma``, ...; ``lambda_`` for
-        lambda. A single-shot method may be given other ones in ``transform``, or by ``set_params``
+        lambda. Those of a single-shot method can be changed in ``transform``, or by ``set_params``
         after the fit.
 
     Attributes
     ----------
     encoder_ : fairbench.store.encoders.Encoder
-        What was fitted.
+        The fitted encoder.
     groups_ : ndarray of str
         The groups of s.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X was a frame whose columns have names.
+        Where X was a frame with named columns.
 
     Notes
     -----
     ``s`` is metadata of ``fit`` and, for methods of the aware track, of ``transform``. Both request
-    it: with ``sklearn.set_config(enable_metadata_routing=True)`` a pipeline hands over the ``s``
-    it is given, and without ``Pipeline.fit(X, y, fr__s=s)`` names the step.
+    it: with ``sklearn.set_config(enable_metadata_routing=True)`` a pipeline passes on the ``s`` it
+    is given; without, name the step: ``Pipeline.fit(X, y, fr__s=s)``.
 
     Examples
     --------
@@ -128,7 +126,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.unknown = unknown
         self.verbose = verbose
-        self._knobs = by_name(knobs)
+        self._knobs = knobs_by_name(knobs)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the constructor, knobs among them."""
@@ -139,7 +137,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         own = self._get_param_names()
         super().set_params(**{k: v for k, v in params.items() if k in own})
         # A new mapping: a shallow copy of this estimator keeps its own.
-        self._knobs = self._knobs | by_name({k: v for k, v in params.items() if k not in own})
+        self._knobs = self._knobs | knobs_by_name({k: v for k, v in params.items() if k not in own})
         return self
 
     def fit(self, X: Any, y: Any = None, *, s: Any = None) -> Self:
@@ -148,26 +146,26 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : DataFrame or array, shape (n, columns)
-            What is encoded. Columns of a frame hold numbers, or categories (text or category
-            dtype); an array holds numbers. Nothing may be missing.
+            Features. Columns of a frame hold numbers, or categories (text or category dtype); an
+            array holds numbers. No value may be missing.
         y : ignored
             No method sees task labels.
         s : array, shape (n,)
-            The sensitive attribute: names or whole numbers, two groups or more. It is needed;
-            that it has a default is for scikit-learn's sake.
+            The sensitive attribute: names or whole numbers, two groups or more. Required; it has a
+            default only because scikit-learn demands one.
 
         Raises
         ------
         InputError
             X, s or a knob cannot be used; it is a ValueError.
         ConfigError, UnknownNameError
-            A parameter cannot be used, or the method does not take such a table.
+            A parameter cannot be used, or the method does not support such a table.
         FitError
             Training diverged.
         """
         method = self._method()
-        unknown = one_of(Unknown, self.unknown, "unknown")
-        frame = self._frame(X, reset=True)
+        unknown = parse_choice(Unknown, self.unknown, "unknown")
+        frame = read_frame(self, X, fitting=True, gaps=False)
         if s is None:
             raise InputError(
                 f"{type(self).__name__}.fit needs the sensitive attribute: fit(X, s=...).",
@@ -177,23 +175,23 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         groups, codes = groups_of(s, len(frame))
         preprocessing = fit_preprocessing(frame)
         if method.track is Track.BLIND:
-            _warn_of_copies(frame, codes)
+            warn_of_copies(frame, codes)
         x, _ = preprocessing.apply(frame, where="X", unknown=unknown)
-        _check_finite(x, frame, preprocessing)
+        check_finite(x, frame, preprocessing)
         info = DatasetInfo("X", preprocessing.features, groups, Architecture())
         reason = method.supports(info)
         if reason is not None:
             raise ConfigError(f"{method.name} cannot be fitted on this X: {reason}.")
-        point = None if method.shots is Shots.SINGLE else point_of(method, self._knobs)
+        point = None if method.shots is Shots.SINGLE else make_point(method, self._knobs)
         if point is None:
             check_knobs(method, self._knobs)
-        unit = Unit(seed_of(self.random_state), point)
+        unit = Unit(make_seed(self.random_state), point)
         for array in (x, codes):
             array.flags.writeable = False
         context = FitContext(
-            iterations=iterations_of(self.budget, len(x)),
-            device=device_of(self.device),
-            progress=printer(method.name) if self.verbose else lambda fraction, note: None,
+            iterations=count_iterations(self.budget, len(x)),
+            device=choose_device(self.device),
+            progress=print_progress(method.name) if self.verbose else lambda fraction, note: None,
         )
         with one_thread():
             (outcome,) = method.fit(TrainingRows(x, codes, info), [unit], context)
@@ -217,13 +215,13 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X : DataFrame or array, shape (n, columns)
             Columns as in ``fit``.
         s : array, shape (n,), optional
-            For methods of the aware track, which need it; others leave it alone.
+            Required by methods of the aware track; ignored by others.
         random_state : int, Generator, RandomState or None
-            Of the noise of stochastic methods. None: the same noise at each call, by the seed of
-            the training, so that equal tables get equal codes; give every table that you release
-            one of its own.
+            Seed of the noise of stochastic methods. None: the same noise at each call, from the
+            seed of the training, so that equal tables get equal codes; give every table that you
+            release a seed of its own.
         **knobs : float
-            Instead of the constructor's, for single-shot methods.
+            In place of the constructor's, for single-shot methods.
 
         Returns
         -------
@@ -233,27 +231,17 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InputError
-            X, s or a knob cannot be used, as where a multi-shot method would have to be fitted
-            again.
+            X, s or a knob cannot be used; a multi-shot method has to be fitted again for another
+            knob.
         """
         check_is_fitted(self)
         encoder: Encoder = self.encoder_
         method, preprocessing = encoder.method, encoder.preprocessing
         assert preprocessing is not None
-        unknown = one_of(Unknown, self.unknown, "unknown")
-        representation = self._at(self._knobs | by_name(knobs))
-        frame = self._frame(X, reset=False)
-        try:
-            x, replaced = preprocessing.apply(frame, where="X", unknown=unknown)
-        except DataError as error:
-            hint = 'Correct it; unknown="common" replaces unseen categories and missing numbers.'
-            raise InputError(error.message, hint) from None
-        _check_finite(x, frame, preprocessing)
-        if replaced:
-            counts = ", ".join(f"{source}: {count:,}" for source, count in replaced.items())
-            warnings.warn(
-                f"Values unseen in fit became the commonest, or the mean: {counts}.", stacklevel=2
-            )
+        unknown = parse_choice(Unknown, self.unknown, "unknown")
+        representation = representation_at(encoder, self._knobs | knobs_by_name(knobs))
+        frame = read_frame(self, X, fitting=False, gaps=unknown is Unknown.COMMON)
+        x = prepare_new_rows(frame, preprocessing, unknown)
         codes = None
         if method.track is Track.AWARE:
             if s is None:
@@ -264,9 +252,9 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             codes = codes_of(s, len(x), encoder.info.groups)
         generator = None
         if method.coding is Coding.STOCHASTIC:
-            drawn = noise_seed(random_state, encoder.unit.seed)
+            drawn = make_noise_seed(random_state, encoder.unit.seed)
             generator = np.random.default_rng(drawn)
-        z = _encode(method, representation, x, codes, generator)
+        z = encode(method, representation, x, codes, generator)
         if knobs and self._gives_frames() and len(self.get_feature_names_out()) != z.shape[1]:
             raise InputError(
                 f"{method.name} releases {z.shape[1]} columns there, and frames have the columns "
@@ -282,7 +270,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """``z0``, ``z1``, ...: the columns released at the constructor's knobs.
 
-        ``input_features`` is only compared with the columns of ``fit``; InputError: it is others.
+        ``input_features`` is only compared with the columns of ``fit``; InputError if they differ.
         """
         check_is_fitted(self)
         if input_features is not None:
@@ -293,20 +281,20 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError("input_features is not equal to feature_names_in_.")
         encoder = self.encoder_
         method = encoder.method
-        knobs = self._knobs or _any_setting(encoder)
+        knobs = self._knobs or any_knobs(encoder)
         zeros = np.zeros((1, len(encoder.info.features)), np.float32)
         s = np.zeros(1, np.int64) if method.track is Track.AWARE else None
         generator = np.random.default_rng(0) if method.coding is Coding.STOCHASTIC else None
-        z = _encode(method, self._at(knobs), zeros, s, generator)
+        z = encode(method, representation_at(encoder, knobs), zeros, s, generator)
         return np.array([f"z{i}" for i in range(z.shape[1])], dtype=object)
 
     def save(self, path: str | Path) -> None:
-        """Write what was fitted to a file, weights as safetensors and the rest as JSON.
+        """Write the fitted encoder to a file, weights as safetensors and the rest as JSON.
 
         Raises
         ------
         StoreError
-            The method has no form that could be kept (pickle does), or the file cannot be written.
+            The method cannot be stored so (pickle can), or the file cannot be written.
         """
         check_is_fitted(self)
         encoder = self.encoder_
@@ -324,7 +312,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file of ``save``, or an encoder that ``fairbench run`` kept.
+        """Read a file of ``save``, or an encoder that ``fairbench run`` stored.
 
         Nothing is unpickled: no code runs but the method's own, which must be installed.
 
@@ -365,49 +353,6 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         cls = _registry().methods[self.method]
         return cls(validated(cls, {} if self.params is None else self.params))
 
-    def _at(self, knobs: Mapping[str, float]) -> Representation:
-        """The representation at a setting, if it can be read there."""
-        encoder: Encoder = self.encoder_
-        unit, wanted = encoder.unit, point_of(encoder.method, knobs)
-        if isinstance(encoder.fitted, Curve):
-            points = encoder.fitted.points
-            if points is not None and wanted not in points:
-                raise InputError(
-                    f"{encoder.method.name} cannot be read at {wanted.label}.",
-                    f"Here it can be read at {'; '.join(point.label for point in points)}.",
-                )
-        elif unit.point is not None and wanted != unit.point:
-            raise InputError(
-                f"{encoder.method.name} is multi-shot, a model for each setting, and this one "
-                f"was fitted at {unit.point.label}.",
-                f"Fit again with {wanted.label}.",
-            )
-        return encoder.at(wanted)
-
-    def _frame(self, X: Any, *, reset: bool) -> pd.DataFrame:
-        """X as raw columns with names, checked as scikit-learn checks it."""
-        import pandas as pd
-
-        if hasattr(X, "to_pandas"):  # polars, Arrow
-            X = X.to_pandas()
-        if isinstance(X, pd.DataFrame):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            if len(X) < 1 + reset or not X.shape[1]:
-                raise InputError(f"X has {len(X)} sample(s) and {X.shape[1]} feature(s): too few.")
-        else:
-            coded = not reset and any(f.categories for f in self.encoder_.info.features)
-            gaps = not reset and self.unknown == Unknown.COMMON
-            X = validate_data(
-                self,
-                X,
-                reset=reset,
-                dtype=None if coded else "numeric",
-                ensure_all_finite="allow-nan" if gaps and not coded else not coded,
-                ensure_min_samples=1 + reset,
-            )
-        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
-        return named(pd.DataFrame(X), [str(name) for name in names])
-
     def _gives_frames(self) -> bool:
         config = getattr(self, "_sklearn_output_config", {})
         return bool(config.get("transform", "default") != "default")
@@ -416,50 +361,3 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 @functools.cache
 def _registry() -> Registry:
     return load_registry()
-
-
-def _any_setting(encoder: Encoder) -> dict[str, float]:
-    """Knobs at which a curve can be read, for what does not depend on them."""
-    if not isinstance(encoder.fitted, Curve):
-        return {}
-    points = encoder.fitted.points
-    return dict(points[0].values) if points else {encoder.fitted.knob.name: encoder.fitted.knob.low}
-
-
-def _check_finite(x: Floats, frame: pd.DataFrame, preprocessing: Preprocessing) -> None:
-    """Raise InputError for the first number that is out of the range of float32 once scaled."""
-    bad = np.argwhere(~np.isfinite(x))
-    if len(bad):
-        row, place = bad[0]
-        source = preprocessing.features[place].source
-        raise InputError(
-            f"X, row {row + 1}: {source} is {frame[source].iloc[row]}, too far from the values "
-            "that fit saw to be encoded.",
-            "Correct it, or leave the row out.",
-        )
-
-
-def _encode(
-    method: Method,
-    representation: Representation,
-    x: Floats,
-    s: Ints | None,
-    generator: np.random.Generator | None,
-) -> Floats:
-    with one_thread():
-        z = np.asarray(representation.encode(x, s=s, generator=generator), dtype=np.float32)
-    if z.ndim != 2 or len(z) != len(x) or not z.shape[1] or not np.isfinite(z).all():
-        raise ContractError(
-            f"{method.name}.encode returned {z.shape} for {len(x)} rows, or what is not finite."
-        )
-    return z
-
-
-def _warn_of_copies(frame: pd.DataFrame, s: Ints) -> None:
-    for name in frame.columns:
-        if determines(frame[name], s):
-            warnings.warn(
-                f"The column {name!r} of X tells s exactly: an encoder that is to be blind of s "
-                "sees it. Leave it out of X.",
-                stacklevel=3,
-            )

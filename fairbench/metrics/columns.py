@@ -14,7 +14,7 @@ COLUMNS = {
     ),
     "method": "name of the method",
     "params": "parameters that differ from the defaults; `default` where none does",
-    "track": "what the encoder sees: blind, aware or supervised; each is ranked apart",
+    "track": "what the encoder sees: blind or aware; each is ranked apart",
     "tags": "coding, shots, whether it has a decoder, and whether it is a baseline",
     "budget": "full, quick or a number of iterations; each is ranked apart",
     "audit": "strict or quick; each is ranked apart",

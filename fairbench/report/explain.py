@@ -36,6 +36,8 @@ _LEAST_CORRELATION = 0.1
 _LEAST_BITS = 0.005
 """Bits per row below which a step is said to release none."""
 
+_EXAMPLE = "Explain a single-shot method with bits, such as sofair."
+
 
 @dataclass(frozen=True)
 class BitTable:
@@ -118,23 +120,32 @@ class BitExplanation:
 def find_explained_model(
     query: ModelQuery, location: ResultsLocation, registry: Registry
 ) -> StoredModel:
-    """Find a stored model that holds a whole curve; StoreError for a point of a multi-shot one."""
+    """Find a stored model that holds a whole curve of bits.
+
+    Raises
+    ------
+    ConfigError, StoreError, UnknownNameError
+        There is no such model, its method has no bits, or is multi-shot.
+    """
     results = StoredResults.open(location, registry)
     if query.unit is None and query.method is not None:
         method = registry.methods.resolve(query.method)
         units = results.store.records(UnitRecord, method=method, status=Status.DONE.value)
         if units and all(unit.point is not None for unit in units):
             raise _no_curve(method)
-    unit = select_unit(query, results)
-    if unit.point is not None:
-        raise _no_curve(unit.method)
-    return StoredModel(unit, results)
+    model = StoredModel(select_unit(query, results), results)
+    # A method that is no longer installed may have stored bits.
+    if model.method is not None and not model.method.has_bits:
+        raise StoreError(f"The code of {model.unit.method} is not made of bits.", _EXAMPLE)
+    if model.unit.point is not None:
+        raise _no_curve(model.unit.method)
+    return model
 
 
 def _no_curve(method: str) -> StoreError:
     return StoreError(
         f"Each point of {method} is a model of its own: no bit of one extends another's.",
-        "Explain a single-shot method with bits, such as sofair.",
+        _EXAMPLE,
     )
 
 
@@ -155,9 +166,8 @@ def explain_bits(model: StoredModel) -> BitExplanation:
         )
     if "0/bits/shape" not in arrays:
         raise StoreError(
-            f"{model.unit.method} has no bits in its representations: its code is not made of "
-            "bits, or an older fairbench trained it.",
-            "For a method with bits, train it again: the same fairbench run with --rerun all.",
+            f"No bits of this {model.unit.method} are stored: an older fairbench trained it.",
+            "Train it again: the same fairbench run with --rerun all.",
         )
     labels = [point.label for point in model.unit.points]
     bits = [

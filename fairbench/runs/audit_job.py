@@ -134,5 +134,5 @@ class ReferenceJob:
         from fairbench.auditing.evaluate import audit_reference
 
         start = time.perf_counter()
-        found = audit_reference(self.data, config=self.config, seed=self.seed)
-        return found.values, time.perf_counter() - start, to_text(found.replicates)
+        reference = audit_reference(self.data, config=self.config, seed=self.seed)
+        return reference.values, time.perf_counter() - start, to_text(reference.replicates)

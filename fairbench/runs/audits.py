@@ -29,12 +29,12 @@ from fairbench.store.records import PointRecord, ReadPoint, ReferenceRecord
 from fairbench.store.status import Status
 from fairbench.versions import AUDIT_VERSION, PROTOCOL_VERSION
 
-POINTS_A_JOB = 3
+POINTS_PER_JOB = 3
 """Points audited by one job: few, so that no core idles at the end; not one, for the start-up."""
 
 
 @dataclass(frozen=True)
-class Target:
+class AuditTarget:
     """A fitted unit whose points are to be audited.
 
     Parameters
@@ -43,6 +43,8 @@ class Target:
         Its key.
     method : str
     seed : int
+    points : tuple of ReadPoint
+        Points it was read at.
     data : Prepared
     config : AuditConfig
     """
@@ -50,12 +52,13 @@ class Target:
     unit: str
     method: str
     seed: int
+    points: tuple[ReadPoint, ...]
     data: Prepared
     config: AuditConfig
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingPoint:
     """A point without a result: its number among those of its unit, label and key."""
 
     number: int
@@ -72,7 +75,7 @@ def audit_seed(seed: int) -> int:
     """Seed of all audits of one seed's models, and of x itself.
 
     Equal representations get equal figures, so releasing x reads exactly I_max; and methods are
-    compared by auditors that share their luck.
+    compared by auditors whose training varies alike.
     """
     return derive_seed("audit", seed)
 
@@ -92,7 +95,7 @@ REFERENCE_FIGURES = frozenset(
 as points are for a metric that has come since."""
 
 
-class Audits:
+class AuditLedger:
     """Audit and reference jobs against a store.
 
     Parameters
@@ -107,42 +110,38 @@ class Audits:
     def __init__(self, store: Store, metrics: Sequence[type[Metric]], *, retry: bool) -> None:
         self.store, self.metrics, self.retry = store, tuple(metrics), retry
         self._points = store.statuses(PointRecord)
-        self._work: dict[str, tuple[Target, Sequence[ReadPoint]]] = {}
-        self._rows: dict[str, PointRecord] = {}
-        self._asked: dict[str, tuple[int, AuditConfig]] = {}
+        self._targets: dict[str, AuditTarget] = {}
+        self._pending: dict[str, PointRecord] = {}
+        self._references: dict[str, tuple[int, AuditConfig]] = {}
         self._again: dict[str, str | None] = {}
 
     # ---- what is missing -------------------------------------------------------------------
 
-    def status(self, target: Target, label: str) -> Status | None:
+    def status(self, target: AuditTarget, label: str) -> Status | None:
         """What became of one point under the present auditors."""
         return self._points.get(point_key(target.unit, label, target.config))
 
     def missing(
-        self,
-        target: Target,
-        read_points: Sequence[ReadPoint],
-        *,
-        again: Mapping[str, str | None] | None = None,
-    ) -> list[Missing]:
+        self, target: AuditTarget, *, again: Mapping[str, str | None] | None = None
+    ) -> list[MissingPoint]:
         """Points without a result, and those of ``again``: by key, when they were measured."""
         self._again.update(again or {})
-        found = []
-        for number, point in enumerate(read_points):
-            key = point_key(target.unit, point["label"], target.config)
-            if self._is_wanted(key, self._points.get(key)):
-                found.append(Missing(number, point["label"], key))
-        return found
+        points = (
+            MissingPoint(number, point.label, point_key(target.unit, point.label, target.config))
+            for number, point in enumerate(target.points)
+        )
+        return [point for point in points if self._is_missing(point.key)]
 
-    def _is_wanted(self, key: str, status: Status | None) -> bool:
+    def _is_missing(self, key: str) -> bool:
+        status = self._points.get(key)
         if status is Status.DONE:
             return key in self._again
         return status is None or not status.bad or self.retry
 
-    def forget(self, target: Target, read_points: Sequence[ReadPoint]) -> None:
+    def forget(self, target: AuditTarget) -> None:
         """Take points for missing: what they measured was another model."""
-        for point in read_points:
-            self._points.pop(point_key(target.unit, point["label"], target.config), None)
+        for point in target.points:
+            self._points.pop(point_key(target.unit, point.label, target.config), None)
 
     # ---- other runs on the same store --------------------------------------------------------
 
@@ -150,54 +149,51 @@ class Audits:
         """Take in what other runs have measured since."""
         self._points = self.store.statuses(PointRecord)
 
-    def settled(self, job: AuditJob | ReferenceJob) -> bool:
+    def is_settled(self, job: AuditJob | ReferenceJob) -> bool:
         """Whether another run did some of a job since this one planned it."""
-        reference = isinstance(job, ReferenceJob)
-        found: dict[str, PointRecord] | dict[str, ReferenceRecord]
-        if reference:
-            found = self.store.find(ReferenceRecord, job.claimed)
-        else:
-            found = self.store.find(PointRecord, job.claimed)
-        for key, row in found.items():
-            if key in self._again and row["finished"] not in (None, self._again[key]):
-                del self._again[key]
-            if not reference:
-                self._points[key] = Status(row["status"])
-        if reference:
-            return any(
-                r["status"] == Status.DONE and k not in self._again for k, r in found.items()
-            )
-        return any(not self._is_wanted(key, self._points.get(key)) for key in job.claimed)
+        if isinstance(job, ReferenceJob):
+            references = self.store.find(ReferenceRecord, job.claimed)
+            self._take_in(references)
+            return any(r.done and key not in self._again for key, r in references.items())
+        points = self.store.find(PointRecord, job.claimed)
+        self._take_in(points)
+        self._points |= {key: point.status for key, point in points.items()}
+        return any(not self._is_missing(key) for key in job.claimed)
 
-    def left_of(self, job: AuditJob | ReferenceJob) -> tuple[list[Job], list[Status]]:
+    def _take_in(self, records: Mapping[str, PointRecord | ReferenceRecord]) -> None:
+        """What another run has measured again since needs no more of it."""
+        for key, record in records.items():
+            if key in self._again and record.finished not in (None, self._again[key]):
+                del self._again[key]
+
+    def remaining_jobs(self, job: AuditJob | ReferenceJob) -> tuple[list[Job], list[Status]]:
         """What is left to do of a job that is settled, and how points ended that gave nothing."""
         if isinstance(job, ReferenceJob):
             return [], []
         statuses = [self._points.get(key) for key in job.keys]
-        target, read_points = self._work[job.keys[0]]
-        missing = [m for m in self.missing(target, read_points) if m.key in job.keys]
+        target = self._targets[job.keys[0]]
+        missing = [point for point in self.missing(target) if point.key in job.keys]
         bad = [s for s in statuses if s is not None and s.bad and not self.retry]
-        return self.jobs(target, read_points, missing, job.arrays), bad
+        return self.jobs(target, missing, job.arrays), bad
 
     # ---- jobs ------------------------------------------------------------------------------
 
     def jobs(
         self,
-        target: Target,
-        read_points: Sequence[ReadPoint],
-        missing: Sequence[Missing],
+        target: AuditTarget,
+        missing: Sequence[MissingPoint],
         arrays: Mapping[str, np.ndarray],
     ) -> list[Job]:
         """Jobs that audit the missing points of one unit, whose encoded arrays are given."""
         jobs: list[Job] = []
-        for start in range(0, len(missing), POINTS_A_JOB):
-            chunk = missing[start : start + POINTS_A_JOB]
-            wanted = {str(point.number) for point in chunk}
+        for start in range(0, len(missing), POINTS_PER_JOB):
+            chunk = missing[start : start + POINTS_PER_JOB]
+            numbers = {str(point.number) for point in chunk}
             label = chunk[0].label
             title = label if len(chunk) == 1 else f"{len(chunk)} points from {label}"
             for point in chunk:
-                self._work[point.key] = (target, read_points)
-                self._rows[point.key] = self.record(target, read_points, point)
+                self._targets[point.key] = target
+                self._pending[point.key] = self.record(target, point)
             jobs.append(
                 AuditJob(
                     id=uuid.uuid4().hex,
@@ -211,7 +207,7 @@ class Audits:
                     arrays={
                         name: array
                         for name, array in arrays.items()
-                        if name.split("/")[0] in wanted and "/bits/" not in name
+                        if name.split("/")[0] in numbers and "/bits/" not in name
                     },
                     config=target.config,
                     metrics=self.metrics,
@@ -224,14 +220,14 @@ class Audits:
     ) -> ReferenceJob | None:
         """The job that measures what curves are normalised by; None: it is in the store."""
         key = reference_key(data, seed, config)
-        if key in self._asked:
+        if key in self._references:
             return None
-        row = self.store.find(ReferenceRecord, [key]).get(key)
-        if row is not None and row["status"] == Status.DONE:
-            if not again and set(row["values"]) >= REFERENCE_FIGURES:
+        stored = self.store.find(ReferenceRecord, [key]).get(key)
+        if stored is not None and stored.done:
+            if not again and set(stored.figures) >= REFERENCE_FIGURES:
                 return None
-            self._again[key] = row["finished"]
-        self._asked[key] = (seed, config)
+            self._again[key] = stored.finished
+        self._references[key] = (seed, config)
         return ReferenceJob(
             id=uuid.uuid4().hex,
             title=f"audit x itself on {data.info.name}, seed {seed}",
@@ -242,13 +238,11 @@ class Audits:
             config=config,
         )
 
-    # ---- rows ------------------------------------------------------------------------------
+    # ---- records ---------------------------------------------------------------------------
 
-    def record(
-        self, target: Target, read_points: Sequence[ReadPoint], missing: Missing
-    ) -> PointRecord:
+    def record(self, target: AuditTarget, missing: MissingPoint) -> PointRecord:
         """Return a point's record before it is audited."""
-        point = read_points[missing.number]
+        point = target.points[missing.number]
         return PointRecord(
             key=missing.key,
             unit=target.unit,
@@ -271,13 +265,13 @@ class Audits:
                 job, Status.DONE, values=values, seconds=seconds, replicates=replicates
             )
 
-    def broke(self, job: AuditJob | ReferenceJob, event: Broke) -> None:
+    def fail(self, job: AuditJob | ReferenceJob, event: Broke) -> None:
         """Write that a job gave nothing, and why."""
         if isinstance(job, ReferenceJob):
             self._put_reference(job, event.status, error=event.error, traceback=event.traceback)
             return
         self.store.put(
-            self._rows[key].replace(
+            self._pending[key].replace(
                 status=event.status,
                 error=event.error,
                 traceback=event.traceback,
@@ -288,7 +282,7 @@ class Audits:
 
     def _put_points(self, results: Sequence[PointResult]) -> None:
         self.store.put(
-            self._rows[result.key].replace(
+            self._pending[result.key].replace(
                 status=Status.DONE,
                 error=None,
                 traceback=None,
@@ -312,7 +306,7 @@ class Audits:
         error: str | None = None,
         traceback: str | None = None,
     ) -> None:
-        seed, config = self._asked[job.key]
+        seed, config = self._references[job.key]
         reference = ReferenceRecord(
             key=job.key,
             status=status,

@@ -45,12 +45,12 @@ class Meter:
         """Peak memory so far, MB (10^6 bytes): of the process, and of the device if any."""
         scale = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in KiB but on macOS
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
-        found = {"peak_memory_mb": peak / 1e6}
+        peaks = {"peak_memory_mb": peak / 1e6}
         if self.device == "cuda":
             import torch
 
-            found["peak_device_memory_mb"] = torch.cuda.max_memory_allocated() / 1e6
-        return found
+            peaks["peak_device_memory_mb"] = torch.cuda.max_memory_allocated() / 1e6
+        return peaks
 
     def _synchronise(self) -> None:
         if self.device == "cuda":
@@ -81,7 +81,7 @@ class Meter:
 
 def hardware(device: str) -> dict[str, str | float]:
     """Processor, cores, memory and accelerator, for records."""
-    found: dict[str, str | float] = {
+    facts: dict[str, str | float] = {
         "machine": platform.machine(),
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0,
@@ -91,8 +91,8 @@ def hardware(device: str) -> dict[str, str | float]:
     if device == "cuda":
         import torch
 
-        found["accelerator"] = torch.cuda.get_device_name()
-    return found
+        facts["accelerator"] = torch.cuda.get_device_name()
+    return facts
 
 
 def _processor() -> str:
@@ -107,10 +107,10 @@ def versions() -> dict[str, str]:
     """Versions of Python and of the libraries that figures depend on."""
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {"python": platform.python_version()}
+    known = {"python": platform.python_version()}
     for package in ("fairbench-frl", "torch", "numpy", "scikit-learn", "pandas"):
         try:
-            found[package] = version(package)
+            known[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+            known[package] = "not installed"
+    return known

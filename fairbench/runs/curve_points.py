@@ -53,23 +53,23 @@ def points_to_read(
     x, s = x[::every], s[::every]
     if curve.points is not None:
         return tuple(iterate_points(curve.points, count))
-    wanted = count or DEFAULT_POINTS
+    most = count or DEFAULT_POINTS
     knob = curve.knob
     grid = np.linspace(knob.low, knob.high, _GRID)
     settings = (curve.at(Point.of(**{knob.name: value})) for value in grid)
     generators = np.random.default_rng(0).spawn(_GRID) if stochastic else [None] * _GRID
     distortion = np.array(
         [
-            _distortion(found, x, s, aware, generator)
-            for found, generator in zip(settings, generators, strict=True)
+            _distortion(representation, x, s, aware, generator)
+            for representation, generator in zip(settings, generators, strict=True)
         ]
     )
     if np.isnan(distortion).any():
-        chosen = np.linspace(knob.low, knob.high, wanted)
+        chosen = np.linspace(knob.low, knob.high, most)
     else:
         # Noise makes the measured curve dip; a running maximum is monotone and can be inverted.
         rising = np.maximum.accumulate(distortion)
-        targets = np.linspace(rising[0], rising[-1], wanted)
+        targets = np.linspace(rising[0], rising[-1], most)
         # Of a plateau only its far end counts: nothing is gained by reading along it.
         steps = np.concatenate([np.diff(rising) > 1e-9, [True]])
         chosen = np.interp(targets, rising[steps], grid[steps])

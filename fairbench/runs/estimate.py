@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 from fairbench.api.method import Method
 from fairbench.api.types import Role
 from fairbench.auditing.config import Audit, AuditConfig
-from fairbench.store.database import Row
-from fairbench.store.status import Status
-from fairbench.training.neural_method import NeuralMethod
+from fairbench.store.records import UnitRecord
 
 if TYPE_CHECKING:
     from fairbench.data.prepare import Prepared
@@ -24,28 +22,31 @@ _MODEL_STEP_MS = 0.8
 _IMAGE_MODEL_STEP_MS = 150.0
 """The same for convolutions, for each 64 x 64 pixels."""
 _PLAIN_FIT = 25.0
-"""Seconds to fit a method that is not neural."""
+"""Seconds to fit a method that is not trained in steps."""
 _AUDIT = {Audit.STRICT: 15.0, Audit.QUICK: 3.5}
 """Seconds to audit a point, for each ten thousand rows that auditors learn from, on one core."""
 _LEAST_AUDIT = 0.2
 """Share of that which even the smallest dataset takes."""
-_A_GROUP = 0.1
+_PER_GROUP = 0.1
 """What each group of s after two adds, as a share (benchmarks/growth.py)."""
 
 
 def fit_seconds(
-    method: type[Method], models: int, budget: Budget, data: Prepared, past: Iterable[Row]
+    method: Method, units: int, budget: Budget, data: Prepared, past: Iterable[UnitRecord]
 ) -> float:
-    """Estimated seconds of a fit job on one core; ``past`` are units, of any dataset."""
-    if not issubclass(method, NeuralMethod):
+    """Estimated seconds of a fit job on one core; ``past`` are units of any dataset."""
+    work = method.workload(data.info)
+    if work is None:
         return 0.5 if method.baseline and not method.knobs else _PLAIN_FIT
+    models = units * work.models_per_unit
     known = [
-        row["costs"]["milliseconds_per_model_step"]
-        for row in past
-        if row["method"] == method.name
-        and row["dataset"] == data.info.name
-        and row["status"] == Status.DONE
-        and "milliseconds_per_model_step" in (row["costs"] or {})
+        unit.costs["milliseconds_per_model_step"]
+        for unit in past
+        if unit.method == method.name
+        and unit.dataset == data.info.name
+        and unit.done
+        and unit.costs
+        and "milliseconds_per_model_step" in unit.costs
     ]
     if known:
         return float(budget.iterations * models * sum(known) / len(known) / 1e3)
@@ -59,5 +60,5 @@ def fit_seconds(
 def audit_seconds(config: AuditConfig, data: Prepared) -> float:
     """Estimated seconds to audit one point on one core."""
     rows = len(data.roles[Role.AUDITOR_TRAIN].s)
-    for_groups = 1 + _A_GROUP * (len(data.info.groups) - 2)
+    for_groups = 1 + _PER_GROUP * (len(data.info.groups) - 2)
     return _AUDIT[config.preset] * max(_LEAST_AUDIT, rows / 10_000) * for_groups

@@ -34,7 +34,6 @@ from fairbench.runs.contract import DECODED_ROLES, ContractError, Progress
 from fairbench.runs.cost import Meter, hardware, versions
 from fairbench.store.encoders import Encoder, pack
 from fairbench.store.status import Status
-from fairbench.training.neural_method import restarts_of
 
 DRAWS = 3
 """Draws of a stochastic encoder that audits see; what is released is one of them."""
@@ -59,7 +58,7 @@ class UnitResult:
         See fairbench.api.costs.COSTS.
     encoder : bytes or None
         The file of the trained encoder, see fairbench.store.encoders; None where it cannot be kept.
-    not_kept : str, optional
+    not_stored : str, optional
         What went wrong where it could not be kept by mistake.
     """
 
@@ -73,7 +72,7 @@ class UnitResult:
     hardware: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     encoder: bytes | None = None
-    not_kept: str | None = None
+    not_stored: str | None = None
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class FitJob:
 
     @property
     def expected_points(self) -> int:
-        """Points that will be there to audit, as far as can be told before the fit."""
+        """Points that will be there to audit, as far as is known before the fit."""
         return len(self.keys) * (self.curve_points or 1)
 
     def run(self, progress: Progress) -> list[UnitResult]:
@@ -167,7 +166,7 @@ class FitJob:
         arrays: dict[str, np.ndarray] = {}
         for i, representation in enumerate(representations):
             arrays.update(self._arrays(i, representation, method, features, unit, meter))
-        costs = self._costs(meter, reported)
+        costs = self._costs(method, meter, reported)
         costs["encode_seconds"] = meter.seconds["encode"] - before
         count = representations[0].parameters()
         if count is not None:
@@ -175,9 +174,10 @@ class FitJob:
         work = representations[0].multiply_adds()
         if work is not None and "steps" in costs:
             # A product and a sum forward, and twice that backward, for each row.
-            batch = getattr(method.params, "batch_size", 1)
-            costs["flops"] = 6.0 * work * batch * costs["steps"]
-        encoder, not_kept = _packed(
+            training = method.workload(self.data.info)
+            rows = 1 if training is None else training.batch_size
+            costs["flops"] = 6.0 * work * rows * costs["steps"]
+        encoder, not_stored = _packed(
             Encoder(method, unit, self.data.info, outcome, self.data.preprocessing)
         )
         return UnitResult(
@@ -189,7 +189,7 @@ class FitJob:
             hardware=hardware(self.device),
             versions=versions(),
             encoder=encoder,
-            not_kept=not_kept,
+            not_stored=not_stored,
         )
 
     def _points(
@@ -225,7 +225,7 @@ class FitJob:
         unit: Unit,
         meter: Meter,
     ) -> dict[str, np.ndarray]:
-        found: dict[str, np.ndarray] = {}
+        arrays: dict[str, np.ndarray] = {}
         rng = np.random.default_rng([unit.seed, i])
         stochastic = method.coding is Coding.STOCHASTIC
         for role in AUDIT_ROLES:
@@ -236,30 +236,33 @@ class FitJob:
                 with meter.phase("encode"):
                     z = representation.encode(x, s=s, generator=generator)
                 drawn.append(_checked(z, len(x), f"{method.name}.encode"))
-            found[f"{i}/z/{role}"] = np.concatenate(drawn)
+            arrays[f"{i}/z/{role}"] = np.concatenate(drawn)
         for role in DECODED_ROLES:
             x, labels = features[role], self.data.roles[role].s
-            drawn = np.split(found[f"{i}/z/{role}"], DRAWS if stochastic else 1)
+            drawn = np.split(arrays[f"{i}/z/{role}"], DRAWS if stochastic else 1)
             squares = [_squares(representation, z, labels, x, method) for z in drawn]
             if (own := _mean_of_draws(squares)) is not None:
-                found[f"{i}/own/{role}"] = own
+                arrays[f"{i}/own/{role}"] = own
         x, labels = features[Role.TEST], self.data.roles[Role.TEST].s
-        shuffled = found[f"{i}/z/{Role.TEST}"][rng.permutation(len(x))]
+        shuffled = arrays[f"{i}/z/{Role.TEST}"][rng.permutation(len(x))]
         permuted = _squares(representation, shuffled, labels, x, method)
         if permuted is not None:
-            found[f"{i}/permuted"] = np.array(permuted.mean(dtype=np.float64))
-        bits = representation.bits(x)
-        if bits is not None:
-            found |= {f"{i}/bits/{k}": array for k, array in pack_bits(bits).items()}
+            arrays[f"{i}/permuted"] = np.array(permuted.mean(dtype=np.float64))
+        if method.has_bits:
+            packed = pack_bits(representation.bits(x))
+            arrays |= {f"{i}/bits/{k}": array for k, array in packed.items()}
         rate = representation.rate(x)
         if rate is not None:
-            found[f"{i}/rate"] = np.array(rate, dtype=np.float64)
-        return found
+            arrays[f"{i}/rate"] = np.array(rate, dtype=np.float64)
+        return arrays
 
-    def _costs(self, meter: Meter, reported: Mapping[str, float]) -> dict[str, float]:
+    def _costs(
+        self, method: Method, meter: Meter, reported: Mapping[str, float]
+    ) -> dict[str, float]:
         earlier = reported.get(EARLIER_SECONDS, 0.0)
         seconds, units = meter.seconds["train"] + earlier, len(self.units)
-        again = restarts_of(self.params)
+        training = method.workload(self.data.info)
+        again = 1 if training is None else training.models_per_unit
         costs = {
             "train_seconds": seconds / units,
             "stack_seconds": seconds,

@@ -5,22 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
 
-from fairbench.api import Point, Role, Shots, Track, Unit, iterate_points
+from fairbench.api import Point, Role, Shots, Track, Unit, Workload, iterate_points
 from fairbench.api.method import Method, Params
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.config import RunConfig
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, UnknownNameError
-from fairbench.registry import Registry, plugin_source, plugin_version
+from fairbench.registry import Registry, earlier_code, plugin_source, plugin_version
 from fairbench.runs.curve_points import DEFAULT_POINTS
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
-from fairbench.training.neural_method import restarts_of
 from fairbench.training.stack_size import largest_stack, model_bytes, spread
 from fairbench.versions import AUDIT_VERSION, ENGINE_VERSION, PROTOCOL_VERSION
 
@@ -73,6 +72,18 @@ class PlannedUnit:
     budget: Budget
     curve_points: int | None
     skipped: str | None
+
+    @property
+    def workload(self) -> Workload:
+        """Size of its training; for a method that reports none, as if it were a neural one."""
+        reported = self.method(self.params).workload(self.data.info)
+        return reported or Workload(self.data.info.architecture, batch_size=128)
+
+    @property
+    def title(self) -> str:
+        """Method, dataset, seed and point, for messages."""
+        point = f", {self.unit.point.label}" if self.unit.point else ""
+        return f"{self.method.name} on {self.data.info.name}, seed {self.unit.seed}{point}"
 
     def record(self, run: str) -> UnitRecord:
         """Return its record before anything is done."""
@@ -130,21 +141,21 @@ def make_plan(config: RunConfig, registry: Registry, datasets: Sequence[Prepared
 
 
 def resolve_methods(names: Sequence[str], registry: Registry) -> list[str]:
-    """Registered names of what was asked for, in that order, then the baselines."""
-    asked: list[str] = []
+    """Registered names of the requested methods, in that order, then the baselines."""
+    requested: list[str] = []
     for name in names:
-        asked += (
+        requested += (
             list(registry.methods.classes) if name == "all" else [registry.methods.resolve(name)]
         )
     # A track's baselines join every run with a method of that track, so that no leaderboard is
     # without them; the blind ones always do.
-    tracks = {registry.methods[name].track for name in asked} | {Track.BLIND}
+    tracks = {registry.methods[name].track for name in requested} | {Track.BLIND}
     baselines = [
         name
         for name, cls in registry.methods.classes.items()
         if cls.baseline and cls.track in tracks
     ]
-    return list(dict.fromkeys([*asked, *baselines]))
+    return list(dict.fromkeys([*requested, *baselines]))
 
 
 def method_params(
@@ -183,13 +194,13 @@ def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
         ) from None
 
 
-def make_budget(asked: str | int, data: Prepared) -> Budget:
+def make_budget(requested: str | int, data: Prepared) -> Budget:
     """Iterations and audit of a budget on a dataset."""
-    if asked == "quick":
+    if requested == "quick":
         image = data.info.architecture.image is not None
         iterations = QUICK_IMAGE_ITERATIONS if image else max(1, data.iterations // 10)
         return Budget("quick", iterations, PRESETS[Audit.QUICK])
-    iterations = data.iterations if asked == "full" else int(asked)
+    iterations = data.iterations if requested == "full" else int(requested)
     label = "full" if iterations == data.iterations else str(iterations)
     return Budget(label, iterations, PRESETS[Audit.STRICT])
 
@@ -232,10 +243,10 @@ def stacks(
         most = largest_stack(
             device,
             image=members[0].data.info.architecture.image is not None,
-            bytes_a_unit=bytes_of(members[:1]),
+            bytes_per_unit=bytes_of(members[:1]),
             data_bytes=bytes_of([], members[0].data),
             free_bytes=min((free for free, _ in memory), default=None),
-            models_a_unit=restarts_of(members[0].params),
+            models_per_unit=members[0].workload.models_per_unit,
         )
         start = 0
         for size in spread(len(members), most, len(memory)):
@@ -249,16 +260,9 @@ def bytes_of(stack: Sequence[PlannedUnit], data: Prepared | None = None) -> floa
     rows = 0.0 if data is None else float(data.roles[Role.ENCODER_TRAIN].x.nbytes)
     if not stack:
         return rows
-    info, params = stack[0].data.info, stack[0].params
-    suited = info.architecture
-    sized = replace(
-        suited,
-        hidden=getattr(params, "hidden", None) or suited.hidden,
-        latent=getattr(params, "latent", None) or suited.latent,
-    )
-    batch = getattr(params, "batch_size", 128)
-    models = len(stack) * restarts_of(params)
-    return rows + models * model_bytes(sized, len(info.features), batch)
+    work, features = stack[0].workload, len(stack[0].data.info.features)
+    models = len(stack) * work.models_per_unit
+    return rows + models * model_bytes(work.architecture, features, work.batch_size)
 
 
 def params_label(method: type[Method], params: Params) -> str:
@@ -274,8 +278,12 @@ def _plain(value: Any) -> str:
 
 
 def code_of(method: type[Method]) -> str:
-    """Hash of what computes a unit's figures: the plugin's source, engine and protocol versions."""
-    return _hash([plugin_source(method), ENGINE_VERSION, PROTOCOL_VERSION])[:16]
+    """Hash of what computes a unit's figures: the plugin's source, engine and protocol versions.
+
+    Where the plugin declares that its source gives the results of an earlier one, the earlier hash.
+    """
+    code = _hash([plugin_source(method), ENGINE_VERSION, PROTOCOL_VERSION])[:16]
+    return earlier_code(method, code)
 
 
 def _unit_key(

@@ -8,7 +8,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-from fairbench.search.study import Outcome, Search, Trial
+from fairbench.search.study import Search
+from fairbench.search.trials import Trial, TrialOutcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,9 +17,8 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#8c8c8c", "#000000"
 
 _MARKS = {
-    Outcome.PRUNED: ("|", "pruned"),
-    Outcome.DIVERGED: ("x", "diverged"),
-    Outcome.FAILED: ("+", "failed"),
+    TrialOutcome.DIVERGED: ("x", "diverged"),
+    TrialOutcome.FAILED: ("+", "failed"),
 }
 
 
@@ -54,26 +54,26 @@ def draw_history(search: Search) -> bytes:
                 label=label,
             )
     axes.set_xlabel("trial")
-    axes.set_ylabel("AUFDC on the validation role (lower is better)")
+    axes.set_ylabel("AUFDC on the validation set (lower is better)")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.margins(y=0.12)
     _legend(figure)
     return _png(figure)
 
 
-def draw_importance(search: Search, found: pd.DataFrame) -> bytes:
+def draw_importance(search: Search, table: pd.DataFrame) -> bytes:
     """A bar a parameter, for each objective; PNG."""
-    objectives = [name for name in found.columns if name != "parameter"]
-    height = 1.3 + 0.36 * len(found) * len(objectives)
+    objectives = [name for name in table.columns if name != "parameter"]
+    height = 1.3 + 0.36 * len(table) * len(objectives)
     title = f"what the {len(_complete(search))} complete trials say matters (fANOVA)"
     figure, axes = _figure(search, title, height=height)
     thick = 0.8 / len(objectives)
     for i, name in enumerate(objectives):
-        places = [row + (i - (len(objectives) - 1) / 2) * thick for row in range(len(found))]
-        bars = axes.barh(places, found[name], height=thick * 0.92, color=(BLUE, ORANGE)[i])
+        places = [row + (i - (len(objectives) - 1) / 2) * thick for row in range(len(table))]
+        bars = axes.barh(places, table[name], height=thick * 0.92, color=(BLUE, ORANGE)[i])
         bars.set_label(name)
         axes.bar_label(bars, fmt="%.2f", padding=3)
-    axes.set_yticks(range(len(found)), found["parameter"])
+    axes.set_yticks(range(len(table)), table["parameter"])
     axes.invert_yaxis()
     axes.set_xlim(0, 1.08)
     axes.set_xlabel("share of the objective's variance")
@@ -104,14 +104,14 @@ def draw_front(search: Search) -> bytes:
             label="defaults (trial 0)",
         )
     axes.set_xlabel("floating-point operations to train a curve of 16 points")
-    axes.set_ylabel("AUFDC on the validation role (lower is better)")
+    axes.set_ylabel("AUFDC on the validation set (lower is better)")
     axes.margins(y=0.12)
     _legend(figure)
     return _png(figure)
 
 
 def _complete(search: Search) -> list[Trial]:
-    return [trial for trial in search.trials if trial.outcome is Outcome.COMPLETE]
+    return [trial for trial in search.trials if trial.outcome is TrialOutcome.COMPLETE]
 
 
 def _both(trials: list[Trial]) -> tuple[list[float], list[float]]:
@@ -120,10 +120,10 @@ def _both(trials: list[Trial]) -> tuple[list[float], list[float]]:
 
 def _by_values(trials: list[Trial]) -> dict[tuple[float, ...], list[int]]:
     """Numbers of trials with equal values, which stand on one spot."""
-    found: dict[tuple[float, ...], list[int]] = {}
+    table: dict[tuple[float, ...], list[int]] = {}
     for trial in trials:
-        found.setdefault(trial.values, []).append(trial.number)
-    return found
+        table.setdefault(trial.values, []).append(trial.number)
+    return table
 
 
 def _legend(figure: Any) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from fairbench.errors import StoreError
 from fairbench.files import write_atomically
 from fairbench.leaderboard.build import table_name
-from fairbench.search.study import Search, Trial, command
+from fairbench.search.study import Search
+from fairbench.search.trials import Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,10 +59,10 @@ def write(search: Search, output: Path | None = None) -> list[Path]:
             files[folder / "pareto.png"] = draw_front(search)
         files[folder / "best.yaml"] = best_yaml(search, search.best).encode()
         files[folder / "history.png"] = draw_history(search)
-        found = importances(search)
-        if found is not None:
-            files[folder / "importance.csv"] = _csv(found)
-            files[folder / "importance.png"] = draw_importance(search, found)
+        importance = importances(search)
+        if importance is not None:
+            files[folder / "importance.csv"] = _csv(importance)
+            files[folder / "importance.png"] = draw_importance(search, importance)
         if output is not None:
             files[output] = files[folder / ("pareto.yaml" if two else "best.yaml")]
     # What an earlier search left and this one does not make would be read as this one's.
@@ -83,7 +84,7 @@ def best_yaml(search: Search, trial: Trial) -> str:
 
     params = {search.method.name: search.full_params(trial)}
     body: str = yaml.safe_dump(params, sort_keys=True)
-    return f"# {command()}\n# {_of_trial(search, trial)}\n{body}"
+    return f"# {search.command}\n# {_of_trial(search, trial)}\n{body}"
 
 
 def pareto_yaml(search: Search) -> str:
@@ -100,11 +101,12 @@ def pareto_yaml(search: Search) -> str:
         for trial in search.front
     ]
     body: str = yaml.safe_dump(entries, sort_keys=False)
-    return f"# {command()}\n# Figures are of the validation role.\n{body}"
+    return f"# {search.command}\n# Figures are of the validation set.\n{body}"
 
 
 def _of_trial(search: Search, trial: Trial) -> str:
-    text = f"trial {trial.number} of {len(search.trials)}: area {trial.values[0]:.4f} on validation"
+    text = f"trial {trial.number} of {len(search.trials)}: "
+    text += f"area {trial.values[0]:.4f} on the validation set"
     first = search.trials[0]
     if search.defaults and first.values:
         text += f", {first.values[0]:.4f} with the defaults"
@@ -150,9 +152,9 @@ def importances(search: Search) -> pd.DataFrame | None:
 
     columns: dict[str, Mapping[str, float]] = {}
     for number, objective in enumerate(search.config.objectives):
-        found = _importance(search, number)
-        if found is not None:
-            columns[objective.value] = found
+        importance = _importance(search, number)
+        if importance is not None:
+            columns[objective.value] = importance
     if not columns:
         return None
     frame = pd.DataFrame(columns).rename_axis("parameter")
@@ -172,10 +174,10 @@ def _importance(search: Search, number: int) -> dict[str, float] | None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found: dict[str, float] = get_param_importances(
+        importance: dict[str, float] = get_param_importances(
             search.study, evaluator=FanovaImportanceEvaluator(seed=0), target=target
         )
-    return found
+    return importance
 
 
 def _csv(frame: pd.DataFrame) -> bytes:

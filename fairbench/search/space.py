@@ -51,7 +51,7 @@ def search_space(method: type[Method], held: Mapping[str, Any]) -> dict[str, Any
                 "optuna.distributions."
             )
         _check_bounds(method, held, name, distribution)
-    space = {name: found for name, found in declared.items() if name not in held}
+    space = {name: one for name, one in declared.items() if name not in held}
     if not space:
         raise ConfigError(
             f"--params holds all that {method.name} could search: {', '.join(declared)}.",

@@ -1,140 +1,61 @@
-"""Hyperparameters by Optuna: trials of one method on one dataset, judged on the validation role.
+"""Hyperparameters by Optuna: trials of one method on one dataset, judged on the validation set.
 
-The study lives in memory and is told everything anew each time, while what a trial costs, its
+The study lives in memory and is filled anew each time, while what a trial costs, its
 models and audits, are ordinary units in the store. As every choice depends only on the sampler's
-seed, the trial's number and the values told before, a search that was interrupted finds its old
+seed, the trial's number and the values before, a search that was interrupted finds its old
 trials in the store and goes on as if nothing had happened. Test figures are never looked at.
 """
 
 from __future__ import annotations
 
-import enum
-import shlex
 import statistics
-import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
 from fairbench.api import Shots
-from fairbench.api.method import Params
-from fairbench.config import Objective, PrunerName, SamplerName, SearchConfig
+from fairbench.config import Objective, SearchConfig
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, FairbenchError, StoreError
-from fairbench.metrics.aufdc import strict_area
 from fairbench.registry import Registry
+from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
 from fairbench.runs.executors.base import Event, Executor
-from fairbench.runs.executors.shared import SharedExecutor
 from fairbench.runs.job import Job
 from fairbench.runs.plan import (
     Plan,
     PlannedUnit,
     make_budget,
-    point_key,
     reference_key,
     units_of,
     validated,
 )
-from fairbench.runs.runner import Run
+from fairbench.runs.training import TrainingRun
+from fairbench.search.sampler import make_sampler, make_study
 from fairbench.search.space import held_params, search_space, shortened
-from fairbench.stats.seeds import derive_seed
-from fairbench.store import files as artefacts
-from fairbench.store.claims import Claims
-from fairbench.store.database import Row, Store, of_a_trial
-from fairbench.store.records import PointRecord, ReferenceRecord, UnitRecord
-from fairbench.store.status import Status
+from fairbench.search.trials import (
+    RunningTrial,
+    Trial,
+    TrialMeasurements,
+    TrialOutcome,
+    measure_trial,
+    validation_area,
+)
+from fairbench.store import files
+from fairbench.store.database import Store
+from fairbench.store.records import ReferenceRecord, UnitRecord
 
 FIRST_SEED = 1000
 """Trials train on seeds from here on, which ``run --seeds`` never uses: what a run then reports of
-the best parameters is of other models than those that were chosen, partly for their luck.
+the best parameters is of other models than those that were chosen, partly by chance.
 """
 
 COST_POINTS = 16
 """Points of the curve whose training is the objective ``cost``."""
 
-POPULATION = 16
-"""Trials a generation of the genetic sampler; Optuna's 50 would leave most searches random."""
-
 Watch = Callable[[Sequence[Job]], AbstractContextManager[Callable[[Event], None]]]
 """Shows what becomes of some jobs."""
-
-
-class Outcome(enum.StrEnum):
-    """How a trial ended."""
-
-    COMPLETE = "complete"
-    """All its curves are whole; it has values."""
-    PRUNED = "pruned"
-    """It was worse than others after some of its seeds."""
-    DIVERGED = "diverged"
-    """A model of it diverged: the sampler learns to keep away."""
-    FAILED = "failed"
-    """A job of it failed for another reason, which the sampler learns nothing from."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One set of parameters and what it gave.
-
-    Parameters
-    ----------
-    number : int
-        From 0.
-    params : mapping
-        The searched hyperparameters, as plain values.
-    outcome : Outcome
-    values : tuple of float
-        By objective, means over seeds; empty unless complete.
-    error : str
-        Why it is not complete.
-    seconds : float
-        Training, encoding and auditing it took, on one core, whenever that was.
-    seeds, points : int
-        Curves and points that were measured.
-    replayed : bool
-        Whether all of it was in the store.
-    """
-
-    number: int
-    params: Mapping[str, Any]
-    outcome: Outcome
-    values: tuple[float, ...]
-    error: str
-    seconds: float
-    seeds: int
-    points: int
-    replayed: bool
-
-
-@dataclass
-class _Asked:
-    """A trial under way."""
-
-    trial: Any
-    params: Params | None
-    used: dict[str, Any]
-    outcome: Outcome | None = None
-    error: str = ""
-    areas: list[float] = field(default_factory=list)
-    costs: list[float] = field(default_factory=list)
-    seconds: float = 0.0
-    points: int = 0
-    replayed: bool = True
-
-
-@dataclass
-class _Measured:
-    """What the store knows of one trial and seed."""
-
-    points: list[Row] = field(default_factory=list)
-    flops: list[float] = field(default_factory=list)
-    seconds: float = 0.0
-    problem: tuple[Outcome, str] | None = None
-    pending: bool = False
 
 
 class Search:
@@ -151,6 +72,8 @@ class Search:
         ``cpu`` or ``cuda``, resolved.
     workers : int
         Jobs at a time.
+    command : str
+        What was typed, for the records and files of the search.
 
     Raises
     ------
@@ -167,7 +90,9 @@ class Search:
         device: str,
         *,
         workers: int,
+        command: str,
     ) -> None:
+        self.command = command
         self.config, self.registry, self.data, self.store = config, registry, data, store
         self.device, self.workers = device, workers
         self.method = registry.methods[registry.methods.resolve(config.run.methods[0])]
@@ -178,7 +103,7 @@ class Search:
             raise ConfigError(f"{self.method.name} cannot run on {data.info.name}: {reason}.")
         self.budget = make_budget(config.run.budget, data)
         self.trials: list[Trial] = []
-        self.study = _study(config)
+        self.study = make_study(config)
         self.defaults = self._enqueue_defaults()
         self._executor: Executor | None = None
 
@@ -194,23 +119,23 @@ class Search:
         if self._executor is not None:
             self._executor.stop()
 
-    # ---- what was found --------------------------------------------------------------------
+    # ---- results ---------------------------------------------------------------------------
 
     @property
     def best(self) -> Trial | None:
         """The complete trial of the least area, the first of equals; None: all failed."""
-        complete = [trial for trial in self.trials if trial.outcome is Outcome.COMPLETE]
+        complete = [trial for trial in self.trials if trial.outcome is TrialOutcome.COMPLETE]
         return min(complete, key=lambda trial: trial.values[0], default=None)
 
     @property
     def front(self) -> list[Trial]:
         """Complete trials that no other beats in all objectives, by their area."""
         numbers = {trial.number for trial in self.study.best_trials}
-        found: dict[str, Trial] = {}
+        trials: dict[str, Trial] = {}
         for trial in self.trials:
             if trial.number in numbers:
-                found.setdefault(repr(trial.params), trial)
-        return sorted(found.values(), key=lambda trial: trial.values)
+                trials.setdefault(repr(trial.params), trial)
+        return sorted(trials.values(), key=lambda trial: trial.values)
 
     def full_params(self, trial: Trial) -> dict[str, Any]:
         """All that ``run --params`` needs to train what the trial trained."""
@@ -218,33 +143,33 @@ class Search:
 
     # ---- trials ----------------------------------------------------------------------------
 
-    def run(self, watch: Watch, told: Callable[[Trial], None]) -> None:
-        """Ask, run and tell trials, ``parallel`` at a time; ``told`` is called for each."""
+    def run(self, watch: Watch, report: Callable[[Trial], None]) -> None:
+        """Ask, run and tell trials, ``parallel`` at a time; ``report`` is called for each."""
         for start in range(0, self.config.trials, self.config.parallel):
             stop = min(start + self.config.parallel, self.config.trials)
             batch = [self._ask(number) for number in range(start, stop)]
             self._run_batch(batch, watch)
-            for asked in batch:
-                self.trials.append(self._tell(asked))
-                told(self.trials[-1])
+            for trial in batch:
+                self.trials.append(self._tell(trial))
+                report(self.trials[-1])
 
     def _enqueue_defaults(self) -> bool:
         """Make the defaults trial 0, where they lie in the space: nothing tuned is worse."""
         import optuna
 
         params = validated(self.method, self.held)
-        wanted = {name: getattr(params, name) for name in self.space}
+        defaults = {name: getattr(params, name) for name in self.space}
         try:
-            optuna.trial.create_trial(value=0.0, params=wanted, distributions=self.space)
+            optuna.trial.create_trial(value=0.0, params=defaults, distributions=self.space)
         except ValueError:
             return False
-        self.study.enqueue_trial(wanted)
+        self.study.enqueue_trial(defaults)
         return True
 
-    def _ask(self, number: int) -> _Asked:
+    def _ask(self, number: int) -> RunningTrial:
         # A sampler of its own for every trial: what it draws must not depend on how many trials
         # this process has seen.
-        self.study.sampler = _sampler(self.config, number)
+        self.study.sampler = make_sampler(self.config, number)
         trial = self.study.ask(self.space)
         drawn = dict(trial.params)
         if number > 0 or not self.defaults:
@@ -252,250 +177,126 @@ class Search:
         try:
             params = validated(self.method, {**self.held, **drawn})
         except FairbenchError as error:
-            return _Asked(trial, None, drawn, Outcome.FAILED, error.message)
+            return RunningTrial(trial, None, drawn, TrialOutcome.FAILED, error.message)
         plain = params.model_dump(mode="json")
-        return _Asked(trial, params, {name: plain[name] for name in self.space})
+        return RunningTrial(trial, params, {name: plain[name] for name in self.space})
 
-    def _run_batch(self, batch: Sequence[_Asked], watch: Watch) -> None:
-        seeds = self.config.run.seeds
-        pruning = self.config.pruner is not PrunerName.NONE
-        steps = [(seed,) for seed in seeds] if pruning else [seeds]
-        for step in steps:
-            going = [asked for asked in batch if asked.outcome is None]
-            self._run_step(going, step, watch)
-            going = [asked for asked in going if asked.outcome is None]
-            if not pruning:
-                break
-            for asked in going:
-                asked.trial.report(statistics.fmean(asked.areas), len(asked.areas))
-            if step != steps[-1]:
-                for asked in going:
-                    if asked.trial.should_prune():
-                        asked.outcome = Outcome.PRUNED
-                        asked.error = f"after {len(asked.areas)} of {len(seeds)} seeds"
-        for asked in batch:
-            asked.outcome = asked.outcome or Outcome.COMPLETE
-
-    def _run_step(self, going: Sequence[_Asked], seeds: Sequence[int], watch: Watch) -> None:
-        """Run the units of some seeds of some trials, and take down what they gave."""
-        config = self.config.run.model_copy(update={"seeds": tuple(seeds)})
+    def _run_batch(self, batch: Sequence[RunningTrial], watch: Watch) -> None:
+        """Run the units of some trials, and take in what they gave."""
+        config, seeds = self.config.run, self.config.run.seeds
+        going = [trial for trial in batch if trial.outcome is None]
         units = [
-            units_of(self.method, asked.params, self.data, self.budget, config)
-            for asked in going
-            if asked.params is not None
+            units_of(self.method, trial.params, self.data, self.budget, config)
+            for trial in going
+            if trial.params is not None
         ]
         # Two trials may have the same parameters, where the space is small.
         plan = Plan(list({planned.key: planned for own in units for planned in own}.values()))
         for seed in seeds:
             key = reference_key(self.data, seed, self.budget.audit)
             plan.references[key] = (self.data, seed, self.budget.audit)
-        for asked, own in zip(going, units, strict=True):
-            asked.replayed &= not self._measured(own).pending
-        run = Run(config, self.registry, plan, self.store, self.device, trial=True)
-        jobs = run.jobs()
-        if jobs:
-            with Claims(self.store, run.id) as claims, watch(jobs) as observe:
-                executor = SharedExecutor(self._executing(), claims, run.settled)
-                run.execute(jobs, executor, observe, command())
-        for asked, own in zip(going, units, strict=True):
+        for trial, own in zip(going, units, strict=True):
+            trial.replayed &= not measure_trial(own, self.store, self.budget.audit).pending
+        run = TrainingRun(config, self.registry, plan, self.store, self.device, trial=True)
+        if jobs := run.jobs():
+            with watch(jobs) as observe:
+                run.begin(self.command)
+                drive(run, self._running_executor(), observe)
+        for trial, own in zip(going, units, strict=True):
             for seed in seeds:
                 curve = [planned for planned in own if planned.unit.seed == seed]
-                self._take(asked, self._measured(curve), self._reference(seed))
+                measured = measure_trial(curve, self.store, self.budget.audit)
+                self._take(trial, measured, self._reference(seed))
         self._drop_representations(plan.units)
+        for trial in batch:
+            trial.outcome = trial.outcome or TrialOutcome.COMPLETE
 
-    def _executing(self) -> Executor:
+    def _running_executor(self) -> Executor:
         """The executor, started when there is something to do and kept for the whole search."""
         if self._executor is None:
             self._executor = make_executor(self.config.run)
         return self._executor
 
-    def _tell(self, asked: _Asked) -> Trial:
+    def _tell(self, trial: RunningTrial) -> Trial:
         from optuna.trial import TrialState
 
-        assert asked.outcome is not None
+        assert trial.outcome is not None
         values: tuple[float, ...] = ()
-        if asked.outcome is Outcome.COMPLETE:
+        if trial.outcome is TrialOutcome.COMPLETE:
             means = {
-                Objective.AUFDC: lambda: statistics.fmean(asked.areas),
-                Objective.COST: lambda: statistics.fmean(asked.costs),
+                Objective.AUFDC: lambda: statistics.fmean(trial.areas),
+                Objective.COST: lambda: statistics.fmean(trial.costs),
             }
             values = tuple(means[objective]() for objective in self.config.objectives)
-            self.study.tell(asked.trial, values=values)
+            self.study.tell(trial.asked, values=values)
         else:
-            failed = asked.outcome is Outcome.FAILED
+            failed = trial.outcome is TrialOutcome.FAILED
             state = TrialState.FAIL if failed else TrialState.PRUNED
-            self.study.tell(asked.trial, state=state)
+            self.study.tell(trial.asked, state=state)
         return Trial(
-            number=asked.trial.number,
-            params=asked.used,
-            outcome=asked.outcome,
+            number=trial.asked.number,
+            params=trial.used,
+            outcome=trial.outcome,
             values=values,
-            error=asked.error,
-            seconds=asked.seconds,
-            seeds=len(asked.areas),
-            points=asked.points,
-            replayed=asked.replayed,
+            error=trial.error,
+            seconds=trial.seconds,
+            seeds=len(trial.areas),
+            points=trial.points,
+            replayed=trial.replayed,
         )
 
     # ---- figures from the store ------------------------------------------------------------
 
-    def _measured(self, units: Sequence[PlannedUnit]) -> _Measured:
-        """What the store has of these units."""
-        found = _Measured()
-        for planned in units:
-            row = next(iter(self.store.records(UnitRecord, key=planned.key)), None)
-            status = Status(row["status"]) if row else Status.PENDING
-            if row is None or not (status is Status.DONE or status.bad):
-                found.pending = True
-                continue
-            costs = row["costs"] or {}
-            found.seconds += costs.get("train_seconds", 0.0) + costs.get("encode_seconds", 0.0)
-            if status is not Status.DONE:
-                _blame(found, status, row["error"] or "")
-                continue
-            if "flops" in costs:
-                found.flops.append(costs["flops"])
-            points = {
-                point["key"]: point for point in self.store.records(PointRecord, unit=planned.key)
-            }
-            for label in (point["label"] for point in row["read_points"]):
-                point = points.get(point_key(planned.key, label, self.budget.audit))
-                status = Status(point["status"]) if point else Status.PENDING
-                if point is None or not (status is Status.DONE or status.bad):
-                    found.pending = True
-                elif status is Status.DONE:
-                    found.points.append(point)
-                    found.seconds += point["seconds"]
-                else:
-                    _blame(found, status, point["error"] or "")
-        return found
-
-    def _take(self, asked: _Asked, found: _Measured, reference: Mapping[str, float]) -> None:
-        asked.seconds += found.seconds
-        asked.points += len(found.points)
-        if found.problem is None and found.pending:
+    def _take(
+        self, trial: RunningTrial, measured: TrialMeasurements, reference: Mapping[str, float]
+    ) -> None:
+        trial.seconds += measured.seconds
+        trial.points += len(measured.points)
+        if measured.problem is None and measured.pending:
             # To tell the sampler anything now would make this search another one.
             raise StoreError(
-                f"Trial {asked.trial.number} was not measured whole: another run on this store may "
+                f"Trial {trial.asked.number} was not measured whole: another run on this store may "
                 "be at it.",
                 "The same command goes on once that has ended.",
             )
-        if found.problem is not None:
-            if asked.outcome is not Outcome.FAILED:
-                asked.outcome, asked.error = found.problem
+        if measured.problem is not None:
+            if trial.outcome is not TrialOutcome.FAILED:
+                trial.outcome, trial.error = measured.problem
             return
-        asked.areas.append(validation_area([point["values"] for point in found.points], reference))
+        trial.areas.append(validation_area([point.figures for point in measured.points], reference))
         if Objective.COST in self.config.objectives:
-            if not found.flops:
+            if not measured.flops:
                 raise ConfigError(
                     f"{self.method.name} does not tell its floating-point operations, so its cost "
                     "cannot be searched.",
                     "Use --objective aufdc.",
                 )
-            single = self.method.shots is Shots.SINGLE or not self.method(asked.params).knobs
+            single = self.method.shots is Shots.SINGLE or not self.method(trial.params).knobs
             models = 1 if single else COST_POINTS
-            asked.costs.append(models * statistics.fmean(found.flops))
+            trial.costs.append(models * statistics.fmean(measured.flops))
 
     def _reference(self, seed: int) -> Mapping[str, float]:
         key = reference_key(self.data, seed, self.budget.audit)
-        row = self.store.records(ReferenceRecord, key=key)[0]
-        if row["status"] != Status.DONE:
+        reference = self.store.find(ReferenceRecord, [key])[key]
+        if not reference.done:
             raise FairbenchError(
-                f"{self.data.info.name}: x itself could not be audited ({row['error']}), and "
-                "areas cannot be told without.",
+                f"{self.data.info.name}: x itself could not be audited ({reference.error}), so no "
+                "area can be computed.",
                 "Try again with --rerun failed.",
             )
-        values: Mapping[str, float] = row["values"]
-        if values["mutual_information_max_validation"] <= 0:
+        if reference.figures["mutual_information_max_validation"] <= 0:
             raise ConfigError(
-                f"{self.data.info.name}: x tells nothing of S here, so there is no area to lessen.",
+                f"{self.data.info.name}: auditors of x find no information about S, so there is no "
+                "area to minimise.",
                 "See: fairbench data describe " + self.data.info.name,
             )
-        return values
+        return reference.figures
 
     def _drop_representations(self, units: Sequence[PlannedUnit]) -> None:
         """Delete what trials encoded, once it is measured: fifty curves would fill disks."""
-        rows = self.store.records(UnitRecord)
         mine = {planned.key for planned in units}
-        kept = {row["artefact"] for row in rows if row["key"] not in mine or not of_a_trial(row)}
-        for row in rows:
-            if row["key"] in mine and row["artefact"] and row["artefact"] not in kept:
-                artefacts.drop(self.config.run.results, row["artefact"])
-
-
-def validation_area(points: Sequence[Mapping[str, float]], reference: Mapping[str, float]) -> float:
-    """AUFDC with the validation role in place of test: hull, area and ends.
-
-    Parameters
-    ----------
-    points : sequence of mapping
-        Of one curve, with ``distortion_validation`` and ``mutual_information_validation``.
-    reference : mapping
-        With ``distortion_max_validation`` and ``mutual_information_max_validation``.
-    """
-    found = [
-        (point["distortion_validation"], point["mutual_information_validation"]) for point in points
-    ]
-    i_max, d_max = (
-        reference["mutual_information_max_validation"],
-        reference["distortion_max_validation"],
-    )
-    return strict_area(
-        found,
-        found,
-        i_max=i_max,
-        d_max=d_max,
-        i_max_validation=i_max,
-        d_max_validation=d_max,
-    )
-
-
-def _blame(found: _Measured, status: Status, error: str) -> None:
-    """Remember the first problem; that a job failed weighs more than that a model diverged."""
-    outcome = Outcome.DIVERGED if status is Status.DIVERGED else Outcome.FAILED
-    if found.problem is None or (
-        outcome is Outcome.FAILED and found.problem[0] is Outcome.DIVERGED
-    ):
-        found.problem = (outcome, f"{status.value}: {error}")
-
-
-def _study(config: SearchConfig) -> Any:
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    # Hyperband deals trials to its brackets by the study's name.
-    return optuna.create_study(
-        study_name="fairbench",
-        directions=["minimize"] * len(config.objectives),
-        sampler=_sampler(config, 0),
-        pruner=_pruner(config),
-    )
-
-
-def _sampler(config: SearchConfig, number: int) -> Any:
-    from optuna import samplers
-
-    seed = derive_seed("search", config.seed, number) % 2**32
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if config.sampler is SamplerName.TPE:
-            # Trials under way count as bad ones: a batch does not ask the same thing twice.
-            return samplers.TPESampler(seed=seed, constant_liar=True)
-        if config.sampler is SamplerName.NSGA2:
-            return samplers.NSGAIISampler(seed=seed, population_size=POPULATION)
-        return samplers.RandomSampler(seed=seed)
-
-
-def _pruner(config: SearchConfig) -> Any:
-    from optuna import pruners
-
-    if config.pruner is PrunerName.MEDIAN:
-        return pruners.MedianPruner()
-    if config.pruner is PrunerName.HYPERBAND:
-        return pruners.HyperbandPruner(min_resource=1, max_resource=len(config.run.seeds))
-    return pruners.NopPruner()
-
-
-def command() -> str:
-    """What was typed, to be typed again."""
-    return shlex.join(["fairbench", *sys.argv[1:]])
+        stored = self.store.records(UnitRecord)
+        shared = {u.artefact for u in stored if u.key not in mine or not u.of_a_trial}
+        for unit in stored:
+            if unit.key in mine and unit.artefact and unit.artefact not in shared:
+                files.drop(self.config.run.results, unit.artefact)

@@ -19,7 +19,8 @@ from typing import Any, Self
 import sqlalchemy as sa
 
 from fairbench.errors import StoreError
-from fairbench.store.database import Store, translate_database_errors
+from fairbench.store.database import Store
+from fairbench.store.problems import translate_database_errors
 
 HEARTBEAT = 10.0
 """Seconds between signs of life."""

@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import re
-import sqlite3
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from fairbench.errors import StoreError
-from fairbench.store.earlier import ADDED, present_row
 from fairbench.store.export import read_export
+from fairbench.store.problems import first_line, show_url, translate_database_errors
 from fairbench.store.records import (
     TABLES,
     TRIAL,
@@ -31,38 +27,13 @@ from fairbench.store.records import (
     RunRecord,
     UnitRecord,
     from_row,
-    make_table,
     to_row,
 )
+from fairbench.store.schema import RUNS, SCHEMA_VERSION, TABLE_OF, open_schema, set_pragmas
 from fairbench.store.status import Status
-
-SCHEMA_VERSION = 4
-"""Raised when tables change: older stores are brought up to date, newer ones are refused."""
-
-metadata = sa.MetaData()
-
-_meta = sa.Table(
-    "meta",
-    metadata,
-    sa.Column("name", sa.String(64), primary_key=True),
-    sa.Column("value", sa.Text, nullable=False),
-)
-
-_runs = make_table("runs", RunRecord, metadata)
-
-_tables = {kind: make_table(name, kind, metadata) for name, kind in TABLES.items()}
-
-_TRIES, _PAUSE = 100, 0.05
-"""Attempts, and seconds between them, to set up a store that others set up too."""
 
 _CANNOT_WRITE = "The store cannot be written"
 _CANNOT_READ = "The store cannot be read"
-
-_CHECK = "Check disk space and permissions, or that the server runs; the same command resumes."
-_DAMAGED = (
-    "Move the file away (and those beside it that end in -wal and -shm): the same command computes "
-    "everything again. What was exported comes back with fairbench results import."
-)
 
 K = TypeVar("K", bound=Record)
 
@@ -90,14 +61,14 @@ class Store:
         # An unknown dialect, a missing driver, a port that is no number.
         except (sa.exc.SQLAlchemyError, ImportError, ValueError) as error:
             raise StoreError(
-                f"The store {_shown(url)} cannot be opened: {_short(error)}.",
+                f"The store {show_url(url)} cannot be opened: {first_line(error)}.",
                 "Give a database URL that SQLAlchemy knows, like postgresql+psycopg://host/name "
                 "(and install its driver).",
             ) from error
         if self.engine.dialect.name == "sqlite":
-            sa.event.listen(self.engine, "connect", _set_pragmas)
-        with translate_database_errors(f"The store {_shown(url)} cannot be opened"):
-            self._open()
+            sa.event.listen(self.engine, "connect", set_pragmas)
+        with translate_database_errors(f"The store {show_url(url)} cannot be opened"):
+            open_schema(self.engine)
 
     @classmethod
     def by_url(cls, url: str) -> Store:
@@ -109,12 +80,12 @@ class Store:
         kind = parsed.get_backend_name()
         if kind not in ("sqlite", "postgresql"):
             raise StoreError(
-                f"The store {_shown(url)} cannot be opened: {kind} is not supported.",
+                f"The store {show_url(url)} cannot be opened: {kind} is not supported.",
                 "Use postgresql+psycopg://USER@HOST/NAME, or sqlite:///FILE.",
             )
         if kind == "sqlite" and (parsed.database or ":memory:") == ":memory:":
             raise StoreError(
-                f"The store {_shown(url)} is in memory: it keeps nothing.",
+                f"The store {show_url(url)} is in memory: it keeps nothing.",
                 "Name a file, as in sqlite:///results.sqlite, or leave --store out.",
             )
         return cls(url)
@@ -131,97 +102,17 @@ class Store:
         make_folder(folder)
         return cls(sa.URL.create("sqlite", database=str(path)))
 
-    def _open(self) -> None:
-        self._check()
-        tries = 0
-        while (found := self._schema()) is None:
-            try:
-                self._create()
-            except (sa.exc.OperationalError, sa.exc.IntegrityError, sa.exc.ProgrammingError):
-                # Another run is creating the same tables: its version number comes last.
-                tries += 1
-                if tries == _TRIES:
-                    raise
-                time.sleep(_PAUSE)
-        if found.isdigit() and int(found) < SCHEMA_VERSION:
-            self._upgrade(int(found))
-            found = str(SCHEMA_VERSION)
-        if not found.isdigit() or int(found) > SCHEMA_VERSION:
-            raise StoreError(
-                f"The store was written by a newer fairbench (schema {found}; this one reads up "
-                f"to {SCHEMA_VERSION}).",
-                "Upgrade fairbench, or name another folder with --results DIR.",
-            )
-
-    def _check(self) -> None:
-        """Refuse a file that is damaged: of what can still be read, nothing can be trusted."""
-        if self.engine.dialect.name == "sqlite":
-            with self.engine.connect() as connection:
-                found = connection.execute(sa.text("PRAGMA quick_check(1)")).scalar()
-            if found != "ok":
-                what = str(found).splitlines()[-1].rstrip(".")
-                raise StoreError(f"The store is damaged: {what}.", _DAMAGED)
-
-    def _schema(self) -> str | None:
-        """The schema version in the store; None for one that is empty."""
-        if not sa.inspect(self.engine).has_table("meta"):
-            return None
-        with self.engine.connect() as connection:
-            query = sa.select(_meta.c.value).where(_meta.c.name == "schema")
-            version: str | None = connection.execute(query).scalar()
-            return version
-
-    def _create(self) -> None:
-        with self.engine.begin() as connection:
-            metadata.create_all(connection)
-            connection.execute(_meta.insert().values(name="schema", value=str(SCHEMA_VERSION)))
-
-    def _upgrade(self, version: int) -> None:
-        """Bring an older store up to date; several processes may do so at once."""
-        for later in range(version + 1, SCHEMA_VERSION + 1):
-            for name, columns in ADDED.get(later, {}).items():
-                for column in columns:
-                    self._add_column(_tables[TABLES[name]].c[column])
-        with self.engine.begin() as connection:
-            for name, kind in TABLES.items():
-                table = _tables[kind]
-                for row in connection.execute(sa.select(table)).mappings().all():
-                    present = present_row(name, dict(row), version)
-                    changed = {k: v for k, v in present.items() if v != row[k]}
-                    if changed:
-                        own = table.update().where(table.c.key == row["key"])
-                        connection.execute(own.values(**changed))
-            schema = _meta.update().where(_meta.c.name == "schema")
-            connection.execute(schema.values(value=str(SCHEMA_VERSION)))
-
-    def _add_column(self, column: sa.Column[Any]) -> None:
-        def exists() -> bool:
-            known = sa.inspect(self.engine).get_columns(column.table.name)
-            return any(c["name"] == column.name for c in known)
-
-        if exists():
-            return
-        quote = self.engine.dialect.identifier_preparer.quote
-        kind = column.type.compile(self.engine.dialect)
-        statement = f"ALTER TABLE {quote(column.table.name)} ADD COLUMN {column.name} {kind}"
-        try:
-            with self.engine.begin() as connection:
-                connection.execute(sa.text(statement))
-        except sa.exc.DatabaseError:
-            if not exists():  # else another run was faster
-                raise
-
     def add_run(self, run: RunRecord) -> None:
         """Remember a command that was given."""
         with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
-            connection.execute(_runs.insert().values(**to_row(run)))
+            connection.execute(RUNS.insert().values(**to_row(run)))
 
     def put(self, records: Iterable[Record]) -> None:
         """Insert records of any kinds, or replace those with the same key, in one transaction."""
         with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
             for record in _in_order(records):
                 row = to_row(record)
-                insert = self.insert(_tables[type(record)]).values(**row)
+                insert = self.insert(TABLE_OF[type(record)]).values(**row)
                 rest = {name: insert.excluded[name] for name in row if name != "key"}
                 connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=rest))
 
@@ -229,12 +120,12 @@ class Store:
         """Insert records whose key is not there yet, and leave the others as they are."""
         with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
             for record in _in_order(records):
-                insert = self.insert(_tables[type(record)]).values(**to_row(record))
+                insert = self.insert(TABLE_OF[type(record)]).values(**to_row(record))
                 connection.execute(insert.on_conflict_do_nothing())
 
     def adopt(self, keys: Sequence[str], run: str) -> None:
         """Give units that only a search has asked for to a run; nothing else of them changes."""
-        units = _tables[UnitRecord]
+        units = TABLE_OF[UnitRecord]
         trials = units.c.key.in_(keys) & units.c.run.startswith(TRIAL)
         with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
             connection.execute(units.update().where(trials).values(run=run))
@@ -248,7 +139,7 @@ class Store:
 
     def records(self, kind: type[K], **equal: object) -> list[K]:
         """Return all records of a kind whose fields equal what is given, by key."""
-        target = _tables[kind]
+        target = TABLE_OF[kind]
         query = sa.select(target).order_by(target.c.key)
         for column, value in equal.items():
             query = query.where(target.c[column] == value)
@@ -256,7 +147,7 @@ class Store:
 
     def find(self, kind: type[K], keys: Sequence[str]) -> dict[str, K]:
         """Return records by key, of those keys that are there."""
-        target = _tables[kind]
+        target = TABLE_OF[kind]
         rows = self._select(kind, sa.select(target).where(target.c.key.in_(keys)))
         return {record.key: record for record in rows}
 
@@ -266,13 +157,13 @@ class Store:
 
     def runs(self) -> list[RunRecord]:
         """Return the commands that were given, by id."""
-        query = sa.select(_runs).order_by(_runs.c.id)
+        query = sa.select(RUNS).order_by(RUNS.c.id)
         with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
             return [from_row(RunRecord, dict(row)) for row in connection.execute(query).mappings()]
 
     def statuses(self, kind: type[Record]) -> dict[str, Status]:
         """Return the status of every record of a kind by key."""
-        target = _tables[kind]
+        target = TABLE_OF[kind]
         with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
             rows = connection.execute(sa.select(target.c.key, target.c.status))
             return {key: Status(status) for key, status in rows}
@@ -310,7 +201,7 @@ class Store:
 
 def parse_export(lines: Iterable[str]) -> list[Record]:
     """Exported lines as records; StoreError if a line cannot be read."""
-    tables = {name: _tables[kind] for name, kind in TABLES.items()}
+    tables = {name: TABLE_OF[kind] for name, kind in TABLES.items()}
     return read_export(lines, tables, SCHEMA_VERSION)
 
 
@@ -357,48 +248,3 @@ def make_folder(folder: Path, *, keep: bool = True) -> None:
 
 def _dumps(value: Mapping[str, Any]) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
-
-
-@contextmanager
-def translate_database_errors(problem: str) -> Iterator[None]:
-    """Turn what a database raises into one clear error."""
-    try:
-        yield
-    except sa.exc.SQLAlchemyError as error:
-        damaged = re.search("malformed|not a database", str(error)) is not None
-        hint = _DAMAGED if damaged else _CHECK
-        raise StoreError(f"{problem}: {_short(error)}.", hint) from error
-    # What is in a column is not of its kind: JSON that is cut off, an unknown status.
-    except ValueError as error:
-        raise StoreError(f"{problem}: a value in it is garbled ({_short(error)}).", _DAMAGED) from (
-            error
-        )
-
-
-def _shown(url: str | sa.URL) -> str:
-    """The URL without its password."""
-    try:
-        return sa.engine.make_url(url).render_as_string()
-    except (sa.exc.SQLAlchemyError, ValueError):
-        return repr(url)
-
-
-def _short(error: BaseException) -> str:
-    cause = getattr(error, "orig", None) or error
-    return str(cause).splitlines()[0].rstrip(".")
-
-
-def _set_pragmas(connection: Any, _: object) -> None:
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA busy_timeout=30000")
-    for left in reversed(range(_TRIES)):
-        # Switching a new file to WAL does not wait as busy_timeout says: while another run
-        # creates its tables, SQLite refuses at once (so as not to wait for each other).
-        try:
-            cursor.execute("PRAGMA journal_mode=WAL")
-            break
-        except sqlite3.OperationalError as error:
-            if not left or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                raise
-            time.sleep(_PAUSE)
-    cursor.close()

@@ -317,8 +317,6 @@ TABLES: Mapping[str, type[Record]] = {
 }
 """Records that are exported and merged, by the name of their table."""
 
-TABLE_OF: Mapping[type[Record], str] = {kind: name for name, kind in TABLES.items()}
-
 
 def make_table(name: str, kind: type, metadata: sa.MetaData) -> sa.Table:
     """Make the database table of a kind of record, a column per field."""

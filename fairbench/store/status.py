@@ -13,7 +13,7 @@ class Status(enum.StrEnum):
     RUNNING = "RUNNING"
     """Started; a run that was killed leaves it so, and the next run does it again."""
     DONE = "DONE"
-    """Finished; never done again unless asked."""
+    """Finished; never done again unless requested."""
     FAILED = "FAILED"
     """The plugin or the suite raised; the traceback is kept."""
     DIVERGED = "DIVERGED"

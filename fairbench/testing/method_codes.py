@@ -227,7 +227,8 @@ def decodes(trial: MethodTrial) -> None:
 def extras(trial: MethodTrial) -> None:
     x = trial.test.x
     for found in trial.first:
-        rate, bits, count = found.rate(x), found.bits(x), found.parameters()
+        rate, count = found.rate(x), found.parameters()
+        bits = found.bits(x) if trial.method.has_bits else None
         if rate is not None and not np.isfinite(rate):
             raise Broken(f"rate returned {rate}.", "Return nats, or None where it has no coder.")
         if bits is not None and (
@@ -235,7 +236,7 @@ def extras(trial: MethodTrial) -> None:
         ):
             raise Broken(
                 f"bits returned shape {np.shape(bits)}, or other values than 0, 1 and -1.",
-                "Return (n, k, bits) of 0, 1, or -1 where masked; None if it is no code of bits.",
+                "Return (n, k, bits) of 0, 1, or -1 where masked; has_bits = False without bits.",
             )
         if count is not None and (not isinstance(count, int) or count < 0):
             raise Broken(f"parameters returned {count!r}.", "Return a count, or None.")

@@ -31,11 +31,6 @@ def texts(trial: MethodTrial) -> None:
                 f"{name} is {value!r}.",
                 f"Write {name} = {kind.__name__}.{next(iter(kind)).name}, or another one.",
             )
-    if trial.method.track is Track.SUPERVISED:
-        raise Broken(
-            "It is in the supervised track, which is reserved: no method is given task labels.",
-            "Choose Track.BLIND, or Track.AWARE where the encoder needs s.",
-        )
 
 
 def check_texts(cls: Any) -> None:

@@ -1,1 +1,60 @@
-"""The stacked engine: all points and seeds of a method train at once, as one stack."""
+"""The training of neural methods: all points and seeds of a method at once, as one stack.
+
+The public path for plugins: ``from fairbench.training import NeuralMethod, NeuralParams`` is all
+that a method declares itself with, and loads no torch. The other names are for the module with its
+networks and losses, and are loaded when they are first used:
+
+StackedModel, Batch
+    The base class of networks and losses, and what ``losses`` is given.
+Networks, Streams
+    Encoders and decoders that suit a dataset; random numbers of each model's own.
+StackedLinear, StackedMLP, StackedConv
+    Layers with a leading model axis.
+summed_squares, onehot
+    The distortion; one-hot coding of s.
+"""
+
+from typing import TYPE_CHECKING
+
+from fairbench.training.neural_method import NeuralMethod, NeuralParams
+
+if TYPE_CHECKING:
+    from fairbench.training.layers import StackedConv, StackedLinear, StackedMLP
+    from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
+    from fairbench.training.networks import Networks
+    from fairbench.training.streams import Streams
+
+__all__ = [
+    "Batch",
+    "Networks",
+    "NeuralMethod",
+    "NeuralParams",
+    "StackedConv",
+    "StackedLinear",
+    "StackedMLP",
+    "StackedModel",
+    "Streams",
+    "onehot",
+    "summed_squares",
+]
+
+_LAZY = {
+    "Batch": "fairbench.training.model",
+    "Networks": "fairbench.training.networks",
+    "StackedConv": "fairbench.training.layers",
+    "StackedLinear": "fairbench.training.layers",
+    "StackedMLP": "fairbench.training.layers",
+    "StackedModel": "fairbench.training.model",
+    "Streams": "fairbench.training.streams",
+    "onehot": "fairbench.training.model",
+    "summed_squares": "fairbench.training.model",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a name that needs torch when it is first used."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'fairbench.training' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LAZY[name]), name)

@@ -1,4 +1,4 @@
-"""The state of a stack in training, saved every few minutes: what continues is bitwise the same."""
+"""The state of a stack in training, saved every few minutes; continuing is bitwise the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Checkpoint:
     """Saves and restores a training stack.
 
-    Everything that later steps depend on is kept: parameters and buffers (with
+    All that later steps depend on is saved: parameters and buffers (with
     ``get_extra_state`` of a module that has more), the optimizer, every stream, the watch over
     diverging models, and torch's global generator.
 
@@ -75,11 +75,11 @@ class Checkpoint:
         watch: Watch,
         schedule: Schedule,
     ) -> int:
-        """Put everything back; the step to go on with, 0 where there is nothing to go on from."""
+        """Restore the state; returns the next step, 0 where there is no usable checkpoint."""
         try:
             content = checkpoints.read(self.path)
         except checkpoints.DamagedError:
-            return 0  # the driver told of it, if it was damaged before the run
+            return 0  # the driver reported it, if it was damaged before the run
         if content is None:
             return 0
         try:
@@ -101,6 +101,6 @@ class Checkpoint:
 
 
 def _made_for(streams: Streams, schedule: Schedule) -> list[Any]:
-    """What must agree: under another torch the figures would be of neither version."""
+    """What must agree; with another torch the figures would be of neither version."""
     plan = [schedule.iterations, schedule.batch_size, schedule.learning_rate]
     return [str(torch.__version__), str(streams.device), list(streams.seeds), plan]

@@ -1,4 +1,4 @@
-"""Checkpoints of unfinished training: a file a stack, whole or ignored, gone when it has ended."""
+"""Checkpoint files of unfinished training: one per stack, checked when read, deleted at the end."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class DamagedError(Exception):
 
 
 def path_of(results: Path, packing: Sequence[str], device: str) -> Path:
-    """File of a stack, named by its units in their order; on another device sums differ."""
+    """File of a stack, named by its units in order and its device, as sums differ by device."""
     name = hashlib.sha256("\n".join([device, *packing]).encode()).hexdigest()
     return results.resolve() / FOLDER / f"{name}.checkpoint"
 
 
 def make_folder(results: Path) -> None:
-    """Make the folder; where it is not, as on a machine that does not share it, none is written."""
-    # A disk that cannot take it costs the ability to continue, not the run.
+    """Make the folder; without it, as on a machine that does not share it, none are written."""
+    # A full disk costs the ability to continue, not the run.
     with contextlib.suppress(OSError):
         (results / FOLDER).mkdir(parents=True, exist_ok=True)
 
 
 def write(path: Path, content: bytes) -> None:
-    """Replace a checkpoint; on a full disk the one before stays."""
+    """Replace a checkpoint; on a full disk the earlier one stays."""
     if path.parent.is_dir():
         digest = hashlib.sha256(content).digest()
         with contextlib.suppress(OSError):
@@ -62,16 +62,17 @@ def drop(path: Path) -> None:
 
 
 def review(paths: Sequence[Path]) -> list[str]:
-    """Delete those that are damaged; a line about each that is there, for the user."""
-    told = []
+    """Delete damaged checkpoints; returns a line for the user about each that exists."""
+    messages = []
     for path in paths:
         try:
             if read(path) is not None:
-                told.append(f"Training continues from the checkpoint {path}.")
+                messages.append(f"Training continues from the checkpoint {path}.")
         except DamagedError as error:
             drop(path)
-            told.append(f"Warning: the checkpoint {path} is damaged ({error}): training restarts.")
-    return told
+            text = f"Warning: the checkpoint {path} is damaged ({error}): training restarts."
+            messages.append(text)
+    return messages
 
 
 def files(results: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Which device methods train on, and how many cores there are."""
+"""The device that methods train on, and the number of processor cores."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from fairbench.config import Device
 from fairbench.errors import DeviceError
 
 
-def resolve_device(asked: Device) -> str:
-    """``cpu`` or ``cuda``; DeviceError where CUDA is asked for and is not there."""
-    if asked is Device.CPU:
+def resolve_device(requested: Device) -> str:
+    """``cpu`` or ``cuda``; DeviceError where CUDA is requested and not available."""
+    if requested is Device.CPU:
         return "cpu"
-    if _driver_is_there():
+    if _has_driver():
         import torch
 
         if torch.cuda.is_available():
             return "cuda"
-    if asked is Device.CUDA:
+    if requested is Device.CUDA:
         raise DeviceError(
-            "--device cuda: no CUDA device is to be found here.",
+            "--device cuda: no CUDA device was found.",
             "Use --device cpu, or check the driver and that torch is a CUDA build.",
         )
     return "cpu"
 
 
-def _driver_is_there() -> bool:
-    """Whether asking torch, which takes seconds to load, could give anything but no."""
+def _has_driver() -> bool:
+    """Whether there may be a CUDA device; torch, which knows, takes seconds to load."""
     return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None
 
 

@@ -23,7 +23,7 @@ class StackedLinear(nn.Module):
     Parameters
     ----------
     generators : sequence of torch.Generator
-        One a model, so that a model's initial weights do not depend on what it is stacked with.
+        One per model, so that a model's initial weights do not depend on what it is stacked with.
     n_in, n_out : int
         Features in and out.
     """
@@ -46,8 +46,8 @@ class _LinearReLU(torch.autograd.Function):
     """``relu(x @ weight + bias)`` in one node, forwards and backwards in place.
 
     Activations of a stack hardly fit the cache, so each pass over them that is saved counts: this
-    takes a tenth off a step of the Adults autoencoder (benchmarks/engine.py). For hidden layers
-    alone: what they give goes to the next layer and nowhere else.
+    takes a tenth off a step of the Adults autoencoder (benchmarks/engine.py). Only for hidden
+    layers, whose output goes to the next layer and nowhere else.
     """
 
     @staticmethod
@@ -73,7 +73,7 @@ class StackedMLP(nn.Module):
     Parameters
     ----------
     generators : sequence of torch.Generator
-        One a model.
+        One per model.
     sizes : sequence of int
         Features of each layer, input first: ``(9, 128, 128, 8)``.
     """
@@ -94,18 +94,18 @@ class StackedMLP(nn.Module):
 class StackedConv(nn.Module):
     """Stacked convolution with kernel 4, stride 2 and padding 1: halves height and width.
 
-    All models run as one convolution with a group of channels a model.
+    All models run as one convolution with one group of channels per model.
 
     Parameters
     ----------
     generators : sequence of torch.Generator
-        One a model.
+        One per model.
     n_in, n_out : int
         Channels in and out.
     transposed : bool
         Doubles height and width instead.
     uses : int
-        Places of an image at which each weight is used, for counting operations.
+        Positions of an image at which each weight is used, to count operations.
     """
 
     KERNEL = 4

@@ -1,4 +1,4 @@
-"""What a neural method writes: its networks and losses, once, over a leading model axis."""
+"""The base class of stacked networks and losses, written once over a leading model axis."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Batch:
     s : Tensor of int64, shape (models, batch)
     s_onehot : Tensor, shape (models, batch, groups)
     done : float
-        The share of the budget that is behind, 0 to 1, for warm-ups.
+        Share of the budget that has been trained, 0 to 1, for warm-ups.
     streams : Streams
-        Random numbers, each model's own.
+        Random numbers of each model's own.
     """
 
     x: Tensor
@@ -69,12 +69,15 @@ class StackedModel(nn.Module, ABC):
         """Mean code length in nats, ``(models,)``, by the model's own coder; None: it has none."""
         return None
 
-    def code_bits(self, x: Tensor, knob: Tensor | None) -> Tensor | None:
-        """Bits ``(models, n, k, bits)``: 0, 1, or -1 where masked; None: not a code of bits."""
-        return None
+    def code_bits(self, x: Tensor, knob: Tensor | None) -> Tensor:
+        """Bits ``(models, n, k, bits)`` of int8: 0, 1, or -1 where masked.
+
+        Needed where the method declares ``has_bits``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no bits")
 
     def take(self, index: int) -> Self:
-        """A stack of one: model ``index``, on the CPU, with memory of its own."""
+        """Return model ``index`` as a stack of one, on the CPU, with memory of its own."""
         memo: dict[int, object] = {}
         for tensor in [*self.parameters(), *self.buffers()]:
             piece = tensor.detach()[index : index + 1].cpu().clone()
@@ -84,7 +87,7 @@ class StackedModel(nn.Module, ABC):
 
 
 def onehot(s: Tensor, groups: int) -> Tensor:
-    """Float one-hot coding of s, ``(..., groups)``."""
+    """One-hot coding of s as float32, ``(..., groups)``."""
     return torch.nn.functional.one_hot(s, groups).to(torch.float32)
 
 

@@ -1,7 +1,7 @@
 """Encoders and decoders by a dataset's architecture: fully connected, or convolutional for images.
 
-A method asks its :class:`Networks` for both and never needs to know which kind it got: rows come
-and go flat, ``(models, batch, features)``.
+A method takes both from its :class:`Networks` and need not know their kind: rows are always flat,
+``(models, batch, features)``.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Networks:
         self, generators: Sequence[torch.Generator], outputs: int | None = None
     ) -> nn.Module:
         """Network from x to ``outputs`` numbers, ``latent`` unless given."""
-        wanted = outputs or self.latent
+        width = outputs or self.latent
         if self.image is None:
-            return StackedMLP(generators, (self.features, *self.hidden, wanted))
-        return StackedConvEncoder(generators, self.image, self.channels, (*self.hidden, wanted))
+            return StackedMLP(generators, (self.features, *self.hidden, width))
+        return StackedConvEncoder(generators, self.image, self.channels, (*self.hidden, width))
 
     def decoder(self, generators: Sequence[torch.Generator], inputs: int) -> nn.Module:
-        """Network from ``inputs`` numbers (z, and what else the decoder sees) to x."""
+        """Network from ``inputs`` numbers (z and other inputs of the decoder) to x."""
         sizes = (inputs, *reversed(self.hidden))
         if self.image is None:
             return StackedMLP(generators, (*sizes, self.features))
@@ -64,7 +64,7 @@ class StackedConvEncoder(nn.Module):
     Parameters
     ----------
     generators : sequence of torch.Generator
-        One a model.
+        One per model.
     image : tuple of int
         Channels, height, width of x.
     channels : sequence of int
@@ -106,7 +106,7 @@ class StackedConvDecoder(nn.Module):
     Parameters
     ----------
     generators : sequence of torch.Generator
-        One a model.
+        One per model.
     sizes : sequence of int
         Of the fully connected layers, inputs first.
     channels : sequence of int

@@ -1,4 +1,4 @@
-"""The neural face of ``Method``: a plugin gives networks and losses, the suite does the rest.
+"""The base class of neural methods: a plugin gives networks and losses, the suite does the rest.
 
 torch is imported only when something is fitted, so that listing methods stays quick.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from pydantic import Field, PositiveInt
 
 from fairbench.api import (
+    Architecture,
     Coding,
     DatasetInfo,
     FitContext,
@@ -25,6 +26,7 @@ from fairbench.api import (
     Shots,
     TrainingRows,
     Unit,
+    Workload,
 )
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Params, Representation
 
@@ -40,25 +42,20 @@ _ENCODE_CELLS = 2_000_000
 
 
 class NeuralParams(Params):
-    """Hyperparameters that all methods on the engine share."""
+    """Hyperparameters that all neural methods share."""
 
     learning_rate: float = Field(1e-3, gt=0, allow_inf_nan=False)
-    """Of Adam at its peak. The paper prints .00003; what that gives: docs/reproduction.md."""
+    """Of Adam at its peak. The paper prints .00003; docs/reproduction.md has its results."""
     batch_size: int = Field(128, ge=1)
-    """Rows a step."""
+    """Rows per step."""
     hidden: tuple[PositiveInt, ...] | None = None
-    """Units of each hidden layer; None: as the dataset's architecture says."""
+    """Units of each hidden layer; None: those of the dataset's architecture."""
     latent: PositiveInt | None = None
-    """Dimensions of the representation; None: as the dataset's architecture says."""
-
-
-def restarts_of(params: Params) -> int:
-    """Models that are trained for each unit: what neural methods call ``restarts``, if they do."""
-    return int(getattr(params, "restarts", 1)) if isinstance(params, NeuralParams) else 1
+    """Dimensions of the representation; None: those of the dataset's architecture."""
 
 
 class NeuralMethod(Method):
-    """A method on the stacked engine. Required beside a Method's declarations: ``build``."""
+    """A method that trains as a stack. Required beside a Method's declarations: ``build``."""
 
     has_decoder: ClassVar[bool] = True
     Params: ClassVar[type[Params]] = NeuralParams
@@ -67,12 +64,12 @@ class NeuralMethod(Method):
     def build(
         self, units: Sequence[Unit], info: DatasetInfo, networks: Networks, streams: Streams
     ) -> StackedModel:
-        """Make the stack, one model a unit, on the CPU.
+        """Make the stack, one model per unit, on the CPU.
 
         Parameters
         ----------
         units : sequence of Unit
-            Seeds and points; knobs belong into buffers of shape ``(models, 1)``.
+            Seeds and points; knobs belong in buffers whose first axis is the models'.
         info : DatasetInfo
             Features and groups.
         networks : Networks
@@ -86,18 +83,18 @@ class NeuralMethod(Method):
     ) -> Sequence[Fitted]:
         """Train all units as one stack; see :func:`fairbench.training.trainer.train`.
 
-        Where its :class:`NeuralParams` have ``restarts``, an int, so many models are trained for
-        each unit, and the best is kept; see :mod:`fairbench.training.restarts`.
+        Where its :class:`NeuralParams` have ``restarts``, that many models are trained for each
+        unit, and the best one is kept; see :mod:`fairbench.training.restarts`.
         """
         from fairbench.api.costs import EARLIER_SECONDS
         from fairbench.stats.seeds import derive_seed
         from fairbench.training.checkpoint import Checkpoint
-        from fairbench.training.restarts import best_of
+        from fairbench.training.restarts import select_best
         from fairbench.training.streams import Streams
         from fairbench.training.trainer import train as train_stack
         from fairbench.training.watch import Schedule
 
-        restarts = restarts_of(self.params)
+        restarts = self.workload(train.info).models_per_unit
         models = [(unit, again) for unit in units for again in range(restarts)]
         seeds = [
             derive_seed(
@@ -128,9 +125,9 @@ class NeuralMethod(Method):
         context.report("steps", float(context.iterations * restarts))
         if checkpoint is not None and checkpoint.earlier_seconds:
             context.report(EARLIER_SECONDS, checkpoint.earlier_seconds)
-        kept = list(range(len(models)))
+        selected = list(range(len(models)))
         if restarts > 1:
-            kept = best_of(
+            selected = select_best(
                 model,
                 train.x,
                 train.s,
@@ -142,13 +139,13 @@ class NeuralMethod(Method):
             )
         return [
             self._fitted(model.take(i), train.info) if reason is None else Diverged(reason)
-            for i, reason in ((i, reasons[i]) for i in kept)
+            for i, reason in ((i, reasons[i]) for i in selected)
         ]
 
     def restore(
         self, state: Mapping[str, npt.NDArray[Any]], unit: Unit, info: DatasetInfo
     ) -> Representation | Curve:
-        """Build a stack of one and give it the trained weights."""
+        """Build a stack of one model and load the trained weights."""
         import torch
 
         from fairbench.training.streams import Streams
@@ -158,17 +155,32 @@ class NeuralMethod(Method):
         model.load_state_dict({name: torch.tensor(array) for name, array in state.items()})
         return self._fitted(model.eval(), info)
 
-    def networks(self, info: DatasetInfo) -> Networks:
-        """The dataset's architecture, with what the parameters change of it."""
-        from fairbench.training.networks import Networks
+    def workload(self, info: DatasetInfo) -> Workload:
+        """Sizes of the networks, batch size, and how many models are trained for each unit."""
+        # A hyperparameter that only some methods have.
+        restarts = int(getattr(self.params, "restarts", 1))
+        return Workload(self.architecture(info), self.params.batch_size, restarts)
 
+    def architecture(self, info: DatasetInfo) -> Architecture:
+        """The dataset's architecture, as far as the hyperparameters do not replace it."""
         p, suited = self.params, info.architecture
-        return Networks(
-            features=len(info.features),
+        return replace(
+            suited,
             hidden=suited.hidden if p.hidden is None else p.hidden,
             latent=suited.latent if p.latent is None else p.latent,
-            image=suited.image,
-            channels=suited.channels,
+        )
+
+    def networks(self, info: DatasetInfo) -> Networks:
+        """Encoders and decoders of that architecture."""
+        from fairbench.training.networks import Networks
+
+        sizes = self.architecture(info)
+        return Networks(
+            features=len(info.features),
+            hidden=sizes.hidden,
+            latent=sizes.latent,
+            image=sizes.image,
+            channels=sizes.channels,
         )
 
     def _fitted(self, model: StackedModel, info: DatasetInfo) -> NeuralRepresentation | NeuralCurve:
@@ -206,7 +218,7 @@ class NeuralRepresentation(Representation):
     def encode(
         self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
     ) -> Floats:
-        """Encode in chunks; stochastic encoders draw their noise from ``generator``."""
+        """Encode in chunks; a stochastic encoder draws its noise from ``generator``."""
         rng = generator if generator is not None else np.random.default_rng()
 
         def one(rows: slice) -> torch.Tensor:
@@ -255,22 +267,21 @@ class NeuralRepresentation(Representation):
                 total += float(length[0]) * len(part)
         return total / len(x)
 
-    def bits(self, x: Floats) -> npt.NDArray[np.int8] | None:
+    def bits(self, x: Floats) -> npt.NDArray[np.int8]:
         """Released bits ``(n, k, bits)``, -1 where masked."""
         import torch
 
+        rows = torch.tensor(x, dtype=torch.float32)[None]
         with torch.no_grad():
-            found = self.model.code_bits(
-                torch.tensor(x, dtype=torch.float32)[None], self._knob(len(x))
-            )
-        return None if found is None else found[0].numpy()
+            bits: npt.NDArray[np.int8] = self.model.code_bits(rows, self._knob(len(x)))[0].numpy()
+        return bits
 
     def parameters(self) -> int:
-        """Trained numbers of this model, adversaries included."""
+        """Trainable parameters of this model, adversaries included."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def multiply_adds(self) -> int:
-        """Of all trained numbers on one row; a convolution uses each at every place."""
+        """Of all trainable parameters on one row; a convolution uses each at every place."""
         return sum(
             parameter.numel() * getattr(module, "uses", 1)
             for module in self.model.modules()

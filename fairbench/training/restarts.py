@@ -1,8 +1,8 @@
-"""Several models for one unit: the one with the least loss of its own on encoder-train is kept.
+"""Several models for one unit: the one with the least loss on the training set is selected.
 
-Training can end in a poor local optimum, and which it ends in is luck. The loss tells, where it
-holds all that is wanted; no role but encoder-train is looked at. Where an adversary's loss is part
-of it, an adversary that has failed looks like an encoder that hides well.
+Training can end in a poor local optimum, at random. The loss shows it where it is the whole
+objective; no rows but those of the training set are used. Where an adversary's loss is part of it,
+an adversary that has failed looks like an encoder that hides well.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from fairbench.training.model import Batch, StackedModel, onehot
 from fairbench.training.streams import Streams
 
 _MOST_ROWS = 20_000
-"""Rows that losses are compared on."""
+"""Rows that losses are compared on, at most."""
 _PASSES = 4
-"""Times that each is looked at, for objectives that draw random numbers."""
+"""Passes over these rows, for objectives that draw random numbers."""
 _CHUNK = 1024
 _CELLS = 131_072
-"""Numbers of x that a model is shown at a time: of images fewer rows, as in training."""
+"""Numbers of x per model and chunk: fewer rows where rows are images, as in training."""
 
 
-def best_of(
+def select_best(
     model: StackedModel,
     x: Floats,
     s: Ints,
@@ -38,7 +38,7 @@ def best_of(
     device: torch.device | str,
     deadline: float | None = None,
 ) -> list[int]:
-    """Number of the model to keep, for every ``restarts`` models of a stack.
+    """Index of the selected model of each unit, that is of every ``restarts`` models of a stack.
 
     All models see the same rows and draw the same random numbers, as at the end of training.
 
@@ -47,12 +47,12 @@ def best_of(
     model : StackedModel
         Trained; models of one unit next to each other.
     x, s : ndarray, shape (n, features) and (n,)
-        Encoder-train.
+        The training set.
     groups : int
         Number of values of s.
     restarts : int
     reasons : sequence of str or None
-        Why each model diverged: it is kept only where all of a unit did.
+        Why each model diverged, if so: it is selected only where all of its unit did.
     device : torch.device or str
         Where the model is.
     deadline : float, optional

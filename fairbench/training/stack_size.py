@@ -1,7 +1,7 @@
-"""How many models train together: what fits on the device, spread over all devices.
+"""The number of models that train together: as many as fit, spread over all devices.
 
-The estimate errs on the large side: a stack that does not fit is lost whole, one that is smaller
-than it could be costs some launches.
+Memory is estimated on the large side: a stack that does not fit is lost as a whole, while one that
+is smaller than it could be only costs some launches.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ LARGEST_IMAGE_STACK = {"cpu": 8, "cuda": 128}
 """The same for convolutional models."""
 
 USABLE = 0.8
-"""Share of a device's free memory that is planned with: the allocator and libraries need some."""
+"""Share of a device's free memory to plan with: the allocator and libraries need some."""
 
 CONTEXT_BYTES = 1.0e9
-"""What a process takes of a GPU before it has a tensor: the CUDA context and its libraries."""
+"""Memory of a GPU that a process takes before its first tensor: CUDA context and libraries."""
 
 IMAGE_MODEL_BYTES = 100.0e6
 """Activations of one convolutional model at batch 128, measured."""
@@ -34,10 +34,10 @@ _COPIES = 6
 """Of each weight: itself, its gradient, Adam's two means, and room for temporaries."""
 
 _ACTIVATION_COPIES = 8
-"""Of each activation: forward, its gradient, and what losses and adversaries make of it."""
+"""Of each activation: itself, its gradient, and temporaries of losses and adversaries."""
 
 _SHARES = (1.0, 1 / 2, 1 / 3, 1 / 4, 1 / 5, 1 / 6, 1 / 8, 1 / 10)
-"""Shares of a GPU that jobs ask for: more than ten on one would only share its launches."""
+"""Shares of a GPU that jobs request: more than ten on one would only share its launches."""
 
 
 def model_bytes(architecture: Architecture, features: int, batch_size: int) -> float:
@@ -49,22 +49,22 @@ def model_bytes(architecture: Architecture, features: int, batch_size: int) -> f
     widths = [features, *architecture.hidden, architecture.latent]
     weights = sum((a + 1) * b for a, b in pairwise(widths))
     activations = 3 * batch_size * sum(widths)
-    found = 4.0 * (3 * weights * _COPIES + activations * _ACTIVATION_COPIES)
+    total = 4.0 * (3 * weights * _COPIES + activations * _ACTIVATION_COPIES)
     if architecture.image is not None:
-        found += IMAGE_MODEL_BYTES * batch_size / 128
-    return found
+        total += IMAGE_MODEL_BYTES * batch_size / 128
+    return total
 
 
 def largest_stack(
     device: str,
     *,
     image: bool,
-    bytes_a_unit: float,
+    bytes_per_unit: float,
     data_bytes: float,
     free_bytes: float | None,
-    models_a_unit: int = 1,
+    models_per_unit: int = 1,
 ) -> int:
-    """Units in one stack at most.
+    """Most units in one stack.
 
     Parameters
     ----------
@@ -72,17 +72,17 @@ def largest_stack(
         ``cpu`` or ``cuda``.
     image : bool
         Whether the models are convolutional.
-    bytes_a_unit, data_bytes : float
-        Of all models of a unit, and of the rows that are resident whatever the stack.
+    bytes_per_unit, data_bytes : float
+        Of all models of a unit, and of the rows, which are resident once.
     free_bytes : float or None
-        Of the device; None where it is not bounded by it.
-    models_a_unit : int
-        More than one where a unit is trained several times, and the best model kept.
+        Of the device; None: no bound.
+    models_per_unit : int
+        More than one where the best of several models is selected for a unit.
     """
-    most = (LARGEST_IMAGE_STACK if image else LARGEST_STACK)[device] // models_a_unit
+    most = (LARGEST_IMAGE_STACK if image else LARGEST_STACK)[device] // models_per_unit
     if free_bytes is not None:
         room = USABLE * free_bytes - CONTEXT_BYTES - data_bytes
-        most = min(most, int(room // bytes_a_unit))
+        most = min(most, int(room // bytes_per_unit))
     return max(1, most)
 
 
@@ -106,5 +106,5 @@ def device_memory(device: str) -> Sequence[tuple[float, float]]:
         return []
     import torch
 
-    found = [torch.cuda.mem_get_info(i) for i in range(torch.cuda.device_count())]
-    return [(float(free), float(total)) for free, total in found]
+    memory = [torch.cuda.mem_get_info(i) for i in range(torch.cuda.device_count())]
+    return [(float(free), float(total)) for free, total in memory]

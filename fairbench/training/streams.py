@@ -1,4 +1,4 @@
-"""Random streams, one a unit: what a unit draws never depends on what it is stacked with."""
+"""Random streams, one per model: its draws never depend on what it is stacked with."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from torch import Tensor
 from fairbench.stats.seeds import derive_seed
 
 _BLOCK_STEPS = 64
-"""Steps drawn at once: a generator call a unit a step would cost more than the step itself."""
+"""Steps drawn at once: one generator call per model and step would cost more than the step."""
 
 
 class Streams:
-    """Per-unit random numbers, drawn in blocks on the CPU and moved to the device.
+    """Random numbers of each model, drawn in blocks on the CPU and moved to the device.
 
-    Drawing on the CPU keeps CPU and CUDA runs on the same numbers.
+    Drawing on the CPU gives CPU and CUDA runs the same numbers.
 
     Parameters
     ----------
     seeds : sequence of int
-        One a unit; streams of one unit for different uses are derived from it.
+        One per model, from which its streams for different uses are derived.
     device : torch.device or str
         Where the drawn tensors are needed.
     """
@@ -35,26 +35,26 @@ class Streams:
         self._used: dict[str, int] = {}
 
     def generators(self, use: str) -> list[torch.Generator]:
-        """One CPU generator a unit for the named use; the same objects at every call."""
+        """One CPU generator per model for the named use; the same objects at every call."""
         if use not in self._generators:
-            made = [torch.Generator().manual_seed(derive_seed(s, use)) for s in self.seeds]
-            self._generators[use] = made
+            generators = [torch.Generator().manual_seed(derive_seed(s, use)) for s in self.seeds]
+            self._generators[use] = generators
         return self._generators[use]
 
     def indices(self, use: str, high: int, count: int) -> Tensor:
-        """Row numbers below ``high``, ``(units, count)``, int64, drawn with replacement."""
+        """Row numbers below ``high``, ``(models, count)``, int64, drawn with replacement."""
         return self._next(f"{use}/{high}/{count}", (count,), high)
 
     def uniform(self, use: str, *shape: int) -> Tensor:
-        """Numbers from U[0, 1), ``(units, *shape)``, float32."""
+        """Numbers from U[0, 1), ``(models, *shape)``, float32."""
         return self._next(f"{use}/uniform/{shape}", shape, 0)
 
     def normal(self, use: str, *shape: int) -> Tensor:
-        """Standard normal numbers, ``(units, *shape)``, float32."""
+        """Standard normal numbers, ``(models, *shape)``, float32."""
         return self._next(f"{use}/normal/{shape}", shape, -1)
 
     def state(self) -> dict[str, Any]:
-        """All that later draws depend on, as tensors and numbers."""
+        """The state that later draws depend on, as tensors and numbers."""
         return {
             "generators": {
                 k: [g.get_state() for g in all_] for k, all_ in self._generators.items()
@@ -64,7 +64,7 @@ class Streams:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on drawing where ``state`` was taken."""
+        """Continue from a :meth:`state`."""
         for use, states in state["generators"].items():
             for generator, one in zip(self.generators(use), states, strict=True):
                 generator.set_state(one)

@@ -1,4 +1,4 @@
-"""Train a stack: one fused optimizer, each player its own gradients, a bad model masked out."""
+"""Train a stack: one fused optimizer, gradients by player, diverging models masked out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from fairbench.training.checkpoint import Checkpoint
 from fairbench.training.model import Batch, StackedModel, onehot
 from fairbench.training.streams import Streams
-from fairbench.training.watch import _CHECK_EVERY, Schedule, Watch
+from fairbench.training.watch import CHECK_EVERY, Schedule, Watch
 
 
 def train(
@@ -32,7 +32,7 @@ def train(
     """Train all models of a stack together, in place.
 
     A model whose loss is not finite, or explodes, is masked: its parameters are frozen at zero and
-    the reason is returned; the others are not touched by it.
+    the reason is returned; the others are not affected.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def train(
     deadline : float, optional
         Value of ``time.monotonic()``; TimeoutError is raised soon after.
     checkpoint : Checkpoint, optional
-        Training goes on from what it holds, and is saved to it now and then.
+        Training continues from it, and is saved to it now and then.
 
     Returns
     -------
@@ -86,31 +86,31 @@ def train(
         losses = model.losses(batch)
         _set_gradients(losses, parameters)
         optimizer.step()
-        if step % _CHECK_EVERY == 0 or step == schedule.iterations - 1:
-            watch.look(losses, parameters, step)
+        if step % CHECK_EVERY == 0 or step == schedule.iterations - 1:
+            watch.check_losses(losses, parameters, step)
             progress(done, f"step {step:,} of {schedule.iterations:,}")
             if checkpoint is not None and checkpoint.due():
                 checkpoint.save(step + 1, model, optimizer, streams, watch, schedule)
             if deadline is not None and time.monotonic() > deadline:
                 raise TimeoutError(f"deadline passed at step {step:,} of {schedule.iterations:,}")
-    watch.look_at_parameters(parameters)
+    watch.check_parameters(parameters)
     progress(1.0, "trained")
     model.eval()
     return watch.reasons
 
 
 def _resident(x: np.ndarray, device: torch.device) -> Tensor:
-    """x on the device; nothing writes into it, so that on the CPU it need not be copied."""
+    """x on the device; on the CPU it is not copied, as nothing writes into it."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The given NumPy array is not writ")
         return torch.from_numpy(x).to(device)
 
 
 def _players(model: StackedModel) -> dict[str, list[nn.Parameter]]:
-    """Parameters of each player; ``model`` has all that belong to no adversary."""
-    found = {name: list(getattr(model, name).parameters()) for name in model.players}
-    taken = {id(p) for own in found.values() for p in own}
-    return {"model": [p for p in model.parameters() if id(p) not in taken], **found}
+    """Parameters of each player; ``model`` has those that belong to no adversary."""
+    players = {name: list(getattr(model, name).parameters()) for name in model.players}
+    taken = {id(p) for own in players.values() for p in own}
+    return {"model": [p for p in model.parameters() if id(p) not in taken], **players}
 
 
 def _set_gradients(losses: dict[str, Tensor], parameters: dict[str, list[nn.Parameter]]) -> None:

@@ -1,4 +1,4 @@
-"""The schedule of a training, and the watch for models that diverge."""
+"""The training schedule, and the detection of models that diverge."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-_CHECK_EVERY = 50
-"""Steps between looks at the losses: each look waits for the device."""
-
+CHECK_EVERY = 50
+"""Steps between checks of the losses: each check waits for the device."""
 
 _EXPLOSION = 1e8
-"""A loss this far above its starting size will not come back, NaN or not."""
+"""A loss this many times its starting size counts as diverged."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How a stack is trained.
+    """Steps, batch size and learning rate of a stack.
 
     Parameters
     ----------
     iterations : int
         Steps.
     batch_size : int
-        Rows a model a step, drawn with replacement.
+        Rows per model and step, drawn with replacement.
     learning_rate : float
         Of Adam at its peak; it decays to zero along a half cosine.
     """
@@ -38,25 +37,26 @@ class Schedule:
 
 
 class Watch:
-    """Looks for models that diverged and masks them."""
+    """Finds models that diverged and masks them."""
 
     def __init__(self, models: int) -> None:
         self.reasons: list[str | None] = [None] * models
         self._start: np.ndarray | None = None
 
     def state(self) -> dict[str, Any]:
-        """What it has seen, as plain numbers and words."""
+        """The reasons and starting losses so far, as plain numbers and text."""
         start = None if self._start is None else self._start.tolist()
         return {"reasons": list(self.reasons), "start": start}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on watching where ``state`` was taken."""
+        """Continue from a :meth:`state`."""
         self.reasons = list(state["reasons"])
         self._start = None if state["start"] is None else np.array(state["start"])
 
-    def look(
+    def check_losses(
         self, losses: dict[str, Tensor], parameters: dict[str, list[nn.Parameter]], step: int
     ) -> None:
+        """Mask models whose loss is not finite, or exploded."""
         values = torch.stack([loss.detach() for loss in losses.values()]).abs().amax(0)
         # A NaN in one player must not hide behind a finite one: amax propagates NaN.
         size = values.double().cpu().numpy()
@@ -67,8 +67,8 @@ class Watch:
                 self.reasons[i] = f"loss {size[i]:.3g} at step {step:,}"
         self._mask(parameters)
 
-    def look_at_parameters(self, parameters: dict[str, list[nn.Parameter]]) -> None:
-        """Catch what the last step broke, after the last loss was seen."""
+    def check_parameters(self, parameters: dict[str, list[nn.Parameter]]) -> None:
+        """Mask models that the last step broke, after the last check of the losses."""
         for own in parameters.values():
             for parameter in own:
                 finite = parameter.detach().isfinite().flatten(1).all(1).cpu().numpy()

@@ -1,4 +1,4 @@
-"""The methods that come with fairbench: one module or folder a family."""
+"""The methods that come with fairbench: one module or folder per family."""
 
 __fairbench_families__ = True
-"""Families share no code, so an edit to one leaves the results of the others as they are."""
+"""Families share no code, so an edit to one leaves the results of the others valid."""

@@ -13,8 +13,8 @@ as a share of that of all rows, so that V and F are of one size. F is scaled lik
 G_max = 1 - 1/groups.
 
 Departures: y is not used; the released vector is the cell's mean of x (FARE: its medians); the
-decoder gives the mean of x by cell and group. What is kept of FARE is what makes its certificate
-possible: the cells are few, and fixed before any other row is seen.
+decoder gives the mean of x by cell and group. The properties that FARE's certificate needs hold:
+the cells are few, and fixed before any other row is seen.
 """
 
 from __future__ import annotations
@@ -30,20 +30,23 @@ from fairbench.api import (
     Coding,
     DatasetInfo,
     FitContext,
+    Fitted,
     Floats,
     Ints,
     Knob,
+    Method,
+    Params,
     Point,
+    Representation,
     TrainingRows,
     Unit,
 )
-from fairbench.api.method import Fitted, Method, Params, Representation
 from fairbench.hookspecs import hookimpl
 
 GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 _MOST_FEATURES = 512
-"""Histograms of sums of all features by every feature: quadratic in their number."""
+"""Histograms sum all features by every feature: quadratic in their number."""
 
 
 class FareTreeParams(Params):
@@ -52,9 +55,9 @@ class FareTreeParams(Params):
     leaves: int = Field(200, ge=2)
     """Most cells."""
     rows_a_leaf: int = Field(20, ge=1)
-    """Least rows of encoder-train in a cell."""
+    """Least training rows in a cell."""
     bins: int = Field(64, ge=2, le=255)
-    """Most candidate thresholds a feature: quantiles of encoder-train."""
+    """Most candidate thresholds per feature: quantiles of the training set."""
 
 
 class FareTree(Method):
@@ -173,7 +176,7 @@ def _grow(x: Floats, s: Ints, groups: int, gamma: float, params: Any) -> _Cells:
     feature, threshold, left, right = [-1], [0.0], [-1], [-1]
     leaves = [best.look(_Leaf(0, np.arange(len(s))))]
     while len(leaves) < params.leaves:
-        leaf = max(leaves, key=lambda found: found.gain)
+        leaf = max(leaves, key=lambda leaf: leaf.gain)
         if leaf.gain <= 1e-12:
             break
         leaves.remove(leaf)
@@ -209,7 +212,7 @@ def _cells(
         released[number] = mean
         for group in range(groups):
             own = leaf.rows[s[leaf.rows] == group]
-            # A group of few rows says little of itself: shrink its mean to the cell's.
+            # The mean of a group of few rows is noisy: shrink it towards the cell's.
             decoded[number, group] = (x[own].sum(axis=0) + mean) / (len(own) + 1)
     return _Cells(
         feature=np.array(feature),
@@ -223,7 +226,7 @@ def _cells(
 
 
 def _edges(column: Floats, bins: int) -> Floats:
-    """Thresholds between which rows are told apart: quantiles, each a value of the column."""
+    """Candidate thresholds of a column: quantiles, each a value of it."""
     values = np.unique(column)
     if len(values) > bins:
         values = np.unique(np.quantile(column, np.linspace(0, 1, bins + 1), method="lower"))

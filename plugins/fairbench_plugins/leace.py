@@ -6,8 +6,8 @@ a constant does (theorem 4.3):
     z = x - W^+ P W (x - E[x])
 
 with W = (cov(x)^{1/2})^+ the whitening of x and P the orthogonal projection onto the column space
-of W cov(x, onehot(s)). Fitted on moments alone: nothing is trained, and there is no knob. It says
-nothing of what a classifier that is not linear finds; the audits do.
+of W cov(x, onehot(s)). Fitted on moments alone: nothing is trained, and there is no knob. Nonlinear
+classifiers are not bounded by it; the audits use them.
 
 No departures: the method is unsupervised in y as published. It has no decoder; the suite's is used.
 """
@@ -19,8 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api import DatasetInfo, FitContext, Floats, Ints, TrainingRows, Unit
-from fairbench.api.method import Fitted, Method, Representation
+from fairbench.api import (
+    DatasetInfo,
+    FitContext,
+    Fitted,
+    Floats,
+    Ints,
+    Method,
+    Representation,
+    TrainingRows,
+    Unit,
+)
 from fairbench.hookspecs import hookimpl
 
 _MOST_CELLS = 100_000_000
@@ -40,7 +49,7 @@ class LEACE(Method):
     def fit(
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext
     ) -> Sequence[Fitted]:
-        every = max(1, train.x.size // _MOST_CELLS)  # of images a part gives the moments
+        every = max(1, train.x.size // _MOST_CELLS)  # of images, moments of a part
         x = train.x[::every].astype(np.float64)
         mean = x.mean(axis=0)
         centred = x - mean

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -21,10 +20,10 @@ from fairbench.data.prepare import prepare
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.build import Tables, build
 from fairbench.registry import Registry, load_registry
-from fairbench.runs.executors.base import Event, Executor, Finished
-from fairbench.runs.job import Job
+from fairbench.runs.driver import drive
+from fairbench.runs.executors.in_process import InProcessExecutor
 from fairbench.runs.plan import make_plan
-from fairbench.runs.runner import Run
+from fairbench.runs.training import TrainingRun
 from fairbench.store.database import Store
 
 SHIFT = 2.0
@@ -127,24 +126,6 @@ class Smuggles(Constant):
         return np.column_stack([x[:, 1:], 1e-6 * s])
 
 
-class Here(Executor):
-    """Runs jobs in this process, one after the other."""
-
-    def __init__(self) -> None:
-        self.jobs: list[Job] = []
-
-    def submit(self, job: Job) -> None:
-        self.jobs.append(job)
-
-    def events(self) -> Iterator[Event]:
-        while self.jobs:
-            job = self.jobs.pop(0)
-            yield Finished(job, job.run(lambda fraction, note: None), 0.0)
-
-    def stop(self) -> None:
-        self.jobs.clear()
-
-
 METHODS: tuple[type[Method], ...] = (
     Constant,
     Identity,
@@ -177,8 +158,9 @@ def ran(folder: Path, *, budget: str | int, seeds: int) -> Ran:
     store = Store.in_folder(folder)
     data = prepare(Telling().load(folder), Telling, source="simulated", origin="test")
     plan = make_plan(config, registry, [data])
-    run = Run(config, registry, plan, store, "cpu")
-    run.execute(run.jobs(), Here(), lambda event: None, "test")
+    run = TrainingRun(config, registry, plan, store, "cpu")
+    run.begin("test")
+    drive(run, InProcessExecutor(), lambda event: None)
     (tables,) = build(store, registry)
     rows = {row["method"]: row for row in tables.leaderboard}
     return Ran(registry=registry, store=store, tables=tables, rows=rows)

@@ -21,7 +21,7 @@ from fairbench.api import AUDIT_ROLES, Point, Unit
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.cli.app import main
 from fairbench.data.prepare import load_twin
-from fairbench.runs.audits import Audits, Missing, Target
+from fairbench.runs.audits import AuditLedger, AuditTarget, MissingPoint
 from fairbench.runs.plan import Budget, PlannedUnit, code_of
 from fairbench.store import files as artefacts
 from fairbench.store.database import Store
@@ -206,9 +206,9 @@ def stored(folder: Path) -> None:
             artefact=artefacts.save(folder, arrays),
             finished="2026-01-01T00:00:00+00:00",
         )
-        target = Target(planned.key, "plain", seed, data, budget.audit)
-        point = Audits(store, (), retry=True).record(
-            target, trained.points, Missing(0, "scale=1", f"old{seed}")
+        target = AuditTarget(planned.key, "plain", seed, trained.points, data, budget.audit)
+        point = AuditLedger(store, (), retry=True).record(
+            target, MissingPoint(0, "scale=1", f"old{seed}")
         )
         point = point.replace(
             status=Status.DONE,

@@ -43,10 +43,10 @@ NOT_RUN: Mapping[str, str] = {
     r": fairbench explain ": "needs a trained SoFaiR; the slow test of the tutorial executes it",
     r"^audit\.md: python": "tests/auditing/test_arrays.py executes it",
     r": fairbench calibrate": "a minute and more; tests/auditing/test_calibration.py has it",
-    r"--store postgresql": "needs a PostgreSQL server; tests/test_store.py has one",
+    r"--store postgresql": "needs a PostgreSQL server; tests/store has one",
     r"--require-real-data": "needs the real files",
-    r": fairbench audit --results": "needs representations; tests/test_cli_audit.py has them",
-    r"sofair:distortion_weight=8": "needs another training; tests/test_leaderboard.py has two rows",
+    r": fairbench audit --results": "needs representations; tests/cli/test_audit.py has them",
+    r"sofair:distortion_weight=8": "needs another training; tests/leaderboard has two rows",
     r": fairbench data new hiring\.csv$": "asks; the form with options is executed",
     r": python3 -m venv": "makes an environment; .ci/run does it with the README's own line",
     r": \. \.venv": "enters an environment",
@@ -55,9 +55,9 @@ NOT_RUN: Mapping[str, str] = {
     r": ruff |: mypy$|: mkdocs build": ".ci/run does it",
     r": ray start": "needs several machines",
     r": python datasets/tools/": "minutes, and the real files",
-    r"^plugins\.md: ": "tests/test_cli_plugins.py executes the page",
-    r"^sklearn\.md: python": "half a minute; a slow test of tests/test_estimator.py has it",
-    r"^team\.md: ": "tests/test_cli_team.py executes the page",
+    r"^plugins\.md: ": "tests/cli/test_plugins.py executes the page",
+    r"^sklearn\.md: python": "half a minute; a slow test in tests/estimator has it",
+    r"^team\.md: ": "tests/cli/test_team.py executes the page",
     r": fairbench (encode|recommend|model-card) ": "needs kept encoders; as for team.md",
 }
 """What is not executed, by a pattern of ``page: command`` (or first line), and why.
@@ -203,7 +203,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         # Without what is large: the folder is copied for every command.
         large = shutil.ignore_patterns("*.png", "*.html", "*.gz")
         shutil.copytree(ROOT / shown, folder / shown, ignore=large)
-    small = ROOT / "tests" / "report" / "adults-quick.jsonl"
+    small = ROOT / "tests" / "support" / "adults-quick.jsonl"
     shutil.copy(small, folder / "results.jsonl")
     shutil.copy(small, folder / "adults.jsonl")
     results = folder / "fairbench-results"
@@ -300,6 +300,18 @@ def _check_params(params: Mapping[str, Mapping[str, Any]]) -> None:
     assert params
     for name, values in params.items():
         methods.classes[methods.resolve(name)].Params(**values)
+
+
+def test_the_readme_is_short_and_shows_what_its_first_command_prints() -> None:
+    readme = ROOT / "README.md"
+    assert len(readme.read_text(encoding="utf-8").splitlines()) <= 100
+    (output,) = (block for block in blocks_of(readme) if block.language == OUTPUT)
+    rows = re.findall(r"^ +\d+  ([\w-]+) +\S+ \[.*\]", output.text, re.MULTILINE)
+    (first,) = (c for c in COMMANDS if c.page == "README.md" and "run" in c.words)
+    named = first.words[first.words.index("--methods") + 1].split(",")
+    classes = load_registry().methods.classes
+    assert {*named} <= {*rows}
+    assert all(classes[row].baseline for row in rows if row not in named)
 
 
 def test_the_citation_is_of_this_version_and_names_the_paper() -> None:

@@ -242,10 +242,10 @@ def test_a_single_shot_method_is_read_at_any_setting() -> None:
     assert not np.array_equal(at_other, fair.transform(X))
     np.testing.assert_array_equal(fair.set_params(beta=1.0).transform(X), at_other)
     for bad in (-1, 7, np.nan, "much"):
-        with pytest.raises(InputError, match=r"out of range: beta \(0 to 1.25; price of rate"):
+        with pytest.raises(InputError, match=r"out of range: beta \(0 to 1.25; weight of the rate"):
             fair.transform(X, beta=bad)
     undecided = small().fit(X, s=S)
-    with pytest.raises(InputError, match=r"has the knob beta .* nobody says how it is set"):
+    with pytest.raises(InputError, match=r"has the knob beta .* which is not set"):
         undecided.transform(X)
     np.testing.assert_array_equal(undecided.transform(X, beta=1.0), at_other)
 

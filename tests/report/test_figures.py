@@ -136,7 +136,8 @@ def test_plot_takes_a_dataset_by_its_alias_as_run_does(tmp_path: Path) -> None:
         (["plot", "--format", "gif"], "png"),
         (["plot", "--dataset", "adult"], "adults-gender"),
         (["explain", "leace", "--dataset", "adults"], "Run it first"),
-        (["explain", "pca", "--dataset", "adults"], "real files"),
+        (["explain", "pca", "--dataset", "adults"], "not made of bits"),
+        (["explain", "sofair", "--dataset", "adults"], "real files"),
     ],
 )
 def test_a_wrong_word_is_answered(

@@ -4,9 +4,10 @@ from pathlib import Path
 
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared
-from fairbench.runs.audits import REFERENCE_FIGURES, Audits
+from fairbench.runs.audits import REFERENCE_FIGURES, AuditLedger
 from fairbench.runs.plan import reference_key
 from fairbench.store.database import Store
+from fairbench.store.records import ReferenceRecord
 from fairbench.store.status import Status
 
 CONFIG = PRESETS[Audit.QUICK]
@@ -14,23 +15,20 @@ CONFIG = PRESETS[Audit.QUICK]
 
 def stored(folder: Path, data: Prepared, figures: frozenset[str]) -> Store:
     store = Store.in_folder(folder)
-    row = {
-        "key": reference_key(data, 0, CONFIG),
-        "status": Status.DONE.value,
-        "error": None,
-        "traceback": None,
-        "dataset": data.info.name,
-        "fingerprint": data.fingerprint,
-        "protocol": 1,
-        "seed": 0,
-        "audit": "quick",
-        "values": dict.fromkeys(sorted(figures), 0.5),
-        "seconds": 1.0,
-        "finished": "2026-01-01",
-        "audit_version": 2,
-        "replicates": None,
-    }
-    store.put([row])
+    reference = ReferenceRecord(
+        key=reference_key(data, 0, CONFIG),
+        status=Status.DONE,
+        dataset=data.info.name,
+        fingerprint=data.fingerprint,
+        protocol=1,
+        seed=0,
+        audit="quick",
+        values=dict.fromkeys(sorted(figures), 0.5),
+        seconds=1.0,
+        finished="2026-01-01",
+        audit_version=2,
+    )
+    store.put([reference])
     return store
 
 
@@ -38,10 +36,12 @@ def test_x_is_measured_again_where_a_figure_of_it_has_come_since(
     tmp_path: Path, prepared: Prepared
 ) -> None:
     whole = stored(tmp_path / "whole", prepared, REFERENCE_FIGURES)
-    assert Audits(whole, (), retry=True).reference_job(prepared, 0, CONFIG, again=False) is None
+    assert (
+        AuditLedger(whole, (), retry=True).reference_job(prepared, 0, CONFIG, again=False) is None
+    )
     old = stored(tmp_path / "old", prepared, REFERENCE_FIGURES - {"accuracy_s"})
-    audits = Audits(old, (), retry=True)
+    audits = AuditLedger(old, (), retry=True)
     job = audits.reference_job(prepared, 0, CONFIG, again=False)
     assert job is not None
-    assert not audits.settled(job)  # the old figures are no other run's work
+    assert not audits.is_settled(job)  # the old figures are no other run's work
     assert audits.reference_job(prepared, 0, CONFIG, again=False) is None  # asked for once

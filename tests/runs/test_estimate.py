@@ -1,15 +1,16 @@
 """Estimates come from records of the same dataset, and from its sizes where there are none."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from fairbench.api.types import Architecture, Role
+from fairbench.api.types import Architecture, DatasetInfo, Role, Unit
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared
 from fairbench.runs.estimate import audit_seconds, fit_seconds
 from fairbench.runs.plan import Budget
-from fairbench.training.neural_method import NeuralMethod
+from fairbench.training import Networks, NeuralMethod, StackedModel, Streams
 
 BUDGET = Budget("1000", 1000, PRESETS[Audit.STRICT])
 
@@ -18,6 +19,11 @@ class Neural(NeuralMethod):
     """One of the neural methods."""
 
     name = "neural"
+
+    def build(
+        self, units: Sequence[Unit], info: DatasetInfo, networks: Networks, streams: Streams
+    ) -> StackedModel:
+        raise NotImplementedError
 
 
 def record(dataset: str, ms: float) -> dict[str, object]:
@@ -32,21 +38,21 @@ def record(dataset: str, ms: float) -> dict[str, object]:
 def test_records_of_the_same_dataset_decide(prepared: Prepared) -> None:
     name = prepared.info.name
     past = [record(name, 2.0), record(name, 4.0), record("images", 500.0)]
-    assert fit_seconds(Neural, 5, BUDGET, prepared, past) == pytest.approx(5 * 1000 * 3.0 / 1e3)
+    assert fit_seconds(Neural(), 5, BUDGET, prepared, past) == pytest.approx(5 * 1000 * 3.0 / 1e3)
 
 
 def test_records_of_other_datasets_do_not_count(prepared: Prepared) -> None:
     other = [record("images", 500.0)]
-    assert fit_seconds(Neural, 5, BUDGET, prepared, other) == fit_seconds(
-        Neural, 5, BUDGET, prepared, []
+    assert fit_seconds(Neural(), 5, BUDGET, prepared, other) == fit_seconds(
+        Neural(), 5, BUDGET, prepared, []
     )
 
 
 def test_convolutions_are_expected_to_take_long(prepared: Prepared) -> None:
     architecture = Architecture(hidden=(8,), latent=2, image=(1, 64, 64), channels=(4,))
     images = replace(prepared, info=replace(prepared.info, architecture=architecture))
-    assert fit_seconds(Neural, 1, BUDGET, images, []) > 50 * fit_seconds(
-        Neural, 1, BUDGET, prepared, []
+    assert fit_seconds(Neural(), 1, BUDGET, images, []) > 50 * fit_seconds(
+        Neural(), 1, BUDGET, prepared, []
     )
 
 

@@ -27,17 +27,18 @@ from fairbench.metrics.aufdc import Aufdc
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, PointResult
 from fairbench.runs.audits import REFERENCE_FIGURES
+from fairbench.runs.driver import drive
 from fairbench.runs.executors.base import Event, Executor, Finished, Started
 from fairbench.runs.executors.shared import SharedExecutor
 from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.runs.job import Job
 from fairbench.runs.plan import Plan, make_budget, units_of, validated
-from fairbench.runs.runner import Run
+from fairbench.runs.training import TrainingRun
 from fairbench.search import outputs as search_files
 from fairbench.search.space import search_space
-from fairbench.search.study import FIRST_SEED, Outcome, Search, Trial, validation_area
-from fairbench.store.claims import Claims
-from fairbench.store.database import Store, of_a_trial
+from fairbench.search.study import FIRST_SEED, Search
+from fairbench.search.trials import Trial, TrialOutcome, validation_area
+from fairbench.store.database import Store
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
 
@@ -179,7 +180,15 @@ class Bench:
 
     def prepare(self, *, run: Mapping[str, Any] | None = None, **given: Any) -> Search:
         config = make_search(self.run_config(**(run or {})), {"trials": 12, **given})
-        return Search(config, self.registry, self.data, self.store(), "cpu", workers=1)
+        return Search(
+            config,
+            self.registry,
+            self.data,
+            self.store(),
+            "cpu",
+            workers=1,
+            command="fairbench search",
+        )
 
     def search(self, executor: Executor | None = None, **given: Any) -> Search:
         search = self.prepare(**given)
@@ -295,16 +304,16 @@ def test_diverged_and_failed_trials_are_told_and_the_search_goes_on(bench: Bench
 
     search = bench.search(Answers(answer), trials=20)
     outcomes = {trial.outcome for trial in search.trials}
-    assert outcomes == {Outcome.COMPLETE, Outcome.DIVERGED, Outcome.FAILED}
-    assert search.trials[0].outcome is Outcome.DIVERGED  # the defaults
+    assert outcomes == {TrialOutcome.COMPLETE, TrialOutcome.DIVERGED, TrialOutcome.FAILED}
+    assert search.trials[0].outcome is TrialOutcome.DIVERGED  # the defaults
     assert "loss nan" in search.trials[0].error
     assert search.best is not None
-    assert search.best.outcome is Outcome.COMPLETE
+    assert search.best.outcome is TrialOutcome.COMPLETE
     # Remembered, not tried again until it is asked for.
     again = bench.search(Answers(bowl, patience=0), trials=20)
     assert same(again.trials) == same(search.trials)
     retried = bench.search(Answers(bowl), trials=20, run={"rerun": "failed"})
-    assert all(trial.outcome is Outcome.COMPLETE for trial in retried.trials)
+    assert all(trial.outcome is TrialOutcome.COMPLETE for trial in retried.trials)
 
 
 def test_where_every_trial_fails_there_is_no_best(bench: Bench) -> None:
@@ -312,23 +321,6 @@ def test_where_every_trial_fails_there_is_no_best(bench: Bench) -> None:
     assert search.best is None
     written = search_files.write(search)
     assert [path.name for path in written] == ["trials.csv"]
-
-
-@pytest.mark.parametrize("pruner", ["median", "hyperband"])
-def test_a_pruner_ends_bad_trials_between_seeds(bench: Bench, pruner: str) -> None:
-    given = {"pruner": pruner, "trials": 16, "run": {"seeds": (1000, 1001, 1002)}}
-    whole = Answers(bowl)
-    search = bench.search(whole, **given)
-    pruned = [trial for trial in search.trials if trial.outcome is Outcome.PRUNED]
-    assert pruned
-    assert all(1 <= trial.seeds <= 2 and not trial.values for trial in pruned)
-    assert search.best is not None
-    assert search.best.seeds == 3
-    assert whole.fits < 16 * 3 * 2
-    other = bench.another("other")
-    with pytest.raises(KeyboardInterrupt):
-        other.search(Answers(bowl, patience=60), **given)
-    assert same(other.search(**given).trials) == same(search.trials)
 
 
 def test_values_are_means_over_seeds(bench: Bench) -> None:
@@ -382,7 +374,7 @@ def test_files_say_what_was_found(bench: Bench, tmp_path: Path) -> None:
     params = validated(Bowl, found["bowl"])
     budget = make_budget(10, bench.data)
     units = units_of(Bowl, params, bench.data, budget, bench.run_config())
-    stored = {row["key"] for row in bench.store().records(UnitRecord)}
+    stored = {row.key for row in bench.store().records(UnitRecord)}
     assert {unit.key for unit in units} <= stored
     importance = pd.read_csv(written["importance.csv"]).set_index("parameter")["aufdc"]
     assert importance.sum() == pytest.approx(1)
@@ -402,13 +394,16 @@ def test_trials_are_no_rows_of_the_leaderboard_until_a_run_asks(bench: Bench) ->
     config = bench.run_config()
     data = bench.data
     plan = Plan(units_of(Bowl, params, data, make_budget(10, data), config))
-    run = Run(config, bench.registry, plan, store, "cpu")
+    run = TrainingRun(config, bench.registry, plan, store, "cpu")
     jobs = run.jobs()
     assert not jobs  # all is there
-    run.execute(jobs, Answers(bowl, patience=0), lambda event: None, "fairbench run")
+    run.begin("fairbench run")
+    drive(run, Answers(bowl, patience=0), lambda event: None)
     (table,) = leaderboard.build(store, bench.registry)
     assert len(table.leaderboard) == 1
-    assert not any(of_a_trial(row) for row in store.records(UnitRecord) if row["key"] in run.by_key)
+    assert not any(
+        row.of_a_trial for row in store.records(UnitRecord) if row.key in run.units.by_key
+    )
     # And a search that meets a run's units leaves them to it.
     bench.search(trials=5)
     assert len(leaderboard.build(store, bench.registry)[0].leaderboard) == 1
@@ -418,26 +413,26 @@ def test_a_run_takes_over_what_a_search_has_trained_since_it_planned(bench: Benc
     config, data, store = bench.run_config(), bench.data, bench.store()
     defaults = validated(Bowl, {})  # which are trial 0
     plan = Plan(units_of(Bowl, defaults, data, make_budget(10, data), config))
-    run = Run(config, bench.registry, plan, store, "cpu")
+    run = TrainingRun(config, bench.registry, plan, store, "cpu")
     jobs = run.jobs()
     assert any(isinstance(job, FitJob) for job in jobs)
     bench.search(trials=1)
     answers = Answers(bowl)
-    with Claims(store, run.id) as claims:
-        shared = SharedExecutor(answers, claims, run.settled)
-        run.execute(jobs, shared, lambda event: None, "fairbench run")
+    run.begin("fairbench run")
+    drive(run, answers, lambda event: None)
     assert (answers.fits, answers.audits) == (0, 0)
-    units = store.find(UnitRecord, list(run.by_key))
-    assert {row["status"] for row in units.values()} == {"DONE"}
-    assert {row["run"] for row in units.values()} == {run.id}
+    units = store.find(UnitRecord, list(run.units.by_key))
+    assert {row.status for row in units.values()} == {"DONE"}
+    assert {row.run for row in units.values()} == {run.id}
 
 
 def test_what_trials_encoded_is_not_kept_but_a_runs_is(bench: Bench) -> None:
     config, data = bench.run_config(), bench.data
     params = validated(Bowl, {})
     plan = Plan(units_of(Bowl, params, data, make_budget(10, data), config))
-    run = Run(config, bench.registry, plan, bench.store(), "cpu")
-    run.execute(run.jobs(), Answers(bowl), lambda event: None, "fairbench run")
+    run = TrainingRun(config, bench.registry, plan, bench.store(), "cpu")
+    run.begin("fairbench run")
+    drive(run, Answers(bowl), lambda event: None)
     files = sorted((bench.folder / "representations").iterdir())
     assert files
     bench.search(trials=5)  # its first trial is that run's
@@ -481,7 +476,7 @@ def test_two_searches_at_once_share_the_work_and_find_the_same(
     given = iter(executors)
     monkeypatch.setattr("fairbench.search.study.make_executor", lambda *a, **k: next(given))
     eager = functools.partial(SharedExecutor, look_every=0.01)
-    monkeypatch.setattr("fairbench.search.study.SharedExecutor", eager)
+    monkeypatch.setattr("fairbench.runs.driver.SharedExecutor", eager)
     searches = [bench.prepare(trials=8) for _ in executors]
 
     def run(search: Search) -> list[tuple[Any, ...]]:
@@ -525,12 +520,6 @@ def test_bad_spaces_are_told() -> None:
         ({"objectives": "cost"}, ConfigError, "leaves out aufdc"),
         ({"objectives": ""}, ConfigError, "leaves out aufdc"),
         ({"sampler": "tpee"}, ConfigError, "sampler"),
-        ({"pruner": "median"}, ConfigError, "two at least"),
-        (
-            {"pruner": "median", "objectives": "aufdc,cost", "run": {"seeds": (0, 1)}},
-            ConfigError,
-            "cannot be pruned",
-        ),
         ({"run": {"rerun": "all"}}, ConfigError, "--rerun failed"),
         ({"run": {"params": {"bowl": {"c": 1}}}}, UnknownNameError, "'c'"),
     ],

@@ -12,14 +12,16 @@ import sqlalchemy as sa
 
 from fairbench.errors import StoreError
 from fairbench.store import files as artefacts
-from fairbench.store.database import SCHEMA_VERSION, Store, parse_export
+from fairbench.store.database import Store, parse_export
 from fairbench.store.records import (
     PointRecord,
     ReadPoint,
     ReferenceRecord,
+    RunRecord,
     UnitRecord,
     to_row,
 )
+from fairbench.store.schema import SCHEMA_VERSION
 from fairbench.store.status import Status
 
 
@@ -237,7 +239,7 @@ def test_both_databases_keep_rows_alike(store_url: str) -> None:
     assert found == {"a": 0.1 + 0.2, "b": 1e-300, "c": 1.0}
     assert again.find(ReferenceRecord, ["c", "z"]).keys() == {"c"}
     assert list(again.export()) == list(first.export())
-    first.add_run({"id": "r", "started": "now", "command": "x", "config": {}, "versions": {}})
+    first.add_run(RunRecord("r", "now", "x", {}, {}))
 
 
 def test_many_that_write_the_same_rows_at_once_all_succeed(store_url: str) -> None:

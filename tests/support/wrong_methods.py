@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import ConfigDict
 
-from fairbench.api import Coding, Knob, Point, Shots, Track
+from fairbench.api import Coding, Knob, Point, Shots
 from fairbench.api.dataset import Dataset
 from fairbench.api.method import Curve, Diverged, Method, Params, Representation
 from fairbench.data.prepare import Prepared
@@ -303,6 +303,8 @@ class DrawsNothing(Right):
 
 
 class BadBits(Right):
+    has_bits = True
+
     class released(Released):
         def bits(self, x):
             return np.full((len(x), 2, 8), 3, np.int8)
@@ -360,10 +362,6 @@ class OneAlias(Right):
 
 class WordForATrack(Right):
     track = "blind"
-
-
-class Supervised(Right):
-    track = Track.SUPERVISED
 
 
 class NeedsParams(Right):

@@ -62,7 +62,7 @@ WRONG = [
     (wrong.ACurveForAPoint, "one result a unit", "return a Representation"),
     (wrong.BreaksAtTheEnd, "both ends of its knob", "At beta=1 it raised ZeroDivisionError"),
     (wrong.AlwaysDiverges, "one result a unit", "diverged: loss nan at step 1"),
-    (wrong.Raises, "one result a unit", "fit raised KeyError: 'weights' (testing/wrong_methods.py"),
+    (wrong.Raises, "one result a unit", "fit raised KeyError: 'weights' (support/wrong_methods.py"),
     (wrong.Exits, "one result a unit", "fit raised SystemExit: enough"),
     (wrong.WrongShape, "codes are float32", "returned shape (300,)"),
     (wrong.WrongRows, "codes are float32", "for 300 rows"),
@@ -88,7 +88,6 @@ WRONG = [
     (wrong.NoSummary, "name and texts", "summary is ''"),
     (wrong.OneAlias, "name and texts", "aliases = ('other-name',)"),
     (wrong.WordForATrack, "name and texts", "track = Track.BLIND"),
-    (wrong.Supervised, "name and texts", "no method is given task labels"),
     (wrong.NeedsParams, "parameters have defaults", "'width' has no default"),
     (wrong.TakesAnything, "parameters have defaults", "extra='forbid'"),
     (wrong.KnobsUndeclared, "knobs and points agree", "beta=0.1 does not set the knobs (none)"),
@@ -209,7 +208,7 @@ def test_a_mistake_in_state_costs_the_encoder_and_not_the_training() -> None:
     (result,) = job.run(lambda fraction, note: None)
     assert result.status is Status.DONE
     assert result.arrays
-    assert (result.encoder, result.not_kept) == (None, "RuntimeError: no such weights")
+    assert (result.encoder, result.not_stored) == (None, "RuntimeError: no such weights")
 
 
 class Curious(wrong.Right):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
-from fairbench.api.method import Curve, Diverged, Params
+from fairbench.api.method import Curve, Diverged, Fitted, Method, Params
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared
 from fairbench.runs.plan import Budget, PlannedUnit, stacks
 from fairbench.training.model import Batch, StackedModel
-from fairbench.training.neural_method import restarts_of
-from fairbench.training.restarts import best_of
+from fairbench.training.restarts import select_best
 from fairbench_plugins.sofair import Sofair, SofairParams
 
 
@@ -46,7 +48,7 @@ def test_the_least_loss_of_each_unit_is_kept(
 ) -> None:
     x, s = np.zeros((50, 2), np.float32), np.zeros(50, np.int64)
     reasons = ["broke" if i in diverged else None for i in range(6)]
-    found = best_of(Known(losses), x, s, groups=2, restarts=3, reasons=reasons, device="cpu")
+    found = select_best(Known(losses), x, s, groups=2, restarts=3, reasons=reasons, device="cpu")
     assert found == kept
 
 
@@ -76,7 +78,7 @@ def test_restarts_are_other_models_and_the_chosen_one_is_given(
 ) -> None:
     given = {}
     for chosen in range(3):
-        name = "fairbench.training.restarts.best_of"
+        name = "fairbench.training.restarts.select_best"
         monkeypatch.setattr(name, lambda *_, chosen=chosen, **__: [chosen, 3 + chosen])
         given[chosen] = fitted(prepared, [0, 1], 3)
     first = fitted(prepared, [0, 1], 1)
@@ -100,7 +102,7 @@ def test_stacks_are_no_larger_for_restarts(prepared: Prepared) -> None:
 def test_a_deadline_holds_while_they_are_compared() -> None:
     x, s = np.zeros((50, 2), np.float32), np.zeros(50, np.int64)
     with pytest.raises(TimeoutError, match="while restarts were compared"):
-        best_of(
+        select_best(
             Known([1.0, 2.0]),
             x,
             s,
@@ -112,9 +114,28 @@ def test_a_deadline_holds_while_they_are_compared() -> None:
         )
 
 
-def test_only_neural_parameters_have_restarts() -> None:
-    class Plain(Params):
-        restarts: int | None = None
+class RestartParams(Params):
+    restarts: int | None = None
 
-    assert restarts_of(SofairParams(restarts=4)) == 4
-    assert restarts_of(Plain()) == restarts_of(Plain(restarts=10)) == 1
+
+class Plain(Method):
+    """A method that is not neural, and calls another thing restarts."""
+
+    name = "plain"
+    Params = RestartParams
+
+    def fit(
+        self, train: TrainingRows, units: Sequence[Unit], context: FitContext
+    ) -> Sequence[Fitted]:
+        raise NotImplementedError
+
+
+def test_only_neural_methods_report_restarts(prepared: Prepared) -> None:
+    info, budget = prepared.info, Budget("30", 30, PRESETS[Audit.QUICK])
+    work = Sofair(SofairParams(restarts=4, batch_size=32, hidden=(5,))).workload(info)
+    assert (work.models_per_unit, work.batch_size) == (4, 32)
+    assert work.architecture == replace(info.architecture, hidden=(5,))
+    for params in (RestartParams(), RestartParams(restarts=10)):
+        assert Plain(params).workload(info) is None
+        unit = PlannedUnit("0", Plain, params, prepared, Unit(0, Point()), budget, None, None)
+        assert [len(stack) for stack in stacks([unit] * 16, "cpu")] == [16]

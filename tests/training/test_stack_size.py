@@ -20,7 +20,7 @@ GB = 1e9
 def stack(
     free: float | None, *, each: float = 10e6, data: float = 0.0, device: str = "cuda"
 ) -> int:
-    return largest_stack(device, image=False, bytes_a_unit=each, data_bytes=data, free_bytes=free)
+    return largest_stack(device, image=False, bytes_per_unit=each, data_bytes=data, free_bytes=free)
 
 
 def test_a_stack_is_bounded_by_the_free_memory_and_by_nothing_on_the_cpu() -> None:
@@ -29,18 +29,18 @@ def test_a_stack_is_bounded_by_the_free_memory_and_by_nothing_on_the_cpu() -> No
     assert stack(500 * GB) == 1024
     assert stack(0.1 * GB) == 1  # one is tried, whatever the estimate says
     assert stack(None, device="cpu") == 16
-    assert largest_stack("cpu", image=True, bytes_a_unit=1, data_bytes=0, free_bytes=None) == 8
+    assert largest_stack("cpu", image=True, bytes_per_unit=1, data_bytes=0, free_bytes=None) == 8
 
 
-@pytest.mark.parametrize(("models_a_unit", "units"), [(1, 16), (5, 3), (50, 1)])
-def test_units_of_several_models_count_as_so_many(models_a_unit: int, units: int) -> None:
+@pytest.mark.parametrize(("models_per_unit", "units"), [(1, 16), (5, 3), (50, 1)])
+def test_units_of_several_models_count_as_so_many(models_per_unit: int, units: int) -> None:
     found = largest_stack(
         "cpu",
         image=False,
-        bytes_a_unit=1,
+        bytes_per_unit=1,
         data_bytes=0,
         free_bytes=None,
-        models_a_unit=models_a_unit,
+        models_per_unit=models_per_unit,
     )
     assert found == units
 

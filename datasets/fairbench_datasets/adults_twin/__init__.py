@@ -2,7 +2,7 @@
 
 The twin stands in for the real table where neither the files nor a network are at hand. Its figures
 are figures about the twin: never mix them with figures measured on real data. How it was fitted and
-how close it comes is told in ``docs/adults-twin.md``.
+how close it comes is told in ``docs/simulated-twins.md``.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A member's years, claims, lab tests and drugs come from the quantiles of a member's year, joined by
 a Gaussian copula. Each claim then has a condition and a procedure, drawn from proportions that are
-the member's own. ``published`` has the marginals, ``assumed`` all else; docs/heritage-twin.md says
-what this is and is not.
+the member's own. ``published`` has the marginals, ``assumed`` all else;
+docs/simulated-twins.md says what this is and is not.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Iterated nullspace projection (Ravfogel et al. 2020, "Null It Out", arXiv:2004.07667).
 
-Round after round a linear classifier of s is fitted to what is left of x, and the directions it
-looks along are projected out (their algorithm 1):
+Round after round, a linear classifier of s is fitted to the rest of x, and the directions it uses
+are projected out (their algorithm 1):
 
     z = x - (x - E[x]) Q Q^T,     Q an orthonormal basis of all directions so far.
 
-The knob is the number of rounds. One fit gives all of them, so the method is single-shot: a curve
-that is read at any round.
+The knob is the number of rounds. One fit gives all of them, so the method is single-shot: its curve
+has a point for each round.
 
 Departures: the classifier is a ridge regression on one-hot s instead of an SVM, which takes
 several groups at once and has a closed form; it minimises squares, not a classification loss.
@@ -18,14 +18,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from fairbench.api import FitContext, Floats, Ints, Knob, Point, Shots, TrainingRows, Unit
-from fairbench.api.method import Curve, Fitted, Method, Params, Representation
+from fairbench.api import (
+    Curve,
+    FitContext,
+    Fitted,
+    Floats,
+    Ints,
+    Knob,
+    Method,
+    Params,
+    Point,
+    Representation,
+    Shots,
+    TrainingRows,
+    Unit,
+)
 from fairbench.hookspecs import hookimpl
 
 MOST_ROUNDS = 15
 
 _WEAK = 1e-3
-"""Directions with less of a classifier's weight than this share say nothing more."""
+"""Directions with less than this share of a classifier's weight are left in."""
 
 
 class NullspaceParams(Params):
@@ -36,10 +49,10 @@ class NullspaceParams(Params):
 
 
 class Nullspace(Method):
-    """Takes out what linear classifiers of s look at, one after the other."""
+    """Projects out the directions of linear classifiers of s, one after the other."""
 
     name = "nullspace"
-    summary = "iterated nullspace projection: what linear classifiers of s see, round after round"
+    summary = "iterated nullspace projection: removes the directions of linear classifiers of s"
     reference = "Ravfogel et al. 2020, arXiv:2004.07667"
     shots = Shots.SINGLE
     knobs = (Knob("rounds", 0, MOST_ROUNDS, "classifiers projected out; more is fairer"),)
@@ -67,10 +80,10 @@ class Nullspace(Method):
             penalty = self.params.ridge * np.eye(x.shape[1])
             weights = left @ np.linalg.solve(left @ covariance @ left + penalty, left @ cross)
             directions, sizes, _ = np.linalg.svd(weights, full_matrices=False)
-            found = directions[:, sizes > _WEAK * max(sizes.max(), 1.0)]
-            if not found.shape[1]:
+            strong = directions[:, sizes > _WEAK * max(sizes.max(), 1.0)]
+            if not strong.shape[1]:
                 break
-            bases.append(np.linalg.qr(np.hstack([basis, found]))[0])
+            bases.append(np.linalg.qr(np.hstack([basis, strong]))[0])
         # Nothing is drawn: all seeds share one curve.
         return [NullspaceCurve(mean, bases) for _ in units]
 
@@ -82,7 +95,7 @@ class NullspaceCurve(Curve):
     ----------
     mean : ndarray, shape (d,)
     bases : sequence of ndarray, shape (d, directions)
-        Of what is projected out after 0, 1, ... rounds.
+        Of the directions projected out after 0, 1, ... rounds.
     """
 
     knob = Nullspace.knobs[0]

@@ -1,4 +1,4 @@
-"""The contract, and what the method is for."""
+"""The contract of methods, and the purpose of this one."""
 
 from itertools import pairwise
 
@@ -27,7 +27,7 @@ def curve():
     return x, s, fitted
 
 
-def told(z, s):
+def explained(z, s):
     """Share of one-hot s that a linear regression on z explains."""
     target = np.eye(3)[s] - np.eye(3)[s].mean(axis=0)
     design = z - z.mean(axis=0)
@@ -42,7 +42,7 @@ def test_no_round_releases_x():
 
 def test_each_round_leaves_less_and_the_last_almost_nothing():
     x, s, fitted = curve()
-    shares = [told(fitted.at(point).encode(x), s) for point in fitted.points]
+    shares = [explained(fitted.at(point).encode(x), s) for point in fitted.points]
     assert shares[0] > 0.2
     assert all(later <= sooner + 1e-6 for sooner, later in pairwise(shares))
     assert shares[-1] < 0.01

@@ -44,7 +44,6 @@ INTERVAL = ("aufdc_low", "95% interval")
 TRACKS = {
     Track.BLIND: "The encoder sees the features x alone.",
     Track.AWARE: "The encoder may also see s, so little leakage costs little: A_y at I<10% ranks.",
-    Track.SUPERVISED: "The encoder may see the labels of tasks.",
 }
 """What each track is, for people."""
 

@@ -8,7 +8,7 @@ from fairbench.training.device import cores
 
 
 def make_executor(config: ExecutorConfig) -> Executor:
-    """The executor that is asked for; its library is imported only here."""
+    """Make the configured executor; its library is imported only here."""
     if config.in_process:
         from fairbench.runs.executors.in_process import InProcessExecutor
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,9 +9,7 @@ from typing import Any
 
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
-
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
-"""Parameters of glibc's mallopt, from malloc.h."""
+from fairbench.training.threads import use_one_thread
 
 
 @dataclass(frozen=True)
@@ -109,46 +106,10 @@ def run_guarded(
     """Run a job and catch whatever it raises: ``(ok, result, status, error, traceback)``."""
     import traceback
 
-    set_threads()
-    keep_freed_memory()
+    use_one_thread()
     try:
         return True, job.run(progress), Status.DONE, "", ""
     # A plugin may raise anything, SystemExit included; the driver decides what becomes of it.
     except BaseException as error:
         text = f"{type(error).__name__}: {error}".splitlines()[0]
         return False, None, classify(error), text, traceback.format_exc()
-
-
-def set_threads() -> None:
-    """One thread a job, in every executor.
-
-    The networks are so small that a second thread costs more than it brings, jobs run side by side
-    instead, and equal settings make figures agree between executors on the CPU.
-    """
-    import os
-
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[name] = "1"
-    import torch
-    from threadpoolctl import threadpool_limits
-
-    torch.set_num_threads(1)
-    threadpool_limits(1)
-
-
-def keep_freed_memory() -> None:
-    """Let the process keep memory that it frees, instead of asking for it again at every step.
-
-    glibc gives large blocks back to the system at once. The activations of a convolutional network
-    are such blocks: without this a training step on images spends more time on page faults than on
-    its products. A job's process ends with its job, and the memory with it.
-    """
-    import ctypes
-
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if mallopt is None:  # another C library
-        return
-    largest = 2**31 - 1
-    if not mallopt(_MMAP_THRESHOLD, largest):
-        mallopt(_MMAP_MAX, 0)  # an older glibc allows 32 MB at most
-    mallopt(_TRIM_THRESHOLD, largest)

@@ -30,10 +30,22 @@ from fairbench.runs.executors.base import (
 from fairbench.runs.executors.devices import Devices, count_devices, environment_of
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
+from fairbench.training.threads import THREAD_VARIABLES
 
 _PROGRESS_EVERY = 0.2
 """Seconds between progress messages of a job."""
 
+
+JOB_ENVIRONMENT = {
+    # Thread pools are sized when libraries load.
+    **dict.fromkeys(THREAD_VARIABLES, "1"),
+    # By default glibc gives large blocks back to the system at once. The activations of a
+    # convolutional network are such blocks, and a training step would spend more time on page
+    # faults than on its products (benchmarks/image_step.py). The memory goes with the process.
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
+}
+"""Variables that the processes of jobs inherit, unless they are set already."""
 
 _LONGEST_WAIT = 1.0
 """Seconds without news after which the caller may look around."""
@@ -172,9 +184,8 @@ class InlineExecutor(Executor):
 
 def _context() -> Any:
     """A fork server that has loaded what every job needs: a fresh process in milliseconds."""
-    # Children inherit this: thread pools are sized when libraries load.
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+    for name, value in JOB_ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")

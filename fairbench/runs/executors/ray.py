@@ -38,7 +38,7 @@ MOST_TRIES = 3
 class _Task:
     job: Job
     started: float
-    told: bool
+    announced: bool
 
 
 class RayExecutor(Executor):
@@ -110,8 +110,8 @@ class RayExecutor(Executor):
 
     def _start(self, job: Job) -> None:
         run = self._run.options(num_gpus=getattr(job, "gpus", 0.0))
-        told = job.id in self._losses
-        self._tasks[run.remote(job, self.timeout)] = _Task(job, time.monotonic(), told)
+        announced = job.id in self._losses
+        self._tasks[run.remote(job, self.timeout)] = _Task(job, time.monotonic(), announced)
 
     def _next(self, stream: Any) -> Iterator[Event]:
         """The next event of a task, or its loss."""
@@ -129,7 +129,7 @@ class RayExecutor(Executor):
             event = self._lost(task.job, problem, seconds)
         if not isinstance(event, Started | Progressed):
             del self._tasks[stream]
-        if event is None or (isinstance(event, Started) and task.told):
+        if event is None or (isinstance(event, Started) and task.announced):
             return
         yield dataclasses.replace(event, job=task.job)
 

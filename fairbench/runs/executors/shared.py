@@ -54,7 +54,7 @@ class SharedExecutor(Executor):
         self._queue: deque[Job] = deque()
         self._held: set[str] = set()
         self._waiting: deque[Job] = deque()
-        self._told: set[str] = set()
+        self._announced: set[str] = set()
         self._running = 0
         self._looked = 0.0
 
@@ -103,8 +103,8 @@ class SharedExecutor(Executor):
             job = self._queue.popleft()
             if job.id not in self._held and not self.claims.take(job.claimed):
                 self._waiting.append(job)
-                if job.id not in self._told:
-                    self._told.add(job.id)
+                if job.id not in self._announced:
+                    self._announced.add(job.id)
                     yield Waits(job, self.claims.holder(job.claimed) or "another run")
                 continue
             self._held.discard(job.id)

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from fairbench.api import DatasetInfo, Knob, Point, Unit
-from fairbench.api.method import Method, Params
+from fairbench.api import DatasetInfo, Knob, Method, Params, Point, Unit
 from fairbench.hookspecs import hookimpl
-from fairbench.training.neural_method import NeuralMethod, NeuralParams
+from fairbench.training import NeuralMethod, NeuralParams
 
 if TYPE_CHECKING:
-    from fairbench.training.networks import Networks
-    from fairbench.training.streams import Streams
+    from fairbench.training import Networks, Streams
     from fairbench_plugins.adversarial.model import AdversarialModel
 
 GAMMAS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0)
@@ -35,7 +33,7 @@ ALPHAS = (
 
 
 class AdversarialParams(NeuralParams):
-    """Hyperparameters of both."""
+    """Hyperparameters of both methods."""
 
     adversary_hidden: tuple[PositiveInt, ...] = (64, 64)
     """Units of the adversary's hidden layers."""
@@ -44,7 +42,7 @@ class AdversarialParams(NeuralParams):
 
 
 class AdversarialMethod(NeuralMethod):
-    """An autoencoder whose encoder is rewarded for what its adversary cannot tell."""
+    """An autoencoder whose encoder is rewarded for the errors of its adversary."""
 
     Params: ClassVar[type[Params]] = AdversarialParams
     reward: ClassVar[Literal["cross-entropy", "entropy"]]

@@ -15,8 +15,8 @@ Departures:
 
 * Madras et al. bound the adversary's objective by group-normalised l1 terms for demographic parity;
   the SoFaiR paper uses the cross-entropy, and so does this.
-* Encoder and adversary step at the same time on the same batch rather than in turns, which costs
-  one forward pass, not two.
+* Encoder and adversary step at the same time, on the same batch, rather than in turns: one forward
+  pass instead of two.
 """
 
 from __future__ import annotations
@@ -27,10 +27,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
-from fairbench.training.layers import StackedMLP
-from fairbench.training.model import Batch, StackedModel, summed_squares
-from fairbench.training.networks import Networks
-from fairbench.training.streams import Streams
+from fairbench.training import Batch, Networks, StackedMLP, StackedModel, Streams, summed_squares
 
 if TYPE_CHECKING:
     from fairbench_plugins.adversarial import AdversarialParams
@@ -46,11 +43,11 @@ class AdversarialModel(StackedModel):
     groups : int
         Number of values of s.
     reward : str
-        What the encoder raises of the adversary: ``cross-entropy`` or ``entropy``.
+        Quantity of the adversary that the encoder raises: ``cross-entropy`` or ``entropy``.
     weights : sequence of float
-        gamma or alpha, one a model.
+        gamma or alpha, one per model.
     streams : Streams
-        One a model.
+        One per model.
     """
 
     weight: Tensor

@@ -1,4 +1,4 @@
-"""Conditional-quantile: with s at hand, z can be independent of s and lose nothing of x.
+"""Conditional-quantile: where the encoder sees s, z can be independent of s and lossless.
 
 Column after column, z_j is the randomised conditional quantile of x_j given the columns before it
 and s,
@@ -6,12 +6,12 @@ and s,
     z_j = F(x_j - | x_<j, s) + U_j P(x_j | x_<j, s),     U_j ~ U[0, 1],
 
 uniform on [0, 1] whatever x_<j and s are, hence independent of s; and (z, s) give x back, column
-after column, by the inverse of F. It shows what the aware track is: D near 0 and I near 0 at once
-need no trade-off where the encoder sees s. How near is a matter of how well F is estimated.
+after column, by the inverse of F. It shows why the aware track is ranked apart: where the encoder
+sees s, D and I can both be near 0, without a trade-off. How near depends on the estimate of F.
 
-F is estimated on encoder-train: values of a column are binned, boosted trees give the chances of
-the bins given x_<j and s, and frequencies by group those of the values within a bin. Columns with
-more than 1,024 values are rounded down to quantiles, which is all the distortion there is.
+F is estimated on the training set: values of a column are binned, boosted trees give the
+probabilities of the bins given x_<j and s, and frequencies by group those of the values within a
+bin. Columns with more than 1,024 values are rounded down to quantiles, the only distortion.
 """
 
 from __future__ import annotations
@@ -22,11 +22,23 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from fairbench.api import Coding, DatasetInfo, FitContext, Floats, Ints, Track, TrainingRows, Unit
-from fairbench.api.method import Fitted, Method, Params, Representation
+from fairbench.api import (
+    Coding,
+    DatasetInfo,
+    FitContext,
+    Fitted,
+    Floats,
+    Ints,
+    Method,
+    Params,
+    Representation,
+    Track,
+    TrainingRows,
+    Unit,
+)
 
 _MOST_COLUMNS = 128
-"""One classifier a column."""
+"""One classifier per column."""
 
 _MOST_VALUES = 1024
 
@@ -38,9 +50,9 @@ class ConditionalQuantileParams(Params):
     """Hyperparameters of conditional-quantile."""
 
     bins: int = Field(64, ge=2, le=128)
-    """Bins of a column that trees tell apart."""
+    """Bins of a column that trees distinguish."""
     trees: int = Field(200, ge=1)
-    """Most boosting rounds a column."""
+    """Most boosting rounds per column."""
 
 
 class ConditionalQuantile(Method):
@@ -137,7 +149,7 @@ class _Column:
         self.bins = int(self.bin_of.max()) + 1
         in_bin = np.bincount(self.bin_of, weights=counts)
         self.marginal = in_bin / in_bin.sum()
-        # Within a bin: frequencies by group, shrunk to those of all groups.
+        # Within a bin: frequencies by group, shrunk towards those of all groups.
         own = np.zeros((groups, len(values)))
         np.add.at(own, (s, code), 1.0)
         everyone = np.maximum(counts, 1e-9) / np.maximum(in_bin, 1e-9)[self.bin_of]
@@ -174,13 +186,13 @@ class _Column:
         return model.fit(before[known], bins[known], X_val=before[held_out], y_val=bins[held_out])
 
     def code(self, x: Floats) -> Ints:
-        """Number of the largest known value not above x; the smallest where there is none."""
-        found = np.searchsorted(self.values, x, side="right") - 1
-        return np.maximum(found, 0)
+        """Index of the largest known value not above x; the smallest where there is none."""
+        index = np.searchsorted(self.values, x, side="right") - 1
+        return np.maximum(index, 0)
 
     def interval(self, code: Ints, before: Floats, s: Ints) -> tuple[np.ndarray, np.ndarray]:
         """Lower end and width of F over each row's value."""
-        p = self._bin_chances(before)
+        p = self._bin_probabilities(before)
         rows, bins = np.arange(len(code)), self.bin_of[code]
         width = p[rows, bins]
         low = p.cumsum(axis=1)[rows, bins] - width
@@ -188,7 +200,7 @@ class _Column:
 
     def invert(self, z: Floats, before: Floats, s: Ints) -> Ints:
         """The value in whose interval z lies."""
-        p = self._bin_chances(before)
+        p = self._bin_probabilities(before)
         top = p.cumsum(axis=1)
         rows = np.arange(len(z))
         bins = np.minimum((z[:, None] >= top).sum(axis=1), self.bins - 1)
@@ -203,8 +215,8 @@ class _Column:
                 code[here] = np.minimum(self.first[b] + step, last[here])
         return code
 
-    def _bin_chances(self, before: Floats) -> np.ndarray:
-        """Chances of the bins, ``(n, bins)``."""
+    def _bin_probabilities(self, before: Floats) -> np.ndarray:
+        """Probabilities of the bins, ``(n, bins)``."""
         if self.model is None:
             return np.ones((len(before), 1))
         p = np.zeros((len(before), self.bins))

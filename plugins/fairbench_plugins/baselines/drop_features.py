@@ -1,15 +1,14 @@
-"""Drop-features: release some columns of x and drop the rest; the baseline to beat.
+"""Drop-features: release some columns of x and drop the rest; the strongest simple baseline.
 
-Columns are dropped greedily: each step drops the column that loses most leakage a unit of
-distortion gained,
+Columns are dropped greedily: each step drops the column that removes most leakage per unit of
+distortion added,
 
     argmax_c  (I(x_K; s) - I(x_{K - c}; s)) / D(c | K - c),
 
 with I by a boosted-tree classifier of s, and D the squared error of a boosted-tree regression of
-column c on the other kept ones and s. Both are measured on a part of encoder-train carved off for
-it. One fit gives the whole curve: a point is a number of columns dropped. The one-hot columns of a
-category go together; of a wide table several columns go at a step, so that a curve has at most 16
-points.
+column c on the other kept ones and s. Both are measured on held-out rows of the training set. One
+fit gives the whole curve: a point is a number of columns dropped. The one-hot columns of a category
+go together; of a wide table several columns go at a step, so that a curve has at most 16 points.
 """
 
 from __future__ import annotations
@@ -21,17 +20,21 @@ import numpy as np
 from pydantic import Field
 
 from fairbench.api import (
+    Curve,
     DatasetInfo,
     FitContext,
+    Fitted,
     Floats,
     Ints,
     Knob,
+    Method,
+    Params,
     Point,
+    Representation,
     Shots,
     TrainingRows,
     Unit,
 )
-from fairbench.api.method import Curve, Fitted, Method, Params, Representation
 
 _MOST_SOURCES = 128
 """Columns of the raw table."""
@@ -40,29 +43,29 @@ _MOST_POINTS = 16
 """Steps of the search: as many as a single-shot curve has points."""
 
 _MOST_SEARCH_TREES = 240
-"""Trees of one classifier while searching: boosting grows one a class and round."""
+"""Trees of one classifier in the search: boosting grows one per class and round."""
 
 
 class DropFeaturesParams(Params):
     """Hyperparameters of drop-features."""
 
     search_rows: int = Field(9_000, ge=100)
-    """Rows of encoder-train used to find the order; two thirds fit, one third measures."""
+    """Training rows used to find the order; two thirds fit, one third measures."""
     search_trees: int = Field(40, ge=1)
     """Boosting rounds while searching."""
     trees: int = Field(100, ge=1)
     """Boosting rounds of the final decoders."""
     decoder_rows: int = Field(20_000, ge=100)
-    """Rows of encoder-train that the final decoders are fitted on, at most."""
+    """Most training rows that the final decoders are fitted on."""
     candidates: int = Field(12, ge=1)
-    """Columns tried at each step: the most promising by when they were last tried."""
+    """Columns tried at each step: those with the best ratio when last tried."""
 
 
 class DropFeatures(Method):
     """Greedy column dropping."""
 
     name = "drop-features"
-    summary = "baseline: drops columns greedily by leakage lost a unit of distortion"
+    summary = "baseline: drops columns greedily by leakage lost per unit of distortion"
     shots = Shots.SINGLE
     has_decoder = True
     baseline = True
@@ -122,7 +125,7 @@ class _DropCurve(Curve):
         Sources gone at each point.
     groups : int
     decoders : dict of int to dict
-        By sources gone, a regressor of each dropped column; what is restored has none.
+        By sources gone, a regressor of each dropped column; a restored curve has none.
     """
 
     knob = DropFeatures.knobs[0]
@@ -149,7 +152,7 @@ class _DropCurve(Curve):
         return _Dropped(kept, dropped, self.decoders.get(n), self.groups)
 
     def state(self) -> Mapping[str, Any]:
-        """What encoding takes; the decoders are boosted trees, which have no form but pickle."""
+        """Arrays for encoding alone; the decoders are boosted trees, which only pickle stores."""
         return {
             "columns": np.concatenate([np.array(columns) for columns in self.order]),
             "sizes": np.array([len(columns) for columns in self.order]),
@@ -197,7 +200,7 @@ class _Search:
         kept, gone, counts = list(self.columns), list[str](), list[int]()
         steps = min(_MOST_POINTS, len(kept) - 1)
         leakage = self.leakage(kept)
-        # Before a column is tried among the others it is as promising as it is on its own.
+        # Until a column is tried among the others, its promise is its leakage on its own.
         nothing = self.leakage([])
         promise = {c: self.leakage([c]) - nothing for c in kept}
         for c in kept:
@@ -261,10 +264,10 @@ class _Search:
 
 
 def _columns_by_source(train: TrainingRows) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    columns: dict[str, list[int]] = {}
     for i, feature in enumerate(train.info.features):
-        found.setdefault(feature.source, []).append(i)
-    return found
+        columns.setdefault(feature.source, []).append(i)
+    return columns
 
 
 def _regressor(trees: int, seed: int) -> Any:

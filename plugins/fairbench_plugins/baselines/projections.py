@@ -1,8 +1,8 @@
-"""Random-projection and PCA: release fewer dimensions of x and hope.
+"""Random-projection and PCA: release fewer dimensions of x, whatever s is.
 
-Neither knows of s. A fit gives the whole curve: a point is a number of dimensions kept, five of
-them, spread geometrically. Each kept set contains the smaller ones. There is no
-decoder of their own: the suite's, which is not bound to be linear, is the same for all.
+A fit gives the whole curve: a point is a number of dimensions kept, five of them, spread
+geometrically. Each set contains the smaller ones. They have no decoder: the suite's, which need not
+be linear, is the same for all.
 """
 
 from __future__ import annotations
@@ -13,17 +13,20 @@ from typing import Any
 import numpy as np
 
 from fairbench.api import (
+    Curve,
     DatasetInfo,
     FitContext,
+    Fitted,
     Floats,
     Ints,
     Knob,
+    Method,
     Point,
+    Representation,
     Shots,
     TrainingRows,
     Unit,
 )
-from fairbench.api.method import Curve, Fitted, Method, Representation
 
 _MOST_POINTS = 5
 
@@ -48,13 +51,13 @@ class RandomProjection(_Projection):
     ) -> Sequence[Fitted]:
         features = train.x.shape[1]
         kept = min(features, _MOST_DIMENSIONS)
-        found = []
+        curves = []
         for unit in units:
             normal = np.random.default_rng(unit.seed).normal(size=(features, kept))
             axes, triangle = np.linalg.qr(normal)
             # Without the signs the first axis would always point the same way.
-            found.append(_ProjectionCurve(axes * np.sign(np.diag(triangle)), features))
-        return found
+            curves.append(_ProjectionCurve(axes * np.sign(np.diag(triangle)), features))
+        return curves
 
 
 class PCA(_Projection):
@@ -69,22 +72,22 @@ class PCA(_Projection):
         from sklearn.decomposition import PCA as Components
 
         features = train.x.shape[1]
-        # The components of images are found on a part of them.
+        # The components of images are computed from a part of them.
         x = train.x[:: max(1, train.x.size // _MOST_CELLS)].astype(np.float32)
         kept = min(features, len(x), _MOST_DIMENSIONS)
         solver = "full" if features <= _MOST_DIMENSIONS else "randomized"
-        found = []
+        curves = []
         for unit in units:
             model = Components(n_components=kept, svd_solver=solver, random_state=unit.seed)
-            found.append(_ProjectionCurve(model.fit(x).components_.T, features))
-        return found
+            curves.append(_ProjectionCurve(model.fit(x).components_.T, features))
+        return curves
 
 
 _MOST_CELLS = 100_000_000
 """Rows times features that principal components are computed from."""
 
 _MOST_DIMENSIONS = 256
-"""Of images and other wide tables, this many axes at most."""
+"""Most axes, of images and other wide tables."""
 
 
 class _ProjectionCurve(Curve):

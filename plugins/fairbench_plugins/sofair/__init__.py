@@ -1,7 +1,7 @@
 """SoFaiR, SoFaiR-NOS and MSFaiR (Gitiaux and Rangwala 2022, "SoFaiR: Single Shot Fair ...").
 
 The objective, its equations and the departures from the paper are in model.py and entropy.py;
-resolution.py has another code for the same objective, leakage.py another price of it.
+resolution.py has another code for the same objective, leakage.py another price.
 """
 
 from __future__ import annotations
@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from fairbench.api import Coding, DatasetInfo, Knob, Point, Shots, Unit
-from fairbench.api.method import Method, Params
+from fairbench.api import Coding, DatasetInfo, Knob, Method, Params, Point, Shots, Unit
 from fairbench.hookspecs import hookimpl
-from fairbench.training.neural_method import NeuralMethod, NeuralParams
+from fairbench.training import NeuralMethod, NeuralParams
 
 if TYPE_CHECKING:
-    from fairbench.training.networks import Networks
-    from fairbench.training.streams import Streams
+    from fairbench.training import Networks, Streams
     from fairbench_plugins.sofair.model import SofairModel
     from fairbench_plugins.sofair.resolution import ResolutionModel
 
 
 class SofairParams(NeuralParams):
-    """Hyperparameters of SoFaiR; where a default is not the paper's, model.py says why."""
+    """Hyperparameters of SoFaiR; model.py gives the reason where a default is not the paper's."""
 
     distortion_weight: float = Field(3.0, gt=0, allow_inf_nan=False)
     """w = 1 / (2 sigma^2) of the isotropic Gaussian behind the distortion."""
@@ -35,7 +33,7 @@ class SofairParams(NeuralParams):
     warmup: float = Field(0.4, ge=0, le=1)
     """Share of the budget over which the rate term grows from zero."""
     bits: int = Field(8, ge=1, le=16)
-    """A, the most bits a dimension."""
+    """A, the largest number of bits per dimension."""
     components: int = Field(5, ge=1)
     """K, the logistics in each mixture of the entropy model."""
     rate: Literal["codes", "lengths"] = "lengths"
@@ -44,14 +42,14 @@ class SofairParams(NeuralParams):
     """Bits by a layer of their own, as many as the row asks for (the paper's; model.py), or the
     binary digits of e at a resolution that rows share (resolution.py)."""
     adversary: float = Field(0.0, ge=0, le=1)
-    """Share of beta's price that is for what an adversary reads of s in z, the rest being for the
+    """Share of beta's price that is for an adversary's estimate of s from z, the rest being for the
     length of the code; 0 is the paper (leakage.py)."""
     adversary_hidden: tuple[PositiveInt, ...] = (64, 64)
     """Units of the adversary's hidden layers."""
     adversary_rate: float = Field(1.0, gt=0, allow_inf_nan=False)
     """Factor on the learning rate for the adversary."""
     restarts: int = Field(1, ge=1)
-    """Models trained in place of one; that with the least loss on encoder-train is kept."""
+    """Models trained per unit; the one with the least loss on the training set is selected."""
 
 
 class SofairMethod(NeuralMethod):
@@ -59,12 +57,13 @@ class SofairMethod(NeuralMethod):
 
     reference = "Gitiaux and Rangwala 2022, SoFaiR: Single Shot Fair Representation Learning"
     coding = Coding.QUANTISED
+    has_bits = True
     Params: ClassVar[type[Params]] = SofairParams
     decoder_sees_s: ClassVar[bool] = True
 
     def __init__(self, params: SofairParams | None = None) -> None:
         super().__init__(params)
-        beta = Knob("beta", 0.0, self.params.beta_max, "price of rate; more is fairer")
+        beta = Knob("beta", 0.0, self.params.beta_max, "weight of the rate; more is fairer")
         self.knobs = (beta,)
 
     def search_space(self) -> Mapping[str, Any]:
@@ -117,10 +116,10 @@ class SofairNOS(SofairMethod):
 
 
 class MSFaiR(SofairMethod):
-    """SoFaiR's multi-shot counterpart: a model for each beta."""
+    """SoFaiR's multi-shot counterpart: one model per beta."""
 
     name = "msfair"
-    summary = "multi-shot SoFaiR: a model for each of 16 (or --points 4, 8) betas"
+    summary = "multi-shot SoFaiR: one model for each of 16 (or --points 4, 8) betas"
 
     def points(self) -> tuple[Point, ...]:
         """16 betas spread over SoFaiR's range as SoFaiR draws them, ends included."""

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from fairbench.training.layers import StackedLinear
+from fairbench.training import StackedLinear
 
 _TINY = 1e-9
 """Least mass of a bin: keeps the logarithm finite where a code is far from every mixture part."""
@@ -39,11 +39,11 @@ class LogisticMixtureEntropy(nn.Module):
     Parameters
     ----------
     generators : sequence of torch.Generator
-        One a model.
+        One per model.
     dimensions : int
         d, the latent dimensions.
     bits : int
-        A, the most bits a dimension.
+        A, the largest number of bits per dimension.
     components : int
         K, the logistics in each mixture.
     sees_beta : bool

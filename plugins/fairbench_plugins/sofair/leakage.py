@@ -1,7 +1,7 @@
-"""What an adversary reads of s in SoFaiR's code: a part of beta's price that the paper lacks.
+"""An adversary's estimate of s from SoFaiR's code: a part of beta's price that the paper lacks.
 
 The paper prices a code by its length, H(z | beta), which bounds I(z; s) from above. On Adults the
-bound is nearly a hundred times what it bounds (17 nats against .25), and a bit that tells s costs
+bound is nearly a hundred times what it bounds (17 nats against .25), and a bit that reveals s costs
 no more than one that does not. With ``adversary`` = c > 0 the price of a row is
 
     (1 - c) H_q(z | beta)  -  c CE_adversary(s | z, beta)
@@ -10,8 +10,8 @@ Its mean is, up to the constant c H(s), a mixture of the paper's upper bound on 
 adversary's lower bound, H(s) - CE. The adversary minimises its cross-entropy alone, as LATFR's
 does (Madras et al. 2018); an encoder that hides from it is still charged for every bit.
 
-z holds all its digits in one number, of which a network reads little but the first. So the
-adversary is also given waves, cos(2^k pi z), as short as the digits are.
+z holds all its digits in one number, of which a network uses little but the first. So the
+adversary also gets waves, cos(2^k pi z), as short as the digits are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from fairbench.training.layers import StackedMLP
+from fairbench.training import StackedMLP
 
 _WAVES = 4
 """Cosines of each dimension: about as many digits as a code that leaks little has."""
@@ -34,7 +34,7 @@ class Adversary(nn.Module):
     Parameters
     ----------
     generators : sequence of torch.Generator
-        One a model.
+        One per model.
     dimensions : int
         d, the latent dimensions.
     hidden : sequence of int

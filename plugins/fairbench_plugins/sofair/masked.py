@@ -1,4 +1,4 @@
-"""What both codes of SoFaiR share: beta, its warm-up and price, a decoder of z, beta and s."""
+"""The base of both codes of SoFaiR: beta, its warm-up and price, a decoder of z, beta and s."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from fairbench.training.model import Batch, StackedModel
+from fairbench.training import Batch, StackedModel
 from fairbench_plugins.sofair.leakage import Adversary
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class MaskedAutoencoder(StackedModel):
     decoder : Module
         Of z, beta where it is not fixed, and one-hot s where it is seen.
     fixed_beta : Tensor or None
-        One a model, ``(models, 1, 1)``, where beta is fixed; otherwise it is drawn for every row.
+        One per model, ``(models, 1, 1)``, where beta is fixed; otherwise it is drawn for every row.
     adversary : Adversary or None
         Where it has a share of the price.
     """
@@ -40,7 +40,7 @@ class MaskedAutoencoder(StackedModel):
     def add_adversary(
         self, make: Sequence[torch.Generator], dimensions: int, groups: int, *, sees_beta: bool
     ) -> None:
-        """Give the adversary its share of the price, if the parameters say so."""
+        """Add the adversary, if the hyperparameters give it a share of the price."""
         p = self.params
         self.adversary = None
         if p.adversary > 0:
@@ -50,34 +50,34 @@ class MaskedAutoencoder(StackedModel):
             self.players = {"adversary": p.adversary_rate}
 
     def drawn_beta(self, batch: Batch) -> Tensor:
-        """beta_max * u^power with u ~ U[0, 1] a row, ``(models, 1, batch)``, or the fixed one."""
+        """beta_max * u^power, u ~ U[0, 1] by row, ``(models, 1, batch)``; or the fixed one."""
         if self.fixed_beta is not None:
             return self.fixed_beta
         u = batch.streams.uniform("beta", 1, batch.x.shape[1])
         return self.params.beta_max * u**self.params.beta_power
 
     def warm(self, done: float) -> float:
-        """Weight of the rate once ``done`` of the budget is behind."""
+        """Weight of the rate after the share ``done`` of the budget."""
         return min(1.0, done / self.params.warmup) if self.params.warmup else 1.0
 
     def priced(
         self, z: Tensor, rate: Tensor, beta: Tensor, batch: Batch
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Mean of beta times the price of each code, and the losses of the players beside it.
+        """Mean of beta times the price of each code, and the losses of other players.
 
-        ``rate`` is the length of each code, ``(models, batch)``, nats; see leakage.py for what is
-        charged where an adversary has a share of the price.
+        ``rate`` is the length of each code, ``(models, batch)``, nats; leakage.py has the price
+        where an adversary has a share of it.
         """
         price, others = rate, {}
         if self.adversary is not None:
             share = self.params.adversary
-            read = self.adversary.cross_entropy(z, beta, batch.s_onehot)
-            price = (1 - share) * rate - share * read
-            others = {"adversary": read.mean(-1)}
+            error = self.adversary.cross_entropy(z, beta, batch.s_onehot)
+            price = (1 - share) * rate - share * error
+            others = {"adversary": error.mean(-1)}
         return (beta.squeeze(1) * price).mean(-1), others
 
     def reconstruct(self, z: Tensor, s_onehot: Tensor, beta: Tensor) -> Tensor:
-        """x from z ``(models, d, batch)`` and what else this decoder sees."""
+        """x from z ``(models, d, batch)`` and the other inputs of this decoder."""
         seen = [z.transpose(1, 2)]
         if self.fixed_beta is None:
             seen.append(beta.transpose(1, 2))
@@ -87,7 +87,7 @@ class MaskedAutoencoder(StackedModel):
         return x_hat
 
     def read_beta(self, knob: Tensor | None) -> Tensor:
-        """Where the curve is read, ``(models, 1, n)``, or the fixed beta."""
+        """The beta at which the curve is read, ``(models, 1, n)``, or the fixed one."""
         beta = self.fixed_beta if knob is None else knob.transpose(1, 2)
         assert beta is not None
         return beta

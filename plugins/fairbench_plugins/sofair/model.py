@@ -21,7 +21,7 @@ Departures, and why:
 * ``beta_max`` = 1.25: beta = beta_max * u^power with u ~ U[0, 1]; the paper draws beta from U[0, 1]
   (1 and 1). On Adults some seeds stop short of the fair end (I > .02) at beta = 1.
 * ``rate`` = "lengths": the objective pays for the numbers of bits too. With the rate of the codes
-  alone, long training learns to tell rows apart by how many bits they keep, which costs nothing.
+  alone, long training learns to distinguish rows by their numbers of bits, which cost nothing.
 * The weights that make bits of e start four times as large as usual, so that the thresholds of a
   dimension split [0, 1] from the start.
 * The rate is warmed up linearly over ``warmup`` of the budget: without it some settings collapse to
@@ -37,10 +37,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from fairbench.training.layers import StackedLinear
-from fairbench.training.model import Batch, summed_squares
-from fairbench.training.networks import Networks
-from fairbench.training.streams import Streams
+from fairbench.training import Batch, Networks, StackedLinear, Streams, summed_squares
 from fairbench_plugins.sofair.entropy import LogisticMixtureEntropy
 from fairbench_plugins.sofair.masked import MaskedAutoencoder
 
@@ -78,9 +75,9 @@ class SofairModel(MaskedAutoencoder):
     groups : int
         Number of values of s.
     betas : sequence of float, optional
-        One a model, where beta is fixed; otherwise it is drawn for every row.
+        One per model, where beta is fixed; otherwise it is drawn for every row.
     streams : Streams
-        One a model, for the initial weights.
+        One per model, for the initial weights.
     decoder_sees_s : bool
         Not in SoFaiR-NOS.
     """

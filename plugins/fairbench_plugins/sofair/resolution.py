@@ -9,7 +9,7 @@ so that bits are the binary digits of e_j itself, and for beta' < beta those of 
 those of z(beta). The paper goes on to make bits by a layer of their own, ``b = [h_e(e)]``, and to
 let their number depend on the row (model.py); here h_j > 0 is a parameter, the same for all rows:
 
-* the number of bits tells nothing of a row, so the entropy model's rate is a code length by itself;
+* the number of bits is the same for all rows, so the entropy model's rate is itself a code length;
 * rounding moves e by half a cell at most, so the straight-through gradient is nearly the true one.
   With thresholds of their own, bits of one dimension are unrelated, and gradients through 8 of them
   are noise.
@@ -26,9 +26,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from fairbench.training.model import Batch, summed_squares
-from fairbench.training.networks import Networks
-from fairbench.training.streams import Streams
+from fairbench.training import Batch, Networks, Streams, summed_squares
 from fairbench_plugins.sofair.entropy import LogisticMixtureEntropy
 from fairbench_plugins.sofair.masked import MaskedAutoencoder
 

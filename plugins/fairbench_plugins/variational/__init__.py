@@ -1,4 +1,4 @@
-"""Variational autoencoders with a price on what z says: beta-VAE, CVIB, VFAE, FCRL.
+"""Variational autoencoders with a price on the information in z: beta-VAE, CVIB, VFAE, FCRL.
 
 Objectives, equations and departures are in model.py.
 """
@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from fairbench.api import Coding, DatasetInfo, Knob, Point, Unit
-from fairbench.api.method import Method, Params
+from fairbench.api import Coding, DatasetInfo, Knob, Method, Params, Point, Unit
 from fairbench.hookspecs import hookimpl
-from fairbench.training.neural_method import NeuralMethod, NeuralParams
+from fairbench.training import NeuralMethod, NeuralParams
 
 if TYPE_CHECKING:
-    from fairbench.training.networks import Networks
-    from fairbench.training.streams import Streams
+    from fairbench.training import Networks, Streams
     from fairbench_plugins.variational.model import VariationalModel
 
 
 class VariationalParams(NeuralParams):
-    """Hyperparameters of all four."""
+    """Hyperparameters of all four methods."""
 
     distortion_weight: float = Field(1.0, gt=0, allow_inf_nan=False)
     """w = 1 / (2 sigma^2) of the isotropic Gaussian behind the distortion."""
@@ -63,7 +61,7 @@ class BetaVAE(VariationalMethod):
     name = "beta-vae"
     summary = "variational: distortion plus beta times KL(q(z|x) || N(0, I))"
     reference = "Higgins et al. 2017; with s in the decoder: Gitiaux and Rangwala 2021"
-    knobs = (Knob("beta", 0.0, 1.0, "price of rate; more is fairer"),)
+    knobs = (Knob("beta", 0.0, 1.0, "weight of the rate; more is fairer"),)
     model = "BetaVAEModel"
 
     def points(self) -> tuple[Point, ...]:
@@ -78,8 +76,8 @@ class CVIB(VariationalMethod):
     summary = "variational: adds lambda times the pairwise KL between encodings, a bound on I(Z;S)"
     reference = "Moyer et al. 2018, arXiv:1805.09458; unsupervised as in the SoFaiR paper"
     knobs = (
-        Knob("beta", 0.001, 0.1, "price of rate; more is fairer"),
-        Knob("lambda", 0.01, 1.0, "price of invariance; more is fairer"),
+        Knob("beta", 0.001, 0.1, "weight of the rate; more is fairer"),
+        Knob("lambda", 0.01, 1.0, "weight of the invariance; more is fairer"),
     )
     model = "CVIBModel"
 
@@ -95,11 +93,11 @@ class VFAEParams(VariationalParams):
     """Hyperparameters of VFAE."""
 
     beta: float = Field(0.1, ge=0, allow_inf_nan=False)
-    """Price of rate."""
+    """Weight of the rate."""
 
 
 class VFAE(VariationalMethod):
-    """A penalty on how far apart the groups' distributions of z lie."""
+    """A penalty on the distance between the groups' distributions of z."""
 
     name = "vfae"
     summary = "variational: adds gamma times the maximum mean discrepancy between groups"
@@ -123,16 +121,16 @@ class FCRLParams(VariationalParams):
     """Hyperparameters of FCRL."""
 
     contrast: float = Field(1.0, ge=0, allow_inf_nan=False)
-    """lambda / beta: weight of the contrastive bound on I(Z;X|S), in units of the rate's price."""
+    """lambda / beta: weight of the contrastive bound on I(Z;X|S) relative to the rate's."""
 
 
 class FCRL(VariationalMethod):
-    """Rate is dear, except for what z tells of x beyond s."""
+    """Pays for the rate, except for information of z on x beyond s."""
 
     name = "fcrl"
     summary = "variational: beta times (KL minus a contrastive estimate of I(Z;X|S))"
     reference = "Gupta et al. 2021, arXiv:2101.04108; unsupervised: x in place of y"
-    knobs = (Knob("beta", 0.005, 2.0, "price of rate; more is fairer"),)
+    knobs = (Knob("beta", 0.005, 2.0, "weight of the rate; more is fairer"),)
     model = "FCRLModel"
     Params: ClassVar[type[Params]] = FCRLParams
 

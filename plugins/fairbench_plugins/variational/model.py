@@ -14,7 +14,7 @@ With D = E ||x - g(z, s)||^2, z a draw from q(z|x), and R = E KL(q(z|x) || N(0, 
 * M = sum_k p_k ||E[phi(z)|s=k] - E[phi(z)]||^2, the maximum mean discrepancy of each group to all
   rows (Louizos et al. 2016, section 2.3 and, for more than two groups, equation 9), weighted by the
   groups' shares. phi belongs to the kernel exp(-||z - z'||^2 / latent dimensions).
-* C is InfoNCE's lower bound on I(Z;X|S) (Gupta et al. 2021, section 4.2): a critic tells the row
+* C is InfoNCE's lower bound on I(Z;X|S) (Gupta et al. 2021, section 4.2): a critic picks the row
   behind z among the rows of a batch that share its s. As I(Z;S) = I(Z;X) - I(Z;X|S), the bracket
   with kappa = 1 bounds I(Z;S).
 
@@ -22,7 +22,7 @@ Departures:
 
 * All four are the SoFaiR paper's unsupervised repurposing: the loss of a task label y becomes the
   distortion. VFAE loses its second latent layer, which exists for y; FCRL's critic stands beside
-  the decoder, which already rewards what z tells of x given s.
+  the decoder, which already rewards information of z on x given s.
 * VFAE: the exact kernel instead of random Fourier features, and pairs i = j left out, so that the
   estimate is centred on zero where the groups agree; otherwise its bias alone shrinks z.
 * FCRL: the critic is a product of linear maps of z and of an embedding of (x, s), trained by the
@@ -40,10 +40,7 @@ import torch
 from torch import Tensor, nn
 
 from fairbench.api import Point
-from fairbench.training.layers import StackedLinear
-from fairbench.training.model import Batch, StackedModel, summed_squares
-from fairbench.training.networks import Networks
-from fairbench.training.streams import Streams
+from fairbench.training import Batch, Networks, StackedLinear, StackedModel, Streams, summed_squares
 
 if TYPE_CHECKING:
     from fairbench_plugins.variational import FCRLParams, VariationalParams, VFAEParams
@@ -62,9 +59,9 @@ class VariationalModel(StackedModel):
     groups : int
         Number of values of s.
     points : sequence of Point
-        Knobs, one a model.
+        Knobs, one per model.
     streams : Streams
-        One a model.
+        One per model.
     """
 
     def __init__(
@@ -119,7 +116,7 @@ class VariationalModel(StackedModel):
         return self._reconstruct(z, s_onehot)
 
     def code_length(self, x: Tensor, knob: Tensor | None) -> Tensor:
-        """R: what a draw of z costs given the prior; it bounds I(Z;X)."""
+        """R: the cost of a draw of z given the prior; it bounds I(Z;X)."""
         return rate(*self.gaussian(x))
 
 
@@ -191,8 +188,8 @@ class FCRLModel(VariationalModel):
     def price(self, batch: Batch, z: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
         keys = self.embed_x(batch.x) + self.embed_s(batch.s_onehot)
         scores = self.embed_z(z) @ keys.transpose(1, 2)
-        told = conditional_info_nce(scores, batch.s)
-        return self.knob_beta * (rate(mean, log_variance) - self.contrast * told)
+        information = conditional_info_nce(scores, batch.s)
+        return self.knob_beta * (rate(mean, log_variance) - self.contrast * information)
 
 
 def rate(mean: Tensor, log_variance: Tensor) -> Tensor:

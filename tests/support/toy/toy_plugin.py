@@ -10,10 +10,18 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from fairbench.api import Knob, Point
-from fairbench.api.dataset import DataFile, Dataset, Table
-from fairbench.api.method import Diverged, Method, Params, Representation
-from fairbench.api.metric import Metric
+from fairbench.api import (
+    DataFile,
+    Dataset,
+    Diverged,
+    Knob,
+    Method,
+    Metric,
+    Params,
+    Point,
+    Representation,
+    Table,
+)
 from fairbench.hookspecs import hookimpl
 
 LEAKED = []

@@ -1,4 +1,7 @@
-"""Constant: release nothing. I = 0; its decoder gives E[x|s], so D = D_max: the fair end."""
+"""The two ends of every curve: identity releases x as it is, constant releases nothing.
+
+Identity has D = 0 and I = I(X; S). Constant has I = 0; its decoder gives E[x|s], so D = D_max.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,47 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api import DatasetInfo, FitContext, Floats, Ints, TrainingRows, Unit
-from fairbench.api.method import Fitted, Method, Representation
+from fairbench.api import (
+    DatasetInfo,
+    FitContext,
+    Fitted,
+    Floats,
+    Ints,
+    Method,
+    Representation,
+    TrainingRows,
+    Unit,
+)
+
+
+class Identity(Method):
+    """z = x, exactly decoded."""
+
+    name = "identity"
+    summary = "baseline: releases x itself"
+    has_decoder = True
+    baseline = True
+
+    def fit(
+        self, train: TrainingRows, units: Sequence[Unit], context: FitContext
+    ) -> Sequence[Fitted]:
+        return [_Identity() for _ in units]
+
+    def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Representation:
+        return _Identity()
+
+
+class _Identity(Representation):
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        return x.copy()
+
+    def decode(self, z: Floats, s: Ints) -> Floats:
+        return z.copy()
+
+    def state(self) -> Mapping[str, Any]:
+        return {}
 
 
 class Constant(Method):

@@ -1,0 +1,96 @@
+"""Tables given to the scikit-learn transformer: raw columns, checked, and as prepared rows."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from fairbench.api import Floats, Ints
+from fairbench.data.checks import determines
+from fairbench.data.in_memory import named
+from fairbench.data.preprocessing import Preprocessing, Unknown
+from fairbench.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def read_frame(estimator: BaseEstimator, X: Any, *, fitting: bool, gaps: bool) -> pd.DataFrame:
+    """X as raw columns with names, checked as scikit-learn checks it.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        The transformer; its ``n_features_in_`` and ``feature_names_in_`` are set where ``fitting``,
+        and compared with X otherwise.
+    X : DataFrame or array, shape (n, columns)
+    fitting : bool
+        Whether ``fit`` is given X, not ``transform``.
+    gaps : bool
+        Whether numbers may be missing.
+    """
+    import pandas as pd
+
+    if hasattr(X, "to_pandas"):  # polars, Arrow
+        X = X.to_pandas()
+    if isinstance(X, pd.DataFrame):
+        validate_data(estimator, X, reset=fitting, skip_check_array=True)
+        if len(X) < 1 + fitting or not X.shape[1]:
+            raise InputError(f"X has {len(X)} sample(s) and {X.shape[1]} feature(s): too few.")
+    else:
+        coded = not fitting and any(f.categories for f in estimator.encoder_.info.features)
+        X = validate_data(
+            estimator,
+            X,
+            reset=fitting,
+            dtype=None if coded else "numeric",
+            ensure_all_finite="allow-nan" if gaps and not coded else not coded,
+            ensure_min_samples=1 + fitting,
+        )
+    numbered = [f"x{i}" for i in range(estimator.n_features_in_)]
+    names = getattr(estimator, "feature_names_in_", numbered)
+    return named(pd.DataFrame(X), [str(name) for name in names])
+
+
+def prepare_new_rows(frame: pd.DataFrame, preprocessing: Preprocessing, unknown: Unknown) -> Floats:
+    """Prepared rows ``(n, d)`` of a table of ``transform``; a warning counts replaced values."""
+    try:
+        x, replaced = preprocessing.apply(frame, where="X", unknown=unknown)
+    except DataError as error:
+        hint = 'Correct it; unknown="common" replaces unseen categories and missing numbers.'
+        raise InputError(error.message, hint) from None
+    check_finite(x, frame, preprocessing)
+    if replaced:
+        counts = ", ".join(f"{source}: {count:,}" for source, count in replaced.items())
+        warnings.warn(
+            f"Values unseen in fit became the commonest, or the mean: {counts}.", stacklevel=3
+        )
+    return x
+
+
+def check_finite(x: Floats, frame: pd.DataFrame, preprocessing: Preprocessing) -> None:
+    """Raise InputError for the first number that is out of the range of float32 once scaled."""
+    bad = np.argwhere(~np.isfinite(x))
+    if len(bad):
+        row, place = bad[0]
+        source = preprocessing.features[place].source
+        raise InputError(
+            f"X, row {row + 1}: {source} is {frame[source].iloc[row]}, too far from the values "
+            "that fit saw to be encoded.",
+            "Correct it, or leave the row out.",
+        )
+
+
+def warn_of_copies(frame: pd.DataFrame, s: Ints) -> None:
+    """Warn of columns from which s follows exactly."""
+    for name in frame.columns:
+        if determines(frame[name], s):
+            warnings.warn(
+                f"The column {name!r} of X tells s exactly: an encoder that is to be blind of s "
+                "sees it. Leave it out of X.",
+                stacklevel=3,
+            )

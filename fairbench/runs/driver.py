@@ -1,0 +1,108 @@
+"""One event loop for all work: a source gives jobs and takes what becomes of them."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+
+from fairbench.runs.executors.base import (
+    Broke,
+    Elsewhere,
+    Event,
+    Executor,
+    Finished,
+    Started,
+    Waits,
+)
+from fairbench.runs.executors.shared import SharedExecutor
+from fairbench.runs.job import Job
+from fairbench.store.claims import Claims
+from fairbench.store.database import Store
+
+
+class JobSource(ABC):
+    """Jobs against a store, and what is written of them: a training run, or a re-audit.
+
+    Attributes
+    ----------
+    id : str
+        Under which it claims jobs.
+    store : Store
+    """
+
+    id: str
+    store: Store
+
+    @abstractmethod
+    def jobs(self) -> Iterable[Job]:
+        """Jobs that can start now, in order; read lazily."""
+
+    @abstractmethod
+    def is_settled(self, job: Job) -> bool:
+        """Whether another run did some of a job since it was planned."""
+
+    @abstractmethod
+    def remaining_jobs(self, job: Job) -> Sequence[Job]:
+        """What is left to do of a job that is settled."""
+
+    @abstractmethod
+    def finish(self, job: Job, result: object) -> Sequence[Job]:
+        """Write what a job gave; return the jobs that follow from it."""
+
+    @abstractmethod
+    def fail(self, event: Broke) -> None:
+        """Write that a job gave nothing, and why."""
+
+    def start(self, job: Job) -> None:
+        """Take note that a job has begun."""
+        return None
+
+
+def drive(
+    source: JobSource,
+    executor: Executor,
+    observe: Callable[[Event], None],
+    *,
+    ahead: int | None = None,
+) -> None:
+    """Run all jobs of a source, and those that follow from them, writing results as they come.
+
+    Parameters
+    ----------
+    source : JobSource
+    executor : Executor
+        Not stopped at the end: it may be used again.
+    observe : callable
+        Called with every event, after the source has taken it in.
+    ahead : int, optional
+        Jobs of the source in memory at most, but for those that wait for other runs; default: all.
+    """
+    jobs = iter(source.jobs())
+    ready: set[str] = set()
+    with Claims(source.store, source.id) as claims:
+        shared = SharedExecutor(executor, claims, source.is_settled)
+
+        def submit(some: Iterable[Job]) -> None:
+            for job in some:
+                ready.add(job.id)
+                shared.submit(job)
+
+        def submit_ahead() -> None:
+            count = None if ahead is None else max(0, ahead - len(ready))
+            submit(itertools.islice(jobs, count))
+
+        submit_ahead()
+        for event in shared.events():
+            if isinstance(event, Finished | Broke | Elsewhere | Waits):
+                ready.discard(event.job.id)
+            if isinstance(event, Started):
+                source.start(event.job)
+            elif isinstance(event, Finished):
+                submit(source.finish(event.job, event.result))
+            elif isinstance(event, Broke):
+                source.fail(event)
+            elif isinstance(event, Elsewhere):
+                submit(source.remaining_jobs(event.job))
+            submit_ahead()
+            observe(event)

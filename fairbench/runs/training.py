@@ -1,0 +1,331 @@
+"""A training run: what the store lacks of a plan, as jobs, and what becomes of them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fairbench.config import Rerun, RunConfig
+from fairbench.registry import Registry
+from fairbench.runs.audits import AuditLedger, MissingPoint, point_metrics
+from fairbench.runs.cost import versions
+from fairbench.runs.driver import JobSource
+from fairbench.runs.estimate import audit_seconds, fit_seconds
+from fairbench.runs.executors.base import Broke
+from fairbench.runs.fit_job import FitJob, UnitResult
+from fairbench.runs.job import Job
+from fairbench.runs.plan import Plan, PlannedUnit, bytes_of
+from fairbench.runs.unit_ledger import UnitLedger
+from fairbench.store import encoders, files
+from fairbench.store.database import Store, now
+from fairbench.store.records import TRIAL, PointRecord, ReadPoint, RunRecord, UnitRecord
+from fairbench.store.status import Status
+from fairbench.training import checkpoint_files
+from fairbench.training.stack_size import device_memory, gpu_share
+
+
+@dataclass
+class RunSummary:
+    """What a run did.
+
+    Parameters
+    ----------
+    done, reused : int
+        Units trained now, and taken from the store.
+    broken : list of (str, Status, str)
+        Title, status and error of units and audits that gave nothing.
+    not_stored : list of (str, str)
+        Title and error of units whose encoder could not be stored.
+    """
+
+    done: int = 0
+    reused: int = 0
+    broken: list[tuple[str, Status, str]] = field(default_factory=list)
+    not_stored: list[tuple[str, str]] = field(default_factory=list)
+
+
+class TrainingRun(JobSource):
+    """One run of a plan against a store.
+
+    Parameters
+    ----------
+    config : RunConfig
+    registry : Registry
+    plan : Plan
+    store : Store
+    device : str
+        ``cpu`` or ``cuda``, resolved.
+    trial : bool
+        Whether this is a trial of a search: leaderboards leave its units out until a run needs
+        them too.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        registry: Registry,
+        plan: Plan,
+        store: Store,
+        device: str,
+        *,
+        trial: bool = False,
+    ) -> None:
+        self.config, self.plan, self.store, self.device = config, plan, store, device
+        self.memory = device_memory(device)
+        self.id = (TRIAL if trial else "") + uuid.uuid4().hex
+        self.summary = RunSummary()
+        self.audits = AuditLedger(
+            store, point_metrics(registry), retry=config.rerun is Rerun.FAILED
+        )
+        self.units = UnitLedger(
+            plan,
+            store,
+            self.audits,
+            results=config.results,
+            rerun=config.rerun,
+            run=self.id,
+            trial=trial,
+        )
+        self._is_trial = trial
+        self._fits: dict[str, list[PlannedUnit]] = {}
+        self._planned = self._plan_jobs()
+
+    # ---- planning --------------------------------------------------------------------------
+
+    def jobs(self) -> list[Job]:
+        """Jobs that can start now: missing fits, references, and audits of what is fitted."""
+        return self._planned
+
+    def _plan_jobs(self) -> list[Job]:
+        to_fit = [planned for planned in self.plan.units if self.units.must_fit(planned)]
+        fits = self._fit_jobs(to_fit)
+        fitting = {planned.key for planned in to_fit}
+        audits: list[Job] = []
+        for planned in self.plan.units:
+            if planned.key not in fitting and planned.skipped is None:
+                audits += self._audit_jobs(planned)
+                self.summary.reused += not self.units.records[planned.key].status.bad
+        return [*fits, *self._reference_jobs(), *audits]
+
+    def skipped(self) -> list[tuple[str, str]]:
+        """Title and reason of what a method does not support, one per method and dataset."""
+        reasons = {
+            (unit.method.name, unit.data.info.name): unit.skipped
+            for unit in self.plan.units
+            if unit.skipped
+        }
+        return [(f"{method} on {data}", reason) for (method, data), reason in reasons.items()]
+
+    def _fit_jobs(self, to_fit: Sequence[PlannedUnit]) -> list[FitJob]:
+        """Jobs that train some units, the longest first."""
+        keys = {planned.key for planned in to_fit}
+        jobs = []
+        for stack in self.units.stacks(to_fit, self.device, self.memory):
+            needed = [planned for planned in stack if planned.key in keys]
+            job = self._fit_job(stack, needed)
+            self._fits[job.id] = needed
+            jobs.append(job)
+        return sorted(jobs, key=lambda job: -job.estimate)
+
+    def _fit_job(self, stack: Sequence[PlannedUnit], needed: Sequence[PlannedUnit]) -> FitJob:
+        first = stack[0]
+        models = f"{len(stack)} models" if len(stack) > 1 else "1 model"
+        keys = tuple(planned.key for planned in stack)
+        return FitJob(
+            id=uuid.uuid4().hex,
+            title=f"fit {first.method.name} on {first.data.info.name} ({models})",
+            estimate=fit_seconds(
+                first.method(first.params),
+                len(stack),
+                first.budget,
+                first.data,
+                self.units.records.values(),
+            ),
+            point_estimate=audit_seconds(first.budget.audit, first.data),
+            method=first.method,
+            params=first.params,
+            data=first.data,
+            keys=keys,
+            units=tuple(planned.unit for planned in stack),
+            iterations=first.budget.iterations,
+            device=self.device,
+            curve_points=first.curve_points,
+            timeout=self.config.timeout,
+            audits=self.units.points_to_audit(needed),
+            gpus=self._gpus(stack),
+            checkpoint=checkpoint_files.path_of(self.config.results, keys, self.device),
+            checkpoint_every=self.config.checkpoint_every,
+        )
+
+    def _gpus(self, stack: Sequence[PlannedUnit]) -> float:
+        """The share of a GPU that a stack needs; nothing on the CPU."""
+        if not self.memory:
+            return 0.0
+        return gpu_share(bytes_of(stack, stack[0].data), min(total for _, total in self.memory))
+
+    def _audit_jobs(self, planned: PlannedUnit) -> list[Job]:
+        missing = self.units.missing_points(planned)
+        unit = self.units.records[planned.key]
+        arrays = self.units.representations(unit) if missing else None
+        if arrays is None:
+            return []
+        return self.audits.jobs(self.units.target(planned), missing, arrays)
+
+    def _reference_jobs(self) -> list[Job]:
+        again = self.config.rerun is Rerun.ALL
+        jobs = [
+            self.audits.reference_job(data, seed, audit, again=again)
+            for data, seed, audit in self.plan.references.values()
+        ]
+        return [job for job in jobs if job is not None]
+
+    # ---- execution -------------------------------------------------------------------------
+
+    def begin(self, command: str) -> None:
+        """Record the run and what it is going to do; ``command`` is what was typed."""
+        self.summary.broken += self.units.earlier_failures()
+        self.store.add_run(
+            RunRecord(
+                id=self.id,
+                started=now(),
+                command=command,
+                config=self.config.model_dump(mode="json"),
+                versions=versions(),
+            )
+        )
+        checkpoint_files.make_folder(self.config.results)
+        self.units.adopt(self.plan.units)
+        self._write_planned([job for job in self._planned if isinstance(job, FitJob)])
+
+    def start(self, job: Job) -> None:
+        if isinstance(job, FitJob):
+            self.units.write_running(self._fits[job.id])
+
+    def finish(self, job: Job, result: object) -> list[Job]:
+        if not isinstance(job, FitJob):
+            self.audits.finish(job, result)
+            return []
+        assert isinstance(result, list)
+        keys = {planned.key for planned in self._fits[job.id]}
+        follow = self._finish_units([unit for unit in result if unit.key in keys])
+        if job.checkpoint is not None:
+            checkpoint_files.drop(job.checkpoint)
+        return follow
+
+    def fail(self, event: Broke) -> None:
+        job = event.job
+        if not isinstance(job, FitJob):
+            self.summary.broken.append((job.title, event.status, event.error))
+            self.audits.fail(job, event)
+            return
+        broken = [
+            self._break(planned, event.status, event.error, event.traceback)
+            for planned in self._fits[job.id]
+        ]
+        self.store.put(unit for unit in broken if unit is not None)
+        # What was killed may go on with more time or memory; what raised would raise again.
+        if event.status is Status.FAILED and job.checkpoint is not None:
+            checkpoint_files.drop(job.checkpoint)
+
+    def is_settled(self, job: Job) -> bool:
+        if self.config.rerun is Rerun.ALL:
+            return False
+        if not isinstance(job, FitJob):
+            return self.audits.is_settled(job)
+        planned = self._fits[job.id]
+        before = {unit.key: self.units.records[unit.key] for unit in planned}
+        # Twice: searches drop what they have measured, so what is gone is measured by now.
+        for _ in range(2):
+            self.units.refresh(list(before))
+            fitted = any(not self.units.must_fit(unit) for unit in planned)
+            # What another run fitted where this one cannot read it, that one audits.
+            if fitted or self.units.points_to_audit(planned) != job.audits:
+                return True
+        self.units.records |= before
+        return False
+
+    def remaining_jobs(self, job: Job) -> list[Job]:
+        if not isinstance(job, FitJob):
+            remaining, bad = self.audits.remaining_jobs(job)
+            self.summary.broken += [(job.title, status, "in another run") for status in bad]
+            return remaining
+        jobs: list[Job] = []
+        to_fit, fitted = [], []
+        for planned in self._fits[job.id]:
+            if self.units.must_fit(planned):
+                to_fit.append(planned)
+                continue
+            fitted.append(planned)
+            unit = self.units.records[planned.key]
+            if unit.status.bad:
+                self.summary.broken.append((planned.title, unit.status, unit.error or ""))
+            else:
+                self.summary.reused += 1
+                jobs += self._audit_jobs(planned)
+        self.units.adopt(fitted)
+        fits = self._fit_jobs(to_fit)
+        self._write_planned(fits)
+        return [*fits, *jobs]
+
+    def _write_planned(self, fits: Sequence[FitJob]) -> None:
+        self.units.write_planned(
+            [(planned, job.keys) for job in fits for planned in self._fits[job.id]]
+        )
+
+    def _finish_units(self, results: Sequence[UnitResult]) -> list[Job]:
+        """Write a whole stack in one transaction: a part of one would be resumed as another."""
+        records: list[UnitRecord | PointRecord] = []
+        follow: list[Job] = []
+        for result in results:
+            planned = self.units.by_key[result.key]
+            if result.status is not Status.DONE:
+                error = result.error or ""
+                broken = self._break(planned, result.status, error, result.traceback)
+                records += [] if broken is None else [broken]
+                continue
+            unit, missing = self._finish_unit(planned, result)
+            target = self.units.target(planned)
+            records.append(unit)
+            records += [self.audits.record(target, point) for point in missing]
+            follow += self.audits.jobs(target, missing, result.arrays)
+        self.store.put(records)
+        return follow
+
+    def _finish_unit(
+        self, planned: PlannedUnit, result: UnitResult
+    ) -> tuple[UnitRecord, list[MissingPoint]]:
+        """The record of a fitted unit, and which of its points are to be audited."""
+        unit = self.units.records[result.key].replace(
+            status=Status.DONE,
+            error=None if result.not_stored is None else f"encoder not kept: {result.not_stored}",
+            traceback=None,
+            read_points=tuple(ReadPoint(p.label, dict(p.values)) for p in result.points),
+            costs=dict(result.costs),
+            hardware=dict(result.hardware),
+            versions=dict(result.versions),
+            artefact=files.save(self.config.results, result.arrays),
+            encoder=self._store_encoder(result),
+            finished=now(),
+        )
+        self.units.records[result.key] = unit
+        if self.config.rerun is Rerun.ALL:
+            # Everything measured of the old model is of the past.
+            self.audits.forget(self.units.target(planned))
+        self.summary.done += 1
+        if result.not_stored is not None:
+            self.summary.not_stored.append((planned.title, result.not_stored))
+        return unit, self.units.missing_points(planned)
+
+    def _store_encoder(self, result: UnitResult) -> str | None:
+        """Write the trained encoder; trials of a search store none."""
+        if result.encoder is None or self._is_trial:
+            return None
+        return encoders.keep(self.config.results, result.encoder)
+
+    def _break(
+        self, planned: PlannedUnit, status: Status, error: str, traceback: str | None
+    ) -> UnitRecord | None:
+        """The record of a unit that gave nothing; None where an earlier result of it stands."""
+        self.summary.broken.append((planned.title, status, error))
+        return self.units.break_unit(planned, status, error, traceback, now())

@@ -1,0 +1,208 @@
+"""What the store knows of the units of a plan: which must be fitted, and in which stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fairbench.config import Rerun
+from fairbench.runs.audits import AuditLedger, AuditTarget, MissingPoint
+from fairbench.runs.plan import Plan, PlannedUnit, stacks
+from fairbench.store import files
+from fairbench.store.database import Store
+from fairbench.store.records import UnitRecord
+from fairbench.store.status import Status
+
+
+class UnitLedger:
+    """Records of planned units, as the store had them when last looked at.
+
+    Parameters
+    ----------
+    plan : Plan
+    store : Store
+    audits : AuditLedger
+        Knows which points are without a result.
+    results : Path
+        Folder of the representations.
+    rerun : Rerun, optional
+        What is done again though it is in the store.
+    run : str
+        Id of this run.
+    trial : bool
+        Whether this is a trial of a search: it takes nothing from an earlier run.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        audits: AuditLedger,
+        *,
+        results: Path,
+        rerun: Rerun | None,
+        run: str,
+        trial: bool,
+    ) -> None:
+        self.plan, self.store, self.audits = plan, store, audits
+        self.results, self.rerun, self.run, self.trial = results, rerun, run, trial
+        self.by_key = {planned.key: planned for planned in plan.units}
+        self.records = {unit.key: unit for unit in store.records(UnitRecord)}
+        self._earlier: dict[str, UnitRecord] = {}
+
+    # ---- what is missing -------------------------------------------------------------------
+
+    def must_fit(self, planned: PlannedUnit) -> bool:
+        """Whether a unit has to be trained, by what the store holds of it."""
+        unit = self.records.get(planned.key)
+        if planned.skipped is not None:
+            return False
+        if unit is None or self.rerun is Rerun.ALL:
+            return True
+        if not unit.done:
+            return not unit.status.bad or self.rerun is Rerun.FAILED
+        # Fitted; its representations are needed again only if a point is still to be audited.
+        # A damaged file is as good as none.
+        return bool(self.missing_points(planned)) and self.representations(unit) is None
+
+    def representations(self, unit: UnitRecord) -> Mapping[str, np.ndarray] | None:
+        """Encoded arrays of a unit; None where its file is gone or damaged."""
+        return None if unit.artefact is None else files.load(self.results, unit.artefact)
+
+    def missing_points(self, planned: PlannedUnit) -> list[MissingPoint]:
+        """Points of a fitted unit without a result."""
+        return self.audits.missing(self.target(planned))
+
+    def target(self, planned: PlannedUnit) -> AuditTarget:
+        """What the audits need to know of a unit."""
+        return AuditTarget(
+            unit=planned.key,
+            method=planned.method.name,
+            seed=planned.unit.seed,
+            points=self.records[planned.key].points,
+            data=planned.data,
+            config=planned.budget.audit,
+        )
+
+    def points_to_audit(self, planned: Sequence[PlannedUnit]) -> tuple[str, ...]:
+        """Keys of the points of what has been fitted that are without a result."""
+        return tuple(
+            point.key
+            for unit in planned
+            if unit.key in self.records
+            for point in self.missing_points(unit)
+        )
+
+    def earlier_failures(self) -> list[tuple[str, Status, str]]:
+        """Failures that this request would meet again and does not retry: title, status, error."""
+        failures: list[tuple[str, Status, str]] = []
+        if self.rerun is not None:
+            return failures
+        for planned in self.plan.units:
+            unit = self.records.get(planned.key)
+            if unit is None:
+                continue
+            if unit.status.bad:
+                failures.append((planned.title, unit.status, unit.error or ""))
+            for point in unit.points:
+                status = self.audits.status(self.target(planned), point.label)
+                if status is not None and status.bad:
+                    failures.append((f"audit of {planned.title}", status, point.label))
+        return failures
+
+    def stacks(
+        self, to_fit: Sequence[PlannedUnit], device: str, memory: Sequence[tuple[float, float]]
+    ) -> list[list[PlannedUnit]]:
+        """Stacks as recorded by an interrupted run, so that a resumed one is bitwise the same.
+
+        Where one model is needed because its file is damaged, its whole stack trains again: sums in
+        floating point depend on what a model is stacked with.
+        """
+        recorded: dict[str, list[PlannedUnit]] = {}
+        fresh = []
+        for planned in to_fit:
+            unit = self.records.get(planned.key)
+            packing = unit.packing if unit else None
+            if unit and packing and not unit.status.bad and self._knows(packing):
+                recorded["\x1f".join(packing)] = [self.by_key[key] for key in packing]
+            elif packing:
+                recorded.setdefault("\x1f".join(packing), []).append(planned)
+            else:
+                fresh.append(planned)
+        return [*recorded.values(), *stacks(fresh, device, memory)]
+
+    def _knows(self, packing: Sequence[str]) -> bool:
+        """Whether all of a stack is of this request, and none of it failed."""
+        for key in packing:
+            unit = self.records.get(key)
+            if key not in self.by_key or (unit is not None and unit.status.bad):
+                return False
+        return True
+
+    # ---- writing ---------------------------------------------------------------------------
+
+    def write_planned(self, stacked: Sequence[tuple[PlannedUnit, Sequence[str]]]) -> None:
+        """Write units as PENDING with their packing before anything starts.
+
+        What is DONE and trained again keeps its old result until there is a new one; what another
+        run wrote since this one looked is left alone.
+        """
+        new = [
+            planned.record(self.run)
+            for planned in self.plan.units
+            if planned.skipped and planned.key not in self.records
+        ]
+        for planned, packing in stacked:
+            old = self.records.get(planned.key)
+            record = planned.record(self._owner(old)).replace(packing=list(packing))
+            if old is not None and old.done:
+                self._earlier[planned.key] = old
+            else:
+                new.append(record)
+            self.records[planned.key] = record
+        self.store.add(new)
+
+    def write_running(self, planned: Sequence[PlannedUnit]) -> None:
+        """Write that units are being trained."""
+        self.store.put(
+            self.records[unit.key].replace(status=Status.RUNNING)
+            for unit in planned
+            if unit.key not in self._earlier
+        )
+
+    def break_unit(
+        self, planned: PlannedUnit, status: Status, error: str, traceback: str | None, when: str
+    ) -> UnitRecord | None:
+        """The record of a unit that gave nothing; None where an earlier result of it stands."""
+        if planned.key in self._earlier:
+            self.records[planned.key] = self._earlier[planned.key]
+            return None
+        broken = self.records[planned.key].replace(
+            status=status, error=error, traceback=traceback, finished=when
+        )
+        self.records[planned.key] = broken
+        return broken
+
+    # ---- other runs on the same store --------------------------------------------------------
+
+    def refresh(self, keys: Sequence[str]) -> None:
+        """Take in what other runs have written of some units since."""
+        self.records |= self.store.find(UnitRecord, keys)
+        self.audits.refresh()
+
+    def adopt(self, planned: Sequence[PlannedUnit]) -> None:
+        """Make units that only searches have trained so far this run's own."""
+        if self.trial:
+            return
+        units = [self.records[unit.key] for unit in planned if unit.key in self.records]
+        adopted = {unit.key: unit.replace(run=self.run) for unit in units if unit.of_a_trial}
+        self.store.adopt(list(adopted), self.run)
+        self.records |= adopted
+
+    def _owner(self, old: UnitRecord | None) -> str:
+        """The run whose unit this is: a trial takes nothing from an earlier run."""
+        if old is not None and self.trial and not old.of_a_trial:
+            return str(old.run)
+        return self.run

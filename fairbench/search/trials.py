@@ -1,0 +1,162 @@
+"""Trials of a search, and what the store knows of them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairbench.api import Params
+from fairbench.auditing.config import AuditConfig
+from fairbench.metrics.aufdc import strict_area
+from fairbench.runs.plan import PlannedUnit, point_key
+from fairbench.store.database import Store
+from fairbench.store.records import PointRecord, UnitRecord
+from fairbench.store.status import Status
+
+
+class TrialOutcome(enum.StrEnum):
+    """How a trial ended."""
+
+    COMPLETE = "complete"
+    """All its curves are whole; it has values."""
+    DIVERGED = "diverged"
+    """A model of it diverged: the sampler learns to keep away."""
+    FAILED = "failed"
+    """A job of it failed for another reason, which the sampler learns nothing from."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One set of parameters and what it gave.
+
+    Parameters
+    ----------
+    number : int
+        From 0.
+    params : mapping
+        The searched hyperparameters, as plain values.
+    outcome : TrialOutcome
+    values : tuple of float
+        By objective, means over seeds; empty unless complete.
+    error : str
+        Why it is not complete.
+    seconds : float
+        Training, encoding and auditing it took, on one core, whenever that was.
+    seeds, points : int
+        Curves and points that were measured.
+    replayed : bool
+        Whether all of it was in the store.
+    """
+
+    number: int
+    params: Mapping[str, Any]
+    outcome: TrialOutcome
+    values: tuple[float, ...]
+    error: str
+    seconds: float
+    seeds: int
+    points: int
+    replayed: bool
+
+
+@dataclass
+class RunningTrial:
+    """A trial under way.
+
+    Parameters
+    ----------
+    asked : optuna.trial.Trial
+    params : Params, optional
+        None where what was drawn is no valid set of them.
+    used : dict
+        The searched hyperparameters, as plain values.
+    """
+
+    asked: Any
+    params: Params | None
+    used: dict[str, Any]
+    outcome: TrialOutcome | None = None
+    error: str = ""
+    areas: list[float] = field(default_factory=list)
+    costs: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+    points: int = 0
+    replayed: bool = True
+
+
+@dataclass
+class TrialMeasurements:
+    """What the store knows of the units of one trial."""
+
+    points: list[PointRecord] = field(default_factory=list)
+    flops: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+    problem: tuple[TrialOutcome, str] | None = None
+    pending: bool = False
+
+    def blame(self, status: Status, error: str) -> None:
+        """Remember the first problem; a failed job weighs more than a model that diverged."""
+        diverged = status is Status.DIVERGED
+        outcome = TrialOutcome.DIVERGED if diverged else TrialOutcome.FAILED
+        first = self.problem[0] if self.problem else None
+        if first is None or (not diverged and first is TrialOutcome.DIVERGED):
+            self.problem = (outcome, f"{status.value}: {error}")
+
+
+def measure_trial(
+    units: Sequence[PlannedUnit], store: Store, audit: AuditConfig
+) -> TrialMeasurements:
+    """Gather what the store has of the units of a trial."""
+    measured = TrialMeasurements()
+    for planned in units:
+        unit = store.find(UnitRecord, [planned.key]).get(planned.key)
+        if unit is None or not (unit.done or unit.status.bad):
+            measured.pending = True
+            continue
+        costs = unit.costs or {}
+        measured.seconds += costs.get("train_seconds", 0.0) + costs.get("encode_seconds", 0.0)
+        if not unit.done:
+            measured.blame(unit.status, unit.error or "")
+            continue
+        if "flops" in costs:
+            measured.flops.append(costs["flops"])
+        keys = [point_key(unit.key, p.label, audit) for p in unit.points]
+        points = store.find(PointRecord, keys)
+        for point in (points.get(key) for key in keys):
+            if point is None or not (point.done or point.status.bad):
+                measured.pending = True
+            elif point.done:
+                measured.points.append(point)
+                measured.seconds += point.seconds or 0.0
+            else:
+                measured.blame(point.status, point.error or "")
+    return measured
+
+
+def validation_area(points: Sequence[Mapping[str, float]], reference: Mapping[str, float]) -> float:
+    """AUFDC with the validation set in place of test: hull, area and ends.
+
+    Parameters
+    ----------
+    points : sequence of mapping
+        Of one curve, with ``distortion_validation`` and ``mutual_information_validation``.
+    reference : mapping
+        With ``distortion_max_validation`` and ``mutual_information_max_validation``.
+    """
+    curve = [
+        (point["distortion_validation"], point["mutual_information_validation"]) for point in points
+    ]
+    i_max, d_max = (
+        reference["mutual_information_max_validation"],
+        reference["distortion_max_validation"],
+    )
+    return strict_area(
+        curve,
+        curve,
+        i_max=i_max,
+        d_max=d_max,
+        i_max_validation=i_max,
+        d_max_validation=d_max,
+    )
