@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairbench.auditing.config import Audit
+from fairbench.cli.encode import encode_command
+from fairbench.cli.explain import explain_command
+from fairbench.cli.model_card import model_card_command
 from fairbench.cli.options import (
     AskedBudget,
     AskedPoints,
@@ -22,11 +25,6 @@ from fairbench.cli.options import (
     Executing,
     Formats,
     InProcess,
-    OfMethod,
-    OfPoint,
-    OfSeed,
-    OfUnit,
-    OneDataset,
     RayAddress,
     RealDataOnly,
     Results,
@@ -36,6 +34,7 @@ from fairbench.cli.options import (
     TrainOn,
     Workers,
 )
+from fairbench.cli.recommend import recommend_command
 from fairbench.config import (
     ExecutorName,
     PrunerName,
@@ -43,7 +42,6 @@ from fairbench.config import (
     SamplerName,
     split_names,
 )
-from fairbench.data.unknown import Unknown
 from fairbench.errors import FairbenchError
 from fairbench.report.tables import TableFormat
 from fairbench.scaffold import PluginKind
@@ -464,135 +462,10 @@ def plot(
     )
 
 
-@app.command()
-def explain(
-    method: Annotated[
-        str | None, typer.Argument(help="Single-shot method with bits, such as sofair.")
-    ] = None,
-    dataset: OneDataset = None,
-    seed: OfSeed = None,
-    unit: OfUnit = None,
-    formats: Formats = "png,pdf",
-    results: Results = None,
-    store: StoreUrl = None,
-    data_root: DataRoot = None,
-) -> None:
-    """Tell what a code's bits say, and what comes back as the fairness constraint loosens."""
-    from fairbench.cli.explain import explain_command
-    from fairbench.models.lookup import Place, Wanted, asked_of
-
-    wanted = Wanted(method, dataset, seed, unit=unit)
-    place = Place(results, store, data_root, asked_of(dataset))
-    explain_command(_registry(), wanted, place, split_names(formats))
-
-
-@app.command()
-def encode(
-    input_: Annotated[
-        Path, typer.Option("--input", metavar="FILE", help="New rows: CSV or Parquet, any size.")
-    ],
-    output: Annotated[
-        Path, typer.Option(metavar="FILE", help="z, as .parquet or .csv; there when all is done.")
-    ],
-    method: OfMethod = None,
-    dataset: OneDataset = None,
-    seed: OfSeed = None,
-    point: OfPoint = None,
-    unit: OfUnit = None,
-    unknown: Annotated[
-        Unknown, typer.Option(help="Values never seen: refuse, or replace by the common one.")
-    ] = Unknown.REFUSE,
-    keep: Annotated[
-        str | None, typer.Option(help="Columns of the input to keep, separated by commas.")
-    ] = None,
-    separator: Annotated[
-        str | None, typer.Option(help="Between fields of a CSV input [default: found out].")
-    ] = None,
-    random_state: Annotated[
-        int | None, typer.Option(min=0, help="Of a stochastic encoder, to repeat its draws.")
-    ] = None,
-    results: Results = None,
-    store: StoreUrl = None,
-) -> None:
-    """Encode new rows with a trained model, as the rows it was trained on were."""
-    from fairbench.cli.encode import Request, encode_command
-    from fairbench.models.lookup import Wanted
-
-    request = Request(
-        results=results,
-        store=store,
-        wanted=Wanted(method, dataset, seed, point, unit),
-        input=input_,
-        output=output,
-        unknown=unknown,
-        keep=_names(keep) or (),
-        separator=separator,
-        random_state=random_state,
-    )
-    encode_command(_registry(), request)
-
-
-@app.command()
-def recommend(
-    max_leakage: Annotated[
-        float, typer.Option(metavar="NATS", help="Most I(Z;S) that auditors found on validation.")
-    ],
-    min_accuracy: Annotated[
-        float | None,
-        typer.Option(metavar="SHARE", help="Least A_y of the main task on validation."),
-    ] = None,
-    dataset: OneDataset = None,
-    track: Annotated[str, typer.Option(help="blind, aware: what encoders may look at.")] = "blind",
-    certified: Annotated[
-        bool, typer.Option("--certified", help="Only where a certificate keeps the limit, too.")
-    ] = False,
-    level: Annotated[
-        float, typer.Option(help="Probability that any certificate fails, over all candidates.")
-    ] = 0.05,
-    card: Annotated[
-        Path | None, typer.Option(help="Write the model card (Markdown) of what is recommended.")
-    ] = None,
-    results: Results = None,
-    data_root: DataRoot = None,
-    store: StoreUrl = None,
-) -> None:
-    """Choose the most useful point within a limit of leakage: by validation, reported on test."""
-    from fairbench.cli.recommend import Request, recommend_command
-    from fairbench.models.recommend import Limits, track_of
-
-    request = Request(
-        results=results,
-        store=store,
-        limits=Limits(max_leakage, min_accuracy),
-        dataset=dataset,
-        track=track_of(track),
-        certified=certified,
-        level=level,
-        data_root=data_root,
-        card=card,
-    )
-    raise typer.Exit(recommend_command(_registry(), request))
-
-
-@app.command("model-card")
-def model_card(
-    method: OfMethod = None,
-    dataset: OneDataset = None,
-    seed: OfSeed = None,
-    point: OfPoint = None,
-    unit: OfUnit = None,
-    output: Annotated[Path | None, typer.Option(help="File to write [default: print it].")] = None,
-    results: Results = None,
-    data_root: DataRoot = None,
-    store: StoreUrl = None,
-) -> None:
-    """Write what is known of a trained encoder (Markdown): data, what leaks, limits, how made."""
-    from fairbench.cli.model_card import model_card_command
-    from fairbench.models.lookup import Place, Wanted, asked_of
-
-    wanted = Wanted(method, dataset, seed, point, unit)
-    place = Place(results, store, data_root, asked_of(dataset))
-    model_card_command(_registry(), wanted, place, output)
+app.command("explain")(explain_command)
+app.command("encode")(encode_command)
+app.command("recommend")(recommend_command)
+app.command("model-card")(model_card_command)
 
 
 @app.command()

@@ -13,13 +13,13 @@ from fairbench.auditing.config import Audit
 from fairbench.cli.console import err, out, show_columns
 from fairbench.cli.progress import Display
 from fairbench.cli.results import existing_store, show_problems
-from fairbench.cli.stored_data import Cards, load_from, root_of
 from fairbench.config import DEFAULT_RESULTS, ExecutorName, make_executor_config
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, FairbenchError, nearest
 from fairbench.leaderboard import build as leaderboard
 from fairbench.leaderboard.changes import AufdcChange, EarlierFigures, find_changes
 from fairbench.leaderboard.select import latest
+from fairbench.models.stored_data import Cards, load_from, root_of
 from fairbench.registry import Registry
 from fairbench.report.format import spell
 from fairbench.runs.driver import drive

@@ -1,149 +1,121 @@
-"""``fairbench encode``: new rows through a kept encoder."""
+"""``fairbench encode``: new rows through a stored encoder."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from fairbench.api import Coding, Point, Track
+import typer
+
 from fairbench.cli.console import err
-from fairbench.cli.results import existing_store
-from fairbench.data.csv_files import sniff
-from fairbench.data.preprocessing import Preprocessing
-from fairbench.data.tables import is_parquet
-from fairbench.data.unknown import Unknown
-from fairbench.errors import ConfigError
-from fairbench.models.encode import Encoded, RowEncoder
-from fairbench.models.lookup import (
-    Place,
-    Wanted,
-    asked_of,
-    audited,
-    beside,
-    find_unit,
-    point_line,
-    read_encoder,
-    resolve_point,
+from fairbench.cli.options import (
+    OfMethod,
+    OfPoint,
+    OfSeed,
+    OfUnit,
+    OneDataset,
+    Results,
+    StoreUrl,
 )
-from fairbench.registry import Registry
-from fairbench.store.database import Row
-from fairbench.store.encoders import Encoder
+from fairbench.cli.plugins import load_plugins
+from fairbench.config import split_names
+from fairbench.data.unknown import Unknown
+from fairbench.models.encode import EncodeConfig, EncodingSummary, RowEncoder, make_row_encoder
+from fairbench.models.lookup import StoredModel, find_model
+from fairbench.models.points import describe_point, find_neighbours
+from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
 
 
-@dataclass(frozen=True)
-class Request:
-    """What was asked for on the command line; names as there."""
-
-    results: Path | None
-    store: str | None
-    wanted: Wanted
-    input: Path
-    output: Path
-    unknown: Unknown
-    keep: Sequence[str]
-    separator: str | None
-    random_state: int | None
-
-
-def encode_command(registry: Registry, request: Request) -> None:
-    """Encode a file, and tell what was done."""
-    place = Place(request.results, request.store, asked=asked_of(request.wanted.dataset))
-    store = existing_store(request.results, request.store)
-    unit = find_unit(store, registry, request.wanted)
-    measured = audited(store, [unit])
-    encoder = read_encoder(unit, store, registry, place)
-    preprocessing = _usable(encoder, request)
-    point = resolve_point(encoder, request.wanted.point, measured)
-    rows = RowEncoder(
-        encoder.at(point),
-        preprocessing,
-        encoder.method.coding,
-        request.unknown,
-        request.random_state,
-    )
-    separator = _separator(request)
+def encode_command(
+    input_: Annotated[
+        Path, typer.Option("--input", metavar="FILE", help="New rows: CSV or Parquet, any size.")
+    ],
+    output: Annotated[
+        Path, typer.Option(metavar="FILE", help="File to write z to, .parquet or .csv.")
+    ],
+    method: OfMethod = None,
+    dataset: OneDataset = None,
+    seed: OfSeed = None,
+    point: OfPoint = None,
+    unit: OfUnit = None,
+    unknown: Annotated[
+        Unknown,
+        typer.Option(
+            help="Values not seen in training: refuse them, or replace them by the most common one."
+        ),
+    ] = Unknown.REFUSE,
+    keep: Annotated[
+        str | None,
+        typer.Option(help="Columns of the input to copy to the output, separated by commas."),
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="Field separator of a CSV input [default: detected].")
+    ] = None,
+    random_state: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the draws of a stochastic encoder.")
+    ] = None,
+    results: Results = None,
+    store: StoreUrl = None,
+) -> None:
+    """Encode new rows with a trained model."""
+    columns = split_names(keep) if keep is not None else ()
+    config = EncodeConfig(input_, output, unknown, columns, separator, random_state)
+    query = ModelQuery(method, dataset, seed, point, unit)
+    location = ResultsLocation(results, store, cards=dataset_cards(dataset))
+    model = find_model(query, location, load_plugins())
+    encoder = make_row_encoder(model, point, unknown=unknown, random_state=random_state)
+    field_separator = config.field_separator()
     started = time.perf_counter()
-    announced = False
-    with _progress(request.output) as told:
+    with _progress(output) as show_rows:
+        described = False
 
-        def first_told(done: int) -> None:
-            nonlocal announced
-            if not announced:  # not before the file has turned out to be one that can be encoded
-                _tell(unit, point, measured)
-                announced = True
-            told(done)
+        def report(rows: int) -> None:
+            nonlocal described
+            if not described:  # not before the file has turned out to be one that can be encoded
+                _describe(model, encoder)
+                described = True
+            show_rows(rows)
 
-        done = rows.encode_file(
-            request.input, request.output, keep=request.keep, separator=separator, told=first_told
+        summary = encoder.encode_file(
+            config.input, config.output, keep=config.keep, separator=field_separator, report=report
         )
-    _report(done, preprocessing, request.output, time.perf_counter() - started)
+    _summarise(summary, encoder, output, time.perf_counter() - started)
 
 
-def _usable(encoder: Encoder, request: Request) -> Preprocessing:
-    """How rows become x; ConfigError where this encoder cannot take rows of a table alone."""
-    name = encoder.method.name
-    if encoder.preprocessing is None:
-        raise ConfigError(
-            f"{encoder.info.name} is made of images: {name} cannot encode rows of a table there.",
-            "From Python: fairbench.store.encoders.read(...).at(point).encode(x), x being 0 and 1.",
-        )
-    if encoder.method.track is Track.AWARE:
-        raise ConfigError(
-            f"{name} is of the aware track: its encoder takes the sensitive attribute of every new "
-            "row too, which this command does not read.",
-            "Choose a method of the blind track: fairbench recommend --track blind",
-        )
-    if request.random_state is not None and encoder.method.coding is not Coding.STOCHASTIC:
-        raise ConfigError(
-            f"--random-state: {name} draws nothing at random.", "Leave --random-state out."
-        )
-    return encoder.preprocessing
-
-
-def _separator(request: Request) -> str:
-    if request.separator is None:
-        return "," if is_parquet(request.input) else sniff(request.input)[0]
-    separator = request.separator.replace("\\t", "\t")
-    if len(separator) != 1:
-        raise ConfigError(
-            f"--separator {request.separator!r} is not one character.",
-            "Leave it out, and it is found out; a tab is written \\t.",
-        )
-    return separator
-
-
-def _tell(unit: Row, point: Point | None, measured: Sequence[Row]) -> None:
+def _describe(model: StoredModel, encoder: RowEncoder) -> None:
+    """Print which model and point encode, and the audited figures of the point."""
+    unit, point = model.unit, encoder.point
     label = "" if point is None or not point.values else f", {point.label}"
-    title = f"{unit['method']} on {unit['dataset']}, seed {unit['seed']}{label}"
-    err.print(f"{title} ({unit['params_label']}, budget {unit['budget']})", markup=False)
-    if unit["data_source"] == "simulated":
+    err.print(f"{unit.title}{label} ({unit.params_label}, budget {unit.budget})", markup=False)
+    if unit.simulated:
         err.print(
-            "SIMULATED DATA: this encoder was fitted on a simulated twin, not on real people.",
+            "SIMULATED DATA: this encoder was trained on a simulated twin, not on real data.",
             markup=False,
         )
-    known = [row for row in measured if point is None or row["label"] == point.label]
+    known = [p for p in model.points if point is None or p.label == point.label]
     if known:
-        err.print(f"Its auditors found, on test: {point_line(known[0])}", markup=False)
+        figures = describe_point(known[0])
+        err.print(f"Audited figures of this point, on the test set: {figures}", markup=False)
         return
     err.print("This very point was not audited: what its z leaks is not known.", markup=False)
     if point is not None and point.values:
-        for row in beside(point, measured):
-            err.print(f"  audited nearby: {point_line(row)}", markup=False)
+        for neighbour in find_neighbours(point, model.points):
+            err.print(f"  audited nearby: {describe_point(neighbour)}", markup=False)
 
 
 @contextmanager
 def _progress(output: Path) -> Iterator[Callable[[int], None]]:
-    """A line with the rows done, on a terminal; an interruption says how far it was."""
-    rows = 0
+    """Show the number of rows on a terminal; an interruption prints it."""
+    done = 0
 
-    def told(done: int) -> None:
-        nonlocal rows
-        rows = done
+    def show_rows(rows: int) -> None:
+        nonlocal done
+        done = rows
         if bars is not None:
-            bars.update(task, description=f"{done:,} rows")
+            bars.update(task, description=f"{rows:,} rows")
 
     bars = None
     if err.is_terminal:
@@ -154,23 +126,19 @@ def _progress(output: Path) -> Iterator[Callable[[int], None]]:
         task = bars.add_task("reading", total=None)
         bars.start()
     try:
-        yield told
+        yield show_rows
     except KeyboardInterrupt:
-        err.print(f"Stopped after row {rows:,}; {output} was not written.", markup=False)
+        err.print(f"Stopped after row {done:,}; {output} was not written.", markup=False)
         raise
     finally:
         if bars is not None:
             bars.stop()
 
 
-def _report(done: Encoded, preprocessing: Preprocessing, output: Path, seconds: float) -> None:
-    for name, count in done.replaced.items():
-        err.print(
-            f"{name}: {count:,} unknown values became {preprocessing.substitute(name)}",
-            markup=False,
-        )
-    columns = "z0" if done.dimensions == 1 else f"z0 to z{done.dimensions - 1}"
-    err.print(
-        f"{done.rows:,} rows, {columns}, in {seconds:.1f} s: {output}",
-        markup=False,
-    )
+def _summarise(summary: EncodingSummary, encoder: RowEncoder, output: Path, seconds: float) -> None:
+    """Print what was replaced, and what was written."""
+    for name, count in summary.replaced.items():
+        substitute = encoder.preprocessing.substitute(name)
+        err.print(f"{name}: {count:,} unknown values became {substitute}", markup=False)
+    columns = "z0" if summary.dimensions == 1 else f"z0 to z{summary.dimensions - 1}"
+    err.print(f"{summary.rows:,} rows, {columns}, in {seconds:.1f} s: {output}", markup=False)

@@ -1,1 +1,1 @@
-"""Stored models: found once, then encoded with, certified or recommended."""
+"""Stored models: looked up once, then encoded with, certified or recommended."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -12,8 +11,26 @@ from fairbench.api import Floats, Role
 from fairbench.api.metric import Certificate
 from fairbench.auditing.certificate import certify
 from fairbench.data.prepare import Prepared
-from fairbench.models.recommend import Candidate
-from fairbench.store import files as artefacts
+from fairbench.models.lookup import StoredPoint
+
+
+@dataclass(frozen=True)
+class SelectedCertificate:
+    """A certificate that holds for all of several candidates at once.
+
+    Parameters
+    ----------
+    bound : Certificate
+        Of the candidate that was selected.
+    level : float
+        Probability, over the test rows, that a bound of any candidate fails.
+    candidates : int
+        Number of candidates that were certified.
+    """
+
+    bound: Certificate
+    level: float
+    candidates: int
 
 
 @dataclass(frozen=True)
@@ -22,73 +39,81 @@ class Certificates:
 
     Parameters
     ----------
-    of : mapping of str to Certificate
-        By the point's key; each at ``1 - level / len(of)``.
+    by_point : mapping of str to Certificate
+        By the point's key; each at ``1 - level / len(by_point)``.
     level : float
-        The most probability, over the test rows, that the bound of any of them fails: one such
-        statement for I(Z;S), and one for the gap.
-    many : int
-        Candidates whose z takes too many values.
-    gone : int
-        Candidates without a representation on disk.
+        Upper limit of the probability, over the test rows, that the bound of any of them fails: one
+        such statement for I(Z;S), and one for the gap.
+    too_many_codes : int
+        Number of candidates whose z takes too many values.
+    not_on_disk : int
+        Number of candidates whose representation is not on disk.
     """
 
-    of: Mapping[str, Certificate]
+    by_point: Mapping[str, Certificate]
     level: float
-    many: int
-    gone: int
+    too_many_codes: int
+    not_on_disk: int
+
+    def certifies(self, candidate: StoredPoint, leakage: float) -> bool:
+        """Whether a candidate is certified to leak at most so many nats."""
+        bound = self.by_point.get(candidate.key)
+        return bound is not None and bound.information <= leakage
+
+    def selected(self, candidate: StoredPoint) -> SelectedCertificate:
+        """Return the certificate of a candidate that was selected by it."""
+        return SelectedCertificate(self.by_point[candidate.key], self.level, len(self.by_point))
 
 
-def certificates(
-    candidates: Sequence[Candidate], data: Prepared, results: Path, *, level: float
+def certify_candidates(
+    candidates: Sequence[StoredPoint], data: Prepared, *, level: float
 ) -> Certificates:
     """Certify every candidate that can be, corrected for how many they are.
 
-    Whether one can be is seen on auditor-train, and nothing of test goes into it: so only those
-    that can be count. They count whatever is asked of them: one may ask for another limit, and
-    what was said before still holds. What is said holds for one call, on one set of candidates that
-    was decided before anybody looked at test: a second set, chosen after the certificates of the
-    first were seen, is not covered.
+    Whether one can be is seen on the auditor training set, without the test set: so only those that
+    can be count. They count whatever the limit is: with another limit, the earlier statement still
+    holds. It holds for one call, on one set of candidates that was decided before anybody looked at
+    the test set; a second set, chosen after the first certificates were seen, is not covered.
 
     Parameters
     ----------
-    candidates : sequence of Candidate
+    candidates : sequence of StoredPoint
         Of one dataset.
     data : Prepared
         That dataset.
-    results : Path
-        The folder that keeps the representations.
     level : float
+        See :class:`Certificates`.
     """
     codes: dict[str, tuple[Floats, Floats]] = {}
-    many = gone = 0
-    loaded: tuple[str | None, Mapping[str, np.ndarray] | None] = (None, None)
+    too_many = missing = 0
+    name: str | None = None
+    arrays: Mapping[str, np.ndarray] | None = None
     rows = {role: len(data.roles[role].s) for role in (Role.AUDITOR_TRAIN, Role.TEST)}
     s, groups = data.roles[Role.TEST].s, len(data.info.groups)
-    for candidate in sorted(candidates, key=lambda c: str(c.unit["artefact"])):
-        name = candidate.unit["artefact"]
-        if name != loaded[0]:
-            loaded = name, None if name is None else artefacts.load(results, name)
-        arrays = loaded[1]
+    # By file, so that each is read once and only one is held in memory.
+    for candidate in sorted(candidates, key=lambda c: str(c.unit.artefact)):
+        if candidate.unit.artefact != name:
+            name, arrays = candidate.unit.artefact, candidate.model.load_representations()
         if arrays is None:
-            gone += 1
+            missing += 1
             continue
         number = _number(candidate)
-        # Rows must be independent: one draw a person.
+        # Rows must be independent: one draw per row of the table.
         known, new = (arrays[f"{number}/z/{role}"][:n] for role, n in rows.items())
         if certify(known, new, s, groups=groups) is None:
-            many += 1
+            too_many += 1
         else:
             codes[candidate.key] = known, new
     confidence = 1 - level / max(len(codes), 1)
-    found = {
+    bounds = {
         key: certify(known, new, s, groups=groups, confidence=confidence)
         for key, (known, new) in codes.items()
     }
-    return Certificates({k: c for k, c in found.items() if c is not None}, level, many, gone)
+    certified = {key: bound for key, bound in bounds.items() if bound is not None}
+    return Certificates(certified, level, too_many, missing)
 
 
-def _number(candidate: Candidate) -> int:
+def _number(candidate: StoredPoint) -> int:
     """Place of the point among those its unit was read at."""
-    labels = [point["label"] for point in candidate.unit["read_points"]]
-    return labels.index(candidate.point["label"])
+    labels = [point.label for point in candidate.unit.points]
+    return labels.index(candidate.point.label)

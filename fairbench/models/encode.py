@@ -1,4 +1,4 @@
-"""Encoding new rows with a kept encoder, part by part: a table may be larger than memory."""
+"""Encoding new rows with a stored encoder, in parts: a table may be larger than memory."""
 
 from __future__ import annotations
 
@@ -9,21 +9,67 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairbench.api import Coding, Floats
+from fairbench.api import Coding, Floats, Point, Track
 from fairbench.api.method import Representation
+from fairbench.data.csv_files import sniff
 from fairbench.data.preprocessing import Preprocessing
-from fairbench.data.tables import CHUNK, TableStream
+from fairbench.data.tables import CHUNK, TableStream, is_parquet
 from fairbench.data.unknown import Unknown
 from fairbench.data.writing import TableWriter
-from fairbench.errors import DataError, nearest
+from fairbench.errors import ConfigError, DataError, nearest
+from fairbench.models.lookup import StoredModel
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@dataclass(frozen=True)
+class EncodeConfig:
+    """How a file of new rows is encoded.
+
+    Parameters
+    ----------
+    input, output : Path
+        CSV or Parquet, each by its ending.
+    unknown : Unknown
+        What to do about values that the encoder was not trained on.
+    keep : tuple of str
+        Columns of the input to copy to the output.
+    separator : str, optional
+        Between the fields of a CSV input; ``\\t`` for a tab. Detected where it is left out.
+    random_state : int, optional
+        Of a stochastic encoder; None: other draws each time.
+
+    Raises
+    ------
+    ConfigError
+        The separator is not one character.
+    """
+
+    input: Path
+    output: Path
+    unknown: Unknown = Unknown.REFUSE
+    keep: tuple[str, ...] = ()
+    separator: str | None = None
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.separator is not None and len(self.separator.replace("\\t", "\t")) != 1:
+            raise ConfigError(
+                f"--separator {self.separator!r} is not one character.",
+                "Leave it out, and it is detected; a tab is written \\t.",
+            )
+
+    def field_separator(self) -> str:
+        """Return the separator, detected in the input where it was not given."""
+        if self.separator is not None:
+            return self.separator.replace("\\t", "\t")
+        return "," if is_parquet(self.input) else sniff(self.input)[0]
+
+
 @dataclass
-class Encoded:
-    """What was done.
+class EncodingSummary:
+    """Counts of what was encoded.
 
     Parameters
     ----------
@@ -51,9 +97,11 @@ class RowEncoder:
     coding : Coding
         A stochastic encoder draws anew for every row.
     unknown : Unknown
-        What to do about values that no encoder has seen.
+        What to do about values that the encoder was not trained on.
     random_state : int, optional
         Of a stochastic encoder; None: other draws each time.
+    point : Point, optional
+        The setting of the knobs; None for a method without.
     """
 
     representation: Representation
@@ -61,6 +109,7 @@ class RowEncoder:
     coding: Coding
     unknown: Unknown = Unknown.REFUSE
     random_state: int | None = None
+    point: Point | None = None
 
     def encode_file(
         self,
@@ -70,30 +119,30 @@ class RowEncoder:
         keep: Sequence[str] = (),
         separator: str = ",",
         rows: int = CHUNK,
-        told: Callable[[int], None] = lambda rows: None,
-    ) -> Encoded:
+        report: Callable[[int], None] = lambda rows: None,
+    ) -> EncodingSummary:
         """Encode every row of a CSV or Parquet file into another one.
 
         Parameters
         ----------
         source : Path
         target : Path
-            Written aside, and there when all is done; CSV or Parquet by its ending. Its columns
-            are z0, z1, ..., and those of ``keep``, as they stand in the source: text of a CSV
-            (blanks right after a separator belong to no cell), values of a Parquet file.
+            CSV or Parquet by its ending; written to a temporary name and renamed at the end. Its
+            columns are z0, z1, ..., and those of ``keep``, as they stand in the source: text of a
+            CSV (blanks right after a separator belong to no cell), values of a Parquet file.
         keep : sequence of str
             Columns of the source to keep, such as ids.
         separator : str
             Between the fields of a CSV source.
         rows : int
             At a time.
-        told : callable
-            Called with the number of rows done so far.
+        report : callable
+            Called with the number of rows encoded so far.
 
         Raises
         ------
         DataError
-            A file cannot be read or written, or a row not encoded; its number is told.
+            A file cannot be read or written, or a row cannot be encoded.
         """
         writer = TableWriter(target)
         stream = TableStream(source, separator=separator, rows=rows)
@@ -109,20 +158,20 @@ class RowEncoder:
         generator = None
         if self.coding is Coding.STOCHASTIC:
             generator = np.random.default_rng(self.random_state)
-        done = Encoded()
+        summary = EncodingSummary()
         with writer:
             for frame, kept in stream.parts(self.preprocessing.sources, keep):
                 x, replaced = self.preprocessing.apply(
                     frame, where=str(source), unknown=self.unknown
                 )
-                z = self._encode(x, generator, source, done.rows)
+                z = self._encode(x, generator, source, summary.rows)
                 writer.write(_columns(z, kept))
                 for name, count in replaced.items():
-                    done.replaced[name] = done.replaced.get(name, 0) + count
-                done.rows += len(z)
-                done.dimensions = z.shape[1]
-                told(done.rows)
-        return done
+                    summary.replaced[name] = summary.replaced.get(name, 0) + count
+                summary.rows += len(z)
+                summary.dimensions = z.shape[1]
+                report(summary.rows)
+        return summary
 
     def _encode(
         self, x: Floats, generator: np.random.Generator | None, source: Path, before: int
@@ -132,20 +181,61 @@ class RowEncoder:
         if bad.any():
             raise DataError(
                 f"{source}, row {before + int(bad.argmax()) + 1}: its z is not finite.",
-                "A number in this row is probably far out of the range of those that the encoder "
-                "was fitted on.",
+                "A number in this row is probably far outside the range of the training rows.",
             )
         return z
+
+
+def make_row_encoder(
+    model: StoredModel,
+    point: str | None,
+    *,
+    unknown: Unknown = Unknown.REFUSE,
+    random_state: int | None = None,
+) -> RowEncoder:
+    """Make an encoder of raw rows from a stored model, read at a point.
+
+    Raises
+    ------
+    FairbenchError
+        There is no encoder, it cannot take the rows of a table alone, or the point does not exist.
+    """
+    encoder = model.encoder
+    name = encoder.method.name
+    if encoder.preprocessing is None:
+        raise ConfigError(
+            f"{encoder.info.name} is made of images: {name} cannot encode rows of a table there.",
+            "From Python: fairbench.store.encoders.read(...).at(point).encode(x), x being 0 and 1.",
+        )
+    if encoder.method.track is Track.AWARE:
+        raise ConfigError(
+            f"{name} is of the aware track: its encoder takes the sensitive attribute of every new "
+            "row too, which this command does not read.",
+            "Choose a method of the blind track: fairbench recommend --track blind",
+        )
+    if random_state is not None and encoder.method.coding is not Coding.STOCHASTIC:
+        raise ConfigError(
+            f"--random-state: {name} draws nothing at random.", "Leave --random-state out."
+        )
+    setting = model.resolve_point(point)
+    return RowEncoder(
+        encoder.at(setting),
+        encoder.preprocessing,
+        encoder.method.coding,
+        unknown,
+        random_state,
+        setting,
+    )
 
 
 def _columns(z: Floats, kept: Mapping[str, pa.Array]) -> pa.Table:
     import pyarrow as pa
 
-    found = {f"z{i}": pa.array(np.ascontiguousarray(z[:, i])) for i in range(z.shape[1])}
+    columns = {f"z{i}": pa.array(np.ascontiguousarray(z[:, i])) for i in range(z.shape[1])}
     for name, column in kept.items():
-        if name in found:
+        if name in columns:
             raise DataError(
                 f"--keep {name}: z has a column of that name.", "Rename it in the input."
             )
-        found[name] = column
-    return pa.table(found)
+        columns[name] = column
+    return pa.table(columns)

@@ -1,108 +1,40 @@
-"""Choosing one stored point for use: on the validation role, to be reported on test."""
+"""Recommending one stored point for use: chosen on the validation set, reported on the test set."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairbench.api import Track
+from fairbench.api import Coding, Track
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.leaderboard.build import table_name
-from fairbench.leaderboard.select import read
-from fairbench.models.lookup import dataset_of
+from fairbench.models.certify import Certificates, SelectedCertificate, certify_candidates
+from fairbench.models.lookup import StoredModel, StoredPoint
+from fairbench.models.query import ResultsLocation
+from fairbench.models.results import StoredResults
+from fairbench.models.select import resolve_dataset
 from fairbench.registry import Registry
-from fairbench.store.database import Row, Store
+from fairbench.store.records import ReferenceRecord
 
-BASELINE = "baseline"
-"""Tag of methods that a leaderboard needs and nobody publishes papers about."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A measured point: its unit's row, and its own."""
-
-    unit: Row
-    point: Row
-
-    @property
-    def key(self) -> str:
-        """Of the point."""
-        return str(self.point["key"])
-
-    @property
-    def values(self) -> Mapping[str, float | None]:
-        """Its figures, by column."""
-        found: Mapping[str, float | None] = self.point["values"]
-        return found
-
-    def figure(self, column: str) -> float:
-        """A figure that every point has."""
-        value = self.values[column]
-        assert value is not None
-        return value
-
-    @property
-    def is_baseline(self) -> bool:
-        """Whether its method is a baseline."""
-        return BASELINE in self.unit["tags"]
-
-    @property
-    def usefulness(self) -> tuple[float, float]:
-        """I(Z;Y) on validation; without a task, or between equals, minus D on validation."""
-        useful = self.values.get("mutual_information_y_validation")
-        return useful if useful is not None else 0.0, -self.figure("distortion_validation")
-
-    @property
-    def title(self) -> str:
-        """Method, point and seed."""
-        knobs = f", {self.point['label']}" if self.point["knobs"] else ""
-        return f"{self.unit['method']}{knobs}, seed {self.unit['seed']}"
-
-
-@dataclass(frozen=True)
-class Field:
-    """All that can be chosen among.
-
-    Parameters
-    ----------
-    table : str
-        The dataset as leaderboards call it.
-    audit : str
-        How all of them were audited; figures of two audits do not compare.
-    candidates : list of Candidate
-    reference : mapping of str to float, or None
-        ``mutual_information_max``, ``accuracy_y_constant`` of the first seed, where they were measured.
-    notes : list of str
-        What was left out, and why.
-    """
-
-    table: str
-    audit: str
-    candidates: list[Candidate]
-    reference: Mapping[str, float] | None
-    notes: list[str]
-
-    @property
-    def simulated(self) -> bool:
-        """Whether these are figures of a twin."""
-        return bool(self.candidates[0].unit["data_source"] == "simulated")
-
-    @property
-    def has_task(self) -> bool:
-        """Whether anything is to be predicted."""
-        return any("accuracy_y" in candidate.values for candidate in self.candidates)
+_LEAST_LEVEL = 1e-9
+"""Below, 1 - level / candidates could be rounded to 1: a certificate that never fails."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a point must keep, on validation.
+    """Limits that a point must keep on the validation set.
 
     Parameters
     ----------
     leakage : float
-        Most I(Z;S), nats.
+        Largest I(Z;S), nats.
     accuracy : float, optional
-        Least A_y of the main task.
+        Smallest accuracy of the main task.
+
+    Raises
+    ------
+    ConfigError
+        A limit is out of its range.
     """
 
     leakage: float
@@ -114,127 +46,320 @@ class Limits:
         if self.accuracy is not None and not 0 <= self.accuracy <= 1:
             raise ConfigError(f"--min-accuracy {self.accuracy:g}: it is a share, from 0 to 1.")
 
-    def keeps_leakage(self, candidate: Candidate) -> bool:
-        """Whether it leaks no more, as far as auditors found on validation."""
+    def allows_leakage(self, candidate: StoredPoint) -> bool:
+        """Whether a candidate leaks no more, by the auditors' estimate on the validation set."""
         return candidate.figure("mutual_information_validation") <= self.leakage
 
-    def keeps_accuracy(self, candidate: Candidate) -> bool:
-        """Whether it is accurate enough on validation; without that figure it is not."""
-        found = candidate.values.get("accuracy_y_validation")
-        return self.accuracy is None or (found is not None and found >= self.accuracy)
+    def allows_accuracy(self, candidate: StoredPoint) -> bool:
+        """Whether it is accurate enough on the validation set; without that figure it is not."""
+        accuracy = candidate.figures.get("accuracy_y_validation")
+        return self.accuracy is None or (accuracy is not None and accuracy >= self.accuracy)
 
 
-def track_of(text: str) -> Track:
-    """A track by name; UnknownNameError says which there are."""
+@dataclass(frozen=True)
+class RecommendQuery:
+    """A description of the point to recommend.
+
+    Parameters
+    ----------
+    limits : Limits
+    dataset : str, optional
+        Name or dataset card; needed where the store holds several datasets.
+    track : Track
+    certified : bool
+        Whether a certificate must keep the limit of leakage, too.
+    level : float
+        Probability that any certificate fails, over all candidates.
+
+    Raises
+    ------
+    ConfigError
+        The level is no probability that can be kept.
+    """
+
+    limits: Limits
+    dataset: str | None = None
+    track: Track = Track.BLIND
+    certified: bool = False
+    level: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise ConfigError(f"--level {self.level:g}: it is a probability, such as .05.")
+        if self.level < _LEAST_LEVEL:
+            raise ConfigError(
+                f"--level {self.level:g} cannot be told apart from 0, a certificate that never "
+                "fails.",
+                f"The least is {_LEAST_LEVEL:g}.",
+            )
+
+
+@dataclass(frozen=True)
+class CandidateSet:
+    """All points that a recommendation chooses among.
+
+    Parameters
+    ----------
+    dataset : str
+        The dataset, as leaderboards call it.
+    audit : str
+        Preset of the audit of all of them; figures of two presets do not compare.
+    points : tuple of StoredPoint
+        At least one.
+    reference : ReferenceRecord, optional
+        Of the first seed, where it was measured.
+    notes : tuple of str
+        What was left out, and why.
+    """
+
+    dataset: str
+    audit: str
+    points: tuple[StoredPoint, ...]
+    reference: ReferenceRecord | None
+    notes: tuple[str, ...]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether these are figures of a simulated twin."""
+        return self.points[0].unit.simulated
+
+    @property
+    def has_task(self) -> bool:
+        """Whether the dataset has a task."""
+        return any("accuracy_y" in point.figures for point in self.points)
+
+
+@dataclass(frozen=True)
+class NearestMisses:
+    """The candidates that come nearest to the limits where none keeps both.
+
+    Parameters
+    ----------
+    accurate : StoredPoint or None
+        Of those that are accurate enough the one that leaks least.
+    tight : StoredPoint or None
+        Of those that leak little enough the most accurate one.
+    """
+
+    accurate: StoredPoint | None
+    tight: StoredPoint | None
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The answer to a query.
+
+    Parameters
+    ----------
+    query : RecommendQuery
+    candidates : CandidateSet
+    within_limits : tuple of StoredPoint
+        Candidates that keep the limits on the validation set, the most useful first.
+    certificates : Certificates or None
+        Of all candidates, where the query asks for them.
+    untried : tuple of str
+        Methods of the track without a candidate.
+    certifiable : tuple of str
+        Methods of the track that could be certified.
+    """
+
+    query: RecommendQuery
+    candidates: CandidateSet
+    within_limits: tuple[StoredPoint, ...]
+    certificates: Certificates | None
+    untried: tuple[str, ...]
+    certifiable: tuple[str, ...]
+
+    @property
+    def accepted(self) -> tuple[StoredPoint, ...]:
+        """Those within the limits, certified where the query asks for it; most useful first."""
+        if self.certificates is None:
+            return self.within_limits
+        leakage = self.query.limits.leakage
+        return tuple(p for p in self.within_limits if self.certificates.certifies(p, leakage))
+
+    @property
+    def chosen(self) -> StoredPoint | None:
+        """The recommended point; None where nothing fits."""
+        return next(iter(self.accepted), None)
+
+    @property
+    def certificate(self) -> SelectedCertificate | None:
+        """The certificate that the recommended point was chosen by."""
+        if self.certificates is None or self.chosen is None:
+            return None
+        return self.certificates.selected(self.chosen)
+
+    @property
+    def lacks_certificates_only(self) -> bool:
+        """Whether candidates keep the limits, and none of them is certified to."""
+        return bool(self.within_limits) and not self.accepted
+
+    @property
+    def nearest_misses(self) -> NearestMisses:
+        """The candidates that come nearest to the limits."""
+        return find_nearest_misses(self.candidates, self.query.limits)
+
+    @property
+    def least_certified(self) -> StoredPoint | None:
+        """Of the certified candidates that are accurate enough the one with the lowest bound."""
+        if self.certificates is None:
+            return None
+        bounds = self.certificates.by_point
+        accurate = filter(self.query.limits.allows_accuracy, self.candidates.points)
+        certified = [point for point in accurate if point.key in bounds]
+        return min(certified, key=lambda point: bounds[point.key].information, default=None)
+
+    @property
+    def most_useful(self) -> StoredPoint:
+        """The most useful candidate, whatever it leaks."""
+        return rank_by_usefulness(self.candidates.points)[0]
+
+
+def recommend(
+    query: RecommendQuery, location: ResultsLocation, registry: Registry
+) -> Recommendation:
+    """Choose the most useful measured point within the limits.
+
+    Raises
+    ------
+    FairbenchError
+        There is no store or no candidate; or a certificate is asked for and the data are not
+        available.
+    """
+    candidates = gather_candidates(
+        StoredResults.open(location, registry), dataset=query.dataset, track=query.track
+    )
+    within_limits = select_within_limits(candidates, query.limits)
+    certificates = None
+    if query.certified:
+        data = candidates.points[0].model.data
+        certificates = certify_candidates(candidates.points, data, level=query.level)
+    return Recommendation(
+        query,
+        candidates,
+        tuple(within_limits),
+        certificates,
+        tuple(list_untried(candidates, registry, query.track)),
+        tuple(list_certifiable(registry, query.track)),
+    )
+
+
+def parse_track(text: str) -> Track:
+    """Parse the name of a track; UnknownNameError lists them."""
     names = [track.value for track in Track]
     if text not in names:
         raise UnknownNameError("track", text, names)
     return Track(text)
 
 
-def field_of(
-    store: Store, registry: Registry, *, dataset: str | None = None, track: Track = Track.BLIND
-) -> Field:
-    """Every measured point of a dataset that the leaderboards speak of.
+def gather_candidates(
+    results: StoredResults, *, dataset: str | None = None, track: Track = Track.BLIND
+) -> CandidateSet:
+    """Gather every measured point of a dataset and track that leaderboards show.
 
     Raises
     ------
     ConfigError
-        There is none, or more than one dataset and none is named.
+        There is none, or the store holds several datasets and none is named.
     """
-    records = read(store)
-    found = [
-        Candidate({unit["key"]: unit for unit in curve.units}[point["unit"]], point)
-        for curves in records.curves.values()
-        for curve in curves
-        for point in curve.done
-    ]
-    if not found:
+    points = _points_of_leaderboards(results)
+    if not points:
         raise ConfigError(
             "The store holds no measured point.", "Run something first: fairbench run"
         )
-    table = dataset_of([candidate.unit for candidate in found], dataset, registry)
-    found = [c for c in found if table_name(c.unit["dataset"], c.unit["data_source"]) == table]
-    notes = []
-    of_track = [c for c in found if c.unit["track"] == track]
+    table = resolve_dataset([point.unit for point in points], dataset, results.registry)
+    points = [p for p in points if table_name(p.unit.dataset, p.unit.data_source) == table]
+    tracks = {point.unit.track for point in points}
+    of_track = [point for point in points if point.unit.track == track]
     if not of_track:
-        there = ", ".join(sorted({c.unit["track"] for c in found}))
-        raise ConfigError(f"No point of {table} is of the {track} track.", f"There are: {there}.")
-    if others := sorted({c.unit["track"] for c in found} - {track.value}):
+        raise ConfigError(
+            f"No point of {table} is of the {track} track.",
+            f"There are: {', '.join(sorted(tracks))}.",
+        )
+    notes = []
+    if others := sorted(tracks - {track.value}):
         notes.append(f"Left out: points of the {', '.join(others)} track (--track).")
-    # A light audit finds less: beside it a well audited point would look the worse one.
-    strict = [c for c in of_track if c.point["audit"] == "strict"]
+    # A quick audit finds less: beside it a strictly audited point would look the worse one.
+    strict = [point for point in of_track if point.point.audit == "strict"]
     kept = strict or of_track
     if len(kept) < len(of_track):
         notes.append(
             f"Left out: {len(of_track) - len(kept)} points with a quick audit only, as others had "
             "a strict one."
         )
-    first = min(kept, key=lambda c: c.unit["seed"])
-    unit, audit = first.unit, first.point["audit"]
-    place = (unit["fingerprint"], unit["protocol"], unit["seed"], audit)
-    reference = records.references.get(place)
-    return Field(table, audit, kept, reference and reference["values"], notes)
+    first = min(kept, key=lambda point: point.unit.seed)
+    return CandidateSet(table, first.point.audit, tuple(kept), first.reference, tuple(notes))
 
 
-def most_useful(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates from the most useful on, as validation says."""
-    return sorted(candidates, key=lambda c: (c.usefulness, c.key), reverse=True)
+def _points_of_leaderboards(results: StoredResults) -> list[StoredPoint]:
+    points = []
+    for curves in results.leaderboard_records.curves.values():
+        for curve in curves:
+            models = {unit.key: StoredModel(unit, results) for unit in curve.units}
+            points += [StoredPoint(models[point.unit], point) for point in curve.done]
+    return points
 
 
-def fitting(found: Field, limits: Limits) -> list[Candidate]:
-    """Those that keep all limits on validation, the most useful first.
+def rank_by_usefulness(points: Sequence[StoredPoint]) -> list[StoredPoint]:
+    """Rank points by I(Z;Y) on the validation set; without a task, or between equals, by low D."""
+
+    def usefulness(point: StoredPoint) -> tuple[float, float]:
+        useful = point.figures.get("mutual_information_y_validation")
+        return useful if useful is not None else 0.0, -point.figure("distortion_validation")
+
+    return sorted(points, key=lambda point: (usefulness(point), point.key), reverse=True)
+
+
+def select_within_limits(candidates: CandidateSet, limits: Limits) -> list[StoredPoint]:
+    """Select those that keep all limits on the validation set, the most useful first.
 
     Raises
     ------
     ConfigError
-        An accuracy is asked for, and it is of nothing, or was never measured on validation.
+        An accuracy is asked for, and there is no task, or it was never measured on the validation
+        set.
     """
     if limits.accuracy is not None:
-        if not found.has_task:
+        if not candidates.has_task:
             raise ConfigError(
-                f"{found.table} has no task, so there is no accuracy.", "Leave --min-accuracy out."
+                f"{candidates.dataset} has no task, so there is no accuracy.",
+                "Leave --min-accuracy out.",
             )
-        if all(c.values.get("accuracy_y_validation") is None for c in found.candidates):
+        if all(p.figures.get("accuracy_y_validation") is None for p in candidates.points):
             raise ConfigError(
-                "These points were measured before accuracies on validation were kept.",
+                "These points were measured before accuracies on the validation set were stored.",
                 "Measure them again: fairbench audit --results DIR",
             )
-    kept = [c for c in found.candidates if limits.keeps_leakage(c) and limits.keeps_accuracy(c)]
-    return most_useful(kept)
-
-
-@dataclass(frozen=True)
-class Near:
-    """How near the best came where nothing fits.
-
-    Parameters
-    ----------
-    accurate : Candidate or None
-        Of those that are accurate enough the one that leaks least.
-    tight : Candidate or None
-        Of those that leak little enough the most accurate one.
-    """
-
-    accurate: Candidate | None
-    tight: Candidate | None
-
-
-def nearest_to(found: Field, limits: Limits) -> Near:
-    """How near the best came."""
-    accurate = [c for c in found.candidates if limits.keeps_accuracy(c)]
-    tight = [c for c in found.candidates if limits.keeps_leakage(c)]
-    return Near(
-        min(accurate, key=lambda c: c.figure("mutual_information_validation"), default=None),
-        max(tight, key=lambda c: c.values.get("accuracy_y_validation") or 0.0, default=None),
+    return rank_by_usefulness(
+        [p for p in candidates.points if limits.allows_leakage(p) and limits.allows_accuracy(p)]
     )
 
 
-def untried(found: Field, registry: Registry, track: Track) -> list[str]:
-    """Registered methods of the track without a point here."""
-    tried = {c.unit["method"] for c in found.candidates}
+def find_nearest_misses(candidates: CandidateSet, limits: Limits) -> NearestMisses:
+    """Find the candidates that come nearest to the limits."""
+    accurate = [point for point in candidates.points if limits.allows_accuracy(point)]
+    tight = [point for point in candidates.points if limits.allows_leakage(point)]
+    return NearestMisses(
+        min(accurate, key=lambda p: p.figure("mutual_information_validation"), default=None),
+        max(tight, key=lambda p: p.figures.get("accuracy_y_validation") or 0.0, default=None),
+    )
+
+
+def list_untried(candidates: CandidateSet, registry: Registry, track: Track) -> list[str]:
+    """List registered methods of a track that have no candidate."""
+    tried = {point.unit.method for point in candidates.points}
     return [
         name
-        for name, cls in registry.methods.classes.items()
-        if cls.track is track and name not in tried
+        for name, method in registry.methods.classes.items()
+        if method.track is track and name not in tried
     ]
+
+
+def list_certifiable(registry: Registry, track: Track) -> list[str]:
+    """List registered methods of a track whose z takes few values, as certificates need."""
+    return sorted(
+        name
+        for name, method in registry.methods.classes.items()
+        if method.coding is Coding.QUANTISED and method.track is track
+    )

@@ -1,4 +1,4 @@
-"""The figures of a code's bits: which are released, and what comes back (Figures 5 and 6)."""
+"""Figures of a code's bits: which are released, and with what they correlate (Figures 5 and 6)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ACROSS = 6
-"""Settings of the knob beside each other."""
+"""Settings of the knob per row of panels."""
 
 _MOST_FEATURES = 20
 """Rows of the correlation figure: those that ever correlate most."""
 
 
 def bits_figure(tables: Sequence[BitTable], title: str) -> Figure:
-    """Released bits by setting: a line a dimension, black where masked, darker where disparate.
+    """Draw released bits by setting: a line per dimension, black if masked, darker if disparate.
 
     A bit that is masked for a part of the rows is darkened by (the root of) that share.
     """
@@ -37,7 +37,7 @@ def bits_figure(tables: Sequence[BitTable], title: str) -> Figure:
         for axes, table in zip(figure.axes, tables, strict=False):
             shade = colour(scale(table.disparity))[..., :3] * np.sqrt(table.kept)[..., None]
             axes.imshow(shade, aspect="auto", interpolation="nearest")
-            axes.set_title(f"{table.label}\n{table.bits_a_row:.1f} bits released", fontsize=7)
+            axes.set_title(f"{table.label}\n{table.bits_per_row:.1f} bits released", fontsize=7)
             axes.set(xticks=[], yticks=[])
             axes.grid(visible=False)
         for axes in figure.axes[len(tables) :]:
@@ -52,16 +52,16 @@ def bits_figure(tables: Sequence[BitTable], title: str) -> Figure:
 
 
 def information_figure(steps: Sequence[Step], title: str) -> Figure:
-    """What comes back at each step as the constraint loosens, from left to right."""
+    """Draw what new bits correlate with as the constraint loosens, from left to right."""
     features = sorted(steps[0].correlation, key=lambda f: -max(s.correlation[f] for s in steps))
     features = features[:_MOST_FEATURES]
-    grid = np.array([[found.correlation[name] for found in steps] for name in features])
+    grid = np.array([[step.correlation[name] for step in steps] for name in features])
     with styled():
         figure = new_figure(0.42 * len(steps) + 2.6, 0.26 * len(features) + 1.6)
         axes = figure.axes[0]
         image = axes.imshow(grid, cmap="Blues", vmin=0, vmax=1, aspect="auto")
         axes.set_yticks(range(len(features)), features)
-        labels = [found.after.split("=")[-1] for found in steps]
+        labels = [step.after.split("=")[-1] for step in steps]
         axes.set_xticks(range(len(steps)), labels, rotation=60, ha="right", fontsize=7)
         knob = steps[0].after.split("=")[0]
         axes.set(xlabel=f"{knob} after the step, loosening to the right", title=title)

@@ -1,23 +1,42 @@
-"""What the bits of a code say: their disparity, and what comes back as the constraint loosens."""
+"""Explaining the bits of a code: their disparity, and what is released as a constraint loosens."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import DatasetInfo, Floats, Ints
+from fairbench.api import DatasetInfo, Floats, Ints, Role
+from fairbench.errors import StoreError
+from fairbench.models.lookup import StoredModel
+from fairbench.models.query import ModelQuery, ResultsLocation
+from fairbench.models.results import StoredResults
+from fairbench.models.select import select_unit
+from fairbench.registry import Registry
+from fairbench.runs.fit_job import unpack_bits
+from fairbench.store.records import UnitRecord
+from fairbench.store.status import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Bits = npt.NDArray[np.int8]
 """``(n, k, bits)``: 0, 1, or -1 where masked."""
 
-_TOLD = 3
+_MOST_FEATURES = 3
 """Features that a sentence names."""
 
-_NEAR_NOTHING = 0.1
-"""Correlation below which a feature is not said to come back."""
+_LEAST_CORRELATION = 0.1
+"""Correlation below which a sentence does not name a feature."""
+
+_LEAST_BITS = 0.005
+"""Bits per row below which a step is said to release none."""
+
+_EXAMPLE = "Explain a single-shot method with bits, such as sofair."
 
 
 @dataclass(frozen=True)
@@ -43,21 +62,21 @@ class BitTable:
     disparity: npt.NDArray[np.float64]
 
     @property
-    def bits_a_row(self) -> float:
-        """Bits released a row, on average."""
+    def bits_per_row(self) -> float:
+        """Mean number of bits released per row."""
         return float(self.kept.sum())
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a code gains from one setting of the knob to the next, looser one.
+    """The gain of a code from one setting of the knob to the next, looser one.
 
     Parameters
     ----------
     before, after : str
         The two settings.
     bits : float
-        Newly released bits a row, on average.
+        Mean number of newly released bits per row.
     correlation : mapping of str to float
         Of each column of the raw table with the first principal component of the newly released
         bits, absolute; of the one-hot columns of a category the largest.
@@ -69,16 +88,100 @@ class Step:
     correlation: Mapping[str, float]
 
     def sentence(self, i_before: float | None, i_after: float | None) -> str:
-        """The step in words, with I in nats of both points where they were audited."""
+        """Describe the step, with I(Z;S) in nats at both points where they were audited."""
         order = sorted(self.correlation, key=lambda name: -self.correlation[name])
-        told = [n for n in order[:_TOLD] if self.correlation[n] >= _NEAR_NOTHING]
-        what = ", ".join(f"{name} ({self.correlation[name]:.2f})" for name in told)
-        gained = f"{self.bits:.2f} more bits a row" if self.bits >= 0.005 else "hardly a bit more"
-        goes = f"; what comes back goes with {what}" if told and self.bits >= 0.005 else ""
+        named = [n for n in order[:_MOST_FEATURES] if self.correlation[n] >= _LEAST_CORRELATION]
+        released = self.bits >= _LEAST_BITS
+        gained = f"{self.bits:.2f} more bits per row" if released else "hardly any more bits"
+        what = ", ".join(f"{name} ({self.correlation[name]:.2f})" for name in named)
+        correlated = f"; they correlate with {what}" if named and released else ""
         leak = ""
         if i_before is not None and i_after is not None:
             leak = f" I(Z;S) goes from {i_before:.3f} to {i_after:.3f} nats."
-        return f"From {self.before} to {self.after}: {gained}{goes}.{leak}"
+        return f"From {self.before} to {self.after}: {gained}{correlated}.{leak}"
+
+
+@dataclass(frozen=True)
+class BitExplanation:
+    """The bits of a single-shot model at all of its points.
+
+    Parameters
+    ----------
+    tables : tuple of BitTable
+        From the point that releases least to the one that releases most.
+    steps : tuple of Step
+        Between neighbouring points.
+    """
+
+    tables: tuple[BitTable, ...]
+    steps: tuple[Step, ...]
+
+
+def find_explained_model(
+    query: ModelQuery, location: ResultsLocation, registry: Registry
+) -> StoredModel:
+    """Find a stored model that holds a whole curve of bits.
+
+    Raises
+    ------
+    ConfigError, StoreError, UnknownNameError
+        There is no such model, its method has no bits, or is multi-shot.
+    """
+    results = StoredResults.open(location, registry)
+    if query.unit is None and query.method is not None:
+        method = registry.methods.resolve(query.method)
+        units = results.store.records(UnitRecord, method=method, status=Status.DONE.value)
+        if units and all(unit.point is not None for unit in units):
+            raise _no_curve(method)
+    model = StoredModel(select_unit(query, results), results)
+    # A method that is no longer installed may have stored bits.
+    if model.method is not None and not model.method.has_bits:
+        raise StoreError(f"The code of {model.unit.method} is not made of bits.", _EXAMPLE)
+    if model.unit.point is not None:
+        raise _no_curve(model.unit.method)
+    return model
+
+
+def _no_curve(method: str) -> StoreError:
+    return StoreError(
+        f"Each point of {method} is a model of its own: no bit of one extends another's.",
+        _EXAMPLE,
+    )
+
+
+def explain_bits(model: StoredModel) -> BitExplanation:
+    """Explain the bits of a stored model on the test set.
+
+    Raises
+    ------
+    FairbenchError
+        Its representations hold no bits or are gone, or the data are not available.
+    """
+    rows, info = model.data.roles[Role.TEST], model.data.info
+    arrays = model.load_representations()
+    if arrays is None:
+        raise StoreError(
+            f"The representations of {model.unit.method} are no longer in {model.results.folder}.",
+            "Train it again: the same fairbench run with --rerun all.",
+        )
+    if "0/bits/shape" not in arrays:
+        raise StoreError(
+            f"No bits of this {model.unit.method} are stored: an older fairbench trained it.",
+            "Train it again: the same fairbench run with --rerun all.",
+        )
+    labels = [point.label for point in model.unit.points]
+    bits = [
+        unpack_bits({k: arrays[f"{i}/bits/{k}"] for k in ("ones", "kept", "shape")})
+        for i in range(len(labels))
+    ]
+    # From the setting that releases least to the one that releases most.
+    order = np.argsort([np.mean(one >= 0) for one in bits], kind="stable")
+    return BitExplanation(
+        tuple(bit_table(labels[i], bits[i], rows.s) for i in order),
+        tuple(
+            step(labels[a], labels[b], bits[a], bits[b], rows.x, info) for a, b in pairwise(order)
+        ),
+    )
 
 
 def bit_table(label: str, bits: Bits, s: Ints) -> BitTable:
@@ -120,14 +223,14 @@ def step(before: str, after: str, tight: Bits, loose: Bits, x: Floats, info: Dat
         Names the features.
     """
     new = (tight < 0) & (loose >= 0)
-    # Signs, not zeros and ones: a bit that is still masked says nothing either way.
+    # Signs, not zeros and ones: a bit that is still masked is neither.
     values = np.where(new, np.where(loose == 1, 1.0, -1.0), 0.0).reshape(len(x), -1)
     values = values[:, new.reshape(len(x), -1).any(axis=0)]
     component = _first_component(values)
     correlation: dict[str, float] = {}
     for feature, column in zip(info.features, x.T, strict=True):
-        found = _correlation(component, column.astype(np.float64))
-        correlation[feature.source] = max(correlation.get(feature.source, 0.0), found)
+        own = _correlation(component, column.astype(np.float64))
+        correlation[feature.source] = max(correlation.get(feature.source, 0.0), own)
     return Step(before, after, float(new.sum() / len(x)), correlation)
 
 
@@ -146,17 +249,64 @@ def _correlation(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> floa
     return float(abs(a @ b) / size) if size > 0 else 0.0
 
 
-def rows_of(tables: Sequence[BitTable]) -> list[dict[str, object]]:
-    """The tables as rows: point, dimension and bit from 1, shares, disparity."""
+@dataclass(frozen=True)
+class BitRow:
+    """A line of the table of bits.
+
+    Parameters
+    ----------
+    point : str
+        Setting of the knobs.
+    dimension, bit : int
+        From 1.
+    kept, ones, disparity : float
+        See :class:`BitTable`.
+    """
+
+    point: str
+    dimension: int
+    bit: int
+    kept: float
+    ones: float
+    disparity: float
+
+
+def bit_rows(tables: Sequence[BitTable]) -> list[BitRow]:
+    """List the bits of all tables, one row per point, dimension and bit."""
     return [
-        {
-            "point": table.label,
-            "dimension": dimension + 1,
-            "bit": bit + 1,
-            "kept": float(table.kept[dimension, bit]),
-            "ones": float(table.ones[dimension, bit]),
-            "disparity": float(table.disparity[dimension, bit]),
-        }
+        BitRow(
+            table.label,
+            dimension + 1,
+            bit + 1,
+            float(table.kept[dimension, bit]),
+            float(table.ones[dimension, bit]),
+            float(table.disparity[dimension, bit]),
+        )
         for table in tables
         for dimension, bit in np.ndindex(table.kept.shape)
     ]
+
+
+def bits_csv(tables: Sequence[BitTable]) -> bytes:
+    """Write the table of bits as CSV, one row per point, dimension and bit."""
+    import pandas as pd
+
+    return _csv(pd.DataFrame(bit_rows(tables), columns=[field.name for field in fields(BitRow)]))
+
+
+def information_csv(steps: Sequence[Step]) -> bytes:
+    """Write the steps as CSV: from, to, bits, and a column per feature."""
+    import pandas as pd
+
+    frame = pd.DataFrame([step.correlation for step in steps])
+    frame.insert(0, "from", [step.before for step in steps])
+    frame.insert(1, "to", [step.after for step in steps])
+    frame.insert(2, "bits", [step.bits for step in steps])
+    return _csv(frame)
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    """CSV with numbers rounded to 6 significant digits."""
+    rounded = frame.map(lambda value: float(f"{value:.6g}") if isinstance(value, float) else value)
+    text: str = rounded.to_csv(index=False, lineterminator="\n")
+    return text.encode()

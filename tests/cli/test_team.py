@@ -73,7 +73,7 @@ def test_what_is_recommended_is_reported_on_test_and_can_be_used(here: Here, fol
     code, _, err = here(*command[1:], "--keep", "id")
     assert code == 0
     assert "SIMULATED DATA" in err
-    assert "on test: beta=0.2: I = 0.031 nats" in err
+    assert "on the test set: beta=0.2: I = 0.031 nats" in err
     z = pd.read_parquet(folder / "z.parquet")
     assert list(z.columns) == ["z0", "z1", "z2", "id"]
     assert len(z) == 2000

@@ -1,4 +1,4 @@
-"""New rows are encoded as those of the dataset were, in whatever parts the file is read."""
+"""New rows are encoded as those of the dataset were, however the file is cut into parts."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_kept_columns_stand_as_in_a_parquet_file(encoder: RowEncoder, people: Pa
         assert str(found[name].to_pylist()) == str(column.to_pylist()), name  # nan is no equal
 
 
-def test_a_column_that_a_csv_cannot_hold_is_told(encoder: RowEncoder, people: Path) -> None:
+def test_a_column_that_a_csv_cannot_hold_is_named(encoder: RowEncoder, people: Path) -> None:
     table = pa.Table.from_pandas(make_table().x.head(2), preserve_index=False)
     source = people.parent / "lists.parquet"
     pq.write_table(table.append_column("many", pa.array([[1], [2]])), source)
@@ -142,10 +142,10 @@ def test_an_error_late_in_the_file_leaves_nothing_and_says_the_row(
     frame.loc[1700, "noise"] = "lots"
     frame.to_csv(people, index=False)
     before = set(people.parent.iterdir())
-    told: list[int] = []
+    reported: list[int] = []
     with pytest.raises(DataError, match=r"row 1701: the column 'noise' of numbers holds 'lots'"):
-        encoder.encode_file(people, people.parent / "z.parquet", rows=100, told=told.append)
-    assert told[-1] >= 1600  # what came before had been encoded
+        encoder.encode_file(people, people.parent / "z.parquet", rows=100, report=reported.append)
+    assert reported[-1] >= 1600  # what came before had been encoded
     assert set(people.parent.iterdir()) == before
 
 
@@ -156,7 +156,7 @@ def test_an_interruption_leaves_nothing(encoder: RowEncoder, people: Path) -> No
 
     before = set(people.parent.iterdir())
     with pytest.raises(KeyboardInterrupt):
-        encoder.encode_file(people, people.parent / "z.parquet", rows=100, told=stop)
+        encoder.encode_file(people, people.parent / "z.parquet", rows=100, report=stop)
     assert set(people.parent.iterdir()) == before
 
 
@@ -171,7 +171,7 @@ def test_stochastic_draws_repeat_by_their_seed_alone(encoder: RowEncoder, people
     assert not drawn(None).equals(drawn(None))
 
 
-def test_a_mistake_in_the_request_is_told(encoder: RowEncoder, people: Path) -> None:
+def test_a_mistake_in_the_request_is_named(encoder: RowEncoder, people: Path) -> None:
     folder = people.parent
     for source, target, keep, says in (
         (people, people, (), "is the input itself"),
@@ -189,7 +189,7 @@ def test_a_mistake_in_the_request_is_told(encoder: RowEncoder, people: Path) -> 
         encoder.encode_file(people, folder / "z.csv")
 
 
-def test_a_code_that_is_no_number_is_told_by_its_row(people: Path, encoder: RowEncoder) -> None:
+def test_a_code_that_is_no_number_is_named_by_its_row(people: Path, encoder: RowEncoder) -> None:
     class Bad(Doubled):
         def encode(
             self,

@@ -1,4 +1,4 @@
-"""What is recommended is chosen on validation, from what compares, and certified for all at once."""
+"""A recommended point is chosen on the validation set, and certified among all candidates."""
 
 from __future__ import annotations
 
@@ -13,29 +13,38 @@ from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import Audit
 from fairbench.data.prepare import Prepared
 from fairbench.errors import FairbenchError
-from fairbench.models.certify import certificates
+from fairbench.models.certify import certify_candidates
+from fairbench.models.query import ResultsLocation
 from fairbench.models.recommend import (
-    Field,
+    CandidateSet,
     Limits,
-    field_of,
-    fitting,
-    nearest_to,
-    track_of,
-    untried,
+    RecommendQuery,
+    find_nearest_misses,
+    gather_candidates,
+    list_untried,
+    parse_track,
+    recommend,
+    select_within_limits,
 )
+from fairbench.models.results import StoredResults
 from fairbench.store.database import Store
 from tests.support.stored_models import REGISTRY, keep_model
 
 
-def field(folder: Path) -> Field:
-    return field_of(Store.in_folder(folder), REGISTRY)
+def results_in(folder: Path) -> StoredResults:
+    return StoredResults.open(ResultsLocation(folder), REGISTRY)
+
+
+def candidates_in(folder: Path) -> CandidateSet:
+    return gather_candidates(results_in(folder))
 
 
 def chosen(folder: Path, limits: Limits) -> list[str]:
-    return [candidate.point["label"] for candidate in fitting(field(folder), limits)]
+    within = select_within_limits(candidates_in(folder), limits)
+    return [candidate.point.label for candidate in within]
 
 
-def test_selection_chooses_and_test_does_not(tmp_path: Path, prepared: Prepared) -> None:
+def test_validation_chooses_and_test_does_not(tmp_path: Path, prepared: Prepared) -> None:
     points = {
         # On test each of these is the opposite of what it is on validation.
         "beta=0.1": {
@@ -75,11 +84,11 @@ def test_accuracy_counts_on_validation(tmp_path: Path, prepared: Prepared) -> No
     keep_model(tmp_path, prepared, "sofair", points)
     assert chosen(tmp_path, Limits(0.5, 0.8)) == ["beta=0.2"]
     assert chosen(tmp_path, Limits(0.1, 0.8)) == []
-    near = nearest_to(field(tmp_path), Limits(0.1, 0.8))
+    near = find_nearest_misses(candidates_in(tmp_path), Limits(0.1, 0.8))
     assert near.accurate is not None
-    assert near.accurate.point["label"] == "beta=0.2"
+    assert near.accurate.point.label == "beta=0.2"
     assert near.tight is not None
-    assert near.tight.point["label"] == "beta=0.1"
+    assert near.tight.point.label == "beta=0.1"
 
 
 def test_without_a_task_the_least_distortion_counts(tmp_path: Path, prepared: Prepared) -> None:
@@ -110,17 +119,17 @@ def test_seeds_and_methods_stand_side_by_side_and_audits_do_not(
     weak = {"dropped=1": {"mutual_information_y_validation": 9.0}}
     quick = {"search_rows": 300, "search_trees": 2, "trees": 2}
     keep_model(tmp_path, prepared, "drop-features", weak, params=quick)
-    found = field(tmp_path)
-    best = fitting(found, Limits(0.05))
-    assert [(c.unit["method"], c.unit["seed"], c.is_baseline) for c in best] == [
+    found = candidates_in(tmp_path)
+    best = select_within_limits(found, Limits(0.05))
+    assert [(c.unit.method, c.unit.seed, c.is_baseline) for c in best] == [
         ("sofair", 1, False),
         ("identity", 0, True),
         ("sofair", 0, False),
     ]
     assert found.audit == "strict"
     assert "1 points with a quick audit only" in " ".join(found.notes)
-    assert "drop-features" in untried(found, REGISTRY, Track.BLIND)
-    assert "sofair" not in untried(found, REGISTRY, Track.BLIND)
+    assert "drop-features" in list_untried(found, REGISTRY, Track.BLIND)
+    assert "sofair" not in list_untried(found, REGISTRY, Track.BLIND)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +138,8 @@ def test_seeds_and_methods_stand_side_by_side_and_audits_do_not(
         (lambda: Limits(-0.1), "0 or more"),
         (lambda: Limits(float("nan")), "0 or more"),
         (lambda: Limits(0.1, 80), "a share"),
-        (lambda: track_of("blnd"), "Did you mean 'blind'"),
+        (lambda: parse_track("blnd"), "Did you mean 'blind'"),
+        (lambda: RecommendQuery(Limits(0.1), level=1.0), "it is a probability"),
     ],
 )
 def test_a_limit_that_is_none_is_told(make: object, says: str) -> None:
@@ -139,11 +149,31 @@ def test_a_limit_that_is_none_is_told(make: object, says: str) -> None:
 
 
 def test_a_store_without_points_says_so(tmp_path: Path, prepared: Prepared) -> None:
+    Store.in_folder(tmp_path)
     with pytest.raises(FairbenchError, match="no measured point"):
-        field(tmp_path)
+        candidates_in(tmp_path)
     keep_model(tmp_path, prepared, "sofair", {"beta=0.1": {}})
     with pytest.raises(FairbenchError, match="is of the aware track"):
-        field_of(Store.in_folder(tmp_path), REGISTRY, track=Track.AWARE)
+        gather_candidates(results_in(tmp_path), track=Track.AWARE)
+
+
+def test_a_recommendation_holds_the_best_and_the_others_in_order(
+    tmp_path: Path, prepared: Prepared
+) -> None:
+    useful = {"beta=0.1": 0.1, "beta=0.2": 0.3, "beta=0.3": 0.2}
+    points = {label: {"mutual_information_y_validation": y} for label, y in useful.items()}
+    keep_model(tmp_path, prepared, "sofair", points)
+    location = ResultsLocation(tmp_path)
+    found = recommend(RecommendQuery(Limits(0.05)), location, REGISTRY)
+    assert found.chosen is not None
+    assert found.chosen.point.label == "beta=0.2"
+    assert [point.point.label for point in found.accepted[1:]] == ["beta=0.3", "beta=0.1"]
+    assert found.certificate is None
+    assert "latfr" in found.untried
+    assert found.chosen.model.encoder.method.name == "sofair"
+    none = recommend(RecommendQuery(Limits(0.001)), location, REGISTRY)
+    assert none.chosen is None
+    assert none.most_useful.point.label == "beta=0.2"
 
 
 def test_certificates_allow_for_every_candidate_that_could_have_one(
@@ -155,21 +185,21 @@ def test_certificates_allow_for_every_candidate_that_could_have_one(
         keep_model(tmp_path, prepared, "fare-tree", {point.label: {}}, point=point)
     keep_model(tmp_path, prepared, "identity", {"-": {}}, point=Point())
     keep_model(tmp_path, prepared, "constant", {"-": {}}, point=Point())
-    candidates = field(tmp_path).candidates
-    found = certificates(candidates, prepared, tmp_path, level=0.1)
+    candidates = candidates_in(tmp_path).points
+    found = certify_candidates(candidates, prepared, level=0.1)
     # Raw numbers have too many values, which is seen without looking at test.
-    assert (len(found.of), found.many, found.gone) == (4, 1, 0)
-    for bound in found.of.values():
+    assert (len(found.by_point), found.too_many_codes, found.not_on_disk) == (4, 1, 0)
+    for bound in found.by_point.values():
         assert bound.confidence == pytest.approx(1 - 0.1 / 4)
-    constant = next(c for c in candidates if c.unit["method"] == "constant")
+    constant = next(c for c in candidates if c.unit.method == "constant")
     s = prepared.roles[Role.TEST].s
     alike = np.zeros((len(s), 1), np.float32)
     alone = certify(alike[:100], alike, s, groups=2, confidence=0.9)
     assert alone is not None
-    assert alone.information < found.of[constant.key].information < 0.05
+    assert alone.information < found.by_point[constant.key].information < 0.05
     # Another level, and what is on disk no more.
-    tighter = certificates(candidates, prepared, tmp_path, level=0.5)
-    assert tighter.of[constant.key].information < found.of[constant.key].information
+    tighter = certify_candidates(candidates, prepared, level=0.5)
+    assert tighter.by_point[constant.key].information < found.by_point[constant.key].information
     for path in (tmp_path / "representations").iterdir():
         path.unlink()
-    assert certificates(candidates, prepared, tmp_path, level=0.1).gone == 5
+    assert certify_candidates(candidates, prepared, level=0.1).not_on_disk == 5

@@ -1,4 +1,4 @@
-"""What bits say: disparities and correlations that are known beforehand."""
+"""Disparities and correlations of bits, where they are known beforehand."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fairbench.api import Architecture, DatasetInfo, Feature
 from fairbench.report.bits import bits_figure, information_figure
-from fairbench.report.explain import bit_table, rows_of, step
+from fairbench.report.explain import bit_rows, bit_table, step
 from fairbench.runs.fit_job import pack_bits, unpack_bits
 
 N = 4000
@@ -32,7 +32,7 @@ def test_disparity_of_a_copy_of_s_is_one_and_of_a_masked_bit_zero() -> None:
     assert table.disparity[0, 1] < 0.05
     assert table.disparity[0, 2] == 0
     np.testing.assert_allclose(table.kept[0], [1, 1, 0])
-    assert table.bits_a_row == 2
+    assert table.bits_per_row == 2
 
 
 def test_disparity_is_the_worst_of_one_group_against_the_others() -> None:
@@ -58,7 +58,7 @@ def test_a_step_finds_the_column_whose_sign_comes_back() -> None:
     assert found.correlation["hours"] == pytest.approx(np.sqrt(2 / np.pi), abs=0.02)
     assert max(found.correlation["age"], found.correlation["gain"]) < 0.05
     words = found.sentence(0.01, 0.02)
-    assert "1.00 more bits a row" in words
+    assert "1.00 more bits per row" in words
     assert "hours (0.8" in words
     assert "age" not in words
 
@@ -66,14 +66,14 @@ def test_a_step_finds_the_column_whose_sign_comes_back() -> None:
 def test_nothing_new_is_said_so() -> None:
     same = bits_of(FAIR)
     found = step("beta=1", "beta=0.5", same, same, np.zeros((N, 1), np.float32), info("age"))
-    assert "hardly a bit more" in found.sentence(None, None)
+    assert "hardly any more bits" in found.sentence(None, None)
 
 
 def test_figures_can_be_drawn_of_any_table() -> None:
     x = RNG.normal(size=(N, 2)).astype(np.float32)
     tight, loose = bits_of(np.full(N, -1), np.full(N, -1)), bits_of(x[:, 0] > 0, S)
     tables = [bit_table("beta=1", tight, S), bit_table("beta=0", loose, S)]
-    assert len(rows_of(tables)) == 4
+    assert len(bit_rows(tables)) == 4
     drawn = bits_figure(tables, "toy")
     assert len([axes for axes in drawn.axes if axes.images]) == 2
     steps = [step("beta=1", "beta=0", tight, loose, x, info("age", "hours"))]

@@ -1,22 +1,30 @@
-"""A model card says what store and files say, and says nothing it does not know."""
+"""A model card says what store and files say, and nothing that is not known."""
 
 from __future__ import annotations
 
 import html
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fairbench.api import Point
+from fairbench.api import Point, Role
+from fairbench.api.dataset import Table
 from fairbench.api.metric import Certificate
-from fairbench.cli.model_card import facts_of
 from fairbench.data.prepare import Prepared
-from fairbench.models.lookup import Place
-from fairbench.models.recommend import field_of
-from fairbench.report.model_card import Certified, Facts, model_card
+from fairbench.models.certify import SelectedCertificate
+from fairbench.models.lookup import StoredPoint, find_model
+from fairbench.models.query import ModelQuery, ResultsLocation
+from fairbench.registry import Registry
+from fairbench.report.model_card import model_card
 from fairbench.store.database import Store
+from fairbench.store.records import ReferenceRecord, UnitRecord
+from fairbench.store.status import Status
+from fairbench.versions import AUDIT_VERSION
+from fairbench_datasets.adults import AdultsGender
+from tests.conftest import make_table
 from tests.support.stored_models import REGISTRY, keep_model
 
 FIGURES = {
@@ -34,90 +42,138 @@ FIGURES = {
 }
 
 
+class SmallAdults(AdultsGender):
+    """The table that the models of these tests are trained on."""
+
+    def simulate(self) -> Table:
+        return make_table()
+
+
+def registry() -> Registry:
+    """The installed methods, and the small table by the name of its models' dataset."""
+    datasets = replace(REGISTRY.datasets, classes={SmallAdults.name: SmallAdults})
+    return replace(REGISTRY, datasets=datasets)
+
+
+def stored_point(folder: Path, method: str = "sofair") -> StoredPoint:
+    model = find_model(ModelQuery(method), ResultsLocation(folder), registry())
+    return model.measured_point(None)
+
+
 @pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Facts:
-    tmp_path = tmp_path_factory.mktemp("results")
-    keep_model(tmp_path, prepared, "sofair", {"beta=0.2": FIGURES}, params={"learning_rate": 0.01})
-    store = Store.in_folder(tmp_path)
-    (candidate,) = field_of(store, REGISTRY).candidates
-    found = facts_of(candidate, store, REGISTRY, Place(tmp_path))
-    return replace(
-        found,
-        data=prepared,
-        reference={"mutual_information_max": 0.345, "accuracy_y_constant": 0.55},
+def folder(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    key = keep_model(
+        folder, prepared, "sofair", {"beta=0.2": FIGURES}, params={"learning_rate": 0.01}
     )
+    store = Store.in_folder(folder)
+    unit = store.find(UnitRecord, [key])[key]
+    store.put(
+        [
+            ReferenceRecord(
+                key="reference",
+                status=Status.DONE,
+                dataset=unit.dataset,
+                fingerprint=unit.fingerprint,
+                audit="quick",
+                protocol=unit.protocol,
+                seed=0,
+                values={"mutual_information_max": 0.345, "accuracy_y_constant": 0.55},
+                audit_version=AUDIT_VERSION,
+            )
+        ]
+    )
+    return folder
 
 
-def test_it_says_what_is_known(facts: Facts) -> None:
-    card = model_card(facts)
+@pytest.fixture
+def stored(folder: Path) -> StoredPoint:
+    return stored_point(folder)
+
+
+def with_unit(stored: StoredPoint, **fields: object) -> StoredPoint:
+    model = replace(stored.model, unit=stored.unit.replace(**fields))
+    return replace(stored, model=model)
+
+
+def with_point(stored: StoredPoint, **fields: object) -> StoredPoint:
+    return replace(stored, point=stored.point.replace(**fields))
+
+
+def test_it_says_what_is_known(stored: StoredPoint, folder: Path) -> None:
+    card = model_card(stored)
     assert card.startswith("# sofair on adults-gender, beta=0.2\n")
     for said in (
-        "I(Z;S) = .012 [.010, .020] nats; x itself tells 0.345",
+        "I(Z;S) = .012 [.010, .020] nats; I(X;S) of x itself: 0.345",
         "| source | simulated twin |",
-        f"| test | {len(facts.data.roles['test'].s):,} |",  # type: ignore[index,union-attr]
+        f"| test | {len(stored.model.data.roles[Role.TEST].s):,} |",
         "| shifted | number | mean ",
         "| colour | category, integer codes | 3: blue, green, red |",
         "| mlp | raw | 0.010 | 0.020 | chosen |",
         "| task | 0.810 |  | 0.900 | 0.050 |",
         "| other | 0.720 |  | 0.730 | 0.090 |",
-        "Always guessing the commonest class of the main task: 0.550.",
+        "Always predicting the largest class of the main task: 0.550.",
         "learning_rate = 0.01",
         "sofair:\n  hidden: [16]\n  latent: 3\n  learning_rate: 0.01",
         "--seed-list 0 --budget quick --params params.yaml",
         "fairbench encode --method sofair --dataset adults-gender-simulated --seed 0 --point "
-        f"beta=0.2 --results {facts.encode[-1]} --input new.csv --output z.parquet",
+        f"beta=0.2 --results {folder} --input new.csv --output z.parquet",
     ):
         assert said in card, said
-    assert card == model_card(facts)
+    assert card == model_card(stored_point(folder))
 
 
-def test_it_warns_of_what_it_rests_on(facts: Facts) -> None:
-    card = model_card(facts)
+def test_it_warns_of_what_it_rests_on(stored: StoredPoint) -> None:
+    card = model_card(stored)
     assert "**Simulated data.**" in card
     assert "The audit was a quick one" in card
     assert "lower bound" in card
     assert "attributes that were not audited" in card
-    real = replace(facts, unit=facts.unit | {"data_source": "real", "budget": "full"})
-    card = model_card(replace(real, point=facts.point | {"audit": "strict"}))
+    real = with_unit(stored, data_source="real", budget="full")
+    card = model_card(with_point(real, audit="strict"))
     for absent in ("Simulated", "simulated twin", "quick one", "not at the full"):
         assert absent not in card
 
 
-def test_a_certificate_says_for_how_many_it_holds(facts: Facts) -> None:
-    assert "None: z takes too many values" in model_card(facts)
-    own = {"certified_parity_gap": 0.2, "certified_mutual_information": 0.03}
-    own |= {"certified_codes": 9.0, "certified_overflow": 0.0}
-    alone = replace(facts, point=facts.point | {"values": {**facts.values, **own}})
+def test_a_certificate_says_for_how_many_it_holds(stored: StoredPoint) -> None:
+    assert "None: z takes too many values" in model_card(stored)
+    own: Mapping[str, float] = {
+        "certified_parity_gap": 0.2,
+        "certified_mutual_information": 0.03,
+        "certified_codes": 9.0,
+        "certified_overflow": 0.0,
+    }
+    alone = with_point(stored, values={**stored.figures, **own})
     assert "at most 0.0300 nats" in model_card(alone)
     assert "not for one that was chosen among many" in model_card(alone)
     bound = Certificate(0.3, 0.04, 0.999, 9, 0.01, 500)
-    chosen = model_card(replace(alone, certified=Certified(bound, 0.05, 50)))
+    chosen = model_card(alone, SelectedCertificate(bound, 0.05, 50))
     assert "at most 0.0400 nats" in chosen
     assert "for all 50 points it was chosen among" in chosen
     assert "1 - 0.05/50" in chosen
 
 
-def test_what_is_not_to_be_had_is_left_out(facts: Facts) -> None:
-    bare = replace(
-        facts, data=None, encoder=None, method=None, dataset=None, reference={}, certified=None
-    )
-    card = model_card(bare)
-    assert "The data are not at hand" in card
+def test_what_is_not_available_is_left_out(stored: StoredPoint) -> None:
+    # No plugin is installed, so method, dataset, data and encoder cannot be had; nor a reference.
+    bare = replace(stored.model.results, registry=Registry())
+    model = replace(stored.model, results=bare, unit=stored.unit.replace(seed=1))
+    card = model_card(replace(stored, model=model))
+    assert "The data are not available" in card
     assert "fairbench encode" not in card
+    assert "I(X;S)" not in card
     assert "None" not in card.replace("None: z takes", "")
     assert "nan" not in card
 
 
 def test_commands_name_the_results_that_were_named(tmp_path: Path, prepared: Prepared) -> None:
     keep_model(tmp_path, prepared, "identity", {"-": {}}, point=Point())
-    store = Store.in_folder(tmp_path)
-    (candidate,) = field_of(store, REGISTRY).candidates
-    place = Place(tmp_path, f"sqlite:///{tmp_path}/fairbench.sqlite")
-    found = facts_of(candidate, store, REGISTRY, place)
-    for words in (found.run, found.encode):
-        assert words[-4:] == ["--results", str(tmp_path), "--store", place.store]
+    location = ResultsLocation(tmp_path, f"sqlite:///{tmp_path}/fairbench.sqlite")
+    model = find_model(ModelQuery("identity"), location, REGISTRY)
+    for words in (model.run_command(), model.measured_point(None).encode_command()):
+        assert words[-4:] == ["--results", str(tmp_path), "--store", location.store]
     # Without them the encoder is not in the default folder, and nothing is named.
-    assert "--results" not in facts_of(candidate, store, REGISTRY, Place()).run
+    unnamed = replace(model, results=replace(model.results, location=ResultsLocation()))
+    assert "--results" not in unnamed.run_command()
 
 
 @pytest.mark.parametrize(
@@ -131,15 +187,11 @@ def test_commands_name_the_results_that_were_named(tmp_path: Path, prepared: Pre
         "\\*\\<b>",
     ],
 )
-def test_names_show_as_they_are(facts: Facts, name: str) -> None:
-    assert facts.encoder is not None
-    info = replace(facts.encoder.info, groups=(name, "other"))
-    wild = replace(
-        facts,
-        unit=facts.unit | {"dataset": name},
-        encoder=replace(facts.encoder, info=info),
-    )
-    card = model_card(wild).split("## How to do it again")[0]
+def test_names_show_as_they_are(tmp_path: Path, prepared: Prepared, name: str) -> None:
+    info = replace(prepared.info, name=name, groups=(name, "other"))
+    data = replace(prepared, info=info)
+    keep_model(tmp_path, data, "identity", {"-": FIGURES}, point=Point())
+    card = model_card(stored_point(tmp_path, "identity")).split("## How to do it again")[0]
     lines = [line for line in card.splitlines() if "2 groups" in line or line.startswith("# ")]
     lines.append(next(line for line in card.splitlines() if line.startswith("An encoder")))
     for line in lines:
@@ -151,8 +203,8 @@ def test_names_show_as_they_are(facts: Facts, name: str) -> None:
     assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 3
 
 
-def test_every_table_is_a_table(facts: Facts) -> None:
-    wild = replace(facts, unit=facts.unit | {"params": {"a": "x|y\nz"}})
+def test_every_table_is_a_table(stored: StoredPoint) -> None:
+    wild = with_unit(stored, params={"a": "x|y\nz"})
     tables = [part for part in model_card(wild).split("\n\n") if part.startswith("|")]
     assert len(tables) > 5
     for table in tables:

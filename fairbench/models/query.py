@@ -1,0 +1,77 @@
+"""Queries: which stored model a user means, and where its results and data are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairbench.config import DEFAULT_RESULTS
+from fairbench.data.card import is_card
+from fairbench.store.database import Store
+
+
+@dataclass(frozen=True)
+class ModelQuery:
+    """A description of one stored model; every field but ``method`` or ``unit`` may be left out.
+
+    Parameters
+    ----------
+    method, dataset : str, optional
+        Names or aliases. A simulated twin has ``-simulated`` behind its name; a user's own table is
+        named by its dataset card.
+    seed : int, optional
+    point : str, optional
+        Label of a point, ``beta=0.3``.
+    unit : str, optional
+        Start of the unit's key.
+    """
+
+    method: str | None = None
+    dataset: str | None = None
+    seed: int | None = None
+    point: str | None = None
+    unit: str | None = None
+
+
+@dataclass(frozen=True)
+class ResultsLocation:
+    """Where results and data are, as named by a user; what is left out has a default.
+
+    Parameters
+    ----------
+    results : Path, optional
+        Results folder.
+    store : str, optional
+        Database URL.
+    data_root : Path, optional
+        Folder with data files.
+    cards : tuple of str
+        Paths of dataset cards.
+    """
+
+    results: Path | None = None
+    store: str | None = None
+    data_root: Path | None = None
+    cards: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """The results folder."""
+        return self.results or DEFAULT_RESULTS
+
+    @property
+    def options(self) -> list[str]:
+        """Options of a command that is to read the same results."""
+        options = [] if self.results is None else ["--results", str(self.results)]
+        return options + ([] if self.store is None else ["--store", self.store])
+
+    def open_store(self) -> Store:
+        """Open the store that is there; StoreError where there is none."""
+        if self.store:
+            return Store.by_url(self.store)
+        return Store.in_folder(self.folder, create=False)
+
+
+def dataset_cards(dataset: str | None) -> tuple[str, ...]:
+    """Return the dataset card that an option names, if it names one."""
+    return (dataset,) if dataset is not None and is_card(dataset) else ()

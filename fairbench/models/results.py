@@ -1,0 +1,81 @@
+"""An opened results folder: the store, the plugins, and the records that models are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fairbench.leaderboard.select import SelectedRecords, read
+from fairbench.models.query import ResultsLocation
+from fairbench.registry import Registry
+from fairbench.store.database import Store
+from fairbench.store.records import PointRecord, ReferenceRecord, UnitRecord
+from fairbench.store.status import Status
+
+
+@dataclass(frozen=True, eq=False)
+class StoredResults:
+    """The results at a location, opened once.
+
+    Parameters
+    ----------
+    location : ResultsLocation
+    registry : Registry
+    store : Store
+    """
+
+    location: ResultsLocation
+    registry: Registry
+    store: Store
+
+    @classmethod
+    def open(cls, location: ResultsLocation, registry: Registry) -> StoredResults:
+        """Open the store at a location; StoreError where there is none."""
+        return cls(location, registry, location.open_store())
+
+    @property
+    def folder(self) -> Path:
+        """The folder with representations and encoders."""
+        return self.location.folder
+
+    @cached_property
+    def _configurations(self) -> Mapping[str, Mapping[str, Any]]:
+        return {run.id: run.config for run in self.store.runs()}
+
+    def configuration_of(self, unit: UnitRecord) -> Mapping[str, Any]:
+        """Return the configuration of the run that trained a unit; empty where it is unknown."""
+        return self._configurations.get(unit.run or "", {})
+
+    @cached_property
+    def leaderboard_records(self) -> SelectedRecords:
+        """The records that leaderboards are made of."""
+        return read(self.store)
+
+    def reference_of(self, unit: UnitRecord, point: PointRecord) -> ReferenceRecord | None:
+        """Return the reference of a unit's dataset and seed, measured by the audit of a point."""
+        key = (unit.fingerprint, unit.protocol, unit.seed, point.audit)
+        return self.leaderboard_records.references.get(key)
+
+    def fitted_units(self) -> list[UnitRecord]:
+        """Return the units that were trained."""
+        return [u for u in self.store.records(UnitRecord, status=Status.DONE.value) if u.points]
+
+    def measured_points(self, units: Iterable[UnitRecord]) -> list[PointRecord]:
+        """Return the measured points of units, by knobs: of each the newest, strictest audit."""
+        best: dict[tuple[str, str], PointRecord] = {}
+        for unit in units:
+            for point in self.store.records(PointRecord, unit=unit.key, status=Status.DONE.value):
+                # A model trained again may be read at other points: those of the old one are void.
+                if not point.belongs_to(unit):
+                    continue
+                known = best.setdefault((unit.key, point.label), point)
+                if _precedence(point) > _precedence(known):
+                    best[unit.key, point.label] = point
+        return sorted(best.values(), key=lambda point: sorted(point.knobs.items()))
+
+
+def _precedence(point: PointRecord) -> tuple[int, bool, str]:
+    return point.version, point.audit == "strict", point.finished or ""

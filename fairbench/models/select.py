@@ -1,0 +1,144 @@
+"""Selecting the one trained unit of a store that a query means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fairbench.api import NO_KNOBS
+from fairbench.data.card import is_card
+from fairbench.errors import ConfigError, StoreError, nearest
+from fairbench.leaderboard.build import table_name
+from fairbench.leaderboard.select import latest
+from fairbench.models.points import list_points, parse_point
+from fairbench.models.query import ModelQuery
+from fairbench.models.results import StoredResults
+from fairbench.registry import Registry
+from fairbench.store.records import PointRecord, UnitRecord
+
+KEY_DIGITS = 10
+"""Digits of a unit's key that are shown."""
+
+
+def select_unit(query: ModelQuery, results: StoredResults) -> UnitRecord:
+    """Select the one trained unit that a query means.
+
+    Raises
+    ------
+    ConfigError, StoreError, UnknownNameError
+        No unit matches, or several do; the message lists the choices.
+    """
+    fitted = results.fitted_units()
+    if query.unit is not None:
+        return _with_key(fitted, query.unit)
+    methods = ", ".join(sorted({unit.method for unit in fitted})) or "none"
+    if query.method is None:
+        raise ConfigError("--method is missing.", f"Methods here: {methods}.")
+    name = _stored_method(query.method, fitted, results.registry)
+    units = [unit for unit in fitted if unit.method == name]
+    units = latest([unit for unit in units if not unit.of_a_trial]) or units
+    if not units:
+        raise StoreError(f"The store holds no fitted model of {name}.", f"Methods here: {methods}.")
+    units = _of_dataset(units, query.dataset, results.registry)
+    units = _of_seed(units, query.seed)
+    units = _of_point(units, query.point, results.measured_points(units))
+    if len(units) > 1:
+        raise ConfigError(
+            f"{len(units)} models of {name} fit: name one with --unit.\n"
+            + "\n".join(f"  --unit {_describe(unit)}" for unit in units)
+        )
+    return units[0]
+
+
+def resolve_dataset(units: Iterable[UnitRecord], text: str | None, registry: Registry) -> str:
+    """Resolve a dataset option to the name of its leaderboard; without one to the only dataset.
+
+    Raises
+    ------
+    ConfigError, UnknownNameError
+        The store holds several and none is named, or nothing of that name.
+    """
+    known = sorted({table_name(unit.dataset, unit.data_source) for unit in units})
+    if text is None:
+        if len(known) != 1:
+            raise ConfigError(
+                f"The store holds {len(known)} datasets: name one with --dataset.",
+                f"They are {', '.join(known)}.",
+            )
+        return known[0]
+    name = text
+    if is_card(text):
+        name = registry.dataset(text).name
+    elif text not in known and text in registry.datasets:
+        name = registry.datasets[text].name
+    for candidate in (name, table_name(name, "simulated")):
+        if candidate in known:
+            return candidate
+    raise ConfigError(f"The store holds nothing of {text!r}.", nearest(name, known))
+
+
+def _with_key(units: Sequence[UnitRecord], start: str) -> UnitRecord:
+    matches = [unit for unit in units if unit.key.startswith(start)]
+    if len(matches) != 1:
+        have = "models have" if matches else "model has"
+        raise ConfigError(
+            f"{len(matches) or 'No'} fitted {have} a key that starts with {start!r}.",
+            "Give more digits." if matches else "fairbench recommend prints the commands to use.",
+        )
+    return matches[0]
+
+
+def _stored_method(text: str, units: Sequence[UnitRecord], registry: Registry) -> str:
+    if text in {unit.method for unit in units} and text not in registry.methods:
+        raise StoreError(
+            f"The method {text!r} is in the store, but its plugin is not installed here.",
+            "Install it. fairbench list methods prints those that are.",
+        )
+    return registry.methods.resolve(text)
+
+
+def _of_dataset(
+    units: Sequence[UnitRecord], text: str | None, registry: Registry
+) -> list[UnitRecord]:
+    name = resolve_dataset(units, text, registry)
+    return [unit for unit in units if table_name(unit.dataset, unit.data_source) == name]
+
+
+def _of_seed(units: Sequence[UnitRecord], seed: int | None) -> list[UnitRecord]:
+    seeds = sorted({unit.seed for unit in units})
+    chosen = seeds[0] if seed is None else seed
+    if chosen not in seeds:
+        raise ConfigError(
+            f"{units[0].method} has no fitted model of seed {chosen} on {units[0].dataset}.",
+            f"Seeds here: {', '.join(map(str, seeds))}.",
+        )
+    return [unit for unit in units if unit.seed == chosen]
+
+
+def _of_point(
+    units: Sequence[UnitRecord], text: str | None, measured: Sequence[PointRecord]
+) -> list[UnitRecord]:
+    """Of a multi-shot method the units at one point; of others all."""
+    multi = [unit for unit in units if unit.point not in (None, NO_KNOBS)]
+    if not multi:
+        return list(units)
+    label = None if text is None else parse_point(text).label
+    if label is None and len({unit.point for unit in multi}) == 1:
+        return multi
+    at_point = [unit for unit in multi if unit.point == label]
+    if not at_point:
+        problem = "--point is missing" if text is None else f"there is no model at {label}"
+        labels = [point.label for point in measured] + [str(unit.point) for unit in multi]
+        raise ConfigError(
+            f"{units[0].method} is multi-shot, each of its points a model of its own: {problem}."
+            f"\n{list_points(measured) or '  ' + ', '.join(dict.fromkeys(labels))}",
+            "Another point needs training: fairbench run.",
+        )
+    return at_point
+
+
+def _describe(unit: UnitRecord) -> str:
+    kind = ", simulated" if unit.simulated else ""
+    return (
+        f"{unit.key[:KEY_DIGITS]}  {unit.params_label}, budget {unit.budget}{kind}, "
+        f"finished {unit.finished}"
+    )

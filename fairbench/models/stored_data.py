@@ -1,0 +1,108 @@
+"""Finding the data again that stored models were trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairbench.api.dataset import Dataset
+from fairbench.data.card import is_card
+from fairbench.data.prepare import Prepared, load_dataset, load_twin
+from fairbench.errors import ConfigError, DataError, FairbenchError
+from fairbench.models.results import StoredResults
+from fairbench.registry import Registry
+from fairbench.store.records import UnitRecord
+from fairbench.versions import PROTOCOL_VERSION
+
+
+def load_training_data(unit: UnitRecord, results: StoredResults) -> Prepared:
+    """Load the data that a unit was trained on.
+
+    Raises
+    ------
+    FairbenchError
+        They are not available, or have changed since.
+    """
+    config = results.configuration_of(unit)
+    location = results.location
+    dataset = Cards(results.registry, location.cards).find(unit.dataset, config)
+    data = load_from(dataset, unit.data_source, location.data_root or root_of(config))
+    if data.fingerprint != unit.fingerprint or unit.protocol != PROTOCOL_VERSION:
+        raise DataError(
+            f"The data of {unit.dataset} are not those that its models were trained on "
+            f"(fingerprint {unit.fingerprint[:12]}, now {data.fingerprint[:12]}).",
+            "Give the old files with --data-root DIR, or train again with fairbench run.",
+        )
+    return data
+
+
+def find_card(unit: UnitRecord, results: StoredResults) -> str | None:
+    """Find the dataset card of a unit's table: one given now, or one that its run named.
+
+    Returns
+    -------
+    str or None
+        The path; None for registered datasets, and where no card has the dataset's name.
+    """
+    if unit.dataset in results.registry.datasets:
+        return None
+    named = results.configuration_of(unit).get("datasets", ())
+    cards = [text for text in (*results.location.cards, *named) if is_card(text)]
+    return next((c for c in cards if _dataset_name(c, results.registry) == unit.dataset), None)
+
+
+def _dataset_name(card: str, registry: Registry) -> str:
+    """The dataset of a card; of one that cannot be read, what its file's name suggests."""
+    try:
+        return registry.dataset(card).name
+    except FairbenchError:
+        return Path(card).stem
+
+
+def load_from(dataset: type[Dataset], source: str, root: Path | None) -> Prepared:
+    """Load a dataset from the source that records name: twin or real, never one for the other."""
+    if source == "simulated":
+        return load_twin(dataset)
+    return load_dataset(dataset, root=root, require_real=source == "real")
+
+
+def root_of(config: Mapping[str, Any]) -> Path | None:
+    """Return the data root of a run, if it still exists."""
+    text = config.get("data_root")
+    return Path(text) if text and Path(text).is_dir() else None
+
+
+class Cards:
+    """Datasets by name; a user's own by the dataset cards given now, else by those of a run.
+
+    Parameters
+    ----------
+    registry : Registry
+    names : sequence of str
+        Names of datasets and paths of dataset cards; names are ignored.
+    """
+
+    def __init__(self, registry: Registry, names: Sequence[str]) -> None:
+        self.registry = registry
+        self.given = {d.name: d for d in (registry.dataset(t) for t in names if is_card(t))}
+
+    def find(self, name: str, config: Mapping[str, Any]) -> type[Dataset]:
+        """Find a dataset, for records of a run with this configuration; ConfigError if unknown."""
+        if name in self.given:
+            return self.given[name]
+        if name in self.registry.datasets:
+            return self.registry.datasets[name]
+        for path in self._run_cards(config):
+            dataset = self.registry.dataset(path)
+            if dataset.name == name:
+                return dataset
+        raise ConfigError(
+            f"No dataset is named {name!r}, and no dataset card was found for it.",
+            "Name the card: --dataset CARD.yaml",
+        )
+
+    def _run_cards(self, config: Mapping[str, Any]) -> Iterator[str]:
+        for text in config.get("datasets") or ():
+            if is_card(text) and Path(text).is_file():
+                yield text
