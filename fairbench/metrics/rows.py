@@ -234,7 +234,7 @@ def describe_columns(kind: type[TableRow]) -> tuple[dict[str, str], dict[str, st
 
 
 def columns_of_type(kind: type) -> frozenset[str]:
-    """Return the columns of the published tables that hold ``str``, ``int``, ``bool`` or ``float``."""
+    """Return the published tables' columns of ``str``, ``int``, ``bool`` or ``float``."""
     return frozenset(
         name
         for row in PUBLISHED
