@@ -11,21 +11,27 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fairbench.leaderboard.build import build, write
 from fairbench.registry import load_registry
 from fairbench.stats.bootstrap import RESAMPLES, replicated, to_text
-from fairbench.store.database import RECORDS, Row, Store
+from fairbench.store.database import Store
+from fairbench.store.records import PointRecord, ReadPoint, Record, ReferenceRecord, UnitRecord
+from fairbench.store.status import Status
 from fairbench.versions import AUDIT_VERSION
 
 METHODS, SEEDS, POINTS, ROWS = 20, 10, 16, 16_281
 
-COMMON = {"status": "DONE", "finished": "2026", "audit_version": AUDIT_VERSION}
+DATA: dict[str, Any] = {"dataset": "made-up", "fingerprint": "f" * 64, "protocol": 1}
+DONE: dict[str, Any] = {"status": Status.DONE, "finished": "2026"}
+AUDITED: dict[str, Any] = DONE | {"audit": "strict", "audit_version": AUDIT_VERSION, "seconds": 1.0}
 
 
 def point_replicates() -> float:
+    """Seconds of CPU for the replicates of one point."""
     rng = np.random.default_rng(0)
     losses, d, right = rng.random((3, ROWS))
     start = time.process_time()
@@ -45,65 +51,82 @@ def fill(store: Store) -> None:
         "mutual_information_max": 0.33,
         "mutual_information_max_validation": 0.33,
         "mutual_information_max_paper": 0.33,
+        "distortion_max": 8.7,
+        "distortion_max_validation": 8.7,
         "accuracy_y_constant": 0.75,
     }
-    ends |= {"distortion_max": 8.7, "distortion_max_validation": 8.7}
-    units: list[Row] = []
-    points: list[Row] = []
-    references: list[Row] = []
+    records: list[Record] = []
     for seed in range(SEEDS):
-        kept = spread(rng, i_max=0.33, d_max=8.7, a_y_constant=0.75)
-        references.append(
-            blank("references", key=f"r{seed}", seed=seed, values=ends, replicates=kept)
+        replicates = spread(
+            rng, mutual_information_max=0.33, distortion_max=8.7, accuracy_y_constant=0.75
+        )
+        records.append(
+            ReferenceRecord(
+                key=f"r{seed}", seed=seed, values=ends, replicates=replicates, **DATA, **AUDITED
+            )
         )
         for method in range(METHODS):
-            key = f"u{method}-{seed}"
-            labels = [f"k={n}" for n in range(POINTS)]
-            read = [{"label": label, "knobs": {"k": n}} for n, label in enumerate(labels)]
-            units.append(blank("units", key=key, method=f"m{method}", seed=seed, read_points=read))
-            for n, label in enumerate(labels):
-                d = 8.7 * (n + 1) / (POINTS + 1)
-                i = max(0.33 * (1 - d / 8.7) ** (1 + method / 10) + 0.003 * rng.normal(), 0.001)
-                values = {
-                    "distortion": d,
-                    "distortion_validation": d,
-                    "mutual_information": i,
-                    "mutual_information_validation": i,
-                    "distortion_refitted_decoder": d,
-                }
-                values |= {
-                    "mutual_information_paper": i,
-                    "accuracy_y": 0.8,
-                    "accuracy_s": 0.7,
-                    "mutual_information_y_validation": 0.1,
-                }
-                points.append(
-                    blank(
-                        "points",
-                        key=f"{key}-{n}",
-                        unit=key,
-                        number=n,
-                        label=label,
-                        knobs={"k": n},
-                        values=values,
-                        replicates=spread(rng, i=i, d=d, a_y=0.8),
-                    )
-                )
-    store.put_all({"units": units, "points": points, "references": references})
+            unit = make_unit(method, seed)
+            records.append(unit)
+            for n, read in enumerate(unit.points):
+                records.append(make_point(unit, n, read, method, rng))
+    store.put(records)
 
 
-def blank(table: str, **given: object) -> Row:
-    """A row with what every table needs, and what is given."""
-    row = dict.fromkeys(RECORDS[table].c.keys())
-    plain = {"dataset": "made-up", "fingerprint": "f" * 64, "protocol": 1, "audit": "strict"}
-    plain |= {"track": "blind", "tags": [], "params": {}, "params_label": "default", "code": "c"}
-    plain |= {"plugin": "none", "budget": "full", "iterations": 1, "data_source": "real"}
-    plain |= {"curve_points": POINTS, "audit_config": {}, "auditors": [], "seconds": 1.0}
-    plain |= COMMON
-    return row | {k: v for k, v in (plain | given).items() if k in row}
+def make_unit(method: int, seed: int) -> UnitRecord:
+    """A single-shot unit, read at all points."""
+    return UnitRecord(
+        key=f"u{method}-{seed}",
+        method=f"m{method}",
+        seed=seed,
+        track="blind",
+        tags=[],
+        params={},
+        params_label="default",
+        plugin="none",
+        budget="full",
+        iterations=1,
+        curve_points=POINTS,
+        data_source="real",
+        code="c",
+        read_points=tuple(ReadPoint(f"k={n}", {"k": n}) for n in range(POINTS)),
+        **DATA,
+        **DONE,
+    )
+
+
+def make_point(
+    unit: UnitRecord, n: int, read: ReadPoint, method: int, rng: np.random.Generator
+) -> PointRecord:
+    """A point of a unit: the higher the method's number, the better."""
+    d = 8.7 * (n + 1) / (POINTS + 1)
+    i = max(0.33 * (1 - d / 8.7) ** (1 + method / 10) + 0.003 * rng.normal(), 0.001)
+    return PointRecord(
+        key=f"{unit.key}-{n}",
+        unit=unit.key,
+        number=n,
+        label=read.label,
+        knobs=read.knobs,
+        audit_config={},
+        values={
+            "distortion": d,
+            "distortion_validation": d,
+            "distortion_refitted_decoder": d,
+            "mutual_information": i,
+            "mutual_information_validation": i,
+            "mutual_information_paper": i,
+            "accuracy_y": 0.8,
+            "accuracy_s": 0.7,
+            "mutual_information_y_validation": 0.1,
+        },
+        auditors=(),
+        replicates=spread(rng, mutual_information=i, distortion=d, accuracy_y=0.8),
+        **AUDITED,
+    )
 
 
 def main() -> None:
+    """Print all of it."""
     print(f"replicates of a point, {ROWS:,} rows: {point_replicates():.2f} s")
     with tempfile.TemporaryDirectory() as folder:
         store = Store.in_folder(Path(folder))
@@ -117,8 +140,7 @@ def main() -> None:
         end, total = time.process_time(), time.perf_counter() - wall
     print(f"store of {METHODS} methods x {SEEDS} seeds x {POINTS} points: {size / 1e6:.0f} MB")
     print(f"tables: {middle - start:.1f} s of CPU; files: {end - middle:.1f} s; wall {total:.1f} s")
-    ranks = [row["rank"] for row in tables[0].leaderboard]
-    print(f"ranks: {ranks}")
+    print(f"ranks: {[row.rank for row in tables[0].leaderboard]}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ The store is filled with copies of the run's records under other names; no figur
 from __future__ import annotations
 
 import argparse
-import copy
 import hashlib
 import tempfile
 import time
@@ -17,7 +16,8 @@ from pathlib import Path
 from fairbench.registry import load_registry
 from fairbench.report.gather import gather
 from fairbench.report.page import page
-from fairbench.store.database import Row, Store, parse_export
+from fairbench.store.database import Store, parse_export
+from fairbench.store.records import PointRecord, ReadPoint, Record, ReferenceRecord, UnitRecord
 
 EXPORT = Path(__file__).parent.parent / "tests" / "support" / "adults-quick.jsonl"
 
@@ -29,49 +29,48 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     for name, default in (("methods", 20), ("datasets", 4), ("seeds", 10)):
         options.add_argument(f"--{name}", type=int, default=default)
-    asked = options.parse_args()
-    records = parse_export(EXPORT.read_text().splitlines())
-    unit = next(row for row in records["units"] if row["method"] == "sofair")
-    point = next(row for row in records["points"] if row["unit"] == unit["key"])
-    reference = records["references"][0]
-    filled: dict[str, list[Row]] = {"units": [], "points": [], "references": []}
-    for dataset in range(asked.datasets):
-        data = {"dataset": f"dataset-{dataset}", "fingerprint": _key("data", dataset)}
-        for seed in range(asked.seeds):
-            row = reference | data | {"seed": seed, "key": _key("reference", dataset, seed)}
-            filled["references"].append(row)
-            for method in range(asked.methods):
-                key = _key(dataset, seed, method)
-                labels = [f"beta={n / POINTS}" for n in range(POINTS)]
-                row = copy.deepcopy(unit) | data | {"seed": seed, "key": key}
-                row |= {
-                    "method": f"method-{method:02}",
-                    "curve_points": POINTS,
-                    "read_points": [{"label": label, "knobs": {}} for label in labels],
-                }
-                filled["units"].append(row)
-                for n, label in enumerate(labels):
-                    found = copy.deepcopy(point)
-                    found["values"]["distortion"] = found["values"]["distortion_validation"] = (
-                        n / 2 + seed / 50
-                    )
-                    found["values"]["mutual_information"] = found["values"][
-                        "mutual_information_validation"
-                    ] = 0.3 / (n + 1 + method / 9)
-                    found |= {"key": _key(key, n), "unit": key, "label": label, "number": n}
-                    filled["points"].append(found)
+    sizes = options.parse_args()
+    records = make_records(sizes.datasets, sizes.seeds, sizes.methods)
     with tempfile.TemporaryDirectory() as folder:
         store = Store.in_folder(Path(folder))
-        store.put_all(filled)
+        store.put(records)
         start = time.perf_counter()
         report = gather(store, load_registry())
         built = time.perf_counter()
         content = page(report).encode()
         end = time.perf_counter()
+    points = sum(isinstance(one, PointRecord) for one in records)
     print(
-        f"{len(filled['points']):,} points: leaderboards {built - start:.1f} s, "
+        f"{points:,} points: leaderboards {built - start:.1f} s, "
         f"page {end - built:.1f} s, {len(content) / 1e6:.2f} MB"
     )
+
+
+def make_records(datasets: int, seeds: int, methods: int) -> list[Record]:
+    """Copies of the run's records under other names."""
+    exported = parse_export(EXPORT.read_text().splitlines())
+    unit = next(u for u in exported if isinstance(u, UnitRecord) and u.method == "sofair")
+    point = next(p for p in exported if isinstance(p, PointRecord) and p.unit == unit.key)
+    reference = next(one for one in exported if isinstance(one, ReferenceRecord))
+    read = tuple(ReadPoint(f"beta={n / POINTS}", {}) for n in range(POINTS))
+    records: list[Record] = []
+    for dataset in range(datasets):
+        data = {"dataset": f"dataset-{dataset}", "fingerprint": _key("data", dataset)}
+        for seed in range(seeds):
+            key = _key("reference", dataset, seed)
+            records.append(reference.replace(key=key, seed=seed, **data))
+            for method in range(methods):
+                key = _key(dataset, seed, method)
+                name = f"method-{method:02}"
+                made = unit.replace(key=key, method=name, seed=seed, **data)
+                records.append(made.replace(curve_points=POINTS, read_points=read))
+                for n, place in enumerate(read):
+                    d, i = n / 2 + seed / 50, 0.3 / (n + 1 + method / 9)
+                    values = {"distortion": d, "distortion_validation": d}
+                    values |= {"mutual_information": i, "mutual_information_validation": i}
+                    own = point.replace(key=_key(key, n), unit=key, label=place.label, number=n)
+                    records.append(own.replace(values={**point.figures, **values}))
+    return records
 
 
 def _key(*parts: object) -> str:

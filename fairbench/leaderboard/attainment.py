@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 LEVELS = (25, 50, 75)
-"""Percent of seeds that attain a surface."""
+"""Percent of the seeds that attain a surface."""
 
 STEPS = 100
-"""Parts that D from 0 to D_max is cut into."""
+"""Number of steps of D from 0 to D_max."""
 
 
-def surfaces(
+def compute_surfaces(
     curves: Sequence[tuple[Array, Array]], *, d_max: float, levels: Sequence[float] = LEVELS
 ) -> list[tuple[float, Array, Array]]:
-    """Attainment surfaces of curves, one a seed.
+    """Compute attainment surfaces of curves, one curve per seed.
 
     Parameters
     ----------
@@ -41,26 +41,18 @@ def surfaces(
     list of (level, d, i)
         Points that no other of the surface beats, by rising d.
     """
-    import moocore
-
     grid = np.linspace(0.0, d_max, STEPS + 1)
     points = np.concatenate(
         [np.column_stack([grid, np.interp(grid, d, i)]) for d, i in curves], axis=0
     )
     owner = np.repeat(np.arange(1, len(curves) + 1), len(grid))
-    found = moocore.eaf(points, owner, percentiles=list(levels))
-    out = []
-    for level in levels:
-        own = found[found[:, 2] == level]
-        own = own[np.argsort(own[:, 0])]
-        out.append((float(level), own[:, 0], own[:, 1]))
-    return out
+    return _attained(points, owner, levels)
 
 
-def fronts(
+def compute_fronts(
     measured: Sequence[tuple[Array, Array]], *, levels: Sequence[float] = LEVELS
 ) -> list[tuple[float, Array, Array]]:
-    """Attainment surfaces of Pareto fronts, one a seed: A_y (higher) against A_s (lower).
+    """Compute attainment surfaces of Pareto fronts, one per seed: A_y (higher) against A_s (lower).
 
     No chords here: two accuracies are not mixed by releasing one of two representations. A seed
     attains what one of its points has both lower in A_s and higher in A_y.
@@ -77,14 +69,21 @@ def fronts(
     list of (level, a_s, a_y)
         Corners by rising A_s, to be joined by steps.
     """
-    import moocore
-
     points = np.concatenate([np.column_stack([a_s, -a_y]) for a_s, a_y in measured])
     owner = np.repeat(np.arange(1, len(measured) + 1), [len(a_s) for a_s, _ in measured])
-    found = moocore.eaf(points, owner, percentiles=list(levels))
-    out = []
+    return [(level, a_s, -a_y) for level, a_s, a_y in _attained(points, owner, levels)]
+
+
+def _attained(
+    points: Array, owner: NDArray[np.int64], levels: Sequence[float]
+) -> list[tuple[float, Array, Array]]:
+    """Surfaces of points (lower is better in both columns), each by its first column."""
+    import moocore
+
+    attained = moocore.eaf(points, owner, percentiles=list(levels))
+    surfaces = []
     for level in levels:
-        own = found[found[:, 2] == level]
+        own = attained[attained[:, 2] == level]
         own = own[np.argsort(own[:, 0])]
-        out.append((float(level), own[:, 0], -own[:, 1]))
-    return out
+        surfaces.append((float(level), own[:, 0], own[:, 1]))
+    return surfaces

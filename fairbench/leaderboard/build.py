@@ -14,7 +14,7 @@ from fairbench.api import NO_KNOBS
 from fairbench.api.metric import CurveEvaluation, Metric
 from fairbench.errors import StoreError
 from fairbench.files import write_atomically
-from fairbench.leaderboard.attainment import LEVELS, surfaces
+from fairbench.leaderboard.attainment import LEVELS, compute_surfaces
 from fairbench.leaderboard.frames import to_frame
 from fairbench.leaderboard.points import (
     make_auditor_rows,
@@ -260,7 +260,7 @@ def _make_attainment_rows(
     # One curve is its own surface at every level.
     levels = LEVELS if len(curves) > 1 else (50,)
     d_max = measured[0].reference["distortion_max"]
-    for level, d_of, i_of in surfaces(curves, d_max=d_max, levels=levels):
+    for level, d_of, i_of in compute_surfaces(curves, d_max=d_max, levels=levels):
         for d, i in zip(d_of, i_of, strict=True):
             yield AttainmentRow(
                 method=row.method,

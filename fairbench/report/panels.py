@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from fairbench.leaderboard.attainment import fronts
+from fairbench.leaderboard.attainment import compute_fronts
 from fairbench.leaderboard.build import Tables
 from fairbench.metrics.rows import (
     AttainmentRow,
@@ -105,7 +105,7 @@ class Panel:
         ]
         if not seeds or not row.complete or (len(seeds) == 1 and level != 50):
             return [], []
-        ((_, a_s, a_y),) = fronts(seeds, levels=(level,))
+        ((_, a_s, a_y),) = compute_fronts(seeds, levels=(level,))
         return a_s.tolist(), a_y.tolist()
 
     def front_band(self, row: LeaderboardRow) -> tuple[list[float], list[float], list[float]]:

@@ -65,3 +65,14 @@ def test_what_is_no_leaderboard_is_told(tmp_path: Path, content: str | None, say
         path.write_text(content)
     with pytest.raises(DataError, match=says):
         fairbench.load_leaderboard(path)
+
+
+def test_a_table_of_version_0_1_is_read_under_the_present_names(tmp_path: Path) -> None:
+    path = tmp_path / "old.csv"
+    path.write_text(
+        "rank,ranked_by,method,dataset,track,a_y_at_i10,i_max\n1,a_y_at_i10,m,d,aware,0.8,0.3\n"
+    )
+    with pytest.warns(FutureWarning, match="fairbench 0.1"):
+        found = fairbench.load_leaderboard(path)
+    assert list(found.columns[-2:]) == ["accuracy_y_at_leakage_10", "mutual_information_max"]
+    assert found.loc[0, found.loc[0, "ranked_by"]] == 0.8
