@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#8c8c8c", "#000000"
 
 _MARKS = {
-    Outcome.PRUNED: ("|", "pruned"),
     Outcome.DIVERGED: ("x", "diverged"),
     Outcome.FAILED: ("+", "failed"),
 }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fairbench.errors import StoreError
 from fairbench.files import write_atomically
 from fairbench.leaderboard.build import table_name
-from fairbench.search.study import Search, Trial, command
+from fairbench.search.study import Search, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +83,7 @@ def best_yaml(search: Search, trial: Trial) -> str:
 
     params = {search.method.name: search.full_params(trial)}
     body: str = yaml.safe_dump(params, sort_keys=True)
-    return f"# {command()}\n# {_of_trial(search, trial)}\n{body}"
+    return f"# {search.command}\n# {_of_trial(search, trial)}\n{body}"
 
 
 def pareto_yaml(search: Search) -> str:
@@ -100,7 +100,7 @@ def pareto_yaml(search: Search) -> str:
         for trial in search.front
     ]
     body: str = yaml.safe_dump(entries, sort_keys=False)
-    return f"# {command()}\n# Figures are of the validation role.\n{body}"
+    return f"# {search.command}\n# Figures are of the validation role.\n{body}"
 
 
 def _of_trial(search: Search, trial: Trial) -> str:

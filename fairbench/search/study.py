@@ -9,9 +9,7 @@ trials in the store and goes on as if nothing had happened. Test figures are nev
 from __future__ import annotations
 
 import enum
-import shlex
 import statistics
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -21,7 +19,7 @@ from typing import Any, Self
 
 from fairbench.api import Shots
 from fairbench.api.method import Params
-from fairbench.config import Objective, PrunerName, SamplerName, SearchConfig
+from fairbench.config import Objective, SamplerName, SearchConfig
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, FairbenchError, StoreError
 from fairbench.metrics.aufdc import strict_area
@@ -68,8 +66,6 @@ class Outcome(enum.StrEnum):
 
     COMPLETE = "complete"
     """All its curves are whole; it has values."""
-    PRUNED = "pruned"
-    """It was worse than others after some of its seeds."""
     DIVERGED = "diverged"
     """A model of it diverged: the sampler learns to keep away."""
     FAILED = "failed"
@@ -151,6 +147,8 @@ class Search:
         ``cpu`` or ``cuda``, resolved.
     workers : int
         Jobs at a time.
+    command : str
+        Command line, for the records of runs and the heads of files.
 
     Raises
     ------
@@ -167,8 +165,10 @@ class Search:
         device: str,
         *,
         workers: int,
+        command: str = "",
     ) -> None:
         self.config, self.registry, self.data, self.store = config, registry, data, store
+        self.command = command
         self.device, self.workers = device, workers
         self.method = registry.methods[registry.methods.resolve(config.run.methods[0])]
         self.held = held_params(config.run.params, self.method, registry)
@@ -257,22 +257,8 @@ class Search:
         return _Asked(trial, params, {name: plain[name] for name in self.space})
 
     def _run_batch(self, batch: Sequence[_Asked], watch: Watch) -> None:
-        seeds = self.config.run.seeds
-        pruning = self.config.pruner is not PrunerName.NONE
-        steps = [(seed,) for seed in seeds] if pruning else [seeds]
-        for step in steps:
-            going = [asked for asked in batch if asked.outcome is None]
-            self._run_step(going, step, watch)
-            going = [asked for asked in going if asked.outcome is None]
-            if not pruning:
-                break
-            for asked in going:
-                asked.trial.report(statistics.fmean(asked.areas), len(asked.areas))
-            if step != steps[-1]:
-                for asked in going:
-                    if asked.trial.should_prune():
-                        asked.outcome = Outcome.PRUNED
-                        asked.error = f"after {len(asked.areas)} of {len(seeds)} seeds"
+        going = [asked for asked in batch if asked.outcome is None]
+        self._run_step(going, self.config.run.seeds, watch)
         for asked in batch:
             asked.outcome = asked.outcome or Outcome.COMPLETE
 
@@ -296,7 +282,7 @@ class Search:
         if jobs:
             with Claims(self.store, run.id) as claims, watch(jobs) as observe:
                 executor = SharedExecutor(self._executing(), claims, run.settled)
-                run.execute(jobs, executor, observe, command())
+                run.execute(jobs, executor, observe, self.command)
         for asked, own in zip(going, units, strict=True):
             for seed in seeds:
                 curve = [planned for planned in own if planned.unit.seed == seed]
@@ -463,12 +449,11 @@ def _study(config: SearchConfig) -> Any:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    # Hyperband deals trials to its brackets by the study's name.
     return optuna.create_study(
         study_name="fairbench",
         directions=["minimize"] * len(config.objectives),
         sampler=_sampler(config, 0),
-        pruner=_pruner(config),
+        pruner=optuna.pruners.NopPruner(),
     )
 
 
@@ -484,18 +469,3 @@ def _sampler(config: SearchConfig, number: int) -> Any:
         if config.sampler is SamplerName.NSGA2:
             return samplers.NSGAIISampler(seed=seed, population_size=POPULATION)
         return samplers.RandomSampler(seed=seed)
-
-
-def _pruner(config: SearchConfig) -> Any:
-    from optuna import pruners
-
-    if config.pruner is PrunerName.MEDIAN:
-        return pruners.MedianPruner()
-    if config.pruner is PrunerName.HYPERBAND:
-        return pruners.HyperbandPruner(min_resource=1, max_resource=len(config.run.seeds))
-    return pruners.NopPruner()
-
-
-def command() -> str:
-    """What was typed, to be typed again."""
-    return shlex.join(["fairbench", *sys.argv[1:]])

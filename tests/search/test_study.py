@@ -19,7 +19,7 @@ from pydantic import Field, create_model
 
 from fairbench.api import Knob, Point
 from fairbench.api.method import Method, Params
-from fairbench.config import RunConfig, make_search
+from fairbench.config import RunConfig, SearchConfig, build_config
 from fairbench.data.prepare import Prepared
 from fairbench.errors import CheckError, ConfigError, StoreError, UnknownNameError
 from fairbench.leaderboard import build as leaderboard
@@ -178,7 +178,8 @@ class Bench:
         return RunConfig(**{**fixed, **given})
 
     def prepare(self, *, run: Mapping[str, Any] | None = None, **given: Any) -> Search:
-        config = make_search(self.run_config(**(run or {})), {"trials": 12, **given})
+        options = {"run": self.run_config(**(run or {})), "trials": 12, **given}
+        config = build_config(SearchConfig, **options)
         return Search(config, self.registry, self.data, self.store(), "cpu", workers=1)
 
     def search(self, executor: Executor | None = None, **given: Any) -> Search:
@@ -312,23 +313,6 @@ def test_where_every_trial_fails_there_is_no_best(bench: Bench) -> None:
     assert search.best is None
     written = search_files.write(search)
     assert [path.name for path in written] == ["trials.csv"]
-
-
-@pytest.mark.parametrize("pruner", ["median", "hyperband"])
-def test_a_pruner_ends_bad_trials_between_seeds(bench: Bench, pruner: str) -> None:
-    given = {"pruner": pruner, "trials": 16, "run": {"seeds": (1000, 1001, 1002)}}
-    whole = Answers(bowl)
-    search = bench.search(whole, **given)
-    pruned = [trial for trial in search.trials if trial.outcome is Outcome.PRUNED]
-    assert pruned
-    assert all(1 <= trial.seeds <= 2 and not trial.values for trial in pruned)
-    assert search.best is not None
-    assert search.best.seeds == 3
-    assert whole.fits < 16 * 3 * 2
-    other = bench.another("other")
-    with pytest.raises(KeyboardInterrupt):
-        other.search(Answers(bowl, patience=60), **given)
-    assert same(other.search(**given).trials) == same(search.trials)
 
 
 def test_values_are_means_over_seeds(bench: Bench) -> None:
@@ -525,12 +509,6 @@ def test_bad_spaces_are_told() -> None:
         ({"objectives": "cost"}, ConfigError, "leaves out aufdc"),
         ({"objectives": ""}, ConfigError, "leaves out aufdc"),
         ({"sampler": "tpee"}, ConfigError, "sampler"),
-        ({"pruner": "median"}, ConfigError, "two at least"),
-        (
-            {"pruner": "median", "objectives": "aufdc,cost", "run": {"seeds": (0, 1)}},
-            ConfigError,
-            "cannot be pruned",
-        ),
         ({"run": {"rerun": "all"}}, ConfigError, "--rerun failed"),
         ({"run": {"params": {"bowl": {"c": 1}}}}, UnknownNameError, "'c'"),
     ],
