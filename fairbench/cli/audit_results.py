@@ -1,20 +1,33 @@
-"""``fairbench audit --results``: the representations of a store, measured again."""
+"""``fairbench audit --results DIR``: audit stored representations again."""
 
 from __future__ import annotations
 
-import shlex
-import sys
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Self
+
+import typer
+from pydantic import field_validator, model_validator
 
 from fairbench.auditing.config import Audit
 from fairbench.cli.console import err, out, show_columns
-from fairbench.cli.progress import Display
+from fairbench.cli.options import (
+    DataRoot,
+    ExecutorOption,
+    InProcess,
+    RayAddress,
+    StoreUrl,
+    Timeout,
+    Workers,
+    complete_datasets,
+)
+from fairbench.cli.plugins import load_plugins
+from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.results import existing_store, show_problems
+from fairbench.cli.setup import command_line, interrupted
 from fairbench.cli.stored_data import Cards, load_from, root_of
-from fairbench.config import DEFAULT_RESULTS, ExecutorName, make_executor_config
+from fairbench.config import DEFAULT_RESULTS, ExecutorConfig, build_config, split_names
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, FairbenchError, nearest
 from fairbench.leaderboard import build as leaderboard
@@ -27,51 +40,111 @@ from fairbench.runs.executors.shared import SharedExecutor
 from fairbench.runs.reaudit import Reaudit
 from fairbench.store import files as artefacts
 from fairbench.store.claims import Claims
-from fairbench.store.database import Row, Store, of_a_trial
+from fairbench.store.database import Store
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
 from fairbench.training.device import cores
 from fairbench.versions import PROTOCOL_VERSION
 
 
-@dataclass(frozen=True)
-class Request:
-    """What was asked for on the command line; names as there."""
+class StoredAudit(ExecutorConfig):
+    """An audit of the representations of a store; extends ExecutorConfig.
 
-    results: Path | None
-    store: str | None
-    datasets: Sequence[str]
-    audit: Audit | None
-    again: bool
-    executor: ExecutorName
-    workers: int | None
-    data_root: Path | None
-    timeout: str | None
-    ray_address: str | None = None
-    in_process: bool = False
+    Parameters
+    ----------
+    results : Path, optional
+        Results folder.
+    store : str, optional
+        Database URL instead of the SQLite file in the results folder.
+    datasets : tuple of str
+        Datasets to audit, and dataset cards (``.yaml``); default: all of the store.
+    audit : Audit, optional
+        Preset; default: that of each point.
+    again : bool
+        Whether to measure also what these auditors have measured.
+    data_root : Path, optional
+        Folder with data files.
+    """
+
+    results: Path | None = None
+    store: str | None = None
+    datasets: tuple[str, ...] = ()
+    audit: Audit | None = None
+    again: bool = False
+    data_root: Path | None = None
+
+    @field_validator("datasets", mode="before")
+    @classmethod
+    def _split_names(cls, value: object) -> object:
+        return split_names(value) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _names_a_store(self) -> Self:
+        if self.results is None and self.store is None:
+            raise ValueError("nothing to audit: give --results DIR, or --store URL")
+        return self
 
 
-def results_command(registry: Registry, request: Request) -> int:
-    """Measure, write the leaderboards, and print what changed; returns the exit code."""
-    config = make_executor_config(
-        {
-            "executor": request.executor,
-            "workers": request.workers,
-            "timeout": request.timeout,
-            "ray_address": request.ray_address,
-            "in_process": request.in_process,
-        }
+def audit_results_command(
+    results: Annotated[
+        Path | None,
+        typer.Option(help="Results folder. Required unless --store is given."),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            help="Datasets or dataset cards (.yaml), separated by commas [default: all].",
+            autocompletion=complete_datasets,
+        ),
+    ] = None,
+    audit: Annotated[
+        Audit | None, typer.Option(help="Audit preset [default: that of each point].")
+    ] = None,
+    again: Annotated[
+        bool | None,
+        typer.Option("--again", help="Repeat measurements of the same version of the auditors."),
+    ] = None,
+    executor: ExecutorOption = None,
+    ray_address: RayAddress = None,
+    in_process: InProcess = None,
+    workers: Workers = None,
+    data_root: DataRoot = None,
+    timeout: Timeout = None,
+    store: StoreUrl = None,
+) -> None:
+    """Audit stored representations again, with the current auditors and metrics.
+
+    Nothing is trained.
+    """
+    config = build_config(
+        StoredAudit,
+        results=results,
+        store=store,
+        datasets=dataset,
+        audit=audit,
+        again=again,
+        executor=executor,
+        ray_address=ray_address,
+        in_process=in_process,
+        workers=workers,
+        data_root=data_root,
+        timeout=timeout,
     )
+    raise typer.Exit(_audit(config, load_plugins()))
+
+
+def _audit(config: StoredAudit, registry: Registry) -> int:
+    """Measure, write the leaderboards, and print what changed; return the exit code."""
     workers = config.workers or cores()
-    folder = request.results or DEFAULT_RESULTS
-    store = existing_store(request.results, request.store)
-    units = _units(store, folder, registry, request.datasets)
-    datasets, left = _datasets(units, store, registry, request)
-    for problem in left:
+    folder = config.results or DEFAULT_RESULTS
+    store = existing_store(config.results, config.store)
+    fitted = _units(store, folder, registry, config.datasets)
+    datasets, problems = _datasets(fitted, store, registry, config)
+    for problem in problems:
         err.print(problem, markup=False)
-    found = [row for row in units if row["fingerprint"] in datasets]
+    units = [unit for unit in fitted if unit.fingerprint in datasets]
     audit = Reaudit(
-        store, folder, registry, found, datasets, audit=request.audit, again=request.again
+        store, folder, registry, units, datasets, audit=config.audit, again=config.again
     )
     before = None
     if audit.points:
@@ -82,17 +155,16 @@ def results_command(registry: Registry, request: Request) -> int:
             f"{_count(workers, 'worker')}; nothing is trained.",
             markup=False,
         )
-    command = shlex.join(["fairbench", *sys.argv[1:]])
     executor = make_executor(config)
     try:
-        with Claims(store, audit.id) as claims, Display(audit.estimate, audit.jobs) as display:
+        with (
+            Claims(store, audit.id) as claims,
+            ProgressDisplay(audit.estimate, audit.jobs) as display,
+        ):
             shared = SharedExecutor(executor, claims, audit.settled)
-            audit.execute(shared, display, command=command, ahead=2 * executor.workers)
+            audit.execute(shared, display, command=command_line(), ahead=2 * executor.workers)
     except KeyboardInterrupt:
-        err.print(
-            f"\nInterrupted; what is measured is kept. Go on with:\n  {command}", markup=False
-        )
-        return 130
+        return interrupted()
     finally:
         executor.stop()
     tables = leaderboard.build(store, registry)
@@ -101,56 +173,59 @@ def results_command(registry: Registry, request: Request) -> int:
         measured = audit.outcome.measured | audit.outcome.elsewhere
         _show_changes(changes(before, store, tables, measured))
     _report(audit, written)
-    problems = show_problems(tables)
-    return 1 if problems or left or audit.outcome.broken else 0
+    broken = show_problems(tables)
+    return 1 if broken or problems or audit.outcome.broken else 0
 
 
-def _units(store: Store, folder: Path, registry: Registry, asked: Sequence[str]) -> list[Row]:
-    """Fitted units of the leaderboards, of the datasets asked for; the others are told."""
-    of_runs = [row for row in store.records(UnitRecord) if not of_a_trial(row)]
-    rows = [row for row in of_runs if row["status"] != Status.SKIPPED]
-    fitted = [row for row in rows if row["status"] == Status.DONE and row["read_points"]]
+def _units(
+    store: Store, folder: Path, registry: Registry, names: Sequence[str]
+) -> list[UnitRecord]:
+    """Return the fitted units that leaderboards show, of all datasets or of those named."""
+    of_runs = [unit for unit in store.records(UnitRecord) if not unit.of_a_trial]
+    units = [unit for unit in of_runs if unit.status != Status.SKIPPED]
+    fitted = [unit for unit in units if unit.done and unit.read_points]
     if not fitted:
         raise ConfigError(
             f"The store of {folder} holds no fitted model.", "Run something first: fairbench run"
         )
-    shown = {row["key"] for row in latest(rows)}
-    units = [row for row in fitted if row["key"] in shown]
-    older = [r for r in fitted if r["key"] not in shown and artefacts.exists(folder, r["artefact"])]
+    keys = {unit.key for unit in latest(units)}
+    shown = [unit for unit in fitted if unit.key in keys]
+    older = [
+        unit for unit in fitted if unit.key not in keys and artefacts.exists(folder, unit.artefact)
+    ]
     if older:
         err.print(
-            f"{_count(len(older), 'older model')} that no leaderboard shows any more (other code, "
-            "data or points since): left as they are.",
+            f"{_count(len(older), 'older model')} that no leaderboard shows any more (the code, "
+            "data or points have changed): left as they are.",
             markup=False,
         )
-    if not asked:
-        return units
-    names = {registry.dataset(text).name for text in asked}
-    known = {row["dataset"] for row in units}
-    for name in names - known:
+    if not names:
+        return shown
+    selected = {registry.dataset(text).name for text in names}
+    known = {unit.dataset for unit in shown}
+    for name in selected - known:
         raise ConfigError(f"The store holds nothing of {name!r}.", nearest(name, known))
-    return [row for row in units if row["dataset"] in names]
+    return [unit for unit in shown if unit.dataset in selected]
 
 
 def _datasets(
-    units: Sequence[Row], store: Store, registry: Registry, request: Request
+    units: Sequence[UnitRecord], store: Store, registry: Registry, config: StoredAudit
 ) -> tuple[dict[str, Prepared], list[str]]:
-    """Datasets by fingerprint, and a line for each that is not to be had as it was."""
-    cards = Cards(registry, request.datasets)
-    configs = {run["id"]: run["config"] for run in store.runs()}
-    found: dict[str, Prepared] = {}
-    left = []
-    groups: dict[tuple[str, str, str], list[Row]] = {}
-    for row in units:
-        place = (row["dataset"], row["data_source"], row["fingerprint"])
-        groups.setdefault(place, []).append(row)
-    for (name, source, fingerprint), rows in groups.items():
+    """Load datasets, by fingerprint; of each that cannot be had as it was, return a line."""
+    cards = Cards(registry, config.datasets)
+    configs = {run.id: run.config for run in store.runs()}
+    datasets: dict[str, Prepared] = {}
+    problems = []
+    groups: dict[tuple[str, str, str], list[UnitRecord]] = {}
+    for unit in units:
+        groups.setdefault((unit.dataset, unit.data_source, unit.fingerprint), []).append(unit)
+    for (name, source, fingerprint), members in groups.items():
         problem = None
-        config = configs.get(rows[0]["run"] or "", {})
+        of_run = configs.get(members[0].run or "", {})
         try:
-            data = load_from(cards.find(name, config), source, request.data_root or root_of(config))
-            if data.fingerprint == fingerprint and rows[0]["protocol"] == PROTOCOL_VERSION:
-                found[fingerprint] = data
+            data = load_from(cards.find(name, of_run), source, config.data_root or root_of(of_run))
+            if data.fingerprint == fingerprint and members[0].protocol == PROTOCOL_VERSION:
+                datasets[fingerprint] = data
             else:
                 files = (
                     "" if source == "simulated" else "give the old files with --data-root DIR, or "
@@ -164,14 +239,14 @@ def _datasets(
             problem = f"{error.message} {error.hint}".strip()
         if problem:
             kind = "simulated twin, " if source == "simulated" else ""
-            left.append(f"LEFT: {name} ({kind}{_count(len(rows), 'model')}): {problem}")
-    return found, left
+            problems.append(f"LEFT: {name} ({kind}{_count(len(members), 'model')}): {problem}")
+    return datasets, problems
 
 
-def _show_changes(found: Sequence[Change]) -> None:
-    """One table a track, budget and audit: was, is, and how far points moved."""
+def _show_changes(moved: Sequence[Change]) -> None:
+    """Print one table per track, budget and audit: before, after, and how far points moved."""
     groups: dict[tuple[str, ...], list[Change]] = {}
-    for change in found:
+    for change in moved:
         groups.setdefault(change.identity[:4], []).append(change)
     for (table, track, budget, audit), members in groups.items():
         title = f"{table} · {track} track · budget {budget} · {audit} audit"
@@ -189,25 +264,25 @@ def _show_changes(found: Sequence[Change]) -> None:
                     _moved(change.d),
                 ]
             )
-        show_columns(["method", "points", "aufdc was", "is", "I moved", "D moved"], rows)
+        show_columns(["method", "points", "aufdc before", "after", "I moved", "D moved"], rows)
         columns = sorted({column for change in members for column in change.columns})
         if columns:
             text = f"New figures: {', '.join(columns)}"
             out.print(textwrap.fill(text, width=80, subsequent_indent="  "), markup=False)
         out.print()
-    if found:
+    if moved:
         out.print("I moved (nats), D moved: the largest change of a point.", markup=False)
 
 
 def _report(audit: Reaudit, written: Sequence[Path]) -> None:
     outcome = audit.outcome
-    known = f"; {_count(audit.known, 'point')} had been already" if audit.known else ""
+    known = f"; {_count(audit.known, 'point')} measured earlier" if audit.known else ""
     others = f", {len(outcome.elsewhere):,} by another run" if outcome.elsewhere else ""
     err.print(f"{_count(len(outcome.measured), 'point')} measured{others}{known}.", markup=False)
     if outcome.gone:
         err.print(
-            f"{_count(len(outcome.gone), 'model')} without a representation on disk: the old "
-            "figures are kept, but count as missing beside newer ones. fairbench run trains them "
+            f"{_count(len(outcome.gone), 'model')} without a representation on disk: their old "
+            "figures stay, but count as missing beside newer ones. fairbench run trains them "
             "again.",
             markup=False,
         )

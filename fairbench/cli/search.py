@@ -1,26 +1,54 @@
-"""``fairbench search``."""
+"""``fairbench search``: search one method's hyperparameters on one dataset."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from fairbench.auditing.config import AuditConfig
 from fairbench.cli.console import err, out, show_columns
+from fairbench.cli.options import (
+    BudgetOption,
+    DataRoot,
+    ExecutorOption,
+    InProcess,
+    Points,
+    RayAddress,
+    RealDataOnly,
+    RerunOption,
+    Results,
+    SeedList,
+    StoreUrl,
+    Timeout,
+    TrainOn,
+    Workers,
+    complete_datasets,
+    complete_methods,
+)
+from fairbench.cli.plugins import load_plugins
+from fairbench.cli.progress import TrialDisplay, spell_value
 from fairbench.cli.setup import (
     chosen_seeds,
+    command_line,
     describe,
     interrupted,
     load_datasets,
     open_store,
     with_params,
 )
-from fairbench.cli.trials import TrialDisplay, spell_value
-from fairbench.config import Objective, RunConfig, SearchConfig, make_config, make_search
+from fairbench.config import (
+    Objective,
+    RunConfig,
+    SamplerName,
+    SearchConfig,
+    build_config,
+    split_names,
+)
 from fairbench.errors import ConfigError
-from fairbench.registry import Registry, load_registry
+from fairbench.registry import Registry
 from fairbench.report.format import spell
 from fairbench.runs.estimate import audit_seconds, fit_seconds
 from fairbench.runs.plan import units_of, validated
@@ -33,25 +61,110 @@ from fairbench.training.neural_method import restarts_of
 
 
 def search_command(
-    given: Mapping[str, Any],
-    searched: Mapping[str, Any],
-    *,
-    seeds: int | None,
-    seed_list: str | None,
-    params: Path | None,
-    output: Path | None,
-    dry_run: bool,
-) -> int:
-    """Search, or tell what would be searched; returns the exit code."""
-    registry = load_registry()
-    for broken in registry.broken:
-        err.print(f"Warning: plugin {broken.source} was left out: {broken.error}", markup=False)
-    run = _run_config(given, chosen_seeds(seeds, seed_list, first=FIRST_SEED), registry)
+    method: Annotated[
+        str | None, typer.Option(help="Method.", autocompletion=complete_methods)
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="Dataset or dataset card (.yaml).", autocompletion=complete_datasets),
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="Number of trials in all, earlier ones included [default: 50]."),
+    ] = None,
+    objective: Annotated[
+        str | None, typer.Option(help="Objectives: aufdc, or aufdc,cost [default: aufdc].")
+    ] = None,
+    sampler: Annotated[
+        SamplerName | None, typer.Option(help="Optuna sampler [default: tpe].")
+    ] = None,
+    parallel: Annotated[
+        int | None,
+        typer.Option(help="Number of trials at a time; changes the search [default: 4]."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Sampler seed [default: 0].")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Number of seeds per trial: 1000 to 999+N [default: 1].")
+    ] = None,
+    seed_list: SeedList = None,
+    budget: BudgetOption = None,
+    points: Points = None,
+    params: Annotated[
+        Path | None, typer.Option(help="File of hyperparameters (YAML) that are held fixed.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Another file (YAML) for the best hyperparameters.")
+    ] = None,
+    results: Results = None,
+    device: TrainOn = None,
+    executor: ExecutorOption = None,
+    ray_address: RayAddress = None,
+    in_process: InProcess = None,
+    workers: Workers = None,
+    data_root: DataRoot = None,
+    require_real_data: RealDataOnly = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the space and an estimate, and exit.")
+    ] = False,
+    rerun: RerunOption = None,
+    timeout: Timeout = None,
+    store: StoreUrl = None,
+) -> None:
+    """Search a method's hyperparameters on the validation set.
+
+    The same command resumes.
+    """
+    registry = load_plugins()
+    run = build_config(
+        RunConfig,
+        methods=_one_name("--method", method, "methods"),
+        datasets=_one_name("--dataset", dataset, "datasets"),
+        seeds=chosen_seeds(seeds, seed_list, first=FIRST_SEED) or (FIRST_SEED,),
+        budget=budget,
+        points=points,
+        results=results,
+        device=device,
+        executor=executor,
+        ray_address=ray_address,
+        in_process=in_process,
+        workers=workers,
+        data_root=data_root,
+        require_real_data=require_real_data,
+        rerun=rerun,
+        timeout=timeout,
+        store=store,
+    )
     if params is not None:
         run = with_params(params, run, registry)
-    config = make_search(run, searched)
+    config = build_config(
+        SearchConfig,
+        run=run,
+        trials=trials,
+        objectives=objective,
+        sampler=sampler,
+        parallel=parallel,
+        seed=seed,
+    )
+    raise typer.Exit(_search(config, registry, output, dry_run=dry_run))
+
+
+def _one_name(option: str, text: str | None, kind: str) -> tuple[str, ...]:
+    """Return the only name of an option; ConfigError if there is none, or more than one."""
+    names = split_names(text or "")
+    if len(names) != 1 or names == ("all",):
+        problem = f"{','.join(names)} is more than one" if names else "is missing"
+        raise ConfigError(
+            f"{option} {problem}: a search is of one method on one dataset.",
+            f"To see the names: fairbench list {kind}",
+        )
+    return names
+
+
+def _search(config: SearchConfig, registry: Registry, output: Path | None, *, dry_run: bool) -> int:
+    """Search, or print what would be searched; return the exit code."""
+    run = config.run
     device = resolve_device(run.device)
-    # Everything that can be wrong with the request is found before any data is read.
+    # Everything that can be wrong with the command is reported before any data is read.
     method = registry.methods[registry.methods.resolve(run.methods[0])]
     search_space(method, held_params(run.params, method, registry))
     if output is not None and not output.absolute().parent.is_dir():
@@ -60,7 +173,9 @@ def search_command(
     store = open_store(run.results, run.store, dry_run=dry_run)
     describe(datasets, device)
     workers = run.workers or cores()
-    with Search(config, registry, datasets[0], store, device, workers=workers) as search:
+    with Search(
+        config, registry, datasets[0], store, device, workers=workers, command=command_line()
+    ) as search:
         if dry_run:
             show_space(search)
             return 0
@@ -71,41 +186,27 @@ def search_command(
     return _report(search, output)
 
 
-def _run_config(
-    given: Mapping[str, Any], seeds: Mapping[str, tuple[int, ...]], registry: Registry
-) -> RunConfig:
-    for option, name in (("--method", "methods"), ("--dataset", "datasets")):
-        count = len(given[name] or ())
-        if count != 1 or given[name] == ("all",):
-            said = "is missing" if count == 0 else f"{','.join(given[name])} is more than one"
-            raise ConfigError(
-                f"{option} {said}: a search is of one method on one dataset.",
-                f"fairbench list {name} tells which there are.",
-            )
-    return make_config(None, {**given, "seeds": (FIRST_SEED,), **seeds})
-
-
 def run_search(search: Search) -> None:
-    """Run all trials, a line each."""
+    """Run all trials, printing one line per trial."""
     config = search.config
     count = len(config.run.seeds)
     err.print(
         f"search: {search.method.name} on {search.data.info.name}, {config.trials} trials, "
         f"{config.parallel} at a time, {count} seed{'s' if count > 1 else ''} each; on the "
-        "validation role",
+        "validation set",
         markup=False,
     )
     display = TrialDisplay(search)
-    search.run(display.watch, display.told)
+    search.run(display.watch, display.report)
 
 
 def show_space(search: Search) -> None:
     """Print what would be searched and how long it would take."""
     defaults = validated(search.method, search.held).model_dump(mode="json")
-    rows = [[name, str(defaults[name]), _range(found)] for name, found in search.space.items()]
+    rows = [[name, str(defaults[name]), _range(values)] for name, values in search.space.items()]
     out.print(f"search {search.method.name} on {search.data.info.name}:", markup=False)
-    show_columns(["parameter", "default", "searched"], rows, words=3)
-    one, trials = trial_seconds(search), search.config.trials
+    show_columns(["hyperparameter", "default", "searched"], rows, words=3)
+    one, trials = _trial_seconds(search), search.config.trials
     out.print(
         f"{trials} trials of about {spell(one)} of work each: about "
         f"{spell(trials * one / search.workers)} on {search.workers} workers, less what is in the "
@@ -122,8 +223,8 @@ def _range(distribution: Any) -> str:
     return f"{distribution.low} .. {distribution.high}{scale}"
 
 
-def trial_seconds(search: Search) -> float:
-    """Seconds of work of one trial with the defaults, estimated."""
+def _trial_seconds(search: Search) -> float:
+    """Estimate the seconds of work of one trial with the defaults."""
     params = validated(search.method, search.held)
     units = units_of(search.method, params, search.data, search.budget, search.config.run)
     audit: AuditConfig = search.budget.audit
@@ -151,12 +252,12 @@ def _report(search: Search, output: Path | None) -> int:
     if search.best is None:
         return 1
     if len(search.config.objectives) == 1:
-        show_how_to_use(search.config, output or search_files.folder_of(search) / "best.yaml")
+        _show_how_to_use(search.config, output or search_files.folder_of(search) / "best.yaml")
     return 0
 
 
-def show_how_to_use(config: SearchConfig, file: Path) -> None:
-    """The command that runs the best parameters."""
+def _show_how_to_use(config: SearchConfig, file: Path) -> None:
+    """Print the command that runs the best hyperparameters."""
     run = config.run
     words = ["fairbench", "run", "--methods", run.methods[0], "--dataset", run.datasets[0]]
     words += ["--params", str(file)]
@@ -169,7 +270,7 @@ def show_how_to_use(config: SearchConfig, file: Path) -> None:
             words += [option, str(value)]
     if run.results != RunConfig.model_fields["results"].default:
         words += ["--results", str(run.results)]
-    err.print(f"Run the best parameters with:\n  {shlex.join(words)}", markup=False)
+    err.print(f"Run the best hyperparameters with:\n  {shlex.join(words)}", markup=False)
 
 
 def _show_best(search: Search) -> None:
@@ -180,7 +281,7 @@ def _show_best(search: Search) -> None:
     known = search.defaults and bool(first.values)
     rows = [
         [
-            "aufdc on validation",
+            "aufdc on the validation set",
             spell_value(best.values[0]),
             spell_value(first.values[0]) if known else "-",
         ]

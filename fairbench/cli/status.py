@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fairbench.cli.console import out, show_columns
+from fairbench.cli.options import Results, StoreUrl
 from fairbench.cli.results import existing_store
 from fairbench.report.format import spell
 from fairbench.store.claims import Claims
@@ -107,3 +108,8 @@ def _left(points: list[Row]) -> None:
             f"{waiting} points are to be audited: about {spell(waiting * one)} on one core.",
             markup=False,
         )
+
+
+def status(results: Results = None, store: StoreUrl = None) -> None:
+    """Show run progress: models and points by status, and failures."""
+    status_command(results, store)
