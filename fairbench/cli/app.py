@@ -1,7 +1,4 @@
-"""The command line: its commands, in panels by reader, and how it ends on errors.
-
-A command's file is imported when the command is used: ``fairbench --help`` is fast.
-"""
+"""The command line: the application, and how it ends on errors."""
 
 from __future__ import annotations
 
@@ -12,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from fairbench.cli.forms import Forms
-from fairbench.cli.lazy import Entry, LazyGroup
+from fairbench.cli.commands import COMMANDS
+from fairbench.cli.lazy import LazyGroup
 from fairbench.cli.options import (
     DataRoot,
     Formats,
@@ -28,104 +25,6 @@ from fairbench.cli.options import (
 from fairbench.config import split_names
 from fairbench.data.unknown import Unknown
 from fairbench.errors import FairbenchError
-
-RESEARCHERS = "Researchers"
-READERS = "Readers of leaderboards"
-OWN_DATA = "Your own data and models"
-MAINTENANCE = "Results and maintenance"
-
-COMMANDS = {
-    "run": Entry(
-        RESEARCHERS,
-        "Train, audit and rank methods. A rerun does only what is missing.",
-        "run:run_command",
-    ),
-    "search": Entry(
-        RESEARCHERS,
-        "Search a method's hyperparameters on the validation set.",
-        "search:search_command",
-    ),
-    "list": Entry(
-        RESEARCHERS,
-        "List methods, datasets or metrics, built-in and from plugins.",
-        "list_plugins:list_command",
-    ),
-    "check": Entry(
-        RESEARCHERS,
-        "Check that a plugin keeps the promises of its interface.",
-        "check:check_command",
-    ),
-    "plugin": Entry(RESEARCHERS, "Write a new plugin.", {"new": "plugin:plugin_new_command"}),
-    "calibrate": Entry(
-        RESEARCHERS,
-        "Audit channels whose I(Z;S) is known, to validate the auditors.",
-        "calibrate:calibrate_command",
-    ),
-    "leaderboard": Entry(
-        READERS, "Print the leaderboards, and write them as CSV files.", "results:leaderboard"
-    ),
-    "plot": Entry(
-        READERS, "Draw figures for a paper: curves, fronts, cost, auditors.", "report:plot"
-    ),
-    "report": Entry(
-        READERS, "Write one HTML page of all results; it opens offline.", "report:report"
-    ),
-    "data": Entry(
-        OWN_DATA,
-        "List and check datasets, or describe a table of your own.",
-        {
-            "list": "data:data_list_command",
-            "describe": "data:data_describe_command",
-            "check": "data:data_check_command",
-            "fetch": "data:data_fetch_command",
-            "new": "data_new:data_new_command",
-        },
-    ),
-    "audit": Entry(
-        OWN_DATA,
-        "Audit arrays of your own, or stored representations again.",
-        {
-            "--z FILE --s FILE": "audit_arrays:audit_arrays_command",
-            "--results DIR": "audit_results:audit_results_command",
-        },
-        Forms,
-    ),
-    "recommend": Entry(
-        OWN_DATA,
-        "Choose the most useful point within a limit of leakage: by validation, reported on test.",
-        "app:_recommend",
-    ),
-    "encode": Entry(
-        OWN_DATA,
-        "Encode new rows with a trained model, as the rows it was trained on were.",
-        "app:_encode",
-    ),
-    "model-card": Entry(
-        OWN_DATA,
-        "Write what is known of a trained encoder (Markdown): data, what leaks, limits, how made.",
-        "app:_model_card",
-    ),
-    "explain": Entry(
-        OWN_DATA,
-        "Tell what a code's bits say, and what comes back as the fairness constraint loosens.",
-        "app:_explain",
-    ),
-    "status": Entry(
-        MAINTENANCE,
-        "Show run progress: models and points by status, and failures.",
-        "status:status",
-    ),
-    "results": Entry(
-        MAINTENANCE,
-        "Move results between machines.",
-        {"export": "results:results_export", "import": "results:results_import"},
-    ),
-    "clean": Entry(
-        MAINTENANCE,
-        "Delete stored representations and encoders; results stay.",
-        "results:clean",
-    ),
-}
 
 
 class Commands(LazyGroup):

@@ -18,7 +18,7 @@ class Forms(TyperGroup):
     to two forms. Each form is parsed by its own parser, so it knows its own options only.
     """
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the name of the form before its options; raises ConfigError without any."""
         if "--help" in args:
             return super().parse_args(ctx, ["--help"])
@@ -26,20 +26,21 @@ class Forms(TyperGroup):
             raise ConfigError(f"Nothing to {ctx.info_name}: give {' or '.join(self.commands)}.")
         return super().parse_args(ctx, ["--", self._form_of(args), *args])
 
-    def invoke(self, ctx: typer.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         """Run the form; raises ConfigError where an option belongs to another form."""
-        form, *args = [*ctx._protected_args, *ctx.args]
+        words: list[str] = [*ctx._protected_args, *ctx.args]
+        form = words[0]
         owners = {option: name for name, own in self._options().items() for option in own}
-        for arg in args:
-            option = arg.partition("=")[0]
+        for word in words[1:]:
+            option = word.partition("=")[0]
             if owners.get(option, form) != form:
                 raise ConfigError(
-                    f"{option} does not belong to {ctx.command_path} {form}, but to "
-                    f"{ctx.command_path} {owners[option]}: use the options of one of the two."
+                    f"{option} is an option of {ctx.info_name} {owners[option]}, not of "
+                    f"{ctx.info_name} {form}: use the options of one of the two."
                 )
         return super().invoke(ctx)
 
-    def format_help(self, ctx: typer.Context, formatter: Any) -> None:
+    def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help of every form."""
         for name, form in self.commands.items():
             form.format_help(typer.Context(form, info_name=name, parent=ctx), formatter)

@@ -19,7 +19,7 @@ from fairbench.auditing.validation.channels import (
     normal_density,
     table_information,
 )
-from fairbench.cli.calibrate import calibrate_command
+from fairbench.cli.calibrate import calibrate
 from fairbench.errors import ConfigError
 from fairbench.stats.scores import log_loss
 
@@ -157,22 +157,15 @@ def test_calibrate_prints_the_truth_beside_each_auditor(fairbench: Call) -> None
     assert done.returncode in (0, 1), done.stderr
     lines = {line.split()[0]: line.split() for line in done.stdout.splitlines() if line}
     assert float(lines["few-codes"][1]) == pytest.approx(CHANNELS["few-codes"].truth(), abs=6e-4)
-    assert lines["channel"][1:6] == ["truth", "family", "low", "high", "mlp"]
+    assert lines["channel"][1:6] == ["truth", "ensemble", "low", "high", "mlp"]
     assert abs(float(lines["independent-2"][2])) < 0.06
 
 
 def test_calibrate_gives_json(capsys: pytest.CaptureFixture[str]) -> None:
-    calibrate_command(["few-codes"], rows=300, seeds=1, draws=None, as_json=True)
+    calibrate(["few-codes"], rows=300, seeds=1, as_json=True)
     (found,) = json.loads(capsys.readouterr().out)
     assert found["channel"] == "few-codes"
     assert {a["auditor"] for a in found["seeds"][0]["auditors"]} >= {"mlp", "counting", "blend"}
-
-
-def test_coverage_counts_what_intervals_hold(capsys: pytest.CaptureFixture[str]) -> None:
-    calibrate_command(["few-codes"], rows=300, seeds=1, draws=2, as_json=True)
-    found = json.loads(capsys.readouterr().out)["few-codes"]
-    assert found["draws"] == 2
-    assert found["of_truth"] + found["above"] + found["below"] == pytest.approx(1)
 
 
 def test_a_wrong_name_is_answered_in_one_line(fairbench: Call) -> None:
@@ -187,10 +180,9 @@ def test_a_wrong_name_is_answered_in_one_line(fairbench: Call) -> None:
     [
         ({"rows": 3}, "Give 100 or more"),
         ({"seeds": 0}, "Give 1 or more"),
-        ({"draws": 0}, "Give a number of draws"),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(given: dict[str, int], answer: str) -> None:
-    asked: dict[str, Any] = {"rows": 300, "seeds": 1, "draws": None} | given
+    asked: dict[str, Any] = {"rows": 300, "seeds": 1} | given
     with pytest.raises(ConfigError, match=answer):
-        calibrate_command(["few-codes"], as_json=False, **asked)
+        calibrate(["few-codes"], as_json=False, **asked)
