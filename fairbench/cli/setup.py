@@ -1,17 +1,15 @@
-"""Steps that several commands share: plugins, seeds, hyperparameters, data, store."""
+"""Steps that several commands share before they run jobs: data, store, checkpoints."""
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from fairbench.api.dataset import Dataset
 from fairbench.cli.console import err, show_notes, warn_simulated
-from fairbench.config import Rerun, RunConfig, read_yaml, split_names
+from fairbench.config import Rerun, RunConfig
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.errors import ConfigError
 from fairbench.registry import Registry
@@ -19,9 +17,6 @@ from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.store.database import Store, make_folder
 from fairbench.training import checkpoint_files as checkpoints
-
-MOST_SEEDS = 1000
-"""Most seeds of one run; more is a slip of the finger."""
 
 
 def command_line() -> str:
@@ -55,29 +50,6 @@ def open_store(results: Path, url: str | None, *, dry_run: bool) -> Store:
     return Store.in_folder(results)
 
 
-def chosen_seeds(
-    seeds: int | None, seed_list: str | None, *, first: int = 0
-) -> tuple[int, ...] | None:
-    """Return the seeds that ``--seeds`` (counted from first) or ``--seed-list`` names, if any."""
-    if seeds is not None and seed_list is not None:
-        raise ConfigError("--seeds and --seed-list exclude each other.", "Give one of them.")
-    if seeds is not None:
-        if seeds < 1:
-            raise ConfigError(f"--seeds {seeds}: at least one seed is needed.", "Try --seeds 1.")
-        if seeds > MOST_SEEDS:
-            raise ConfigError(f"--seeds {seeds}: at most {MOST_SEEDS:,} in one run.")
-        return tuple(range(first, first + seeds))
-    if seed_list is not None:
-        parts = split_names(seed_list)
-        if not parts or not all(re.fullmatch("[0-9]+", part) for part in parts):
-            raise ConfigError(
-                f"--seed-list {seed_list!r} is not a list of whole numbers from 0.",
-                "Try --seed-list 0,1,2",
-            )
-        return tuple(int(part) for part in parts)
-    return None
-
-
 def _datasets(config: RunConfig, registry: Registry) -> list[type[Dataset]]:
     """Return the datasets of a run, each once; two cards must not have one name."""
     by_name: dict[str, type[Dataset]] = {}
@@ -89,27 +61,6 @@ def _datasets(config: RunConfig, registry: Registry) -> list[type[Dataset]]:
                 "They would share a leaderboard; change `name:` in one of them.",
             )
     return list(by_name.values())
-
-
-def with_params(file: Path, config: RunConfig, registry: Registry) -> RunConfig:
-    """Add the hyperparameters of a file to a configuration; the file wins."""
-    merged = {registry.methods.resolve(name): v for name, v in config.params.items()}
-    for name, values in _params(file, config, registry).items():
-        merged[registry.methods.resolve(name)] = values
-    return config.model_copy(update={"params": merged})
-
-
-def _params(file: Path, config: RunConfig, registry: Registry) -> Mapping[str, Any]:
-    """Read hyperparameters by method; a file without method names is of the run's only method."""
-    content = read_yaml(file, "--params")
-    if content and not any(isinstance(value, Mapping) for value in content.values()):
-        if len(config.methods) != 1 or config.methods[0] == "all":
-            raise ConfigError(
-                f"--params {file} names no method, and the run has several.",
-                "Put the hyperparameters below the method's name, each after two spaces.",
-            )
-        return {registry.methods.resolve(config.methods[0]): content}
-    return content
 
 
 def describe(datasets: list[Prepared], device: str) -> None:
