@@ -45,7 +45,7 @@ def audit_arrays_command(
         str | None,
         typer.Option(
             metavar="FILE[:COLUMNS]",
-            help="Representation, one row per person: npy, npz, CSV or Parquet. Required.",
+            help="Representation: npy, npz, or columns of CSV or Parquet. Required.",
         ),
     ] = None,
     s: Annotated[

@@ -26,19 +26,18 @@ class Forms(TyperGroup):
             raise ConfigError(f"Nothing to {ctx.info_name}: give {' or '.join(self.commands)}.")
         return super().parse_args(ctx, ["--", self._form_of(args), *args])
 
-    def invoke(self, ctx: Any) -> Any:
-        """Run the form; raises ConfigError where an option belongs to another form."""
-        words: list[str] = [*ctx._protected_args, *ctx.args]
-        form = words[0]
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the form; raises ConfigError where an option belongs to another form."""
+        form = args[0]
         owners = {option: name for name, own in self._options().items() for option in own}
-        for word in words[1:]:
-            option = word.partition("=")[0]
-            if owners.get(option, form) != form:
+        for arg in args[1:]:
+            option = arg.partition("=")[0]
+            if owners.get(option, form) != form and not ctx.resilient_parsing:
                 raise ConfigError(
                     f"{option} is an option of {ctx.info_name} {owners[option]}, not of "
                     f"{ctx.info_name} {form}: use the options of one of the two."
                 )
-        return super().invoke(ctx)
+        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help of every form."""

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fairbench.config import Device, ExecutorName, Rerun
+from fairbench.config import Device, ExecutorName
 
 
 def complete_methods(incomplete: str) -> Iterator[str]:
@@ -122,10 +122,3 @@ Workers = Annotated[
     int | None, typer.Option(help="Number of jobs at a time [default: one per core].")
 ]
 Timeout = Annotated[str | None, typer.Option(help="Time limit of a job, such as 90s, 30m or 2h.")]
-RerunOption = Annotated[
-    Rerun | None,
-    typer.Option("--rerun", help="Finished jobs to repeat: those that failed, or all."),
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print what would be run, with an estimate, and exit.")
-]

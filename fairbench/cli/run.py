@@ -12,13 +12,11 @@ from fairbench.cli.options import (
     BudgetOption,
     DataRoot,
     Datasets,
-    DryRun,
     ExecutorOption,
     InProcess,
     Points,
     RayAddress,
     RealDataOnly,
-    RerunOption,
     Results,
     SeedList,
     StoreUrl,
@@ -28,7 +26,7 @@ from fairbench.cli.options import (
     complete_methods,
 )
 from fairbench.cli.plugins import load_plugins
-from fairbench.config import RunConfig, build_config
+from fairbench.config import Rerun, RunConfig, build_config
 
 
 def run_command(
@@ -57,8 +55,12 @@ def run_command(
     workers: Workers = None,
     data_root: DataRoot = None,
     require_real_data: RealDataOnly = None,
-    dry_run: DryRun = False,
-    rerun: RerunOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the jobs and an estimate, and exit.")
+    ] = False,
+    rerun: Annotated[
+        Rerun | None, typer.Option(help="Finished jobs to repeat: those that failed, or all.")
+    ] = None,
     timeout: Timeout = None,
     store: StoreUrl = None,
     tune: Annotated[

@@ -16,7 +16,6 @@ from fairbench.cli.options import (
     Points,
     RayAddress,
     RealDataOnly,
-    RerunOption,
     Results,
     SeedList,
     StoreUrl,
@@ -27,7 +26,14 @@ from fairbench.cli.options import (
     complete_methods,
 )
 from fairbench.cli.plugins import load_plugins
-from fairbench.config import RunConfig, SamplerName, SearchConfig, build_config, split_names
+from fairbench.config import (
+    Rerun,
+    RunConfig,
+    SamplerName,
+    SearchConfig,
+    build_config,
+    split_names,
+)
 from fairbench.errors import ConfigError
 
 
@@ -77,7 +83,9 @@ def search_command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the space and an estimate, and exit.")
     ] = False,
-    rerun: RerunOption = None,
+    rerun: Annotated[
+        Rerun | None, typer.Option(help="Finished jobs to repeat; a search takes failed only.")
+    ] = None,
     timeout: Timeout = None,
     store: StoreUrl = None,
 ) -> None:
