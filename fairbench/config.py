@@ -1,4 +1,4 @@
-"""The run's configuration: YAML and command line in one validated model."""
+"""Validated configurations: of runs, searches and executors; from YAML files and options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -37,13 +37,13 @@ class ExecutorName(enum.StrEnum):
     """How jobs are run."""
 
     INLINE = "inline"
-    """A child process a job on this machine."""
+    """One child process per job, on this machine."""
     RAY = "ray"
     """Ray tasks, on a local or a remote cluster."""
 
 
 class Rerun(enum.StrEnum):
-    """What is done again though it is in the store."""
+    """Which finished work to repeat."""
 
     FAILED = "failed"
     """Units and points that did not end DONE."""
@@ -52,16 +52,16 @@ class Rerun(enum.StrEnum):
 
 
 class Objective(enum.StrEnum):
-    """What a search minimises; the validation role alone is looked at."""
+    """Quantity that a search minimises, measured on the validation set alone."""
 
     AUFDC = "aufdc"
-    """Area under the curve, its points and its ends measured on the validation role."""
+    """Area under the curve, its points and its ends measured on the validation set."""
     COST = "cost"
     """Floating-point operations to train a curve of 16 points."""
 
 
 class SamplerName(enum.StrEnum):
-    """How a search chooses parameters."""
+    """How a search chooses hyperparameters."""
 
     TPE = "tpe"
     """Tree-structured Parzen estimator: learns from the trials before."""
@@ -71,32 +71,21 @@ class SamplerName(enum.StrEnum):
     """Draws from the declared distributions."""
 
 
-class PrunerName(enum.StrEnum):
-    """Which trials end before their last seed."""
-
-    NONE = "none"
-    """None."""
-    MEDIAN = "median"
-    """Those worse than the median of the trials before, after as many seeds."""
-    HYPERBAND = "hyperband"
-    """All but the best third at each rung, in brackets that begin at different seeds."""
-
-
 class ExecutorConfig(BaseModel):
     """How jobs are run; unknown keys are errors.
 
     Parameters
     ----------
     executor : ExecutorName
-        A child process a job on this machine, or Ray tasks.
+        One child process per job on this machine, or Ray tasks.
     in_process : bool
         Run jobs in the driver's own process, for debuggers.
     ray_address : str, optional
-        Of a Ray cluster; default: RAY_ADDRESS, else a cluster of this machine alone.
+        Address of a Ray cluster; default: RAY_ADDRESS, else a cluster of this machine alone.
     workers : int, optional
-        Jobs at a time; default: one a core.
+        Number of jobs at a time; default: one per core.
     timeout : float, optional
-        Seconds a job may take, or a duration such as 30m.
+        Time limit of a job: seconds, or a duration such as 30m.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -122,36 +111,36 @@ class ExecutorConfig(BaseModel):
 
 
 class RunConfig(ExecutorConfig):
-    """Everything a run depends on; with what an ExecutorConfig has.
+    """Everything a run depends on; extends ExecutorConfig.
 
     Parameters
     ----------
     methods : tuple of str
         Names as registered; ``all`` stands for every method.
     datasets : tuple of str
-        Names as registered, or paths of cards (``.yaml``).
+        Names as registered, or paths of dataset cards (``.yaml``).
     seeds : tuple of int
-        Each trains its own models.
+        Seeds; each trains its own models.
     budget : str or int
         ``full``, ``quick``, or a number of training iterations.
     points : int, optional
-        Points a curve; default: the paper's grid, 16 for single-shot methods.
+        Number of points per curve; default: the paper's grid, 16 for single-shot methods.
     params : mapping
-        Hyperparameters by method name, each a mapping of parameter to value.
+        Hyperparameters by method name: a mapping of names to values for each method.
     results : Path
         Results folder.
     store : str, optional
         Database URL instead of the SQLite file in the results folder.
     device : Device
-        Where methods train.
+        Device that methods train on.
     data_root : Path, optional
         Folder with data files; default: FAIRBENCH_DATA.
     require_real_data : bool
         Refuse simulated twins.
     rerun : Rerun, optional
-        What is done again though it is in the store.
+        Finished work to repeat: none, what failed, or everything.
     checkpoint_every : float
-        Seconds, or a duration such as 90s, between two checkpoints of a fit that takes long.
+        Time between two checkpoints of a long fit: seconds, or a duration such as 90s.
     """
 
     methods: tuple[str, ...] = Field(min_length=1)
@@ -167,6 +156,11 @@ class RunConfig(ExecutorConfig):
     require_real_data: bool = False
     rerun: Rerun | None = None
     checkpoint_every: float = Field(300.0, ge=0, allow_inf_nan=False)
+
+    @field_validator("methods", "datasets", mode="before")
+    @classmethod
+    def _split_names(cls, value: object) -> object:
+        return split_names(value) if isinstance(value, str) else value
 
     @field_validator("methods", "datasets", "seeds")
     @classmethod
@@ -202,17 +196,18 @@ class SearchConfig(BaseModel):
     Parameters
     ----------
     run : RunConfig
-        What every trial is run with: seeds, budget, points, executor, results. Parameters given
-        here are held.
+        Configuration of every trial: seeds, budget, points, executor, results. Its hyperparameters
+        are held fixed.
     trials : int
-        In all, those that are in the store already included.
+        Number of trials in all, those already in the store included.
     parallel : int
-        Trials whose parameters are chosen before the first of them has ended. A search depends on
-        it, as it does not on the number of workers.
+        Number of trials whose hyperparameters are chosen before the first of them has ended. The
+        search depends on it, unlike on the number of workers.
     objectives : tuple of Objective
-    sampler, pruner : SamplerName, PrunerName
+        Quantities to minimise; text such as ``aufdc,cost`` is split.
+    sampler : SamplerName
     seed : int
-        Of the sampler.
+        Sampler seed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -222,60 +217,80 @@ class SearchConfig(BaseModel):
     parallel: int = Field(4, ge=1)
     objectives: tuple[Objective, ...] = (Objective.AUFDC,)
     sampler: SamplerName = SamplerName.TPE
-    pruner: PrunerName = PrunerName.NONE
     seed: int = Field(0, ge=0)
 
+    @field_validator("objectives", mode="before")
+    @classmethod
+    def _known_objectives(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        names, known = split_names(value), [objective.value for objective in Objective]
+        for name in names:
+            if name not in known:
+                raise UnknownNameError("objective", name, known)
+        return tuple(name for name in known if name in names)
+
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        if self.pruner is not PrunerName.NONE and len(self.run.seeds) < 2:
-            raise ValueError("a trial is pruned between its seeds: give two at least (--seeds 3)")
-        if self.pruner is not PrunerName.NONE and len(self.objectives) > 1:
-            raise ValueError("trials of two objectives cannot be pruned; leave --pruner out")
+    def _minimises_aufdc(self) -> Self:
+        if Objective.AUFDC not in self.objectives:
+            raise ValueError("--objective leaves out aufdc: try aufdc, or aufdc,cost")
+        return self
+
+    @model_validator(mode="after")
+    def _repeats_failures_only(self) -> Self:
         if self.run.rerun is Rerun.ALL:
             raise ValueError("--rerun all is for runs; a search takes --rerun failed")
         return self
 
 
-def make_executor_config(given: Mapping[str, Any]) -> ExecutorConfig:
-    """How jobs are run, of what is given on the command line; ConfigError if it cannot be."""
-    try:
-        return ExecutorConfig(**{k: v for k, v in given.items() if v is not None})
-    except ValidationError as error:
-        raise _told(error) from None
+Config = TypeVar("Config", bound=BaseModel)
 
 
-def make_search(run: RunConfig, given: Mapping[str, Any]) -> SearchConfig:
-    """A validated search; ``objectives`` may be text like ``aufdc,cost``.
+def build_config(model: type[Config], file: Path | None = None, **options: Any) -> Config:
+    """Build a configuration from a YAML file and options; options win.
+
+    Parameters
+    ----------
+    model : type
+        RunConfig, ExecutorConfig, or another model.
+    file : Path, optional
+        YAML file whose keys are fields of the model.
+    options
+        Values by field name; None means that the option was not used.
 
     Raises
     ------
-    ConfigError, UnknownNameError
+    ConfigError
+        The file cannot be read, or a value cannot be used: the message names the option.
+    UnknownNameError
+        The file has a key that is no field of the model.
     """
-    values = {name: value for name, value in given.items() if value is not None}
-    if "objectives" in values:
-        values["objectives"] = _objectives(values["objectives"])
+    values: dict[str, Any] = dict(read_yaml(file, "--config")) if file else {}
+    for key in values:
+        if key not in model.model_fields:
+            raise UnknownNameError("configuration key", key, model.model_fields)
+    used = {name: value for name, value in options.items() if value is not None}
     try:
-        return SearchConfig(run=run, **values)
+        return model(**values | used)
     except ValidationError as error:
-        raise _told(error) from None
+        raise _config_error(error, used) from None
 
 
-def _objectives(text: str) -> tuple[Objective, ...]:
-    names, known = split_names(text), [objective.value for objective in Objective]
-    for name in names:
-        if name not in known:
-            raise UnknownNameError("objective", name, known)
-    if Objective.AUFDC not in names:
-        raise ConfigError(f"--objective {text!r} leaves out aufdc.", "Try aufdc, or aufdc,cost.")
-    return tuple(objective for objective in Objective if objective in names)
+_OPTIONS = {"methods": "--methods", "datasets": "--dataset", "objectives": "--objective"}
+"""Options that are not called as the field that they fill."""
 
 
-def _told(error: ValidationError) -> ConfigError:
+def _config_error(error: ValidationError, used: Mapping[str, Any]) -> ConfigError:
+    """Say in one line what is wrong with the first bad value, naming its option or key."""
     first = error.errors()[0]
     text = str(first["msg"]).removeprefix("Value error, ")
-    if not first["loc"]:
+    if not first["loc"]:  # of several values together
         return ConfigError(f"{text[0].upper()}{text[1:]}.")
-    return ConfigError(f"{first['loc'][0]}: {text} (got {first['input']!r}).")
+    field = str(first["loc"][0])
+    option = _OPTIONS.get(field, f"--{field.replace('_', '-')}")
+    if field in ("methods", "datasets") and first["type"] in ("missing", "too_short"):
+        return ConfigError(f"No {field} given.", f"Add {option} NAME; see: fairbench list {field}")
+    return ConfigError(f"{option if field in used else field}: {text} (got {first['input']!r}).")
 
 
 def parse_duration(text: str) -> float:
@@ -284,32 +299,6 @@ def parse_duration(text: str) -> float:
     if not match:
         raise ValueError(f"{text!r} is not a duration like 90s, 30m or 2h")
     return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
-
-
-def make_config(file: Path | None, given: Mapping[str, Any]) -> RunConfig:
-    """Merge a YAML file with what the command line gives; the command line wins.
-
-    Raises
-    ------
-    ConfigError
-        The file cannot be read or a value cannot be used; UnknownNameError for an unknown key.
-    """
-    values: dict[str, Any] = dict(read_yaml(file, "--config")) if file else {}
-    known = set(RunConfig.model_fields)
-    for key in values:
-        if key not in known:
-            raise UnknownNameError("configuration key", str(key), known)
-    for name in ("methods", "datasets"):
-        if isinstance(values.get(name), str):
-            values[name] = split_names(values[name])
-    values.update({key: value for key, value in given.items() if value is not None})
-    for name, option in (("methods", "--methods a,b"), ("datasets", "--dataset d")):
-        if not values.get(name):
-            raise ConfigError(f"No {name} given.", f"Add {option}; fairbench list {name}")
-    try:
-        return RunConfig(**values)
-    except ValidationError as error:
-        raise _told(error) from None
 
 
 def read_yaml(file: Path, option: str, *, as_text: bool = False) -> Mapping[str, Any]:

@@ -1,26 +1,27 @@
 """Configuration: YAML and options in one place, and clear answers to bad ones."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fairbench.config import make_config, parse_duration
+from fairbench.config import RunConfig, build_config, parse_duration
 from fairbench.errors import ConfigError, UnknownNameError
 
-GOOD = {"methods": ("sofair",), "datasets": ("adults",)}
+GOOD: dict[str, Any] = {"methods": ("sofair",), "datasets": ("adults",)}
 
 
 def test_options_win_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     file.write_text("methods: sofair, latfr\ndatasets: [adults]\nbudget: quick\ntimeout: 30m\n")
-    config = make_config(file, {"budget": "500", "results": None})
+    config = build_config(RunConfig, file, budget="500", results=None)
     assert config.methods == ("sofair", "latfr")
     assert config.budget == 500
     assert config.timeout == 1800
 
 
 def test_repeated_names_count_once() -> None:
-    assert make_config(None, GOOD | {"seeds": (1, 0, 1)}).seeds == (1, 0)
+    assert build_config(RunConfig, **GOOD, seeds=(1, 0, 1)).seeds == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -40,26 +41,38 @@ def test_durations(text: str, seconds: float) -> None:
         ({"timeout": "soon"}, "not a duration"),
         ({"workers": 0}, "greater than or equal to 1"),
         ({"methods": ()}, "No methods given"),
+        ({"methods": None}, "No methods given"),
+        ({"datasets": ""}, "--dataset NAME"),
     ],
 )
-def test_bad_values_are_told(given: dict[str, object], says: str) -> None:
+def test_bad_values_are_errors(given: dict[str, object], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        make_config(None, GOOD | given)
+        build_config(RunConfig, **(GOOD | given))
+
+
+def test_an_error_names_the_option_or_the_key_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^--data-root: "):
+        build_config(RunConfig, **GOOD, data_root=3)
+    file = tmp_path / "run.yaml"
+    file.write_text("methods: [sofair]\ndatasets: [adults]\npoints: 1\n")
+    with pytest.raises(ConfigError, match=r"^points: "):
+        build_config(RunConfig, file)
+    assert build_config(RunConfig, file, points=2).points == 2
 
 
 def test_an_unknown_key_is_answered_with_the_nearest(tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     file.write_text("methods: [sofair]\ndatasets: [adults]\nbuget: quick\n")
     with pytest.raises(UnknownNameError, match="'budget'"):
-        make_config(file, {})
+        build_config(RunConfig, file)
 
 
 @pytest.mark.parametrize(
     ("text", "says"), [("a: [1", "not YAML .line"), ("- a", "'key: value'"), (None, "No such")]
 )
-def test_bad_files_are_told(tmp_path: Path, text: str | None, says: str) -> None:
+def test_bad_files_are_errors(tmp_path: Path, text: str | None, says: str) -> None:
     file = tmp_path / "run.yaml"
     if text is not None:
         file.write_text(text)
     with pytest.raises(ConfigError, match=says):
-        make_config(file, {})
+        build_config(RunConfig, file)

@@ -145,6 +145,7 @@ def test_no_file_is_too_long_to_hold_one_idea() -> None:
 def test_listing_and_help_load_neither_torch_nor_pandas_nor_ray() -> None:
     code = (
         "import sys, fairbench.cli.app, fairbench.registry; fairbench.registry.load_registry();"
+        "fairbench.cli.app.command_tree();"
         "print([m for m in ('torch', 'ray', 'pandas', 'sklearn', 'optuna') if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -80,12 +80,9 @@ def in_site(text: str, *, folder: str) -> str:
 
 def cli_lines() -> Iterator[str]:
     """Every command with its arguments and options, as the command line itself knows them."""
-    import typer
+    from fairbench.cli.app import command_tree
 
-    from fairbench.cli.app import app
-
-    root = typer.main.get_command(app)
-    yield from _command_lines(root, "fairbench")
+    yield from _command_lines(command_tree(), "fairbench")
 
 
 def _command_lines(command: Any, words: str) -> Iterator[str]:

@@ -1,17 +1,19 @@
-"""``fairbench calibrate``: the strict family against channels whose information is known."""
+"""``fairbench calibrate``: the audit ensemble on channels whose information is known."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+import typer
 
 from fairbench.auditing.config import PRESETS, Audit, Member
 from fairbench.auditing.validation.channels import CHANNELS, Channel
 from fairbench.cli.console import err, out
+from fairbench.config import split_names
 from fairbench.errors import ConfigError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -26,67 +28,88 @@ _COLUMNS = {
     "counts": Member.COUNTING,
     "blend": Member.BLEND,
 }
-"""Heads of the table's columns; of a member's views the best on validation is shown."""
+"""Headings of the table; each auditor's best view on the validation set is shown."""
 _FEWEST_ROWS = 100
 
 
-def calibrate_command(names: Sequence[str] | None, *, rows: int, seeds: int, as_json: bool) -> int:
-    """Print truth against each auditor and the family; 1 if a target is missed, else 0.
+def calibrate_command(
+    channels: Annotated[
+        str | None, typer.Option(help="Channels, separated by commas [default: all].")
+    ] = None,
+    rows: Annotated[int, typer.Option(help="Number of training rows, and of test rows.")] = 10_000,
+    seeds: Annotated[int, typer.Option(help="Number of draws per channel: seeds 0 to N-1.")] = 1,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, with the figures of every auditor and view.")
+    ] = False,
+) -> None:
+    """Audit channels whose I(Z;S) is known, to validate the auditors.
+
+    Prints the truth beside each auditor and the audit ensemble. The exit code is 1 if a target is
+    missed.
+    """
+    names = split_names(channels) if channels is not None else None
+    raise typer.Exit(calibrate(names, rows=rows, seeds=seeds, as_json=as_json))
+
+
+def calibrate(names: Sequence[str] | None, *, rows: int, seeds: int, as_json: bool) -> int:
+    """Print the truth beside each auditor and the ensemble; return 1 if a target is missed.
 
     Parameters
     ----------
     names : sequence of str, optional
-        Channels; all of them unless given.
+        Channels; default: all.
     rows : int
-        Rows to train on, and as many to test on; half as many choose.
+        Number of training rows, and of test rows; half as many choose.
     seeds : int
-        Draws of every channel; figures are means over them.
+        Number of draws per channel; figures are means over them.
     as_json : bool
         Print JSON, with every auditor's figure on every view.
 
     Raises
     ------
     ConfigError
-        Too few rows or seeds; UnknownNameError: a channel that does not exist.
+        Too few rows or seeds.
+    UnknownNameError
+        There is no such channel.
     """
-    channels = _channels(names, list(CHANNELS))
+    channels = _channels(names)
     for what, value, least in (("rows", rows, _FEWEST_ROWS), ("seeds", seeds, 1)):
         if value < least:
             raise ConfigError(f"--{what} is {value}.", f"Give {least} or more.")
     from fairbench.auditing.validation.calibrate import audit_channel
 
-    found: dict[str, list[ChannelAudit]] = {}
+    readings_of: dict[str, list[ChannelAudit]] = {}
     if not as_json:
         out.print(
             f"I(Z;S) in nats: {rows:,} rows to train and to test, {rows // 2:,} to choose; "
             f"{seeds} {'seed' if seeds == 1 else 'seeds'}\n"
         )
-        out.print(_line("channel", "truth", "family", "low", "high", *_COLUMNS, "found by"))
+        out.print(_line("channel", "truth", "ensemble", "low", "high", *_COLUMNS, "chosen"))
     for channel in channels:
         readings = [
             audit_channel(channel, rows=rows, seed=seed, config=PRESETS[Audit.STRICT])
             for seed in range(seeds)
         ]
-        found[channel.name] = readings
+        readings_of[channel.name] = readings
         if not as_json:
             out.print(_row(readings), markup=False)
     if as_json:
-        print(json.dumps([_plain(readings) for readings in found.values()]))
-    missed = [name for name, readings in found.items() if not _hit(readings)]
+        print(json.dumps([_plain(readings) for readings in readings_of.values()]))
+    missed = [name for name, readings in readings_of.items() if not _hit(readings)]
     if missed:
         err.print(
-            f"Missed: {', '.join(missed)}. The target is within max(.02 nats, 8%) of the truth "
-            "from below, and not above it by more than the interval.",
+            f"Missed: {', '.join(missed)}. The target: at most max(.02 nats, 8%) below the truth, "
+            "and above it by no more than the confidence interval.",
             markup=False,
         )
     return 1 if missed else 0
 
 
-def _channels(names: Sequence[str] | None, default: Sequence[str]) -> list[Channel]:
+def _channels(names: Sequence[str] | None) -> list[Channel]:
     for name in names or ():
         if name not in CHANNELS:
             raise UnknownNameError("channel", name, CHANNELS)
-    return [CHANNELS[name] for name in names or default]
+    return [CHANNELS[name] for name in names or CHANNELS]
 
 
 def _mean(values: Iterable[float]) -> float:
@@ -94,7 +117,7 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def _hit(readings: Sequence[ChannelAudit]) -> bool:
-    """Whether the means over seeds keep to the target; a known limit always does."""
+    """Whether the means over seeds meet the target; a known limit always does."""
     from fairbench.auditing.validation.calibrate import tolerance
 
     truth = readings[0].truth

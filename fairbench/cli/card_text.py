@@ -1,4 +1,4 @@
-"""The text of a new card: commented, so that a person can edit it."""
+"""The text of a new dataset card: commented, so that a person can edit it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_LIST = 36
 
 @dataclass(frozen=True)
 class LabelText:
-    """A task label: ``column``, and what makes class 1."""
+    """A task label: its column, and the value or the limit of class 1."""
 
     column: str
     positive: str | None = None
@@ -31,7 +31,7 @@ class LabelText:
 
 @dataclass(frozen=True)
 class CardText:
-    """What a new card says.
+    """Contents of a new dataset card.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ class CardText:
     separator : str
     header : bool
     name : str, optional
-        Of the dataset; default: the card's file name.
+        Name of the dataset; default: the card's file name.
     sensitive : mapping of str to tuple of str
-        Columns of S, and where a number is cut.
+        Columns of S, and the cuts of numbers.
     labels : tuple of LabelText
     features : mapping of str to ColumnKind
     drop : mapping of str to str
@@ -64,13 +64,13 @@ class CardText:
 
 
 def card_text(card: CardText, frame: pd.DataFrame, path: Path) -> str:
-    """Write a card that lies at ``path`` for the table in ``frame``."""
+    """Return the text of a card at ``path`` for the table in ``frame``."""
     table = card.table.expanduser().resolve()
     file, note = os.path.relpath(table, path.resolve().parent), "relative to this card"
     if file.count("..") > 1:
         file, note = str(table), ""
     lines = [
-        f"# What fairbench is to know of {card.table.name}. docs/own-data.md explains every key.",
+        f"# Dataset card of {card.table.name}. docs/own-data.md explains every key.",
         f"# After a change: fairbench data check {path.name}",
         "",
     ]

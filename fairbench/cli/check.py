@@ -1,12 +1,17 @@
-"""``fairbench check``: does a plugin keep the promises of its interface?"""
+"""``fairbench check``: check that a plugin keeps the promises of its interface."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from fairbench.cli.console import out, show_notes, warn_simulated
+from fairbench.cli.options import DataRoot, complete_datasets
+from fairbench.cli.plugins import load_plugins
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.registry import Registry
@@ -15,8 +20,28 @@ from fairbench.testing.promises import Check, CheckOutcome
 from fairbench.testing.verdicts import Verdict
 
 
-def check_command(registry: Registry, name: str, dataset: str | None, root: Path | None) -> int:
-    """Look at every promise of what has this name; 1 if one is broken, else 0.
+def check_command(
+    name: Annotated[
+        str, typer.Argument(help="Method, dataset or metric, or a dataset card (.yaml).")
+    ],
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            help="Dataset to try a method on [default: a small table].",
+            autocompletion=complete_datasets,
+        ),
+    ] = None,
+    data_root: DataRoot = None,
+) -> None:
+    """Check that a plugin keeps the promises of its interface.
+
+    The exit code is 1 if one is broken.
+    """
+    raise typer.Exit(check_plugin(load_plugins(), name, dataset, data_root))
+
+
+def check_plugin(registry: Registry, name: str, dataset: str | None, root: Path | None) -> int:
+    """Check every promise of all that has this name; return 1 if one is broken, else 0.
 
     Raises
     ------
@@ -27,7 +52,7 @@ def check_command(registry: Registry, name: str, dataset: str | None, root: Path
     if dataset is not None:
         if name not in registry.methods:
             raise ConfigError(
-                f"--dataset is what a method is tried on, and {name!r} is no method.",
+                f"--dataset is the dataset to try a method on, and {name!r} is no method.",
                 f"See: fairbench check {name}",
             )
         data = _load(registry, dataset, root)
@@ -35,7 +60,7 @@ def check_command(registry: Registry, name: str, dataset: str | None, root: Path
     for heading, checks in _contracts(registry, name, data, root):
         out.print(heading, markup=False, style="bold")
         outcomes = [_shown(check) for check in checks]
-        bad |= any(found.verdict is Verdict.FAILED for found in outcomes)
+        bad |= any(outcome.verdict is Verdict.FAILED for outcome in outcomes)
         out.print(_summary(outcomes), markup=False)
     return int(bad)
 
@@ -51,22 +76,22 @@ def _load(registry: Registry, name: str, root: Path | None) -> Prepared:
 def _contracts(
     registry: Registry, name: str, data: Prepared | None, root: Path | None
 ) -> Iterator[tuple[str, Sequence[Check]]]:
-    """What bears the name, kind by kind: a method and a metric may share one."""
+    """Yield a heading and checks for each plugin of a name, which two kinds may share."""
     from fairbench.data.card import is_card
 
     known = False
     if name in registry.methods:
-        known, found = True, registry.methods.resolve(name)
+        known, full = True, registry.methods.resolve(name)
         on = f"rows of {data.info.name}" if data else "a small table of the checks' own"
-        heading = f"method {found}, from {registry.methods.sources[found]}, on {on}"
+        heading = f"method {full}, from {registry.methods.sources[full]}, on {on}"
         yield heading, method_checks(registry.methods[name], data=data, root=root)
     if is_card(name) or name in registry.datasets:
         known, dataset = True, registry.dataset(name)
         source = registry.datasets.sources.get(dataset.name, name)
         yield f"dataset {dataset.name}, from {source}", dataset_checks(dataset, root=root)
     if name in registry.metrics:
-        known, found = True, registry.metrics.resolve(name)
-        heading = f"metric {found}, from {registry.metrics.sources[found]}"
+        known, full = True, registry.metrics.resolve(name)
+        heading = f"metric {full}, from {registry.metrics.sources[full]}"
         yield heading, metric_checks(registry.metrics[name])
     if not known:
         names = (*registry.methods.classes, *registry.datasets.classes, *registry.metrics.classes)
@@ -76,18 +101,18 @@ def _contracts(
 
 
 def _shown(check: Check) -> CheckOutcome:
-    """Look, and print a line; of a broken promise also why it matters and what to do."""
-    found = check.outcome()
-    reason = f": {found.what}" if found.what else ""
-    out.print(f"{found.verdict.value:8} {check.promise.text}{reason}", markup=False)
-    if found.verdict is Verdict.FAILED:
-        for head, text in (("why", check.promise.why), ("to do", found.todo)):
+    """Check, and print a line; of a broken promise also why it matters and what to do."""
+    outcome = check.outcome()
+    reason = f": {outcome.what}" if outcome.what else ""
+    out.print(f"{outcome.verdict.value:8} {check.promise.text}{reason}", markup=False)
+    if outcome.verdict is Verdict.FAILED:
+        for head, text in (("why", check.promise.why), ("to do", outcome.todo)):
             if text:
                 line = textwrap.fill(
                     f"{head}: {text}", 100, initial_indent=" " * 9, subsequent_indent=" " * 9
                 )
                 out.print(line, markup=False)
-    return found
+    return outcome
 
 
 def _summary(outcomes: Sequence[CheckOutcome]) -> str:

@@ -1,32 +1,37 @@
-"""``fairbench data list|check|fetch|describe``."""
+"""``fairbench data list|check|fetch|describe``: list, check, fetch and describe datasets."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 
 from fairbench.api import Ints, Role
 from fairbench.api.dataset import Dataset
 from fairbench.cli.console import out, show_columns, show_notes, show_table, warn_simulated
-from fairbench.data.files import cache_folder, data_root, find_files, name_files
+from fairbench.cli.options import DataRoot, DatasetName, complete_datasets
+from fairbench.cli.plugins import load_plugins
+from fairbench.data.files import cache_folder, find_files, name_files
+from fairbench.data.files import data_root as find_data_root
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.errors import DataError
 from fairbench.registry import Registry
 from fairbench.stats.scores import entropy
 
 MOST_COLUMNS = 80
-"""Columns of X that are listed one by one."""
+"""Most columns of X that are listed one by one."""
 
 MOST_CELLS = 20_000_000
-"""Rows times columns that boosted trees learn from; of larger tables, the first rows."""
+"""Most rows times columns that boosted trees are trained on; of larger tables, the first rows."""
 
 
-def list_command(registry: Registry, root: Path | None) -> None:
-    """Print which datasets there are, and whether their files are on this machine."""
-    folder = data_root(root)
+def data_list_command(data_root: DataRoot = None) -> None:
+    """List datasets: rows, columns of S, and whether their files are here."""
+    registry, folder = load_plugins(), find_data_root(data_root)
     rows = []
     for dataset in registry.datasets.classes.values():
         names = ", ".join((dataset.name, *dataset.aliases))
@@ -37,17 +42,22 @@ def list_command(registry: Registry, root: Path | None) -> None:
 
 def _where(dataset: type[Dataset], root: Path | None) -> str:
     try:
-        found = find_files(dataset, root, download=False)
+        files = find_files(dataset, root, download=False)
     except DataError:
         return "damaged: see fairbench data check"
-    if found is not None:
-        return found.origin
+    if files is not None:
+        return files.origin
     has_twin = dataset.simulate is not Dataset.simulate
     return "not here: simulated twin" if has_twin else "not here"
 
 
-def check_command(registry: Registry, name: str, root: Path | None) -> None:
-    """Check files, and print how the rows of each group are dealt to roles."""
+def data_check_command(name: DatasetName, data_root: DataRoot = None) -> None:
+    """Check a dataset's files, or a table of your own, and print the rows of each group by role."""
+    check_data(load_plugins(), name, data_root)
+
+
+def check_data(registry: Registry, name: str, root: Path | None) -> None:
+    """Check files, and print how many rows of each group are in each role."""
     dataset = registry.dataset(name)
     data = _load(dataset, root)
     out.print(f"{dataset.name}: {data.source} ({data.origin})", markup=False)
@@ -68,34 +78,37 @@ def check_command(registry: Registry, name: str, root: Path | None) -> None:
 
 
 def _checked(dataset: type[Dataset], root: Path | None) -> Iterator[str]:
-    """One line a file that was found: its size, and what it was checked by."""
-    found = find_files(dataset, data_root(root), download=False)
-    if found is None:
+    """Yield one line per file: its size, and what it was checked by."""
+    files = find_files(dataset, find_data_root(root), download=False)
+    if files is None:
         return
-    if found.archive:
-        yield f"{found.archive}: {found.path.stat().st_size:,} bytes, format (no sha256 known): ok"
+    if files.archive:
+        yield f"{files.archive}: {files.path.stat().st_size:,} bytes, format (no sha256 known): ok"
         return
     for file in dataset.files:
-        size = (found.folder / file.name).stat().st_size
+        size = (files.folder / file.name).stat().st_size
         by = f"sha256 {file.sha256}" if file.sha256 else "format (no sha256 known)"
         yield f"{file.name}: {size:,} bytes, {by}: ok"
 
 
-def fetch_command(registry: Registry, name: str, root: Path | None) -> None:
-    """Make sure a dataset's files are on this machine."""
-    dataset = registry.dataset(name)
-    found = find_files(dataset, data_root(root))
-    if found is None:
+def data_fetch_command(
+    name: Annotated[str, typer.Argument(help="Dataset.", autocompletion=complete_datasets)],
+    data_root: DataRoot = None,
+) -> None:
+    """Download a dataset's files into the cache, unless they are there."""
+    dataset = load_plugins().dataset(name)
+    files = find_files(dataset, find_data_root(data_root))
+    if files is None:
         raise DataError(
             f"The files of {dataset.name!r} are not here and could not be downloaded.",
             f"Get {name_files(dataset)} from {dataset.url} and put them into "
             f"{cache_folder() / dataset.folder}, or name their folder with --data-root.",
         )
-    out.print(f"{dataset.name}: {found.origin}, {found.path}", markup=False)
+    out.print(f"{dataset.name}: {files.origin}, {files.path}", markup=False)
 
 
 def _load(dataset: type[Dataset], root: Path | None) -> Prepared:
-    """Load a dataset and print what a reader should know before anything else."""
+    """Load a dataset, and warn if it is simulated or doubtful."""
     data = load_dataset(dataset, root=root)
     if data.source == "simulated":
         warn_simulated([dataset.name])
@@ -103,10 +116,10 @@ def _load(dataset: type[Dataset], root: Path | None) -> Prepared:
     return data
 
 
-def describe_command(registry: Registry, name: str, root: Path | None) -> None:
-    """Print what a dataset holds: rows, groups, labels, columns, and what X tells of S."""
-    dataset = registry.dataset(name)
-    data = _load(dataset, root)
+def data_describe_command(name: DatasetName, data_root: DataRoot = None) -> None:
+    """Describe a dataset: groups, H(S), I(X;S), labels, columns, licence, citation."""
+    dataset = load_plugins().dataset(name)
+    data = _load(dataset, data_root)
     s = np.concatenate([rows.s for rows in data.roles.values()])
     for key, value in (
         ("dataset", f"{dataset.name}: {dataset.summary}"),
@@ -149,7 +162,7 @@ def _describe_groups(data: Prepared, s: Ints, columns: Sequence[str]) -> None:
 
 
 def _describe_information(data: Prepared) -> None:
-    """I(X;S): what there is to hide, and the most that an auditor can find."""
+    """Print I(X;S): what there is to hide, and an upper limit of what encoders release."""
     from fairbench.auditing.config import AuditConfig
     from fairbench.auditing.ensemble import fit_boosted_trees
     from fairbench.stats.scores import information, smoothed
@@ -161,27 +174,27 @@ def _describe_information(data: Prepared) -> None:
         train.x[:rows], train.s[:rows], classes=classes, config=AuditConfig(), seed=0
     )
     prior = np.bincount(train.s[:rows], minlength=classes) / len(train.s[:rows])
-    found = information(smoothed(classify(test.x[:rows]), prior), test.s[:rows])
-    share = found / entropy(test.s[:rows])
+    nats = information(smoothed(classify(test.x[:rows]), prior), test.s[:rows])
+    share = nats / entropy(test.s[:rows])
     out.print(
-        f"\nI(X;S) = {found:.3f} nats, {share:.0%} of H(S): a lower bound, by boosted trees "
-        "trained\non auditor-train and measured on test."
+        f"\nI(X;S) = {nats:.3f} nats, {share:.0%} of H(S): a lower bound, by boosted trees "
+        "trained\non the auditor training set and measured on the test set."
     )
     if len(train.s) > rows or len(test.s) > rows:
         out.print(f"(The first {rows:,} rows of each.)")
-    if found <= 0:
-        out.print("X tells these trees nothing of S: there may be no curve to rank.")
+    if nats <= 0:
+        out.print("These trees cannot predict S from X: there may be no curve to rank.")
 
 
 def _describe_labels(data: Prepared) -> None:
-    out.print("\nMajority rates on test, what a blind guess gets")
+    out.print("\nAccuracy of the constant guess on the test set")
     test = data.roles[Role.TEST]
-    found = {"S": test.s} | {f"Y: {task}": labels for task, labels in test.y.items()}
+    targets = {"S": test.s} | {f"Y: {task}": labels for task, labels in test.y.items()}
     rows = [
         [name, str(len(np.unique(labels))), f"{np.bincount(labels).max() / len(labels):.1%}"]
-        for name, labels in found.items()
+        for name, labels in targets.items()
     ]
-    show_columns(["", "classes", "majority"], rows)
+    show_columns(["", "classes", "accuracy"], rows)
 
 
 def _describe_columns(data: Prepared) -> None:
@@ -194,7 +207,7 @@ def _describe_columns(data: Prepared) -> None:
     for i, feature in enumerate(features):
         places.setdefault(feature.source, []).append(i)
     coded = ", one-hot" if len(places) < len(features) else ""
-    out.print(f"\nX: {len(places):,} columns{coded} ({len(features):,} numbers a row)")
+    out.print(f"\nX: {len(places):,} columns{coded} ({len(features):,} numbers per row)")
     rows = []
     for source, where in list(places.items())[:MOST_COLUMNS]:
         feature = features[where[0]]

@@ -1,4 +1,4 @@
-"""``fairbench data new``: writes the card of an own table, by options or by asking."""
+"""``fairbench data new``: write the dataset card of a table, by options or by asking."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from fairbench.api import Shots, Track
 from fairbench.cli.card_text import CardText, LabelText, card_text
 from fairbench.cli.console import out, show_columns
-from fairbench.cli.data import check_command
+from fairbench.cli.data import check_data
+from fairbench.cli.plugins import load_plugins
 from fairbench.config import split_names
 from fairbench.data.card import slug
 from fairbench.data.card_table import many_numbers
@@ -28,17 +31,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LIKELY_SENSITIVE = ("sex", "gender", "race", "ethnicity", "religion", "age", "nationality")
-"""Names that are proposed for S, best first, when somebody is asked."""
+"""Names proposed for S on a terminal, best first."""
 
 LIKELY_LABELS = ("label", "target", "class", "outcome", "income", "y", "default", "two_year_recid")
-"""Names that are proposed for Y; else the last column is."""
+"""Names proposed for Y on a terminal; else the last column."""
 
 _MOST_NAMES = 60
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the command line says of the card; None where somebody is to be asked.
+class CardOptions:
+    """Contents of a dataset card by the options; None where the user is asked.
 
     Parameters
     ----------
@@ -49,11 +52,13 @@ class Wanted:
         ``column``, ``column:value`` or ``column:>number``.
     drop : tuple of str, optional
     categories : tuple of str
-        Columns of numbers that are codes.
+        Columns whose numbers are codes.
     test : str, optional
-        ``column:value``.
+        Official test rows: ``column:value``.
     onehot : bool
+        Whether categories are encoded one-hot.
     name : str, optional
+        Name of the dataset.
     """
 
     sensitive: tuple[str, ...] | None
@@ -66,16 +71,74 @@ class Wanted:
     name: str | None
 
 
-def new_command(
-    registry: Registry, table: Path, wanted: Wanted, *, output: Path | None, force: bool
+def data_new_command(
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
+    sensitive: Annotated[
+        str | None,
+        typer.Option(help="Columns of S, separated by commas: sex,race makes intersections."),
+    ] = None,
+    bins: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN:CUTS",
+            help="Cuts of a sensitive column of numbers, as in age:25,45. Repeatable.",
+        ),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN[:VALUE]",
+            help="Task label; VALUE, or >NUMBER, is class 1. Repeatable, main task first.",
+        ),
+    ] = None,
+    drop: Annotated[str | None, typer.Option(help="Columns to leave out, such as ids.")] = None,
+    category: Annotated[
+        str | None, typer.Option(help="Columns whose numbers are codes, such as zip codes.")
+    ] = None,
+    test: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN:VALUE", help="Column and value of the official test rows."),
+    ] = None,
+    onehot: Annotated[bool, typer.Option("--onehot", help="Encode categories one-hot.")] = False,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the dataset [default: the card's file name].")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Card to write [default: TABLE.yaml in this folder].")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the card.")] = False,
+) -> None:
+    """Write the dataset card of a table of your own, and check it.
+
+    Asks for the sensitive attribute and the labels unless options name them.
+    """
+    options = CardOptions(
+        sensitive=_names(sensitive),
+        bins=tuple(bins or ()),
+        labels=tuple(label) if label else None,
+        drop=_names(drop),
+        categories=_names(category) or (),
+        test=test,
+        onehot=onehot,
+        name=name,
+    )
+    _new_card(load_plugins(), table, options, output=output, force=force)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return split_names(text) if text is not None else None
+
+
+def _new_card(
+    registry: Registry, table: Path, options: CardOptions, *, output: Path | None, force: bool
 ) -> None:
     """Write a card, check it, and print the next command.
 
     Raises
     ------
     ConfigError
-        The card is there already, an option names no column, or one is missing and nobody can be
-        asked.
+        The card exists already, an option names no column, or one is missing and there is no
+        terminal to ask on.
     DataError
         The table cannot be read; or the card, once written, does not pass its check.
     """
@@ -83,26 +146,28 @@ def new_command(
     if card.suffix not in (".yaml", ".yml"):
         raise ConfigError(f"--output {card} does not end in .yaml.", "Cards are .yaml files.")
     if card.exists() and not force:
-        raise ConfigError(f"{card} is there already.", "--force overwrites it; or give --output.")
+        raise ConfigError(
+            f"{card} is there already.", "Overwrite it with --force, or give --output."
+        )
     separator, header = sniff(table)
     frame = read_table(table, separator=separator, header=header)
-    if wanted.sensitive is None or wanted.labels is None:
-        wanted = _asked(frame, wanted, table)
-    if wanted.name is None and slug(card.stem) in registry.datasets:
-        wanted = replace(wanted, name=f"my-{slug(card.stem)}")
-    settled = _settled(frame, wanted, table, separator, header)
+    if options.sensitive is None or options.labels is None:
+        options = _ask_missing(frame, options, table)
+    if options.name is None and slug(card.stem) in registry.datasets:
+        options = replace(options, name=f"my-{slug(card.stem)}")
+    contents = _contents(frame, options, table, separator, header)
     try:
-        write_atomically(card, card_text(settled, frame, card).encode())
+        write_atomically(card, card_text(contents, frame, card).encode())
     except OSError as error:
         raise ConfigError(f"{card} cannot be written: {error.strerror}.") from None
-    out.print(f"Written: {card}, to be read and edited.", markup=False)
-    for column, why in settled.drop.items():
+    out.print(f"Written: {card}. Read and edit it.", markup=False)
+    for column, why in contents.drop.items():
         if why:
             out.print(f"Left out of X: {column} ({why})", markup=False)
     out.print()
     path = str(card) if "." in str(card) else f"./{card}"
     try:
-        check_command(registry, path, None)
+        check_data(registry, path, None)
     except FairbenchError as error:
         again = f"The card is written; edit it, then: fairbench data check {shlex.quote(path)}"
         raise DataError(error.message, f"{error.hint}\n{again}") from None
@@ -112,43 +177,43 @@ def new_command(
 
 
 def _a_method(registry: Registry) -> str:
-    """A method to try first: one whose single model gives a whole curve, where there is one."""
-    found = [
+    """Name a method to try first: if possible one whose single model gives a whole curve."""
+    candidates = [
         (cls.shots is not Shots.SINGLE, place, name)
         for place, (name, cls) in enumerate(registry.methods.classes.items())
         if not cls.baseline and cls.track is Track.BLIND
     ]
-    return min(found)[2] if found else "METHOD"
+    return min(candidates)[2] if candidates else "METHOD"
 
 
-def _settled(
-    frame: pd.DataFrame, wanted: Wanted, table: Path, separator: str, header: bool
+def _contents(
+    frame: pd.DataFrame, options: CardOptions, table: Path, separator: str, header: bool
 ) -> CardText:
-    """All that the card is to say; ConfigError where an option does not fit the table."""
+    """Return all that the card holds; ConfigError where an option does not fit the table."""
     bins = {}
-    for text in wanted.bins:
+    for text in options.bins:
         column, cuts = _split("--bins", text, frame)
         bins[column] = split_names(cuts)
         if not bins[column] or not all(is_number(cut) for cut in bins[column]):
             raise ConfigError(f"--bins {text!r} gives no numbers.", "As in --bins age:25,45")
-    sensitive = wanted.sensitive or ()
+    sensitive = options.sensitive or ()
     for column in sensitive:
         _known("--sensitive", column, frame)
         if many_numbers(frame[column]) and column not in bins:
             raise ConfigError(
                 f"The sensitive column {column!r} holds {frame[column].nunique():,} numbers.",
-                f"Say where to cut it: --bins {column}:{_cuts(frame[column])}",
+                f"Name its cuts: --bins {column}:{_cuts(frame[column])}",
             )
-    labels = tuple(_label(text, frame) for text in wanted.labels or ())
-    test = _split("--test", wanted.test, frame) if wanted.test else None
+    labels = tuple(_label(text, frame) for text in options.labels or ())
+    test = _split("--test", options.test, frame) if options.test else None
     taken = {*sensitive, *(label.column for label in labels), *((test[0],) if test else ())}
-    drop = dict.fromkeys(wanted.drop or (), "")
-    for option, columns in (("--drop", drop), ("--category", wanted.categories)):
+    drop = dict.fromkeys(options.drop or (), "")
+    for option, columns in (("--drop", drop), ("--category", options.categories)):
         for column in columns:
             _known(option, column, frame)
     drop |= {c: why for c, why in _useless(frame).items() if c not in taken and not drop.get(c)}
     features = {
-        str(name): ColumnKind.CATEGORY if name in wanted.categories else guess_kind(frame[name])
+        str(name): ColumnKind.CATEGORY if name in options.categories else guess_kind(frame[name])
         for name in frame.columns
         if name not in taken and name not in drop
     }
@@ -156,13 +221,13 @@ def _settled(
         table=table,
         separator=separator,
         header=header,
-        name=wanted.name,
+        name=options.name,
         sensitive={column: bins.get(column, ()) for column in sensitive},
         labels=labels,
         features=features,
         drop=drop,
         test=test,
-        onehot=wanted.onehot,
+        onehot=options.onehot,
     )
 
 
@@ -190,13 +255,13 @@ def _label(text: str, frame: pd.DataFrame) -> LabelText:
         column, value = _split("--label", text, frame)
     else:
         _known("--label", text, frame)
-    found = frame[column]
-    values = set(texts(found.dropna()))
+    held = frame[column]
+    values = set(texts(held.dropna()))
     if not value:
-        if many_numbers(found):
+        if many_numbers(held):
             raise ConfigError(
-                f"The label {column!r} holds {found.nunique():,} numbers.",
-                f"Say from where on it is class 1: --label '{column}:>{_middle(found)}'",
+                f"The label {column!r} holds {held.nunique():,} numbers.",
+                f"Name the number above which it is class 1: --label '{column}:>{_middle(held)}'",
             )
         return LabelText(column)
     if value in values:
@@ -207,26 +272,26 @@ def _label(text: str, frame: pd.DataFrame) -> LabelText:
 
 
 def _useless(frame: pd.DataFrame) -> dict[str, str]:
-    """Columns that no encoder can learn from, and why."""
+    """Return columns that no encoder can learn from, and why."""
     import pandas as pd
 
-    found = {}
+    useless = {}
     for name in frame.columns:
         held = frame[name].dropna()
         category = guess_kind(held) is ColumnKind.CATEGORY
         if held.nunique() < 2:
-            found[str(name)] = "the same in every row" if len(held) else "no values"
+            useless[str(name)] = "the same in every row" if len(held) else "no values"
         elif category and held.is_unique:
-            found[str(name)] = "another value in every row"
+            useless[str(name)] = "another value in every row"
         elif not category:
             parsed = pd.to_numeric(held, errors="coerce")
             if not parsed.isna().any() and is_id(parsed):
-                found[str(name)] = "another whole number in every row"
-    return found
+                useless[str(name)] = "another whole number in every row"
+    return useless
 
 
 def _cuts(column: pd.Series) -> str:
-    """Two cuts that make three groups of about equal size."""
+    """Return two cuts that make three groups of about equal size."""
     held = numbers(column.dropna(), "the table")
     low, high = sorted(held)[len(held) // 3], sorted(held)[2 * len(held) // 3]
     return f"{low:g},{high:g}" if low < high else f"{high:g}"
@@ -237,26 +302,26 @@ def _middle(column: pd.Series) -> str:
     return f"{sorted(held)[len(held) // 2]:g}"
 
 
-def _asked(frame: pd.DataFrame, wanted: Wanted, table: Path) -> Wanted:
-    """Ask for what the options leave open; ConfigError where nobody is there to answer."""
+def _ask_missing(frame: pd.DataFrame, options: CardOptions, table: Path) -> CardOptions:
+    """Ask for what the options leave open; ConfigError where there is no terminal."""
     if not sys.stdin.isatty():
-        open_ = {"--sensitive": wanted.sensitive, "--label": wanted.labels}
+        open_ = {"--sensitive": options.sensitive, "--label": options.labels}
         missing = " and ".join(option for option, value in open_.items() if value is None)
         raise ConfigError(
-            f"{missing} missing, and nobody can be asked here.",
+            f"{missing} missing, and there is no terminal to ask on.",
             f"As in: fairbench data new {table} --sensitive sex,race --label 'income:>50K'. "
             f"Columns: {', '.join(str(name) for name in frame.columns[:_MOST_NAMES])}",
         )
     _show_table(frame)
-    if wanted.sensitive is None:
-        wanted = _ask_sensitive(frame, wanted)
-    if wanted.labels is None:
-        wanted = _ask_labels(frame, wanted)
-    if wanted.drop is None:
+    if options.sensitive is None:
+        options = _ask_sensitive(frame, options)
+    if options.labels is None:
+        options = _ask_labels(frame, options)
+    if options.drop is None:
         useless = ",".join(_useless(frame))
         drop = _ask_columns("Columns to leave out of X, such as ids", useless, frame)
-        wanted = replace(wanted, drop=drop)
-    return wanted
+        options = replace(options, drop=drop)
+    return options
 
 
 def _show_table(frame: pd.DataFrame) -> None:
@@ -268,11 +333,11 @@ def _show_table(frame: pd.DataFrame) -> None:
     show_columns(["column", "looks like", "such as", "values"], rows, words=3)
 
 
-def _ask_sensitive(frame: pd.DataFrame, wanted: Wanted) -> Wanted:
+def _ask_sensitive(frame: pd.DataFrame, options: CardOptions) -> CardOptions:
     guess = _likely(LIKELY_SENSITIVE, frame, "")
     question = "Sensitive attribute (several columns, a,b: their intersections)"
     columns = _ask_columns(question, guess, frame, needed=True)
-    bins = list(wanted.bins)
+    bins = list(options.bins)
     for column in columns:
         if many_numbers(frame[column]) and not any(b.startswith(f"{column}:") for b in bins):
             cuts = _ask(
@@ -281,10 +346,10 @@ def _ask_sensitive(frame: pd.DataFrame, wanted: Wanted) -> Wanted:
                 lambda text: bool(text) and all(is_number(cut) for cut in split_names(text)),
             )
             bins.append(f"{column}:{cuts}")
-    return replace(wanted, sensitive=columns, bins=tuple(bins))
+    return replace(options, sensitive=columns, bins=tuple(bins))
 
 
-def _ask_labels(frame: pd.DataFrame, wanted: Wanted) -> Wanted:
+def _ask_labels(frame: pd.DataFrame, options: CardOptions) -> CardOptions:
     guess = _likely(LIKELY_LABELS, frame, str(frame.columns[-1]))
     question = "Task label (several columns, a,b: several tasks, the main one first)"
     labels = []
@@ -302,11 +367,11 @@ def _ask_labels(frame: pd.DataFrame, wanted: Wanted) -> Wanted:
             labels.append(f"{column}:{value}" if value else column)
         else:
             labels.append(column)
-    return replace(wanted, labels=tuple(labels))
+    return replace(options, labels=tuple(labels))
 
 
 def _likely(names: tuple[str, ...], frame: pd.DataFrame, otherwise: str) -> str:
-    """The column whose name is on a list; the first on the list wins."""
+    """Return the column whose name is first on a list of names."""
     by_name = {str(column).lower(): str(column) for column in frame.columns}
     return next((by_name[name] for name in names if name in by_name), otherwise)
 
@@ -326,8 +391,6 @@ def _ask_columns(
 
 def _ask(question: str, guess: str, valid: Callable[[str], bool]) -> str:
     """Ask until the answer is valid; enter takes the guess."""
-    import typer
-
     while True:
         answer = str(typer.prompt(question, default=guess, show_default=bool(guess))).strip()
         if valid(answer):

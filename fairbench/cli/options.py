@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -9,38 +10,115 @@ import typer
 
 from fairbench.config import Device, ExecutorName
 
+
+def complete_methods(incomplete: str) -> Iterator[str]:
+    """Complete the last of several method names, for the shell."""
+    from fairbench.registry import load_registry
+
+    yield from _complete_last(incomplete, (*load_registry().methods.classes, "all"))
+
+
+def complete_datasets(incomplete: str) -> Iterator[str]:
+    """Complete the last of several dataset names, for the shell."""
+    from fairbench.registry import load_registry
+
+    datasets = load_registry().datasets.classes.values()
+    yield from _complete_last(incomplete, [n for d in datasets for n in (d.name, *d.aliases)])
+
+
+def _complete_last(incomplete: str, names: tuple[str, ...] | list[str]) -> Iterator[str]:
+    before, comma, last = incomplete.rpartition(",")
+    yield from (f"{before}{comma}{name}" for name in names if name.startswith(last))
+
+
+# ---- what to run -----------------------------------------------------------------------------
+
+Datasets = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset",
+        help="Datasets or dataset cards (.yaml), separated by commas.",
+        autocompletion=complete_datasets,
+    ),
+]
+OneDataset = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset",
+        help="Dataset or dataset card (.yaml) [default: the only one in the results].",
+        autocompletion=complete_datasets,
+    ),
+]
+DatasetName = Annotated[
+    str,
+    typer.Argument(help="Dataset or dataset card (.yaml).", autocompletion=complete_datasets),
+]
+SeedList = Annotated[str | None, typer.Option(help="Seeds, separated by commas.")]
+BudgetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--budget", help="Training budget: full, quick or a number of iterations [default: full]."
+    ),
+]
+Points = Annotated[
+    int | None, typer.Option(help="Number of points per curve [default: the method's grid].")
+]
+
+# ---- a stored model --------------------------------------------------------------------------
+
+OfMethod = Annotated[
+    str | None,
+    typer.Option(
+        "--method", help="Method. Required unless --unit is given.", autocompletion=complete_methods
+    ),
+]
+OfSeed = Annotated[
+    int | None, typer.Option("--seed", help="Seed of the model [default: the first].")
+]
+OfPoint = Annotated[
+    str | None,
+    typer.Option("--point", metavar="KNOB=VALUE", help="Point of the curve, such as beta=0.3."),
+]
+OfUnit = Annotated[
+    str | None,
+    typer.Option("--unit", metavar="KEY", help="Key of the model, or the start of its key."),
+]
+
+# ---- files -----------------------------------------------------------------------------------
+
 Results = Annotated[
     Path | None, typer.Option("--results", help="Results folder [default: ./fairbench-results].")
+]
+StoreUrl = Annotated[
+    str | None,
+    typer.Option("--store", help="Database URL [default: the SQLite file in the results folder]."),
 ]
 DataRoot = Annotated[
     Path | None,
     typer.Option("--data-root", help="Folder with data files [default: FAIRBENCH_DATA]."),
 ]
-Executing = Annotated[ExecutorName | None, typer.Option("--executor", help="How to run jobs.")]
+RealDataOnly = Annotated[
+    bool | None, typer.Option("--require-real-data", help="Refuse simulated twins.")
+]
+Formats = Annotated[
+    str, typer.Option("--format", help="File formats of figures, of png, pdf and svg.")
+]
+
+# ---- how to run jobs ---------------------------------------------------------------------------
+
+TrainOn = Annotated[
+    Device | None, typer.Option("--device", help="Device to train on [default: auto].")
+]
+ExecutorOption = Annotated[
+    ExecutorName | None, typer.Option("--executor", help="How jobs are run [default: inline].")
+]
 RayAddress = Annotated[
-    str | None, typer.Option(help="Ray cluster to join [default: one of this machine alone].")
+    str | None, typer.Option(help="Ray cluster to join [default: one on this machine].")
 ]
 InProcess = Annotated[
-    bool, typer.Option("--in-process", help="Jobs in this process, for debuggers.")
+    bool | None, typer.Option("--in-process", help="Run jobs in this process, for debuggers.")
 ]
-StoreUrl = Annotated[str | None, typer.Option(help="Database URL [default: SQLite].")]
-Timeout = Annotated[str | None, typer.Option(help="Limit for a job: 90s, 30m, 2h.")]
-OneDataset = Annotated[
-    str | None, typer.Option(help="Dataset, or card (.yaml) [default: the only one].")
+Workers = Annotated[
+    int | None, typer.Option(help="Number of jobs at a time [default: one per core].")
 ]
-Workers = Annotated[int | None, typer.Option(help="Jobs at a time [default: cores].")]
-AskedPoints = Annotated[int | None, typer.Option(help="Points a curve [default: the grid].")]
-SeedList = Annotated[str | None, typer.Option(help="Seeds, separated by commas.")]
-OfPoint = Annotated[str | None, typer.Option(help='Setting of the knob, "beta=0.3".')]
-AskedBudget = Annotated[
-    str | None, typer.Option(help="full, quick, or a number of iterations [default: full].")
-]
-TrainOn = Annotated[Device | None, typer.Option(help="Where to train.")]
-Formats = Annotated[str, typer.Option("--format", help="Comma-separated: png, pdf, svg.")]
-OfMethod = Annotated[str | None, typer.Option(help="Method; needed but with --unit.")]
-OfUnit = Annotated[
-    str | None, typer.Option(metavar="KEY", help="Start of the key, where several models fit.")
-]
-RealDataOnly = Annotated[bool, typer.Option("--require-real-data", help="Refuse simulated twins.")]
-OfSeed = Annotated[int | None, typer.Option(help="Seed of the model [default: the first].")]
-DatasetName = Annotated[str, typer.Argument(help="Dataset, or the card (.yaml) of an own table.")]
+Timeout = Annotated[str | None, typer.Option(help="Time limit of a job, such as 90s, 30m or 2h.")]

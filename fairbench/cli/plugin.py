@@ -1,4 +1,4 @@
-"""``fairbench plugin new``: an installable package that keeps every promise, to start from."""
+"""``fairbench plugin new``: write an installable package that keeps every promise."""
 
 from __future__ import annotations
 
@@ -8,26 +8,47 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from fairbench.cli.console import out
+from fairbench.cli.plugins import load_plugins
 from fairbench.errors import ConfigError
 from fairbench.registry import NAME, Catalogue, Registry, column_owners
 from fairbench.scaffold import PluginKind, clashes, class_of, module_of, render
 
 
-def new_command(
+def plugin_new_command(
+    name: Annotated[
+        str, typer.Argument(help="Name of the plugin: lower-case words joined by hyphens.")
+    ],
+    kind: Annotated[PluginKind, typer.Option(help="Kind of plugin.")],
+    neural: Annotated[
+        bool, typer.Option("--neural", help="Write a method on the engine of stacked networks.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder to write [default: NAME in this folder].")
+    ] = None,
+) -> None:
+    """Write a new installable package: a module, a test and a README."""
+    new_plugin(load_plugins(), name, kind, neural=neural, output=output)
+
+
+def new_plugin(
     registry: Registry, name: str, kind: PluginKind, *, neural: bool, output: Path | None
 ) -> None:
-    """Write the package, and tell what to type next.
+    """Write the package, and print what to type next.
 
     Raises
     ------
     ConfigError
-        The name is none, or taken; the folder is there; ``neural`` is asked of what is no method.
+        The name cannot be used or is taken; the folder exists; ``neural`` of what is no method.
     """
     if neural and kind is not PluginKind.METHOD:
-        raise ConfigError(f"--neural is of methods; {name!r} is to be a {kind}.", "Leave it out.")
+        raise ConfigError(
+            f"--neural is of methods; {name!r} is to be a {kind}.", "Leave --neural out."
+        )
     _check_name(registry, name, kind)
     folder = output or Path(name)
     if folder.exists():
@@ -52,7 +73,7 @@ def new_command(
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
-    """Write a new folder, whole or not at all. Raises OSError."""
+    """Write a new folder, whole or not at all; raises OSError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as aside:
         package = Path(aside) / folder.name
@@ -74,9 +95,9 @@ def _check_name(registry: Registry, name: str, kind: PluginKind) -> None:
         PluginKind.DATASET: registry.datasets,
         PluginKind.METRIC: registry.metrics,
     }
-    found = catalogues[kind]
-    if name in found:
-        owner = found.sources[found.resolve(name)]
+    catalogue = catalogues[kind]
+    if name in catalogue:
+        owner = catalogue.sources[catalogue.resolve(name)]
         raise ConfigError(
             f"There is a {kind} {name!r} already, from {owner}.", f"Choose another name: my-{name}"
         )

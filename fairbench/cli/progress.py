@@ -1,15 +1,17 @@
-"""What a run shows while it goes: a live view on a terminal, plain lines anywhere else."""
+"""Progress of runs and searches: a live view on a terminal, plain lines anywhere else."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import time
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from fairbench.cli.console import err
-from fairbench.report.format import spell
+from fairbench.cli.setup import review_checkpoints
+from fairbench.report.format import format_seconds
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.audits import POINTS_PER_JOB
 from fairbench.runs.executors.base import (
@@ -23,6 +25,9 @@ from fairbench.runs.executors.base import (
     Waits,
 )
 from fairbench.runs.fit_job import FitJob
+from fairbench.runs.job import Job
+from fairbench.search.study import Search
+from fairbench.search.trials import Trial, TrialOutcome
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -36,11 +41,11 @@ _PAUSE = 1.0
 """Seconds between two looks at the memory of all processes."""
 
 
-class Display:
+class ProgressDisplay:
     """Shows a run's events; use it as a context manager.
 
-    On a terminal: a bar over all work with the time left, a bar a running job, jobs by status and
-    memory, and D and I of the curve that was measured last. Elsewhere a line a job.
+    On a terminal: a bar over all work with the time left, one bar per running job, jobs by status
+    and memory, and D and I of the curve that was measured last. Elsewhere one line per job.
 
     Parameters
     ----------
@@ -49,7 +54,7 @@ class Display:
     jobs : int
         Jobs planned so far; the audits of a fit are added when it ends.
     transient : bool
-        Whether the view goes when it ends.
+        Whether the view disappears when it ends.
     """
 
     def __init__(self, estimate: float, jobs: int = 0, *, transient: bool = False) -> None:
@@ -125,11 +130,11 @@ class Display:
         self._counts[status] = max(self._counts[status] + change, 0)
 
     def _learn(self, job: FitJob, event: Finished | Broke) -> None:
-        """How many points a fit really gave to audit is known once it has ended."""
+        """Correct the estimate: how many points a fit gave is known once it has ended."""
         results = event.result if isinstance(event, Finished) else []
-        found = [len(result.points) for result in results]
-        self.estimate += (sum(found) - job.expected_points) * job.point_estimate
-        self._count("waiting", sum(math.ceil(points / POINTS_PER_JOB) for points in found))
+        counts = [len(result.points) for result in results]
+        self.estimate += (sum(counts) - job.expected_points) * job.point_estimate
+        self._count("waiting", sum(math.ceil(points / POINTS_PER_JOB) for points in counts))
 
     def _read(self, job: AuditJob, event: Finished) -> None:
         """Take in D and I of the points of a curve."""
@@ -165,7 +170,7 @@ class Display:
         share, elapsed = self._share(), time.monotonic() - self._started
         if share < 0.03 or share >= 1:
             return ""
-        return f"{before}about {spell(elapsed * (1 - share) / share)} left"
+        return f"{before}about {format_seconds(elapsed * (1 - share) / share)} left"
 
     def _advance(self) -> None:
         if self._bars is not None and self._overall is not None:
@@ -183,8 +188,8 @@ class Display:
         if time.monotonic() - self._looked > _PAUSE:
             self._memory, self._looked = memory(), time.monotonic()
         counts = ", ".join(f"{n} {name}" for name, n in self._counts.items() if n)
-        told = (self._left(), f"jobs: {counts or 'none'}", f"memory {self._memory}")
-        view.add_row(Text(" · ".join(filter(None, told))))
+        parts = (self._left(), f"jobs: {counts or 'none'}", f"memory {self._memory}")
+        view.add_row(Text(" · ".join(filter(None, parts))))
         if self._newest is not None:
             curve = sorted(self._curves[self._newest])
             points = "  ".join(f"{d:.2f} {i:.3f}" for d, i in curve[-_POINTS_SHOWN:])
@@ -221,3 +226,69 @@ def memory() -> str:
         with contextlib.suppress(psutil.Error):  # it has just ended
             total += process.memory_info().rss
     return f"{total / 1e9:.1f} GB"
+
+
+class TrialDisplay:
+    """Shows a search's trials as they end: one line per trial, and bars for its jobs on a terminal.
+
+    Parameters
+    ----------
+    search : Search
+    """
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+        self._started = time.monotonic()
+        self._fresh = 0
+
+    @contextlib.contextmanager
+    def watch(self, jobs: Sequence[Job]) -> Iterator[ProgressDisplay]:
+        """Show the jobs of some trials."""
+        review_checkpoints(jobs, self.search.config.run)
+        fits = [job for job in jobs if isinstance(job, FitJob)]
+        later = sum(job.expected_points * job.point_estimate for job in fits)
+        estimate = sum(job.estimate for job in jobs) + later
+        with _TrialJobs(estimate, len(jobs), transient=True) as display:
+            yield display
+
+    def report(self, trial: Trial) -> None:
+        """Print a trial's line: number, value, best so far, parameters."""
+        width = len(str(self.search.config.trials - 1))
+        head = f"trial {trial.number:>{width}}  "
+        if trial.outcome is TrialOutcome.COMPLETE:
+            head += "  ".join(spell_value(value) for value in trial.values)
+        else:
+            head += f"{trial.outcome.value} ({trial.error})"
+        best = self.search.best
+        if best is not None and len(trial.values) < 2:
+            head += f"  best {spell_value(best.values[0])} (trial {best.number})"
+        params = " ".join(f"{name}={value}" for name, value in trial.params.items())
+        err.print(f"{head}  {params}{self._rest(trial)}", markup=False)
+
+    def _rest(self, trial: Trial) -> str:
+        """Say where the trial came from, and after a batch how long the others will take."""
+        if trial.replayed:
+            return "  (from the store)"
+        self._fresh += 1
+        done, config = trial.number + 1, self.search.config
+        if done % config.parallel or done == config.trials:
+            return ""
+        each = (time.monotonic() - self._started) / self._fresh
+        return f"  about {format_seconds(each * (config.trials - done))} left"
+
+
+def spell_value(value: float) -> str:
+    """An area with four digits after the point, operations as a power of ten."""
+    return f"{value:.4f}" if abs(value) < 1000 else f"{value:.3g}"
+
+
+class _TrialJobs(ProgressDisplay):
+    """Progress of a trial's jobs; logs have only those that broke or that another run has."""
+
+    def _begin(self, event: Started) -> None:
+        if self._bars is not None:
+            super()._begin(event)
+
+    def _end(self, event: Finished | Broke) -> None:
+        if self._bars is not None or isinstance(event, Broke):
+            super()._end(event)

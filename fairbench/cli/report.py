@@ -5,11 +5,15 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from fairbench.cli.console import err, out
+from fairbench.cli.options import Formats, Results, StoreUrl, complete_datasets
+from fairbench.cli.plugins import load_plugins
 from fairbench.cli.results import existing_store
-from fairbench.config import DEFAULT_RESULTS
+from fairbench.config import DEFAULT_RESULTS, split_names
 from fairbench.errors import ConfigError, StoreError, UnknownNameError
 from fairbench.files import write_atomically
 from fairbench.registry import Registry
@@ -127,3 +131,41 @@ _KINDS: dict[str, Callable[[DatasetReport], Figure]] = {
     "cost": _draw_cost,
     "auditors": _draw_auditors,
 }
+
+
+def report(
+    results: Results = None,
+    store: StoreUrl = None,
+    output: Annotated[
+        Path | None, typer.Option(help="File to write [default: report.html in the results].")
+    ] = None,
+) -> None:
+    """Write one HTML page of all results; it opens offline."""
+    report_command(load_plugins(), results, store, output)
+
+
+def plot(
+    kind: Annotated[
+        str, typer.Argument(help="Kind of figure: curves, fronts, cost, auditors, or all.")
+    ] = "all",
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="Dataset [default: all].", autocompletion=complete_datasets),
+    ] = None,
+    formats: Formats = "png,pdf",
+    results: Results = None,
+    store: StoreUrl = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder to write to [default: figures in the results].")
+    ] = None,
+) -> None:
+    """Draw figures for a paper: curves, fronts, cost, auditors."""
+    plot_command(
+        load_plugins(),
+        kind,
+        results=results,
+        url=store,
+        dataset=dataset,
+        formats=split_names(formats),
+        output=output,
+    )

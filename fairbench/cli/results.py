@@ -7,8 +7,13 @@ import sys
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from fairbench.cli.console import err, out, show_comparison, show_leaderboard
+from fairbench.cli.options import Results, StoreUrl
+from fairbench.cli.plugins import load_plugins
 from fairbench.config import DEFAULT_RESULTS
 from fairbench.errors import ConfigError, StoreError
 from fairbench.files import write_atomically
@@ -130,3 +135,53 @@ def clean_command(results: Path | None, *, yes: bool, dry_run: bool) -> None:
     for path in files:
         path.unlink(missing_ok=True)
     out.print(f"{size / 1e6:.1f} MB freed.")
+
+
+def leaderboard(
+    results: Results = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="A B",
+            help="Two methods: print their difference, its confidence interval and p-value only.",
+        ),
+    ] = None,
+    form: Annotated[
+        TableFormat, typer.Option("--format", help="Format to print in.")
+    ] = TableFormat.TABLE,
+    store: StoreUrl = None,
+) -> None:
+    """Print the leaderboards, and write them as CSV files."""
+    registry = load_plugins()
+    if compare is not None:
+        raise typer.Exit(compare_command(registry, results, store, *compare))
+    raise typer.Exit(leaderboard_command(registry, results, store, form))
+
+
+def results_export(
+    file: Annotated[Path, typer.Argument(help="File to write: JSON lines; .gz is compressed.")],
+    results: Results = None,
+    store: StoreUrl = None,
+) -> None:
+    """Write all records to a text file, without representations."""
+    export_command(file, results, store)
+
+
+def results_import(
+    file: Annotated[Path, typer.Argument(help="File to read; .gz is decompressed.")],
+    results: Results = None,
+    store: StoreUrl = None,
+) -> None:
+    """Merge exported records by key; finished ones here stay."""
+    import_command(file, results, store)
+
+
+def clean(
+    results: Results = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without a question.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be deleted, and exit.")
+    ] = False,
+) -> None:
+    """Delete stored representations and encoders; results stay."""
+    clean_command(results, yes=yes, dry_run=dry_run)

@@ -1,140 +1,100 @@
-"""``fairbench run``."""
+"""``fairbench run``: train, audit and rank methods on datasets."""
 
 from __future__ import annotations
 
-import shlex
-import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from fairbench.cli.console import err, out, show_leaderboard
-from fairbench.cli.progress import Display
-from fairbench.cli.results import show_problems
-from fairbench.cli.setup import (
-    chosen_seeds,
-    describe,
-    interrupted,
-    load_datasets,
-    open_store,
-    review_checkpoints,
-    with_params,
+import typer
+
+from fairbench.cli.configure import chosen_seeds, with_params
+from fairbench.cli.options import (
+    BudgetOption,
+    DataRoot,
+    Datasets,
+    ExecutorOption,
+    InProcess,
+    Points,
+    RayAddress,
+    RealDataOnly,
+    Results,
+    SeedList,
+    StoreUrl,
+    Timeout,
+    TrainOn,
+    Workers,
+    complete_methods,
 )
-from fairbench.cli.tuning import Tuning, searched_methods
-from fairbench.config import RunConfig, make_config
-from fairbench.leaderboard import build as leaderboard
-from fairbench.registry import Registry, load_registry
-from fairbench.report.format import spell
-from fairbench.runs.driver import drive
-from fairbench.runs.executors import make_executor
-from fairbench.runs.fit_job import FitJob
-from fairbench.runs.job import Job
-from fairbench.runs.plan import make_plan
-from fairbench.runs.training import TrainingRun
-from fairbench.training.device import cores, resolve_device
+from fairbench.cli.plugins import load_plugins
+from fairbench.config import Rerun, RunConfig, build_config
 
 
 def run_command(
-    given: Mapping[str, Any],
-    *,
-    seeds: int | None,
-    seed_list: str | None,
-    params: Path | None,
-    config: Path | None,
-    dry_run: bool,
-    tune: int | None = None,
-) -> int:
-    """Run, or tell what would be run; returns the exit code."""
-    registry = load_registry()
-    for broken in registry.broken:
-        err.print(f"Warning: plugin {broken.source} was left out: {broken.error}", markup=False)
-    values = {**given, **chosen_seeds(seeds, seed_list)}
-    configured = make_config(config, values)
+    methods: Annotated[
+        str | None,
+        typer.Option(help="Methods, separated by commas, or all.", autocompletion=complete_methods),
+    ] = None,
+    dataset: Datasets = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Number of seeds: 0 to N-1 [default: 1].")
+    ] = None,
+    seed_list: SeedList = None,
+    budget: BudgetOption = None,
+    points: Points = None,
+    params: Annotated[
+        Path | None, typer.Option(help="Hyperparameters file (YAML), by method name.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="Configuration file (YAML) of the run; options override it.")
+    ] = None,
+    results: Results = None,
+    device: TrainOn = None,
+    executor: ExecutorOption = None,
+    ray_address: RayAddress = None,
+    in_process: InProcess = None,
+    workers: Workers = None,
+    data_root: DataRoot = None,
+    require_real_data: RealDataOnly = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the jobs and an estimate, and exit.")
+    ] = False,
+    rerun: Annotated[
+        Rerun | None, typer.Option(help="Finished jobs to repeat: those that failed, or all.")
+    ] = None,
+    timeout: Timeout = None,
+    store: StoreUrl = None,
+    tune: Annotated[
+        int | None,
+        typer.Option(
+            metavar="TRIALS",
+            help="Number of search trials per method; the best hyperparameters are run too.",
+        ),
+    ] = None,
+) -> None:
+    """Train, audit and rank methods. A rerun does only what is missing."""
+    from fairbench.cli.running import run  # loads much that the help does not need
+
+    registry = load_plugins()
+    configured = build_config(
+        RunConfig,
+        config,
+        methods=methods,
+        datasets=dataset,
+        seeds=chosen_seeds(seeds, seed_list),
+        budget=budget,
+        points=points,
+        results=results,
+        device=device,
+        executor=executor,
+        ray_address=ray_address,
+        in_process=in_process,
+        workers=workers,
+        data_root=data_root,
+        require_real_data=require_real_data,
+        rerun=rerun,
+        timeout=timeout,
+        store=store,
+    )
     if params is not None:
         configured = with_params(params, configured, registry)
-    device = resolve_device(configured.device)
-    # Names and parameters are checked before any data is read.
-    make_plan(configured, registry, [])
-    searched = searched_methods(configured, registry, tune) if tune is not None else []
-    datasets = load_datasets(configured, registry)
-    store = open_store(configured.results, configured.store, dry_run=dry_run)
-    plan = make_plan(configured, registry, datasets)
-    describe(datasets, device)
-    workers = configured.workers or cores()
-    untuned = 0
-    if tune is not None:
-        tuning = Tuning(configured, registry, store, device, workers, tune)
-        try:
-            untuned = tuning.extend(plan, searched, datasets, dry_run=dry_run)
-        except KeyboardInterrupt:
-            return interrupted()
-    run = TrainingRun(configured, registry, plan, store, device)
-    for title, reason in run.skipped():
-        err.print(f"SKIPPED: {title}: {reason}", markup=False)
-    jobs = run.jobs()
-    if dry_run:
-        _show_jobs(jobs, run, workers)
-        return 0
-    code = _execute(jobs, run, configured, registry)
-    return code or (1 if untuned else 0)
-
-
-def _show_jobs(jobs: list[Job], run: TrainingRun, workers: int) -> None:
-    for job in jobs:
-        out.print(f"{job.title}: about {spell(job.estimate)}", markup=False)
-    later, seconds = audits_to_come(jobs)
-    if later:
-        out.print(f"then audits of {later} points: about {spell(seconds)}", markup=False)
-    total = sum(job.estimate for job in jobs) + seconds
-    if not jobs:
-        out.print("Nothing to do: everything is in the store.")
-    else:
-        out.print(
-            f"Estimated: {spell(total / workers)} on {workers} workers ({spell(total)} of work). "
-            f"{run.summary.reused} of {len(run.plan.units)} units are in the store.",
-            markup=False,
-        )
-
-
-def audits_to_come(jobs: list[Job]) -> tuple[int, float]:
-    """Points that follow from fits, and the seconds their audits take."""
-    fits = [job for job in jobs if isinstance(job, FitJob)]
-    seconds = sum(job.expected_points * job.point_estimate for job in fits)
-    return sum(job.expected_points for job in fits), seconds
-
-
-def _execute(jobs: list[Job], run: TrainingRun, config: RunConfig, registry: Registry) -> int:
-    command = shlex.join(["fairbench", *sys.argv[1:]])
-    estimate = sum(job.estimate for job in jobs) + audits_to_come(jobs)[1]
-    review_checkpoints(jobs, config)
-    executor = make_executor(config)
-    try:
-        with Display(estimate, len(jobs)) as display:
-            run.begin(command)
-            drive(run, executor, display)
-    except KeyboardInterrupt:
-        return interrupted()
-    finally:
-        executor.stop()
-    return _report(run, config, registry)
-
-
-def _report(run: TrainingRun, config: RunConfig, registry: Registry) -> int:
-    """Write and show leaderboards and failures; the exit code."""
-    tables = leaderboard.build(run.store, registry)
-    written = leaderboard.write(tables, config.results)
-    wanted = {leaderboard.table_name(u.data.info.name, u.data.source) for u in run.plan.units}
-    for table in tables:
-        if table.dataset in wanted:
-            show_leaderboard(table.dataset, table.leaderboard)
-    fitted, total = run.summary.done, len(run.plan.units)
-    err.print(f"{total} units: {fitted} fitted now, {run.summary.reused} from the store.")
-    for title, status, error in run.summary.broken:
-        err.print(f"{status.value}: {title}: {error}", markup=False)
-    for title, error in run.summary.not_stored:
-        err.print(f"encoder not kept: {title}: {error}", markup=False)
-    if run.summary.broken:
-        err.print("Try these again with --rerun failed.")
-    for path in written:
-        err.print(str(path), markup=False)
-    return show_problems(tables) or (1 if run.summary.broken else 0)
+    raise typer.Exit(run(configured, registry, dry_run=dry_run, tune=tune))

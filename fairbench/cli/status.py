@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from fairbench.cli.console import out, show_columns
+from fairbench.cli.options import Results, StoreUrl
 from fairbench.cli.results import existing_store
 from fairbench.report.format import format_seconds
 from fairbench.store.claims import Claims
@@ -105,3 +106,8 @@ def _show_remaining(points: Sequence[PointRecord]) -> None:
 def _show_failure(unit: UnitRecord, place: str | None, record: UnitRecord | PointRecord) -> None:
     text = f"{record.status}  {unit.method} {place or '-'}: {record.error}"
     out.print(text, markup=False)
+
+
+def status(results: Results = None, store: StoreUrl = None) -> None:
+    """Show run progress: models and points by status, and failures."""
+    status_command(results, store)

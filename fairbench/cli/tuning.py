@@ -1,15 +1,15 @@
-"""``fairbench run --tune N``: a search for each method and dataset, then its best parameters."""
+"""``fairbench run --tune N``: one search per method and dataset, then its best hyperparameters."""
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairbench.api.method import Method
 from fairbench.cli.console import err
-from fairbench.config import Rerun, RunConfig, make_search
+from fairbench.cli.searching import run_search, show_space
+from fairbench.cli.setup import command_line
+from fairbench.config import Rerun, RunConfig, SearchConfig, build_config
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError
 from fairbench.registry import Registry
@@ -21,27 +21,27 @@ from fairbench.store.database import Store
 
 
 def searched_methods(config: RunConfig, registry: Registry, trials: int) -> list[type[Method]]:
-    """The methods of a run that have something to search.
+    """Return the methods of a run that have something to search.
 
     Raises
     ------
     ConfigError
-        None has, or fewer than one trial is asked for.
+        No method has, or ``trials`` is less than one.
     """
     if trials < 1:
         raise ConfigError(f"--tune {trials}: at least one trial is needed.", "Try --tune 20.")
-    found = []
+    methods = []
     for name in resolve_methods(config.methods, registry):
         method = registry.methods[name]
         if method().search_space():
             search_space(method, held_params(config.params, method, registry))
-            found.append(method)
-    if not found:
+            methods.append(method)
+    if not methods:
         raise ConfigError(
             "--tune: none of the methods of this run declares a search space.",
             "Leave --tune out, or name another method.",
         )
-    return found
+    return methods
 
 
 @dataclass(frozen=True)
@@ -63,25 +63,24 @@ class Tuning:
         *,
         dry_run: bool,
     ) -> int:
-        """Search, and add to a plan the units of what was found; returns the searches that failed.
+        """Search, and add units with the best hyperparameters to a plan; return the failures.
 
-        The best parameters may differ between datasets, so each has tuned units of its own.
+        The best hyperparameters may differ between datasets, so each has tuned units of its own.
         """
         failed = 0
         for data in datasets:
             for method in methods:
                 held = held_params(self.config.params, method, self.registry)
                 if method(validated(method, held)).supports(data.info) is not None:
-                    continue  # the run says so itself
+                    continue  # the run reports it
                 failed += not self._search(plan, method, data, dry_run=dry_run)
         return failed
 
     def _search(self, plan: Plan, method: type[Method], data: Prepared, *, dry_run: bool) -> bool:
-        from fairbench.cli.search import run_search, show_space
-
         rerun = None if self.config.rerun is Rerun.ALL else self.config.rerun
         update = {"methods": (method.name,), "seeds": (FIRST_SEED,), "rerun": rerun}
-        config = make_search(self.config.model_copy(update=update), {"trials": self.trials})
+        run = self.config.model_copy(update=update)
+        config = build_config(SearchConfig, run=run, trials=self.trials)
         with Search(
             config,
             self.registry,
@@ -89,7 +88,7 @@ class Tuning:
             self.store,
             self.device,
             workers=self.workers,
-            command=shlex.join(["fairbench", *sys.argv[1:]]),
+            command=command_line(),
         ) as search:
             if dry_run:
                 show_space(search)
@@ -105,5 +104,8 @@ class Tuning:
         tuned = units_of(method, params, data, budget, self.config)
         plan.units += [planned for planned in tuned if planned.key not in known]
         if all(planned.key in known for planned in tuned):
-            err.print(f"{method.name}: nothing was better than what is run anyway.", markup=False)
+            err.print(
+                f"{method.name}: no trial was better than what is run anyway.",
+                markup=False,
+            )
         return True

@@ -46,10 +46,3 @@ def format_seconds(seconds: float) -> str:
 def format_count(number: int, noun: str) -> str:
     """``1 point``, ``2,107 points``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-spell = format_seconds
-"""TRANSITION."""
-
-with_interval = format_interval
-"""TRANSITION."""

@@ -143,7 +143,14 @@ GOOD_S = ("--s", "s.npy")
         (["--z", "z.npy"], "--s FILE is missing"),
         (["--quick"], "--z FILE is missing"),
         ([], "Nothing to audit"),
-        (["--z", "z.npy", *GOOD_S, "--results", "out"], "--z is for arrays and --results for a"),
+        (
+            ["--results", "out", *GOOD_S],
+            "--s is an option of audit --z FILE --s FILE, not of",
+        ),
+        (
+            ["--z", "z.npy", *GOOD_S, "--results", "out"],
+            "--results is an option of audit --results DIR, not of",
+        ),
         (["--results", "nowhere"], "no results in nowhere"),
         (["--again"], "Nothing to audit"),
         (["--results", "out", "--timeout", "soon"], "not a duration"),
@@ -247,7 +254,9 @@ def test_a_store_is_measured_again_and_says_what_changed(tmp_path: Path) -> None
     assert 0 < float(now) < 1
     values = dict(
         query(
-            out, "SELECT unit, json_extract(\"values\", '$.i') FROM points WHERE audit_version = 99"
+            out,
+            "SELECT unit, json_extract(\"values\", '$.mutual_information') FROM points "
+            "WHERE audit_version = 99",
         )
     )
     assert float(i_moved) == pytest.approx(
@@ -265,7 +274,7 @@ def test_a_store_is_measured_again_and_says_what_changed(tmp_path: Path) -> None
 
     again = later(tmp_path, "audit", "--results", "out")
     assert again.returncode == 0
-    assert "0 points measured; 2 points had been already" in again.stderr
+    assert "0 points measured; 2 points measured earlier" in again.stderr
 
     # A metric that has come since is measured, and only where it is missing.
     with sqlite3.connect(out / "fairbench.sqlite") as connection:
@@ -274,7 +283,7 @@ def test_a_store_is_measured_again_and_says_what_changed(tmp_path: Path) -> None
             "WHERE audit_version = 99 AND unit = 'unit0'"
         )
     more = later(tmp_path, "audit", "--results", "out", "--audit", "quick")
-    assert "1 point measured; 1 point had been already" in more.stderr
+    assert "1 point measured; 1 point measured earlier" in more.stderr
     assert "New figures: dimensions" in more.stdout
 
 

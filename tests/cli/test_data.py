@@ -66,7 +66,7 @@ def test_new_never_asks_without_a_terminal_and_never_overwrites(
 ) -> None:
     told = fairbench("data", "new", "people.csv", "--label", "income:high")
     assert told.returncode == 2
-    assert "--sensitive missing, and nobody can be asked" in told.stderr
+    assert "--sensitive missing, and there is no terminal to ask on" in told.stderr
     assert "Columns: age, score, job" in told.stderr
     assert not (tmp_path / "people.yaml").exists()
     text = "# my own\n"

@@ -15,8 +15,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fairbench.cli.check import check_command
-from fairbench.cli.plugin import new_command
+from fairbench.cli.check import check_plugin
+from fairbench.cli.plugin import new_plugin
 from fairbench.data.prepare import load_dataset, load_twin
 from fairbench.errors import ConfigError
 from fairbench.registry import Registry, load_registry
@@ -109,11 +109,11 @@ def test_a_broken_promise_says_what_why_and_what_to_do_with_code_1(fairbench: Ru
 def test_datasets_and_metrics_are_checked_by_the_same_command(
     toys: Registry, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert check_command(toys, "toy", None, None) == 1
+    assert check_plugin(toys, "toy", None, None) == 1
     assert "FAILED   its name and texts are there: it has no citation." in capsys.readouterr().out
-    assert check_command(toys, "widest", None, None) == 0
+    assert check_plugin(toys, "widest", None, None) == 0
     with pytest.raises(ConfigError, match="no method"):
-        check_command(toys, "widest", "toy", None)
+        check_plugin(toys, "widest", "toy", None)
 
 
 def test_an_unknown_name_is_code_2_and_a_broken_plugin_is_told(fairbench: Run) -> None:
@@ -142,7 +142,7 @@ def test_an_unknown_name_is_code_2_and_a_broken_plugin_is_told(fairbench: Run) -
         ("table", "dataset", "the class 'Table'"),
         ("class-var", "metric", "the class 'ClassVar'"),
         ("rank", "metric", "the column 'rank', which belongs to the leaderboard"),
-        ("a-y", "metric", "the column 'a_y', which belongs to the metric"),
+        ("accuracy-y", "metric", "the column 'accuracy_y', which belongs to the metric"),
     ],
 )
 def test_what_cannot_be_a_new_plugin_is_refused(
@@ -156,7 +156,7 @@ def test_what_cannot_be_a_new_plugin_is_refused(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").mkdir()
     with pytest.raises(ConfigError) as caught:
-        new_command(toys, name, PluginKind(kind), neural=name == "mine", output=None)
+        new_plugin(toys, name, PluginKind(kind), neural=name == "mine", output=None)
     assert says in str(caught.value)
     assert not list(tmp_path.rglob("pyproject.toml"))
 
@@ -174,10 +174,10 @@ def test_a_package_is_written_whole_or_not_at_all(
     monkeypatch.setattr(Path, "write_text", full)
     folder = tmp_path / "new" / "mine"
     with pytest.raises(ConfigError, match="cannot be written: No space left"):
-        new_command(toys, "mine", PluginKind.METHOD, neural=False, output=folder)
+        new_plugin(toys, "mine", PluginKind.METHOD, neural=False, output=folder)
     assert not list(folder.parent.iterdir())
     monkeypatch.undo()
-    new_command(toys, "mine", PluginKind.METHOD, neural=False, output=folder)
+    new_plugin(toys, "mine", PluginKind.METHOD, neural=False, output=folder)
     assert (folder / "mine" / "__init__.py").is_file()
     assert list(folder.parent.iterdir()) == [folder]
 

@@ -1,4 +1,4 @@
-"""What a run shows: on a terminal a live view, elsewhere a line a job."""
+"""A run's progress: on a terminal a live view, elsewhere one line per job."""
 
 import io
 import re
@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from fairbench.cli import progress as live
-from fairbench.cli.progress import Display
+from fairbench.cli.progress import ProgressDisplay
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.executors.base import Broke, Elsewhere, Finished, Idle, Progressed, Started
 from fairbench.runs.fit_job import FitJob
@@ -38,7 +38,7 @@ FIT = "fit sofair on adults-gender (1 model)"
 AUDIT = "audit sofair on adults-gender, seed 0 (3 points from beta=0)"
 
 
-def go(display: Display) -> None:
+def go(display: ProgressDisplay) -> None:
     """One fit of four points, the audit of three of them, a job that breaks, and one under way."""
     first, second = fit(FIT), job(AuditJob, AUDIT, 30.0)
     display(Started(first))
@@ -63,7 +63,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch, width: int, *, is_one: bool) -> io
     return text
 
 
-def seen(display: Display, width: int) -> list[str]:
+def seen(display: ProgressDisplay, width: int) -> list[str]:
     text = io.StringIO()
     Console(file=text, width=width, color_system=None).print(display._view())
     return text.getvalue().splitlines()
@@ -74,7 +74,7 @@ def test_a_terminal_shows_jobs_by_status_the_curve_the_time_left_and_memory(
     monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     printed = terminal(monkeypatch, width, is_one=True)
-    with Display(100.0, 3) as display:
+    with ProgressDisplay(100.0, 3) as display:
         go(display)
         lines = [line.rstrip() for line in seen(display, width)]
     assert max(map(len, lines)) <= width
@@ -91,9 +91,9 @@ def test_a_terminal_shows_jobs_by_status_the_curve_the_time_left_and_memory(
     assert "OOM  fit latfr" in printed.getvalue()
 
 
-def test_elsewhere_there_is_a_line_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_there_is_one_line_per_job(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = terminal(monkeypatch, 200, is_one=False)
-    with Display(100.0, 3) as display:
+    with ProgressDisplay(100.0, 3) as display:
         go(display)
         display(Elsewhere(job(AuditJob, "audit x")))
     lines = printed.getvalue().splitlines()
@@ -106,7 +106,7 @@ def test_elsewhere_there_is_a_line_a_job(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_brackets_in_titles_and_notes_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal(monkeypatch, 80, is_one=True)
-    with Display(10.0, 1) as display:
+    with ProgressDisplay(10.0, 1) as display:
         odd = fit("fit [bold]x[/bold]")
         display(Started(odd))
         display(Progressed(odd, 0.1, "[red]"))

@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import typer
 import yaml
 
 from fairbench import __version__, api
-from fairbench.cli.app import app, main
-from fairbench.config import make_config
+from fairbench.cli.app import command_tree, main
+from fairbench.config import RunConfig, build_config
 from fairbench.data.card import is_card
 from fairbench.data.card_dataset import dataset_from_card
 from fairbench.registry import load_registry
@@ -135,7 +134,7 @@ def test_scripts_and_extras_that_are_named_are_there() -> None:
 
 def parse(words: tuple[str, ...]) -> dict[str, Any]:
     """What the real command line makes of words, without doing it; its errors are raised."""
-    root, seen = typer.main.get_command(app), {}
+    root, seen = command_tree(), {}
 
     def disarm(command: Any) -> None:
         for below in getattr(command, "commands", {}).values():
@@ -288,7 +287,7 @@ def test_data_blocks_are_what_the_real_validators_take(block: Block, workplace: 
     if "file" in values:
         dataset_from_card(file)().load(workplace)
     elif "methods" in values:
-        config = make_config(file, {})
+        config = build_config(RunConfig, file)
         _check_params(config.params)
         assert all(registry.dataset(name) for name in config.datasets)
     else:

@@ -19,7 +19,7 @@ from fairbench.auditing.validation.channels import (
     normal_density,
     table_information,
 )
-from fairbench.cli.calibrate import calibrate_command
+from fairbench.cli.calibrate import calibrate
 from fairbench.errors import ConfigError
 from fairbench.stats.scores import log_loss
 
@@ -158,12 +158,12 @@ def test_calibrate_prints_the_truth_beside_each_auditor(fairbench: Call) -> None
     assert done.returncode in (0, 1), done.stderr
     lines = {line.split()[0]: line.split() for line in done.stdout.splitlines() if line}
     assert float(lines["few-codes"][1]) == pytest.approx(CHANNELS["few-codes"].truth(), abs=6e-4)
-    assert lines["channel"][1:6] == ["truth", "family", "low", "high", "mlp"]
+    assert lines["channel"][1:6] == ["truth", "ensemble", "low", "high", "mlp"]
     assert abs(float(lines["independent-2"][2])) < 0.06
 
 
 def test_calibrate_gives_json(capsys: pytest.CaptureFixture[str]) -> None:
-    calibrate_command(["few-codes"], rows=300, seeds=1, as_json=True)
+    calibrate(["few-codes"], rows=300, seeds=1, as_json=True)
     (found,) = json.loads(capsys.readouterr().out)
     assert found["channel"] == "few-codes"
     assert {a["auditor"] for a in found["seeds"][0]["auditors"]} >= {"mlp", "counting", "blend"}
@@ -186,4 +186,4 @@ def test_a_wrong_name_is_answered_in_one_line(fairbench: Call) -> None:
 def test_numbers_that_cannot_be_are_refused(changed: dict[str, int], answer: str) -> None:
     options: dict[str, Any] = {"rows": 300, "seeds": 1} | changed
     with pytest.raises(ConfigError, match=answer):
-        calibrate_command(["few-codes"], as_json=False, **options)
+        calibrate(["few-codes"], as_json=False, **options)

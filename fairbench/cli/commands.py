@@ -1,0 +1,107 @@
+"""The table of commands: panels of the help by reader, in their order.
+
+A command's file is imported when the command is used: ``fairbench --help`` is fast.
+"""
+
+from __future__ import annotations
+
+from fairbench.cli.forms import Forms
+from fairbench.cli.lazy import Entry
+
+RESEARCHERS = "Researchers"
+READERS = "Readers of leaderboards"
+OWN_DATA = "Your own data and models"
+MAINTENANCE = "Results and maintenance"
+
+COMMANDS = {
+    "run": Entry(
+        RESEARCHERS,
+        "Train, audit and rank methods. A rerun does only what is missing.",
+        "run:run_command",
+    ),
+    "search": Entry(
+        RESEARCHERS,
+        "Search a method's hyperparameters on the validation set.",
+        "search:search_command",
+    ),
+    "list": Entry(
+        RESEARCHERS,
+        "List methods, datasets or metrics, built-in and from plugins.",
+        "list_plugins:list_command",
+    ),
+    "check": Entry(
+        RESEARCHERS,
+        "Check that a plugin keeps the promises of its interface.",
+        "check:check_command",
+    ),
+    "plugin": Entry(RESEARCHERS, "Write a new plugin.", {"new": "plugin:plugin_new_command"}),
+    "calibrate": Entry(
+        RESEARCHERS,
+        "Audit channels whose I(Z;S) is known, to validate the auditors.",
+        "calibrate:calibrate_command",
+    ),
+    "leaderboard": Entry(
+        READERS, "Print the leaderboards, and write them as CSV files.", "results:leaderboard"
+    ),
+    "plot": Entry(
+        READERS, "Draw figures for a paper: curves, fronts, cost, auditors.", "report:plot"
+    ),
+    "report": Entry(
+        READERS, "Write one HTML page of all results; it opens offline.", "report:report"
+    ),
+    "data": Entry(
+        OWN_DATA,
+        "List and check datasets, or describe a table of your own.",
+        {
+            "list": "data:data_list_command",
+            "describe": "data:data_describe_command",
+            "check": "data:data_check_command",
+            "fetch": "data:data_fetch_command",
+            "new": "data_new:data_new_command",
+        },
+    ),
+    "audit": Entry(
+        OWN_DATA,
+        "Audit arrays of your own, or stored representations again.",
+        {
+            "--z FILE --s FILE": "audit_arrays:audit_arrays_command",
+            "--results DIR": "audit_results:audit_results_command",
+        },
+        Forms,
+    ),
+    "recommend": Entry(
+        OWN_DATA,
+        "Choose the most useful point within a limit of leakage: by validation, reported on test.",
+        "recommend:recommend_command",
+    ),
+    "encode": Entry(
+        OWN_DATA,
+        "Encode new rows with a trained model, as the rows it was trained on were.",
+        "encode:encode_command",
+    ),
+    "model-card": Entry(
+        OWN_DATA,
+        "Write what is known of a trained encoder (Markdown): data, what leaks, limits, how made.",
+        "model_card:model_card_command",
+    ),
+    "explain": Entry(
+        OWN_DATA,
+        "Tell what a code's bits say, and what comes back as the fairness constraint loosens.",
+        "explain:explain_command",
+    ),
+    "status": Entry(
+        MAINTENANCE,
+        "Show run progress: models and points by status, and failures.",
+        "status:status",
+    ),
+    "results": Entry(
+        MAINTENANCE,
+        "Move results between machines.",
+        {"export": "results:results_export", "import": "results:results_import"},
+    ),
+    "clean": Entry(
+        MAINTENANCE,
+        "Delete stored representations and encoders; results stay.",
+        "results:clean",
+    ),
+}

@@ -1,0 +1,59 @@
+"""Parts of a configuration that are not options by themselves: seeds and hyperparameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fairbench.config import RunConfig, read_yaml, split_names
+from fairbench.errors import ConfigError
+from fairbench.registry import Registry
+
+MOST_SEEDS = 1000
+"""Most seeds of one run; more is a slip of the finger."""
+
+
+def chosen_seeds(
+    seeds: int | None, seed_list: str | None, *, first: int = 0
+) -> tuple[int, ...] | None:
+    """Return the seeds that ``--seeds`` (counted from first) or ``--seed-list`` names, if any."""
+    if seeds is not None and seed_list is not None:
+        raise ConfigError("--seeds and --seed-list exclude each other.", "Give one of them.")
+    if seeds is not None:
+        if seeds < 1:
+            raise ConfigError(f"--seeds {seeds}: at least one seed is needed.", "Try --seeds 1.")
+        if seeds > MOST_SEEDS:
+            raise ConfigError(f"--seeds {seeds}: at most {MOST_SEEDS:,} in one run.")
+        return tuple(range(first, first + seeds))
+    if seed_list is not None:
+        parts = split_names(seed_list)
+        if not parts or not all(re.fullmatch("[0-9]+", part) for part in parts):
+            raise ConfigError(
+                f"--seed-list {seed_list!r} is not a list of whole numbers from 0.",
+                "Try --seed-list 0,1,2",
+            )
+        return tuple(int(part) for part in parts)
+    return None
+
+
+def with_params(file: Path, config: RunConfig, registry: Registry) -> RunConfig:
+    """Add the hyperparameters of a file to a configuration; the file wins."""
+    merged = {registry.methods.resolve(name): v for name, v in config.params.items()}
+    for name, values in _params(file, config, registry).items():
+        merged[registry.methods.resolve(name)] = values
+    return config.model_copy(update={"params": merged})
+
+
+def _params(file: Path, config: RunConfig, registry: Registry) -> Mapping[str, Any]:
+    """Read hyperparameters by method; a file without method names is of the run's only method."""
+    content = read_yaml(file, "--params")
+    if content and not any(isinstance(value, Mapping) for value in content.values()):
+        if len(config.methods) != 1 or config.methods[0] == "all":
+            raise ConfigError(
+                f"--params {file} names no method, and the run has several.",
+                "Put the hyperparameters below the method's name, each after two spaces.",
+            )
+        return {registry.methods.resolve(config.methods[0]): content}
+    return content

@@ -1,0 +1,172 @@
+"""Run a search: trials, progress and the best hyperparameters, as commands show them."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from fairbench.auditing.config import AuditConfig
+from fairbench.cli.console import err, out, show_columns
+from fairbench.cli.progress import TrialDisplay, spell_value
+from fairbench.cli.setup import (
+    command_line,
+    describe,
+    interrupted,
+    load_datasets,
+    open_store,
+)
+from fairbench.config import Objective, RunConfig, SearchConfig
+from fairbench.errors import ConfigError
+from fairbench.registry import Registry
+from fairbench.report.format import format_seconds
+from fairbench.runs.estimate import audit_seconds, fit_seconds
+from fairbench.runs.plan import units_of, validated
+from fairbench.search import outputs as search_files
+from fairbench.search.space import held_params, search_space
+from fairbench.search.study import Search
+from fairbench.search.trials import TrialOutcome
+from fairbench.store.records import UnitRecord
+from fairbench.training.device import cores, resolve_device
+
+
+def search(config: SearchConfig, registry: Registry, output: Path | None, *, dry_run: bool) -> int:
+    """Search, or print what would be searched; return the exit code."""
+    run = config.run
+    device = resolve_device(run.device)
+    # Everything that can be wrong with the command is reported before any data is read.
+    method = registry.methods[registry.methods.resolve(run.methods[0])]
+    search_space(method, held_params(run.params, method, registry))
+    if output is not None and not output.absolute().parent.is_dir():
+        raise ConfigError(f"--output {output}: there is no folder {output.parent}.")
+    datasets = load_datasets(run, registry)
+    store = open_store(run.results, run.store, dry_run=dry_run)
+    describe(datasets, device)
+    workers = run.workers or cores()
+    with Search(
+        config, registry, datasets[0], store, device, workers=workers, command=command_line()
+    ) as study:
+        if dry_run:
+            show_space(study)
+            return 0
+        try:
+            run_search(study)
+        except KeyboardInterrupt:
+            return interrupted()
+    return _report(study, output)
+
+
+def run_search(search: Search) -> None:
+    """Run all trials, printing one line per trial."""
+    config = search.config
+    count = len(config.run.seeds)
+    err.print(
+        f"search: {search.method.name} on {search.data.info.name}, {config.trials} trials, "
+        f"{config.parallel} at a time, {count} seed{'s' if count > 1 else ''} each; on the "
+        "validation set",
+        markup=False,
+    )
+    display = TrialDisplay(search)
+    search.run(display.watch, display.report)
+
+
+def show_space(search: Search) -> None:
+    """Print what would be searched and how long it would take."""
+    defaults = validated(search.method, search.held).model_dump(mode="json")
+    rows = [[name, str(defaults[name]), _range(values)] for name, values in search.space.items()]
+    out.print(f"search {search.method.name} on {search.data.info.name}:", markup=False)
+    show_columns(["hyperparameter", "default", "searched"], rows, words=3)
+    one, trials = _trial_seconds(search), search.config.trials
+    out.print(
+        f"{trials} trials of about {format_seconds(one)} of work each: about "
+        f"{format_seconds(trials * one / search.workers)} on {search.workers} workers, less what "
+        "is in the store.",
+        markup=False,
+    )
+
+
+def _range(distribution: Any) -> str:
+    choices = getattr(distribution, "choices", None)
+    if choices is not None:
+        return ", ".join(str(choice) for choice in choices)
+    scale = ", on a log scale" if distribution.log else ""
+    return f"{distribution.low} .. {distribution.high}{scale}"
+
+
+def _trial_seconds(search: Search) -> float:
+    """Estimate the seconds of work of one trial with the defaults."""
+    params = validated(search.method, search.held)
+    units = units_of(search.method, params, search.data, search.budget, search.config.run)
+    audit: AuditConfig = search.budget.audit
+    points = sum(unit.curve_points or 1 for unit in units)
+    past = search.store.records(UnitRecord)
+    fit = fit_seconds(search.method(params), len(units), search.budget, search.data, past)
+    return fit + points * audit_seconds(audit, search.data)
+
+
+def _report(search: Search, output: Path | None) -> int:
+    written = search_files.write(search, output)
+    if search.best is None:
+        err.print(f"None of {len(search.trials)} trials is complete.", markup=False)
+    elif len(search.config.objectives) > 1:
+        _show_front(search)
+    else:
+        _show_best(search)
+    failed = sum(trial.outcome is TrialOutcome.FAILED for trial in search.trials)
+    if failed:
+        err.print(f"{failed} trials failed; try them again with --rerun failed.", markup=False)
+    for path in written:
+        err.print(str(path), markup=False)
+    if search.best is None:
+        return 1
+    if len(search.config.objectives) == 1:
+        _show_how_to_use(search.config, output or search_files.folder_of(search) / "best.yaml")
+    return 0
+
+
+def _show_how_to_use(config: SearchConfig, file: Path) -> None:
+    """Print the command that runs the best hyperparameters."""
+    run = config.run
+    words = ["fairbench", "run", "--methods", run.methods[0], "--dataset", run.datasets[0]]
+    words += ["--params", str(file)]
+    if run.budget != "full":
+        words += ["--budget", str(run.budget)]
+    if run.points is not None:
+        words += ["--points", str(run.points)]
+    for option, value in (("--data-root", run.data_root), ("--store", run.store)):
+        if value is not None:
+            words += [option, str(value)]
+    if run.results != RunConfig.model_fields["results"].default:
+        words += ["--results", str(run.results)]
+    err.print(f"Run the best hyperparameters with:\n  {shlex.join(words)}", markup=False)
+
+
+def _show_best(search: Search) -> None:
+    best = search.best
+    assert best is not None
+    first = search.trials[0]
+    default = validated(search.method, search.held).model_dump(mode="json")
+    known = search.defaults and bool(first.values)
+    rows = [
+        [
+            "aufdc on the validation set",
+            spell_value(best.values[0]),
+            spell_value(first.values[0]) if known else "-",
+        ]
+    ]
+    rows += [[name, str(value), str(default[name])] for name, value in best.params.items()]
+    show_columns(["", f"best (trial {best.number})", "default"], rows)
+
+
+def _show_front(search: Search) -> None:
+    names = list(search.space)
+    columns = ["trial", *(Objective(o).value for o in search.config.objectives), *names]
+    rows = [
+        [
+            str(trial.number),
+            *(spell_value(value) for value in trial.values),
+            *(str(trial.params[name]) for name in names),
+        ]
+        for trial in search.front
+    ]
+    show_columns(columns, rows)

@@ -1,0 +1,69 @@
+"""Help and shell completion: fast, in panels by reader, and the same words everywhere."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from fairbench.cli.app import command_tree
+from fairbench.cli.commands import COMMANDS
+
+Call = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def test_commands_stand_in_panels_by_reader(fairbench: Call) -> None:
+    text = fairbench("--help").stdout
+    places = [text.index(entry.panel) for entry in COMMANDS.values()]
+    assert places == sorted(places)
+    for name, entry in COMMANDS.items():
+        assert re.search(rf"^\W*{name} +{re.escape(entry.help)}", text, re.M), name
+
+
+@pytest.mark.parametrize("name", [n for n, e in COMMANDS.items() if isinstance(e.target, str)])
+def test_the_line_of_the_help_opens_the_commands_own_help(name: str) -> None:
+    command = command_tree().commands[name]
+    text = " ".join(str(inspect.getdoc(command.callback)).split("\n\n")[0].split())
+    assert text == COMMANDS[name].help
+
+
+def test_no_two_forms_of_a_command_share_an_option() -> None:
+    forms = command_tree().commands["audit"].commands
+    assert len(forms) == 2
+    first, second = ({o for p in form.params for o in p.opts} for form in forms.values())
+    assert not first & second
+
+
+def test_help_of_audit_shows_both_forms(fairbench: Call) -> None:
+    for words in (["--help"], ["--z", "FILE", "--help"]):
+        text = " ".join(fairbench("audit", *words).stdout.split())
+        assert "audit --z FILE --s FILE [OPTIONS]" in text
+        assert "audit --results DIR [OPTIONS]" in text
+
+
+def completed(line: str) -> list[str]:
+    """Words that a shell offers after a line."""
+    words = line.split(" ")
+    env = {"_FAIRBENCH_COMPLETE": "complete_bash", "COMP_WORDS": line}
+    code = "import sys; sys.argv = ['fairbench']; from fairbench.cli.app import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | env | {"COMP_CWORD": str(len(words) - 1)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.split()
+
+
+def test_a_shell_completes_commands_options_and_names() -> None:
+    assert completed("fairbench re") == ["report", "recommend", "results"]
+    assert "--require-real-data" in completed("fairbench run --re")
+    assert completed("fairbench audit --ro") == ["--roles"]
+    assert completed("fairbench run --methods sofair,lat") == ["sofair,latfr"]
+    assert "adults" in completed("fairbench data check ad")
