@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.ensemble import audit
-from fairbench.auditing.evaluate import Encoded, evaluate
+from fairbench.auditing.evaluate import EncodedPoint, evaluate
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench_datasets.adults import AdultsGender
 
@@ -64,7 +64,7 @@ def prepare_worker(root: Path | None) -> None:
 
 def audit_point(kind: str) -> tuple[str, float, float, str]:
     """Wall and processor seconds of one point, and who found how much."""
-    encoded = Encoded(representation(_data[0], kind), None, None, None)
+    encoded = EncodedPoint(representation(_data[0], kind), None, None, None)
     wall, processor = time.perf_counter(), time.process_time()
     _, strict = evaluate(encoded, _data[0], config=PRESETS[Audit.STRICT], seed=0)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor

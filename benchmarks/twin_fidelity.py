@@ -29,7 +29,7 @@ from sklearn.metrics import log_loss  # type: ignore[import-untyped, unused-igno
 
 from fairbench.api import AUDIT_ROLES, FitContext, Role, TrainingRows, Unit
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.auditing.evaluate import Encoded, audit_reference, evaluate
+from fairbench.auditing.evaluate import EncodedPoint, audit_reference, evaluate
 from fairbench.data.prepare import prepare
 from fairbench.metrics.aufdc import strict_area
 from fairbench_datasets.adults import FEATURES, AdultsGender, read_adult
@@ -297,7 +297,9 @@ def _drop_features_aufdc(frame: pd.DataFrame) -> float:
         for role in (Role.VALIDATION, Role.TEST):
             x_hat = released.decode(z[role], data.roles[role].s)
             own[role] = ((x_hat - data.roles[role].x) ** 2).sum(axis=1)
-        evaluation, audited = evaluate(Encoded(z, own, None, None), data, config=config, seed=0)
+        evaluation, audited = evaluate(
+            EncodedPoint(z, own, None, None), data, config=config, seed=0
+        )
         chosen = audited.chosen
         test.append((float(evaluation.distortion["strict"].mean()), chosen.test_information))
         validation.append((evaluation.validation["distortion"], chosen.validation_information))

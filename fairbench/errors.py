@@ -1,4 +1,4 @@
-"""Every error a user can cause, in one tree; each carries what to do next.
+"""Every error a user can cause, in one tree; each has a hint on what to do next.
 
 The command line prints ``message`` and ``hint`` of a :class:`FairbenchError` in one or two lines
 and exits with 2. Anything else is a bug and keeps its traceback.
@@ -10,18 +10,18 @@ import difflib
 from collections.abc import Iterable
 
 _MOST_NAMES = 60
-"""Names that one message lists."""
+"""Most names in one message."""
 
 
 class FairbenchError(Exception):
-    """A user's mistake or a broken input: what was wrong, and what to do about it.
+    """An error of the user or of an input, with a hint.
 
     Parameters
     ----------
     message : str
-        What was wrong, with the offending value.
+        The error, with the offending value.
     hint : str, optional
-        The next thing to do: a command to type, a value that would work.
+        What to do next: a command to type, or a value that would work.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -42,7 +42,7 @@ class CheckError(FairbenchError):
 
 
 class UnknownNameError(FairbenchError):
-    """A method, dataset, metric or parameter nobody registered under that name."""
+    """No method, dataset, metric or parameter has this name."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, command: str = "") -> None:
         hint = nearest(name, known)
@@ -52,7 +52,7 @@ class UnknownNameError(FairbenchError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """``Did you mean 'this'?``, or all that is known where nothing is near."""
+    """Return ``Did you mean 'this'?``, or all known names where none is similar."""
     names = sorted(set(known))
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if near:
@@ -62,7 +62,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 class PluginError(FairbenchError):
-    """A plugin breaks the rules of the registry (a bad name, a name taken twice)."""
+    """A plugin breaks the rules of the registry (a bad name, or a name in use)."""
 
 
 class DataError(FairbenchError):
@@ -74,7 +74,7 @@ class InputError(DataError, ValueError):
 
 
 class FitError(FairbenchError):
-    """A fit gave nothing that could encode."""
+    """A fit returned nothing that can encode."""
 
 
 class StoreError(FairbenchError):
@@ -82,4 +82,4 @@ class StoreError(FairbenchError):
 
 
 class DeviceError(FairbenchError):
-    """The device that was asked for is not there."""
+    """The requested device does not exist."""

@@ -1,4 +1,4 @@
-"""What the codes of ACSIncome mean: the Census Bureau's 2018 dictionary, grouped where it is long.
+"""Meanings of the codes of ACSIncome: the Census Bureau's 2018 dictionary, grouped where long.
 
 Each mapping has an entry for every code that may stand in the file; codes of one group share their
 name. Source: PUMS Data Dictionary, 2018 ACS 1-year, of the US Census Bureau.

@@ -160,31 +160,31 @@ def read_acs(path: Path) -> dict[str, Floats64]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    wanted = [*FEATURES, "PINCP"]
+    names = [*FEATURES, "PINCP"]
     try:
         with path.open("rb") as stream:
             file = pq.ParquetFile(stream)
-            for name in wanted:
-                found = [field.type for field in file.schema_arrow if field.name == name]
-                if len(found) != 1:
-                    wrong = "stands there twice" if found else "is missing"
+            for name in names:
+                types = [field.type for field in file.schema_arrow if field.name == name]
+                if len(types) != 1:
+                    wrong = "occurs twice" if types else "is missing"
                     raise DataError(f"{path}: the column {name!r} {wrong}.", _HINT)
-                if not (pa.types.is_integer(found[0]) or pa.types.is_floating(found[0])):
-                    raise DataError(f"{path}: column {name} holds {found[0]}, not numbers.", _HINT)
-            table = file.read(columns=wanted)
+                if not (pa.types.is_integer(types[0]) or pa.types.is_floating(types[0])):
+                    raise DataError(f"{path}: column {name} holds {types[0]}, not numbers.", _HINT)
+            table = file.read(columns=names)
     # A broken file shows as any of these, text that is not UTF-8 as a ValueError.
     except (pa.ArrowException, OSError, ValueError) as error:
-        said = (str(error).splitlines() or ["empty"])[0]
-        raise DataError(f"{path} cannot be read as Parquet: {said}", _HINT) from error
+        reason = (str(error).splitlines() or ["empty"])[0]
+        raise DataError(f"{path} cannot be read as Parquet: {reason}", _HINT) from error
     if not table.num_rows:
         raise DataError(f"{path} has no rows.", _HINT)
-    return {name: table.column(name).to_numpy().astype(np.float64) for name in wanted}
+    return {name: table.column(name).to_numpy().astype(np.float64) for name in names}
 
 
 def whole(
     raw: Mapping[str, Floats64], column: str, path: Path, low: int, high: int
 ) -> npt.NDArray[np.int64]:
-    """A column as whole numbers from ``low`` to ``high``, ``(n,)``."""
+    """Return a column as whole numbers from ``low`` to ``high``, ``(n,)``."""
     values = raw[column]
     good = (values >= low) & (values <= high) & (values == np.floor(values))
     if not good.all():
@@ -196,7 +196,7 @@ def whole(
 def decoded(
     raw: Mapping[str, Floats64], column: str, path: Path, *, numbered: bool = False
 ) -> npt.NDArray[np.str_]:
-    """What each code of a column means, ``(n,)``; ``numbered``, with the meaning's place in front.
+    """Return the meaning of each code of a column, ``(n,)``; ``numbered``, with its place in front.
 
     The place, ``01``, ``02`` and so on, makes the sorted names keep the order of the codes.
     """
@@ -213,8 +213,8 @@ def decoded(
 
 
 def _bad_cell(path: Path, row: int, column: str, value: float, wrong: str) -> DataError:
-    said = "missing" if np.isnan(value) else f"{value:g}, {wrong}"
-    return DataError(f"{path}, row {row + 1}: {column} is {said}.", _HINT)
+    fault = "missing" if np.isnan(value) else f"{value:g}, {wrong}"
+    return DataError(f"{path}, row {row + 1}: {column} is {fault}.", _HINT)
 
 
 @hookimpl

@@ -154,7 +154,7 @@ class AdultsGenderRaceOnehot(AdultsGenderRace):
 
 
 def read_adult(path: Path) -> pd.DataFrame:
-    """Read one official file: 15 comma-separated fields a row, ``|`` starts a comment line.
+    """Read one official file: 15 comma-separated fields per row, ``|`` starts a comment line.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""COMPAS (ProPublica 2016): defendants and whether they came back; S is race, sex, or both.
+"""COMPAS (ProPublica 2016): defendants and their recidivism; S is race, sex, or both.
 
 People of Broward County, Florida, whom the COMPAS tool scored in 2013 and 2014, and whether they
 were charged with a new crime within two years. The filters are those of ProPublica's analysis:
@@ -59,7 +59,7 @@ RACES = {
     "Asian": "Other",
     "Native American": "Other",
 }
-"""Groups by race. ProPublica compares the first two, and much of the field drops everybody else.
+"""Groups by race. ProPublica compares the first two, and much of the field drops the others.
 Here they stay, as one group: 31 Asians and 11 Native Americans cannot fill four roles."""
 
 SEXES = {"Female": "Female", "Male": "Male"}
@@ -83,7 +83,7 @@ REQUIRED = (
     "score_text",
     "two_year_recid",
 )
-"""What is read of the file's 53 columns. ``priors_count`` stands there twice, with equal values."""
+"""Columns that are read, of 53. ``priors_count`` occurs twice in the file, with equal values."""
 
 _NAME = "compas-scores-two-years.csv"
 _REPOSITORY = "https://raw.githubusercontent.com/propublica/compas-analysis"
@@ -193,7 +193,7 @@ def keep_analysed(people: TextTable) -> TextTable:
 
 
 def jail_days(people: TextTable) -> Ints:
-    """Calendar days from ``c_jail_in`` to ``c_jail_out``, ``(n,)``."""
+    """Return calendar days from ``c_jail_in`` to ``c_jail_out``, ``(n,)``."""
     days = np.empty(len(people.rows), np.int64)
     booked, released = (_dates(people, column) for column in ("c_jail_in", "c_jail_out"))
     for row, (start, end) in enumerate(zip(booked, released, strict=True)):

@@ -12,14 +12,14 @@ younger against older, as since Kamiran and Calders (2009), and age is then not 
 that is not S stays in X.
 
 Y is ``good_credit``. The second task, ``homeowner``, is a column of X, as ``married`` is on Adults:
-it asks whether z still tells something that nobody thought of when it was learned.
+it asks whether z still predicts a label that training did not consider.
 
 What to know of S: Grömping (2019, South German Credit Data: Correcting a Widely Used Data Set,
 Beuth University of Applied Sciences Berlin, report 4/2019; the data: doi:10.24432/C5QG88) went back
 to the original code list. By it the documentation of attribute 9 is wrong: A92, "female", also
 holds the single men, A93, "male single", are the married and widowed men, and A94, "male married",
 are the single women. So ``german-sex``, the variant the field has always used, has a label that is
-wrong for many people, and nobody can mend it from this file; ``german-age`` has a right one. Some
+wrong for many people and cannot be corrected from this file; ``german-age`` has a right one. Some
 other attributes are mislabelled too. Names here are the documented ones; no figure depends on them.
 """
 
@@ -117,7 +117,7 @@ CATEGORIES: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "foreign_worker": {"A201": "yes", "A202": "no"},
     }
 )
-"""Attributes that are categories, and what their codes mean by the file's documentation."""
+"""Attributes that are categories, and the documented meanings of their codes."""
 
 COLUMNS = (
     "checking_account",

@@ -1,4 +1,4 @@
-"""What the loaders of text tables share: fields with the line they came from, and groups of s.
+"""Shared by the loaders of text tables: fields with their line numbers, and groups of s.
 
 A loader asks for a column as numbers or as categories; the first cell that cannot be read ends in
 one DataError with file, line and column.
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TextTable:
-    """The fields of a text file, as they stand there.
+    """The fields of a text file, unchanged.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ class TextTable:
             )
 
     def text(self, column: str) -> list[str]:
-        """The cells of a column, as they stand there."""
+        """Return the cells of a column, unchanged."""
         place = self.columns.index(column)
         return [fields[place] for fields in self.rows]
 
     def integers(self, column: str, *, least: int | None = None) -> Ints:
-        """The cells of a column as whole numbers, ``(n,)``, none of them below ``least``."""
+        """Return the cells of a column as whole numbers of at least ``least``, ``(n,)``."""
         numbers = np.empty(len(self.rows), np.int64)
         for row, cell in enumerate(self.text(column)):
             try:
@@ -81,7 +81,7 @@ class TextTable:
         return numbers
 
     def mapped(self, column: str, values: Mapping[str, T]) -> list[T]:
-        """What each cell of a column stands for; the mapping holds all that may stand there."""
+        """Return the meaning of each cell of a column; the mapping has all valid cells."""
         cells = self.text(column)
         for row, cell in enumerate(cells):
             if cell not in values:
@@ -89,7 +89,7 @@ class TextTable:
         return [values[cell] for cell in cells]
 
     def where(self, keep: npt.NDArray[np.bool_]) -> TextTable:
-        """The table with the rows where ``keep``, ``(n,)``, is true; DataError if none is."""
+        """Return the table of the rows where ``keep``, ``(n,)``, is true; DataError if none is."""
         chosen = np.flatnonzero(keep)
         if not len(chosen):
             raise DataError(f"{self.path}: the filters leave none of its rows.", self.hint)
@@ -102,7 +102,7 @@ class TextTable:
         )
 
     def error(self, row: int, column: str, wrong: str) -> DataError:
-        """Say what is wrong with one cell: ``wrong`` ends the sentence."""
+        """Make the error of one cell; ``wrong`` ends its sentence."""
         cell = self.rows[row][self.columns.index(column)]
         return DataError(
             f"{self.path}, line {self.lines[row]}: {column} is {cell[:40]!r}, {wrong}.", self.hint
@@ -124,12 +124,12 @@ def read_ascii(path: Path, hint: str) -> str:
         ) from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise DataError(f"{path}, line {line}: a zero byte; this is no text file.", hint)
+        raise DataError(f"{path}, line {line}: a zero byte; this is not a text file.", hint)
     return text
 
 
 def groups_of(*attributes: Iterable[str]) -> tuple[Ints, tuple[str, ...]]:
-    """Codes of s ``(n,)`` and the groups' names; several attributes give their intersections."""
+    """Return codes of s ``(n,)`` and the groups' names; several attributes give intersections."""
     names = [" ".join(values) for values in zip(*attributes, strict=True)]
     groups, s = np.unique(np.array(names), return_inverse=True)
     return s.astype(np.int64), tuple(str(group) for group in groups)

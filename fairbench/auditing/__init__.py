@@ -1,1 +1,1 @@
-"""Auditors, downstream classifiers and refitted decoders: what a representation really tells."""
+"""Auditors, downstream classifiers and refitted decoders: what they find in a representation."""

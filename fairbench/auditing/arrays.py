@@ -1,7 +1,7 @@
-"""The audit of anyone's arrays: what a released table of numbers tells of a sensitive attribute.
+"""Audit arrays of a user: how much a released representation reveals of a sensitive attribute.
 
-Nothing is trained but auditors: rows are dealt to auditor-train, validation and test, and the same
-family that ranks the leaderboards looks at z.
+Only auditors are trained. Rows are split into an auditor training, a validation and a test set, and
+the auditors are those that rank the leaderboards.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from fairbench.stats.seeds import derive_seed
 
 if TYPE_CHECKING:
     from fairbench.api.metric import Certificate
-    from fairbench.auditing.ensemble import Audited
+    from fairbench.auditing.ensemble import EnsembleAudit
 
 SHARES = {Role.AUDITOR_TRAIN: 0.5, Role.VALIDATION: 0.2, Role.TEST: 0.3}
-"""Shares of the rows where no roles are given."""
+"""Shares of the rows where no roles are checked."""
 
 LEAST_ROWS = {Role.AUDITOR_TRAIN: 10, Role.VALIDATION: 2, Role.TEST: 2}
-"""Rows of a group, or of a class, in each role: with fewer there is nothing to learn or to tell."""
+"""Fewest rows of a group, or of a class, in each role."""
 
 RESAMPLES = 1000
-"""Bootstrap resamples of the test rows behind the interval of I."""
+"""Bootstrap resamples of the test rows behind the confidence interval of I."""
 
 ByRole = Mapping[Role, np.ndarray]
 
@@ -51,11 +51,11 @@ def audit(
     quick: bool = False,
     progress: Callable[[str], None] = lambda step: None,
 ) -> AuditReport:
-    """Audit a representation: how much of the sensitive attribute s does z tell?
+    """Audit a representation: estimate the mutual information of z and the sensitive attribute s.
 
     All arrays may be numpy arrays, pandas objects, torch tensors or lists. Row i of each is the
-    same person; rows that trained the encoder should not be among them, since what it tells of
-    those is not what it tells of others.
+    same person. Leave out rows that trained the encoder: it may reveal more, or less, of those than
+    of held-out rows.
 
     Parameters
     ----------
@@ -64,30 +64,30 @@ def audit(
     s : array, shape (n,)
         The sensitive attribute: names or whole numbers.
     y : array, shape (n,) or (n, tasks), optional
-        Task labels: A_y says how useful z is for them.
+        Task labels: A_y measures how useful z is for them.
     x : array, shape (n, d), optional
-        What z was made from, numbers or categories (columns of text): distortion and the ceiling
-        I(X;S) are measured too.
+        The input of the encoder, numbers or categories (columns of text): distortion and the
+        ceiling I(X;S) are measured too.
     roles : array, shape (n,), optional
         ``train``, ``validation`` or ``test`` for each row, instead of a split of 50 / 20 / 30
         stratified by s; rows of ``encoder-train`` are left out.
     seed : int
-        Of the split and of all auditors. The same seed and arrays give the same report.
+        Seed of the split and of all auditors. The same seed and arrays give the same report.
     quick : bool
         A light audit, for a first look: one MLP and small boosted trees.
     progress : callable
-        Told what is being done, now and then.
+        Called with the name of each step as it begins.
 
     Returns
     -------
     AuditReport
-        ``print`` it, read its fields, or take ``to_dict()``. What it says of s does not depend on
-        y; with x, auditors also read x off z and look for s there, and may find more.
+        ``print`` it, read its fields, or take ``to_dict()``. Its figures of s do not depend on y;
+        with x, auditors also predict x from z and look for s there, and may find more.
 
     Raises
     ------
     DataError
-        An array cannot be used; the message says which, where and what to do.
+        An array cannot be used; the message names the array and the row, and what to do.
 
     Examples
     --------
@@ -95,19 +95,19 @@ def audit(
     >>> report.i, report.i_low, report.i_high  # doctest: +SKIP
     """
     config = PRESETS[Audit.QUICK if quick else Audit.STRICT]
-    given = _read(z, s, y, x, roles, seed)
-    count = len(given.groups)
+    checked = _check_arrays(z, s, y, x, roles, seed)
+    count = len(checked.groups)
     with _threads():
-        released = _by_role(arrays.single_precision(given.z), given.rows)
-        codes = _by_role(given.s, given.rows)
-        original = None if given.x is None else _standardised(_by_role(given.x, given.rows))
+        released = _by_role(arrays.single_precision(checked.z), checked.rows)
+        codes = _by_role(checked.s, checked.rows)
+        original = None if checked.x is None else _standardised(_by_role(checked.x, checked.rows))
         progress("auditing z")
-        found = _audited(released, codes, original, count, config, derive_seed("arrays", seed))
-        low, high = interval(found.prediction, resamples=RESAMPLES)
+        result = _audit(released, codes, original, count, config, derive_seed("arrays", seed))
+        low, high = interval(result.prediction, resamples=RESAMPLES)
         a_y = {}
-        for task, labels in given.tasks.items():
+        for task, labels in checked.tasks.items():
             progress(f"downstream classifiers of {task}")
-            a_y[task] = _usefulness(released, codes, _by_role(labels, given.rows), config, seed)
+            a_y[task] = _usefulness(released, codes, _by_role(labels, checked.rows), config, seed)
         d = d_max = i_max = None
         if original is not None:
             d, d_max, i_max = _against_x(released, codes, original, count, config, seed, progress)
@@ -115,29 +115,29 @@ def audit(
     return AuditReport(
         audit=config.preset.value,
         seed=seed,
-        rows={role.value: len(where) for role, where in given.rows.items()},
-        columns=given.z.shape[1],
-        groups=dict(zip(given.groups, sizes.tolist(), strict=True)),
+        rows={role.value: len(where) for role, where in checked.rows.items()},
+        columns=checked.z.shape[1],
+        groups=dict(zip(checked.groups, sizes.tolist(), strict=True)),
         h_s=entropy(codes[Role.TEST]),
-        i=found.chosen.test_information,
+        i=result.chosen.test_information,
         i_low=low,
         i_high=high,
-        auditor=found.chosen.auditor,
-        view=found.chosen.view,
-        auditors=found.results,
-        a_s=_accuracy(found.prediction),
+        auditor=result.chosen.auditor,
+        view=result.chosen.view,
+        auditors=result.results,
+        a_s=_accuracy(result.prediction),
         a_y=a_y,
         d=d,
         d_max=d_max,
         i_max=i_max,
-        # As released: what float32 cannot tell apart, the holder of z can.
-        certificate=_certificate(_by_role(given.z, given.rows), codes, count),
+        # z as released: values that float32 merges differ to the holder of z.
+        certificate=_certificate(_by_role(checked.z, checked.rows), codes, count),
     )
 
 
 @dataclass(frozen=True)
-class _Given:
-    """Arrays that passed every check, of n rows each, and the rows of each role."""
+class _CheckedArrays:
+    """Checked arrays of n rows each, and the rows of each role."""
 
     z: np.ndarray
     s: Ints
@@ -147,9 +147,9 @@ class _Given:
     rows: Mapping[Role, Ints]
 
 
-def _read(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int) -> _Given:
+def _check_arrays(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int) -> _CheckedArrays:
     if not 0 <= seed < 2**63:
-        raise ConfigError(f"The seed {seed} is no whole number from 0.")
+        raise ConfigError(f"The seed {seed} is not a whole number of 0 or more.")
     released = arrays.matrix(z, "z")
     groups, codes = arrays.classes(s, "s")
     tasks = {} if y is None else arrays.tasks(y, "y")
@@ -165,11 +165,11 @@ def _read(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int) -> _Given:
     for task, (names, labels) in tasks.items():
         _check_classes(labels, names, rows, "class", task)
     labels_of = {task: labels for task, (_, labels) in tasks.items()}
-    return _Given(released, codes, groups, labels_of, original, rows)
+    return _CheckedArrays(released, codes, groups, labels_of, original, rows)
 
 
 def split(s: Ints, seed: int) -> dict[Role, Ints]:
-    """Sorted row numbers of auditor-train, validation and test, stratified by s."""
+    """Split rows by SHARES, stratified by s; return the sorted row numbers of each role."""
     rng = np.random.default_rng(derive_seed("roles", seed))
     parts = deal(np.arange(len(s)), s, list(SHARES.values()), rng)
     return {role: np.sort(part) for role, part in zip(SHARES, parts, strict=True)}
@@ -177,10 +177,9 @@ def split(s: Ints, seed: int) -> dict[Role, Ints]:
 
 @contextmanager
 def _threads() -> Iterator[None]:
-    """One thread for networks as small as these, which only wait for a second one.
+    """Use one thread of torch: networks as small as these only wait for a second one.
 
-    Trees and linear auditors keep what OpenMP and BLAS are set to, all cores unless somebody said
-    otherwise.
+    Trees and linear auditors keep the settings of OpenMP and BLAS, all cores by default.
     """
     import torch
 
@@ -212,23 +211,23 @@ def _check_classes(
             )
 
 
-def _audited(
+def _audit(
     z: ByRole, s: ByRole, x: ByRole | None, groups: int, config: AuditConfig, seed: int
-) -> Audited:
-    # Imported here: it loads torch, which a mistake in the arrays need not wait for.
-    from fairbench.auditing.ensemble import audit as audit_by_family
+) -> EnsembleAudit:
+    # Imported here: it loads torch, which an error in the arrays need not wait for.
+    from fairbench.auditing.ensemble import audit as audit_by_ensemble
 
     known = None if x is None else x[Role.AUDITOR_TRAIN]
-    return audit_by_family(z, s, classes=groups, config=config, seed=seed, x=known)
+    return audit_by_ensemble(z, s, classes=groups, config=config, seed=seed, x=known)
 
 
 def _usefulness(z: ByRole, s: ByRole, labels: ByRole, config: AuditConfig, seed: int) -> Usefulness:
-    """A_y of one task, by the downstream classifiers of the leaderboards."""
+    """Measure A_y of one task by the downstream classifiers of the leaderboards."""
     from fairbench.auditing.evaluate import classify_task
 
-    found = classify_task(z, labels, config=config, seed=derive_seed("arrays-task", seed))
-    own = asdict(_accuracy(found.prediction))
-    parity, odds, opportunity = gaps.gaps_of(found.prediction, s[Role.TEST])
+    result = classify_task(z, labels, config=config, seed=derive_seed("arrays-task", seed))
+    own = asdict(_accuracy(result.prediction))
+    parity, odds, opportunity = gaps.gaps_of(result.prediction, s[Role.TEST])
     return Usefulness(**own, gap_parity=parity, gap_odds=odds, gap_opportunity=opportunity)
 
 
@@ -243,10 +242,10 @@ def _accuracy(prediction: Prediction) -> Accuracy:
 
 
 def _standardised(x: ByRole) -> dict[Role, Floats]:
-    """By auditor-train: mean 0, variance 1."""
+    """Scale columns to mean 0 and variance 1 on the auditor training set."""
     train = x[Role.AUDITOR_TRAIN]
     mean, scale = train.mean(axis=0), train.std(axis=0)
-    # Nothing of a constant column can be lost; its standard deviation need not round to zero.
+    # A constant column has no distortion, but its standard deviation may not round to zero.
     scale[train.max(axis=0) == train.min(axis=0)] = 1.0
     return {role: ((rows - mean) / scale).astype(np.float32) for role, rows in x.items()}
 
@@ -260,7 +259,7 @@ def _against_x(
     seed: int,
     progress: Callable[[str], None],
 ) -> tuple[float, float, float]:
-    """D by the refitted decoder, D_max and I(X;S), of x standardised by auditor-train."""
+    """Measure D by the refitted decoder, D_max and I(X;S), of standardised x."""
     from fairbench.auditing.decoder import refit_decoder
 
     progress("fitting a decoder of x")
@@ -270,18 +269,18 @@ def _against_x(
     means = np.stack(
         [x[Role.AUDITOR_TRAIN][s[Role.AUDITOR_TRAIN] == g].mean(axis=0) for g in range(groups)]
     )
-    lost = ((x[Role.TEST] - means[s[Role.TEST]]) ** 2).sum(axis=1)
+    squares_max = ((x[Role.TEST] - means[s[Role.TEST]]) ** 2).sum(axis=1)
     progress("auditing x itself")
-    reference = _audited(x, s, x, groups, config, derive_seed("arrays", seed))
+    reference = _audit(x, s, x, groups, config, derive_seed("arrays", seed))
     return (
         float(squares[Role.TEST].mean()),
-        float(lost.mean()),
+        float(squares_max.mean()),
         float(reference.chosen.test_information),
     )
 
 
 def _certificate(z: ByRole, s: ByRole, groups: int) -> Certificate | None:
-    """Upper bounds where z takes few values; the cells are fixed by rows other than the test's."""
+    """Compute upper bounds where z takes few values; the auditor training set fixes the cells."""
     from fairbench.auditing.certificate import certify
 
     return certify(z[Role.AUDITOR_TRAIN], z[Role.TEST], s[Role.TEST], groups=groups)

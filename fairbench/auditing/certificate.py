@@ -1,14 +1,14 @@
-"""What no classifier of z can exceed: finite-sample upper bounds where z takes few values.
+"""Certificates: finite-sample upper bounds on what any classifier of z can do, where z is discrete.
 
-Auditors show how much leaks at least; a certificate says how much can leak at most. Over rows that
-nothing was trained on it bounds, for any classifier h of z, the demographic-parity gap
+Auditors give lower bounds of leakage; a certificate gives upper bounds. On held-out rows it bounds,
+for any classifier h of z, the demographic-parity gap
 
     max over groups a, b of |P(h(z) = 1 | a) - P(h(z) = 1 | b)|,
 
-and I(Z;S). One idea carries both: the set of codes that tells two groups apart best is, in truth, a
-single fixed set, and on the rows at hand it cannot tell them apart better than the set that is best
-there. So the plug-in figure falls short of the truth only by the error of one fixed set's shares,
-whatever the number of codes, sets and pairs. docs/certificate.md has the derivation.
+and I(Z;S). Both use one idea: the set of codes that separates two groups best in the population is
+a single fixed set, and in the sample it cannot separate them better than the sample's best set. So
+the plug-in figure falls short of the truth only by the error of one fixed set's shares, whatever
+the number of codes, sets and pairs. docs/certificate.md has the derivation.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ import numpy.typing as npt
 
 from fairbench.api import Floats, Ints
 from fairbench.api.metric import Certificate
+from fairbench.auditing.auditors.samples import opaque
 
 Array = npt.NDArray[np.float64]
 
 _MOST_SINGLE = 0.5
-"""From this share of rows with a code of their own on, z has too many values: it estimates how
-often a new row brings a new code (Good and Turing), and new codes count as fully unfair."""
+"""Share of rows with a unique code from which z has too many values. The share estimates how often
+a new row brings a new code (Good and Turing), and new codes count as fully unfair."""
 
 _FEW_CELLS = 16
-"""Up to so many cells both are also bounded cell by cell, which is sharper for a (nearly) constant
-z and hopeless for many cells."""
+"""Most cells for which both are also bounded cell by cell, which is sharper for a (nearly) constant
+z and loose for many cells."""
 
 _PER_CELL = 0.1
-"""Part of each bound's error rate that is then spent on the one cell by cell."""
+"""Part of each bound's error rate that the bound cell by cell then uses."""
 
 _SHARES = 0.1
-"""Part of the error rate of the information's bound that is spent on the groups' unknown shares."""
+"""Part of the information bound's error rate that the groups' unknown shares use."""
 
 
 def certify(
     z_cells: Floats, z: Floats, s: Ints, *, groups: int, confidence: float = 0.95
 ) -> Certificate | None:
-    """Bound what any classifier of z can do, from rows on which nothing was trained or chosen.
+    """Bound what any classifier of z can do, from rows that neither trained nor chose anything.
 
-    The bounds hold for the distribution that the certifying rows are drawn from, independently of
-    each other and of everything that the encoder was made with. Two codes are the same where their
-    bytes are.
+    The bounds hold for the population that the certifying rows are drawn from, independently of
+    each other and of the encoder's training. Two codes are equal where their bytes are.
 
     Parameters
     ----------
     z_cells : ndarray, shape (m, k)
         Representations of other rows, whose distinct codes are the cells.
     z : ndarray, shape (n, k)
-        Representations of the certifying rows: one a person, also of a stochastic encoder.
+        Representations of the certifying rows: one draw per row, also of a stochastic encoder.
     s : ndarray of int64, shape (n,)
         Their groups, 0 to ``groups`` - 1.
     groups : int
@@ -64,13 +64,14 @@ def certify(
     Returns
     -------
     Certificate or None
-        None where z has too many distinct values for a certificate to say anything: half or more
-        of ``z_cells`` have a code that no other of them has.
+        None where z has too many distinct values for a certificate: half or more of the rows of
+        ``z_cells`` have a unique code.
     """
-    known, found = np.unique(_as_bytes(z_cells, z.dtype), return_counts=True)
-    if (found == 1).sum() >= _MOST_SINGLE * len(z_cells):
+    # By bytes, so that even 0.0 and -0.0 differ, as they do to the holder of z.
+    known, occurrences = np.unique(opaque(z_cells.astype(z.dtype)), return_counts=True)
+    if (occurrences == 1).sum() >= _MOST_SINGLE * len(z_cells):
         return None
-    counts, overflow = _table(known, _as_bytes(z, z.dtype), s, groups)
+    counts, overflow = _table(known, opaque(z), s, groups)
     miss = 1 - confidence
     return Certificate(
         gap=_widest_gap(counts, overflow, miss),
@@ -82,16 +83,10 @@ def certify(
     )
 
 
-def _as_bytes(z: Floats, dtype: npt.DTypeLike) -> npt.NDArray[np.void]:
-    """Each row as one opaque value ``(n,)``: a reader can tell even 0.0 and -0.0 apart."""
-    rows = np.ascontiguousarray(z, dtype)
-    return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-
-
 def _table(
     known: npt.NDArray[np.void], z: npt.NDArray[np.void], s: Ints, groups: int
 ) -> tuple[Array, Array]:
-    """Certifying rows by cell and group ``(cells, groups)``, and those in the overflow by group."""
+    """Count certifying rows by cell and group ``(cells, groups)``, and the overflow by group."""
     _, first, cell = np.unique(np.concatenate([known, z]), return_index=True, return_inverse=True)
     is_known = (first < len(known))[cell[len(known) :]]
     rows = np.bincount(cell[len(known) :] * groups + s, minlength=len(first) * groups)
@@ -101,10 +96,10 @@ def _table(
 
 
 def _widest_gap(counts: Array, overflow: Array, miss: float) -> float:
-    """Upper bound of the largest total variation between two groups' codes.
+    """Bound the largest total variation between two groups' codes.
 
-    The pair that is widest in truth is one fixed pair, so that each pair's bound may use all of
-    ``miss``, and their maximum still fails with no more than that.
+    The widest pair in the population is one fixed pair, so each pair's bound may use all of
+    ``miss``, and their maximum still fails with at most that probability.
     """
     rows = counts.sum(axis=0) + overflow
     if (rows == 0).any():
@@ -115,14 +110,14 @@ def _widest_gap(counts: Array, overflow: Array, miss: float) -> float:
     plug_in = _apart(counts / rows, first, second)
     gaps = plug_in + _shortfall(rows[first], rows[second], miss - by_cell)
     if few:
-        # At once for all cells of two groups, whichever pair it is.
+        # For all cells of two groups at once, whichever the pair.
         least = _least_shares(counts, rows, by_cell / (2 * len(counts)))
         gaps = np.minimum(gaps, _apart(least, first, second))
     return float(min(1.0, gaps.max()))
 
 
 def _apart(shares: Array, first: Ints, second: Ints) -> Array:
-    """1 minus what two groups have in common over the cells; the overflow is none of it."""
+    """Return 1 minus the overlap of two groups over the cells; the overflow has no overlap."""
     # A pair at a time: 18 groups and thousands of cells all at once are too much.
     common = [
         np.minimum(shares[:, a], shares[:, b]).sum() for a, b in zip(first, second, strict=True)
@@ -131,7 +126,7 @@ def _apart(shares: Array, first: Ints, second: Ints) -> Array:
 
 
 def _least_shares(counts: Array, rows: Array, miss: float) -> Array:
-    """Clopper-Pearson lower limits of the cells' shares in each group ``(cells, groups)``.
+    """Return Clopper-Pearson lower limits of the cells' shares in each group ``(cells, groups)``.
 
     Each fails with probability ``miss``.
     """
@@ -143,7 +138,7 @@ def _least_shares(counts: Array, rows: Array, miss: float) -> Array:
 
 
 def _shortfall(n: Array, m: Array, miss: float) -> Array:
-    """What a fixed set's gap between groups of n and m rows exceeds its plug-in by, at most.
+    """Bound by how much a fixed set's gap, of groups of n and m rows, exceeds its plug-in estimate.
 
     The smaller of McDiarmid's inequality and of the normal one of Zubkov and Serov; both depend on
     the numbers of rows alone, so that the choice costs nothing. Shapes ``(pairs,)``.
@@ -155,7 +150,7 @@ def _shortfall(n: Array, m: Array, miss: float) -> Array:
 
 
 def _positive_parts_quantile(first: Array, second: Array, miss: float) -> Array:
-    """c with P(first U+ + second V+ > c) = miss for independent standard normal U, V.
+    """Return c with P(first U+ + second V+ > c) = miss for independent standard normal U, V.
 
     In polar coordinates U = r cos t, V = r sin t the sum is r times a function of t alone, and
     P(r > x) = exp(-x^2 / 2). Bisection keeps the upper end, so that c errs to the safe side.
@@ -178,17 +173,17 @@ def _positive_parts_quantile(first: Array, second: Array, miss: float) -> Array:
 
 @cache
 def _quarter() -> tuple[Array, Array, Array]:
-    """Cosine, sine and weight (a quarter in all) of angles that integrate over a quarter turn."""
+    """Return cosines, sines and weights (a quarter in all) of nodes over a quarter turn."""
     nodes, weights = np.polynomial.legendre.leggauss(40)
     angle = np.pi / 4 * (nodes + 1)
     return np.cos(angle), np.sin(angle), weights / 8
 
 
 def _most_information(counts: Array, overflow: Array, miss: float) -> float:
-    """Upper bound of I(Z;S), nats.
+    """Bound I(Z;S), nats.
 
     The plug-in estimate is the mean, over the rows, of ln p(s|z) / p(s) by the best p for these
-    rows; the true one, which I is the expectation of, does no better there.
+    rows; the true p, of which I is the expectation, is no better there.
     """
     rows = counts.sum(axis=0) + overflow
     n, groups = rows.sum(), len(rows)
@@ -204,7 +199,7 @@ def _most_information(counts: Array, overflow: Array, miss: float) -> float:
     few = len(counts) <= _FEW_CELLS
     by_cell = _PER_CELL * miss if few else 0.0
     if few:
-        # What all groups have in common is a part of z that tells nothing of s.
+        # The overlap of all groups is a part of z that carries no information on s.
         common = _least_shares(counts, rows, by_cell / counts.size).min(axis=1).sum()
         most *= 1 - common
     least_share = _smallest_share(share.min(), radius)
@@ -225,7 +220,7 @@ def _most_information(counts: Array, overflow: Array, miss: float) -> float:
 
 
 def _shares_radius(rows: int, groups: int, miss: float) -> float:
-    """KL(shares at hand || true shares), nats, exceeds this with probability ``miss`` at most.
+    """Return the radius, nats, that KL(sample shares || true shares) exceeds with chance ``miss``.
 
     Agrawal 2020, "Finite-sample concentration of the multinomial in relative entropy": the chance
     is at most e^-x (e x / k)^k for x = rows * KL > k = groups - 1.
@@ -238,7 +233,7 @@ def _shares_radius(rows: int, groups: int, miss: float) -> float:
 
 
 def _smallest_share(share: float, radius: float) -> float:
-    """Least q with kl(share || q) <= radius, for Bernoulli shares below 1."""
+    """Return the least q with kl(share || q) <= radius, for Bernoulli shares below 1."""
 
     def far(q: float) -> bool:
         kl = share * math.log(share / q) + (1 - share) * math.log((1 - share) / (1 - q))

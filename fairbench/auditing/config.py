@@ -1,4 +1,4 @@
-"""How hard representations are audited: ``strict`` by default, ``quick`` for a first look."""
+"""Presets and hyperparameters of audits: ``strict`` by default, ``quick`` for a first look."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ class Audit(enum.StrEnum):
     """Audit presets; rows of different presets are never ranked together."""
 
     STRICT = "strict"
-    """The whole family at full length."""
+    """The whole ensemble at full length."""
     QUICK = "quick"
     """One MLP and boosted trees, five epochs: a first look, recorded as such."""
 
 
 class Member(enum.StrEnum):
-    """Auditors of the strict family; each keeps its own figure for every view it looks at."""
+    """Auditors of the strict ensemble; each is reported apart for every view it is fitted on."""
 
     PRIOR = "prior"
-    """Shares of the groups, whatever z says: reads zero. Always there, to fall back on."""
+    """The class prior, whatever z is: an estimate of 0. Always there, as the fallback."""
     MLP = "mlp"
     """An ensemble of MLPs, trained as a stack."""
     BOOSTED_TREES = "boosted-trees"
     """Histogram gradient boosting."""
     DEEP_TREES = "deep-trees"
-    """The same with up to 255 leaves a tree: cells rather than slopes."""
+    """The same with up to 255 leaves per tree: cells rather than slopes."""
     LOGISTIC = "logistic"
     """Multinomial logistic regression; its L2 strength is chosen on held-out rows."""
     KNN = "knn"
@@ -44,9 +44,9 @@ class AuditConfig:
     ----------
     preset : Audit
     mlps : int
-        MLPs averaged by the paper's estimate, and in the strict ensemble.
+        MLPs averaged by the paper's estimate, and by the strict ensemble's MLP member.
     epochs, patience : int
-        The paper's MLPs: at most so many passes over auditor-train; stop after ``patience`` without
+        The paper's MLPs: most passes over the auditor training set; stop after ``patience`` without
         progress on a held-out tenth of it. Boosting waits a multiple of ``patience``.
     batch_size : int
     learning_rate : float
@@ -62,9 +62,9 @@ class AuditConfig:
     members : tuple of Member
         The auditors that run, the prior aside.
     interactions : bool
-        Whether products of columns are screened, and shown to trees and logistic regression.
+        Whether products of columns are screened and given to trees and logistic regression.
     reconstruction : bool
-        Whether auditors also look at what z tells of x, where x is given.
+        Whether auditors also see x as reconstructed from z, where x is given.
     decoder_trees : bool
         Whether the refitted decoder may be boosted trees, or an MLP alone.
     """

@@ -1,7 +1,7 @@
-"""The refitted decoder: x from (z, s), fitted on auditor-train after the fact, alike for all.
+"""The refitted decoder: x from (z, s), fitted on the auditor training set in the same way for all.
 
-Two families, boosted trees and an MLP; for each column of x the one with the smaller squared error
-on validation is used, and reported on test.
+Boosted trees and an MLP are fitted; for each column of x the one with the smaller squared error on
+the validation set is used, and its error on the test set is reported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fairbench.auditing.ensemble import strict_mlp_settings
 from fairbench.stats.seeds import derive_seed
 
 _MOST_COLUMNS_FOR_TREES = 32
-"""Trees need a model a column; wider tables are left to the MLP."""
+"""Columns of x beyond which only the MLP is fitted: trees need one model per column."""
 
 
 def refit_decoder(
@@ -34,9 +34,10 @@ def refit_decoder(
     seed: int,
     draws: int = 1,
 ) -> dict[Role, Floats]:
-    """Squared errors summed over columns, a row of x, ``(n,)``, on validation and test.
+    """Fit the decoder; return squared errors summed over columns, one per row of x, ``(n,)``.
 
-    z and s hold ``draws`` draws of each row of x, draw after draw; errors are means over them.
+    z and s hold ``draws`` draws of each row of x, draw after draw; errors are means over them. Keys
+    are the validation and the test role.
     """
     view = standardised(z[Role.AUDITOR_TRAIN])
     inputs = {
@@ -48,13 +49,13 @@ def refit_decoder(
         candidates.append(_trees(inputs, x, config, seed, draws))
     squares = [
         {
-            role: ((guess[role].reshape(draws, *x[role].shape) - x[role]) ** 2).mean(axis=0)
+            role: ((predicted[role].reshape(draws, *x[role].shape) - x[role]) ** 2).mean(axis=0)
             for role in (Role.VALIDATION, Role.TEST)
         }
-        for guess in candidates
+        for predicted in candidates
     ]
-    on_selection = np.stack([square[Role.VALIDATION].mean(axis=0) for square in squares])
-    choice = on_selection.argmin(axis=0)
+    on_validation = np.stack([square[Role.VALIDATION].mean(axis=0) for square in squares])
+    choice = on_validation.argmin(axis=0)
     columns = np.arange(len(choice))
     return {
         role: np.stack([square[role] for square in squares])[choice, :, columns].sum(axis=0)
@@ -63,7 +64,7 @@ def refit_decoder(
 
 
 def _settings(config: AuditConfig) -> MLPSettings:
-    """As the strict auditors, but longer and faster: a regressor overfits late."""
+    """Return the strict auditors' settings with twice the epochs and rate: they overfit late."""
     strict = strict_mlp_settings(config)
     return replace(
         strict,
@@ -98,23 +99,23 @@ def _trees(
     draws: int,
 ) -> dict[Role, Floats]:
     train, targets = inputs[Role.AUDITOR_TRAIN], x[Role.AUDITOR_TRAIN]
-    people = len(targets)
-    order = np.random.default_rng(derive_seed(seed, "decoder", "held-out")).permutation(people)
-    cut = held_out_rows(people)
+    rows = len(targets)
+    order = np.random.default_rng(derive_seed(seed, "decoder", "held-out")).permutation(rows)
+    cut = held_out_rows(rows)
     held, rest = (
-        np.concatenate([part + draw * people for draw in range(draws)])
+        np.concatenate([part + draw * rows for draw in range(draws)])
         for part in (order[:cut], order[cut:])
     )
-    guesses: dict[Role, list[Floats]] = {Role.VALIDATION: [], Role.TEST: []}
+    predictions: dict[Role, list[Floats]] = {Role.VALIDATION: [], Role.TEST: []}
     for column in range(targets.shape[1]):
         predict = fit_tree_regressor(
             train[rest],
-            targets[rest % people, column],
-            (train[held], targets[held % people, column]),
+            targets[rest % rows, column],
+            (train[held], targets[held % rows, column]),
             rounds=config.trees // 2,
             patience=config.patience * 2,
             seed=derive_seed(seed, "decoder", column),
         )
-        for role, found in guesses.items():
-            found.append(predict(inputs[role]))
-    return {role: np.stack(found, axis=1) for role, found in guesses.items()}
+        for role, columns in predictions.items():
+            columns.append(predict(inputs[role]))
+    return {role: np.stack(columns, axis=1) for role, columns in predictions.items()}

@@ -1,9 +1,9 @@
-"""The strict family of auditors and the paper's MLPs, and the choice among them.
+"""The ensemble of the strict audit, the paper's MLPs, and the choice among their predictions.
 
-Every member is trained on auditor-train, a part of which is held out to stop early, to calibrate
-and to blend by; the strict audit is the member with the lowest log loss on validation; it is
-reported on test. Cross-entropy of any classifier gives a lower bound on I(Z;S), so a larger family
-can only come closer to the truth, up to what the choice itself costs.
+Every member is trained on the auditor training set, a part of which is held out for early stopping,
+calibration and the weights of the blend. The strict audit reports, on the test set, the member with
+the lowest log loss on the validation set. The cross-entropy of any classifier gives a lower bound
+on I(Z;S), so a larger ensemble can only come closer to the truth, up to the cost of the choice.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy.typing as npt
 from fairbench.api import Floats, Ints, Role
 from fairbench.api.metric import AuditorResult, Prediction
 from fairbench.auditing.auditors.blend import calibrated, calibration, pool_weights, pooled
-from fairbench.auditing.auditors.group_tree import Split, find_splits, fit_split_trees
-from fairbench.auditing.auditors.interactions import find_products, product_columns, tell_more
+from fairbench.auditing.auditors.group_tree import GroupSplit, find_splits, fit_split_trees
+from fairbench.auditing.auditors.interactions import find_products, improve_on, product_columns
 from fairbench.auditing.auditors.mlp import MLPSettings, fit_classifiers, fit_weighted_classifiers
 from fairbench.auditing.auditors.reconstruction import reconstruction
 from fairbench.auditing.auditors.samples import (
@@ -44,37 +44,38 @@ from fairbench.stats.scores import information, log_loss, plug_in_information, s
 from fairbench.stats.seeds import derive_seed
 
 _MOST_COLUMNS = 512
-"""Beyond, raw pixels for one, trees, neighbours and interactions take minutes: the rest runs."""
+"""Columns beyond which trees, neighbours and interactions take minutes and are left out."""
 
 _TREES = {Member.BOOSTED_TREES, Member.DEEP_TREES}
 _TREE_PATIENCE = 3
-"""Boosting waits so many times as long as MLPs do."""
+"""Boosting waits this many times as long as MLPs do."""
 
 Losses = npt.NDArray[np.float64]
-"""-log p(label) of each person, nats, ``(people,)``."""
+"""-log p(label) of each row of the dataset, nats, ``(rows,)``; a mean over draws of z."""
 
-_ROWS_A_CELL = 10
-"""Mean rows of a cell from which its counts are worth a plug-in estimate."""
+_ROWS_PER_CELL = 10
+"""Mean rows per cell from which the plug-in estimate is reported."""
 
-_CHOOSING = (Role.VALIDATION, Role.TEST)
+_EVALUATION_ROLES = (Role.VALIDATION, Role.TEST)
 
 
 @dataclass(frozen=True)
-class Audited:
-    """What a family of classifiers found.
+class EnsembleAudit:
+    """The result of an audit by the ensemble.
 
     Parameters
     ----------
     results : tuple of AuditorResult
-        Each member's own figure.
+        The estimate of each member on each view.
     chosen : AuditorResult
-        The one with the lowest log loss on validation; the prior, unless that beats it by a standard
-        error.
+        The one with the lowest log loss on the validation set; the prior, unless it is beaten by a
+        standard error.
     prediction, validation_prediction : Prediction
-        Of the chosen one on test, and on validation.
+        Of the chosen one, on the test set and on the validation set.
     plug_in : float or None
-        Miller-Madow estimate of I(Z;S) on test, nats, where z is a code of few cells. No classifier
-        and no bound, so never chosen; beside the family's figure it tells how much that may miss.
+        Miller-Madow estimate of I(Z;S) on the test set, nats, where z is a code of few cells. It is
+        neither a classifier nor a bound, so it is never chosen; the difference shows how much the
+        ensemble may miss.
     """
 
     results: tuple[AuditorResult, ...]
@@ -85,17 +86,17 @@ class Audited:
 
 
 @dataclass(frozen=True)
-class _Heard:
-    """What one member says of held-out rows and of the (distinct) rows of validation and test."""
+class _MemberPrediction:
+    """One member's probabilities on held-out rows, and on the distinct rows of evaluation roles."""
 
     member: Member
     view: str
-    held: Floats
-    says: Mapping[Role, Floats]
+    held_out: Floats
+    probabilities: Mapping[Role, Floats]
 
 
 def mlp_settings(config: AuditConfig) -> MLPSettings:
-    """The paper's MLPs in an audit's configuration."""
+    """Settings of the paper's MLPs in an audit's configuration."""
     return MLPSettings(
         hidden=config.hidden,
         epochs=config.epochs,
@@ -107,7 +108,7 @@ def mlp_settings(config: AuditConfig) -> MLPSettings:
 
 
 def strict_mlp_settings(config: AuditConfig) -> MLPSettings:
-    """The strict family's MLPs."""
+    """Settings of the strict ensemble's MLPs."""
     return MLPSettings(
         hidden=config.strict_hidden,
         epochs=config.strict_epochs,
@@ -130,36 +131,36 @@ def audit(
     views: Callable[[Floats], list[View]] = views_of,
     x: Floats | None = None,
     draws: int = 1,
-) -> Audited:
-    """Run the family on representations of the three audit roles.
+) -> EnsembleAudit:
+    """Train the ensemble on representations and choose a member on the validation set.
 
     Parameters
     ----------
     z, labels : mapping of Role to arrays
-        Of auditor-train, validation and test.
+        Of the three audit roles.
     classes : int
         Number of values of the labels.
     config : AuditConfig
     seed : int
-        All auditors' randomness comes from it.
+        Source of all auditors' randomness.
     mlps : int, optional
-        MLPs in the ensemble; the configuration's unless given.
+        MLPs that are averaged; default: the configuration's.
     views : callable
-        Ways of looking at z, fitted on auditor-train.
+        Makes the views of z, fitted on the auditor training set.
     x : ndarray, shape (n, d), optional
-        Of auditor-train, standardised, a row a person. With it auditors also look at what z tells
-        of x.
+        The auditor training set, standardised, without draws. Given, the members also see x as
+        reconstructed from z.
     draws : int
-        Draws of each row that z holds, draw after draw.
+        Draws of each row in z, draw after draw.
     """
     train = z[Role.AUDITOR_TRAIN]
     held_out = derive_seed(seed, "held-out")
     rows = training(train, labels[Role.AUDITOR_TRAIN], classes=classes, seed=held_out, draws=draws)
-    seen = {role: distinct(z[role]) for role in _CHOOSING}
-    family = _Family(rows, seen, config, seed, mlps or config.mlps)
-    heard = [family.prior(), *family.listen(views(train))]
-    if x is not None and config.reconstruction and len(heard) > 1:
-        read = reconstruction(
+    seen = {role: distinct(z[role]) for role in _EVALUATION_ROLES}
+    ensemble = _Ensemble(rows, seen, config, seed, mlps or config.mlps)
+    members = [ensemble.prior(), *ensemble.fit_views(views(train))]
+    if x is not None and config.reconstruction and len(members) > 1:
+        rebuilt = reconstruction(
             train,
             x,
             sides_of(len(x), held_out)[0],
@@ -167,14 +168,17 @@ def audit(
             seed=derive_seed(seed, "reconstruction"),
             draws=draws,
         )
-        heard += family.look(read)
+        members += ensemble.fit_view(rebuilt)
     if Member.BLEND in config.members:
-        heard.append(_blend(heard, rows))
+        members.append(_blend(members, rows))
     results: list[AuditorResult] = []
     losses: list[Losses] = []
     predictions: list[dict[Role, Floats]] = []
-    for one in heard:
-        p = {role: smoothed(one.says[role][seen[role].inverse], rows.prior) for role in _CHOOSING}
+    for one in members:
+        p = {
+            role: smoothed(one.probabilities[role][seen[role].inverse], rows.prior)
+            for role in _EVALUATION_ROLES
+        }
         results.append(
             AuditorResult(
                 auditor=one.member.value,
@@ -183,13 +187,13 @@ def audit(
                 test_information=information(p[Role.TEST], labels[Role.TEST]),
             )
         )
-        # Of people, not of their draws.
-        lost = log_loss(p[Role.VALIDATION], labels[Role.VALIDATION]).reshape(draws, -1).mean(axis=0)
-        losses.append(lost)
+        # Draws of one row are not independent: their mean counts once.
+        loss = log_loss(p[Role.VALIDATION], labels[Role.VALIDATION]).reshape(draws, -1).mean(axis=0)
+        losses.append(loss)
         predictions.append(p)
     best = _choose(losses)
-    chosen = {role: Prediction(predictions[best][role], labels[role]) for role in _CHOOSING}
-    return Audited(
+    chosen = {role: Prediction(predictions[best][role], labels[role]) for role in _EVALUATION_ROLES}
+    return EnsembleAudit(
         results=tuple(results),
         chosen=results[best],
         prediction=chosen[Role.TEST],
@@ -199,26 +203,26 @@ def audit(
 
 
 def _plug_in(test: Distinct, labels: Ints, draws: int) -> float | None:
-    people = len(labels) // draws
-    if people < _ROWS_A_CELL * len(test.rows):
+    rows = len(labels) // draws
+    if rows < _ROWS_PER_CELL * len(test.rows):
         return None
-    return plug_in_information(test.inverse[:people], labels[:people])
+    return plug_in_information(test.inverse[:rows], labels[:rows])
 
 
 def _choose(losses: list[Losses]) -> int:
-    """The lowest mean loss on validation; the first, the prior, unless that beats it clearly.
+    """Return the index of the lowest mean validation loss; 0, the prior, unless it gains clearly.
 
-    Of a dozen members that learned noise the luckiest looks better than the prior on validation, and
-    is worse on test: it must be better by a standard error of the difference.
+    The best of a dozen members that learned noise beats the prior on the validation set by chance,
+    and is worse on the test set: the gain must exceed its standard error.
     """
-    best = int(np.argmin([lost.mean() for lost in losses]))
+    best = int(np.argmin([loss.mean() for loss in losses]))
     gain = losses[0] - losses[best]
     return best if gain.mean() > gain.std() / math.sqrt(len(gain)) else 0
 
 
 @dataclass(frozen=True)
-class _Family:
-    """Fits members on rows and asks them about the distinct rows of validation and test."""
+class _Ensemble:
+    """Fits members on training rows and predicts the distinct rows of the evaluation roles."""
 
     rows: Training
     seen: Mapping[Role, Distinct]
@@ -226,38 +230,38 @@ class _Family:
     seed: int
     mlps: int
 
-    def prior(self) -> _Heard:
-        """What to fall back on: reads zero, up to how the shares of groups differ by role."""
+    def prior(self) -> _MemberPrediction:
+        """Predict the class prior everywhere: an estimate of 0, up to how shares differ by role."""
 
-        def says(rows: int) -> Floats:
+        def tiled(rows: int) -> Floats:
             return np.tile(self.rows.prior.astype(np.float32), (rows, 1))
 
-        answers = {role: says(len(found.rows)) for role, found in self.seen.items()}
-        return _Heard(Member.PRIOR, "none", says(len(self.rows.held.labels)), answers)
+        by_role = {role: tiled(len(unique.rows)) for role, unique in self.seen.items()}
+        return _MemberPrediction(Member.PRIOR, "none", tiled(len(self.rows.held.labels)), by_role)
 
-    def listen(self, views: list[View]) -> list[_Heard]:
-        """Each member's answers on each view that tells it something new."""
+    def fit_views(self, views: list[View]) -> list[_MemberPrediction]:
+        """Fit the members of each view, then those of interactions of the last view's columns."""
         if len(np.unique(self.rows.fit.labels)) < 2:
             return []  # one class alone: nothing to learn
-        heard = [one for view in views for one in self.look(view)]
-        if heard and self.config.interactions:
+        members = [one for view in views for one in self.fit_view(view)]
+        if members and self.config.interactions:
             rows = self.rows.seen_through(views[-1].apply)
             if rows.fit.x.shape[1] <= _MOST_COLUMNS:
-                heard += self._interactions(views[-1], rows, heard)
-        return heard
+                members += self._fit_interactions(views[-1], rows, members)
+        return members
 
-    def look(self, view: View) -> list[_Heard]:
-        """What each member that looks at a view says."""
+    def fit_view(self, view: View) -> list[_MemberPrediction]:
+        """Fit the members of one view."""
         rows = self.rows.seen_through(view.apply)
-        return self._ask_all(view, rows, derive_seed(self.seed, view.name))
+        return self._fit_members(view, rows, derive_seed(self.seed, view.name))
 
     def _members(self, view: str, columns: int) -> list[Member]:
-        """Who looks at a view.
+        """Return the members that are fitted on a view.
 
-        Nobody looks at z as released, where trees and counting see what they see on the common
-        scale, and the others less. Ranks do not change what a tree can say, nor any view what a
-        cell of a code is. Nearest neighbours in bits would count the lowest bit as much as the
-        highest. Products of columns are for those that are bad at finding them.
+        No member sees z as released: trees and counting lose nothing by the common scale, and the
+        others gain. Trees do not depend on ranks, nor counting on any view. Distances in bits would
+        weigh the lowest bit as much as the highest. Products of columns are for members that do not
+        find them by themselves.
         """
         left_out = {
             "ranks": {Member.BOOSTED_TREES, Member.DEEP_TREES, Member.COUNTING},
@@ -273,25 +277,26 @@ class _Family:
         left_out = left_out | {Member.PRIOR, Member.BLEND}
         return [member for member in self.config.members if member not in left_out]
 
-    def _ask_all(self, view: View, rows: Training, seed: int) -> list[_Heard]:
-        """Fit who looks at this view on rows seen through it, and calibrate what they say."""
-        asked = {role: view.apply(found.rows) for role, found in self.seen.items()}
+    def _fit_members(self, view: View, rows: Training, seed: int) -> list[_MemberPrediction]:
+        """Fit the members of a view on rows seen through it, and calibrate their predictions."""
+        evaluated = {role: view.apply(unique.rows) for role, unique in self.seen.items()}
         members = self._members(view.name, rows.fit.x.shape[1])
-        splits = _splits(rows, self.config, seed) if _TREES & {*members} else None
-        heard = []
+        splits = _split_groups(rows, self.config, seed) if _TREES & {*members} else None
+        predictions = []
         for member in members:
-            classify = self._fit(member, rows, seed, splits)
+            classify = self._fit_member(member, rows, seed, splits)
             held = classify(rows.held.x)
             power, share = calibration(held, rows.held, rows.prior)
-            answers = {
-                role: calibrated(classify(x), rows.prior, power, share) for role, x in asked.items()
+            by_role = {
+                role: calibrated(classify(x), rows.prior, power, share)
+                for role, x in evaluated.items()
             }
             held = calibrated(held, rows.prior, power, share)
-            heard.append(_Heard(member, view.name, held, answers))
-        return heard
+            predictions.append(_MemberPrediction(member, view.name, held, by_role))
+        return predictions
 
-    def _fit(
-        self, member: Member, rows: Training, seed: int, splits: Split | int | None
+    def _fit_member(
+        self, member: Member, rows: Training, seed: int, splits: GroupSplit | int | None
     ) -> Classifier:
         config = self.config
         if member is Member.MLP:
@@ -307,35 +312,37 @@ class _Family:
             return fit_neighbours(rows, seed=derive_seed(seed, "knn"))
         if member is Member.COUNTING:
             return fit_counting(rows)
-        return _trees(rows, splits, config, seed, deep=member is Member.DEEP_TREES)
+        return _fit_trees(rows, splits, config, seed, deep=member is Member.DEEP_TREES)
 
-    def _interactions(self, view: View, rows: Training, heard: list[_Heard]) -> list[_Heard]:
-        """Products of columns that tell what the best of the others missed, if there are any.
+    def _fit_interactions(
+        self, view: View, rows: Training, members: list[_MemberPrediction]
+    ) -> list[_MemberPrediction]:
+        """Fit members on products of columns, if any explain what the best member missed.
 
-        Of the last view: bits where z is a code, else ranks, else z on the common scale.
+        Columns are those of the last view: bits where z is a code, else ranks, else z standardised.
         """
         seed = derive_seed(self.seed, "interactions")
         linear = fit_logistic(rows)
         residual = np.eye(rows.classes, dtype=np.float32)[rows.fit.labels] - linear(rows.fit.x)
-        products, split = find_products(rows, residual, seed=seed)
-        best = min(heard, key=lambda one: held_out_loss(one.held, rows.held))
-        if not products or not tell_more(products, split, rows.held, best.held):
+        products, signs = find_products(rows, residual, seed=seed)
+        best = min(members, key=lambda one: held_out_loss(one.held_out, rows.held))
+        if not products or not improve_on(products, signs, rows.held, best.held_out):
             return []
-        join = product_columns(products, split)
+        join = product_columns(products, signs)
         joined = View("interactions", lambda z: join(view.apply(z)))
-        return self._ask_all(joined, rows.seen_through(join), seed)
+        return self._fit_members(joined, rows.seen_through(join), seed)
 
 
-def _splits(rows: Training, config: AuditConfig, seed: int) -> Split | int | None:
-    """How trees tell more than two groups apart; None where there are but two."""
+def _split_groups(rows: Training, config: AuditConfig, seed: int) -> GroupSplit | int | None:
+    """Find the order in which trees separate more than two groups; None for two groups."""
     if rows.classes <= 2:
         return None
     patience = config.patience * _TREE_PATIENCE
     return find_splits(rows, rounds=config.trees, patience=patience, seed=seed)
 
 
-def _trees(
-    rows: Training, splits: Split | int | None, config: AuditConfig, seed: int, *, deep: bool
+def _fit_trees(
+    rows: Training, splits: GroupSplit | int | None, config: AuditConfig, seed: int, *, deep: bool
 ) -> Classifier:
     rounds, patience = config.trees, config.patience * _TREE_PATIENCE
     if splits is None:
@@ -343,18 +350,19 @@ def _trees(
     return fit_split_trees(rows, splits, rounds=rounds, patience=patience, seed=seed, deep=deep)
 
 
-def _blend(heard: list[_Heard], rows: Training) -> _Heard:
-    weights = pool_weights([one.held for one in heard], rows.held, rows.prior)
-    kept = [i for i, weight in enumerate(weights) if weight > 0] or [0]
+def _blend(members: list[_MemberPrediction], rows: Training) -> _MemberPrediction:
+    """Pool all members' predictions, with weights fitted on held-out rows."""
+    weights = pool_weights([one.held_out for one in members], rows.held, rows.prior)
+    used = [i for i, weight in enumerate(weights) if weight > 0] or [0]
 
     def mixed(parts: list[Floats]) -> Floats:
-        return pooled([parts[i] for i in kept], weights[kept], rows.prior)
+        return pooled([parts[i] for i in used], weights[used], rows.prior)
 
-    return _Heard(
+    return _MemberPrediction(
         Member.BLEND,
         "all",
-        mixed([one.held for one in heard]),
-        {role: mixed([one.says[role] for one in heard]) for role in _CHOOSING},
+        mixed([one.held_out for one in members]),
+        {role: mixed([one.probabilities[role] for one in members]) for role in _EVALUATION_ROLES},
     )
 
 
@@ -367,7 +375,7 @@ def paper_audit(
     seed: int,
     draws: int = 1,
 ) -> tuple[Prediction, ...]:
-    """The paper's auditors: MLPs on z as released, each one's predictions on test."""
+    """Train the paper's MLPs on z as released; return the predictions of each on the test set."""
     seeds = [derive_seed(seed, "paper", i) for i in range(config.mlps)]
     train = z[Role.AUDITOR_TRAIN]
     predict = fit_classifiers(
@@ -382,9 +390,9 @@ def paper_audit(
     return tuple(Prediction(smoothed(p, prior), labels[Role.TEST]) for p in predict(z[Role.TEST]))
 
 
-def boosted_trees(
+def fit_boosted_trees(
     x: Floats, labels: Ints, *, classes: int, config: AuditConfig, seed: int
 ) -> Classifier:
-    """Fit the family's boosted trees on rows ``(n, d)`` and their labels ``(n,)``."""
+    """Fit the ensemble's boosted trees on rows ``(n, d)`` and labels ``(n,)``."""
     rows = training(x, labels, classes=classes, seed=derive_seed(seed, "held-out"))
-    return _trees(rows, _splits(rows, config, seed), config, seed, deep=False)
+    return _fit_trees(rows, _split_groups(rows, config, seed), config, seed, deep=False)

@@ -1,4 +1,4 @@
-"""Measure one encoded representation: audits, downstream classifiers, distortions."""
+"""Measure one encoded representation: audits, downstream classifiers, distortion."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.decoder import refit_decoder
-from fairbench.auditing.ensemble import Audited, audit, paper_audit
+from fairbench.auditing.ensemble import EnsembleAudit, audit, paper_audit
 from fairbench.data.prepare import Prepared, Rows
 from fairbench.stats.bootstrap import replicated
 from fairbench.stats.scores import accuracy, information, log_loss
 from fairbench.stats.seeds import derive_seed
 
 DOWNSTREAM = (Member.MLP, Member.BOOSTED_TREES, Member.LOGISTIC)
-"""What predicts y: classifiers as people use them, not every trick by which z can be read."""
+"""Members that predict y: classifiers in common use, without the auditors' special ones."""
 
 
 @dataclass(frozen=True)
-class Encoded:
-    """One representation of the audit roles: all that measuring needs of a trained model.
+class EncodedPoint:
+    """One representation of the audit roles: all of a trained model that measuring needs.
 
     Parameters
     ----------
     z : mapping of Role to ndarray, shape (n, k)
-        Of auditor-train, validation and test; n is a multiple of a role's rows where a stochastic
-        encoder was drawn from several times, draw after draw.
+        Of the three audit roles. n is a multiple of a role's rows where a stochastic encoder was
+        drawn from several times, draw after draw.
     own_squares : mapping of Role to ndarray, shape (n,), or None
-        Squared error of the method's own decoder, summed over columns, on validation and test.
+        Squared error of the method's own decoder, summed over columns, on the validation and the
+        test set.
     permuted_distortion : float or None
-        Mean of the same on test with z permuted across rows.
+        Mean of the same on the test set with z permuted across rows.
     rate : float or None
-        The method's own code length on test, nats.
+        The method's own code length on the test set, nats.
     """
 
     z: Mapping[Role, Floats]
@@ -48,9 +49,9 @@ class Encoded:
 
 
 def evaluate(
-    encoded: Encoded, data: Prepared, *, config: AuditConfig, seed: int
-) -> tuple[PointEvaluation, Audited]:
-    """Run every audit and measure of a point; the randomness of all of them comes from ``seed``."""
+    encoded: EncodedPoint, data: Prepared, *, config: AuditConfig, seed: int
+) -> tuple[PointEvaluation, EnsembleAudit]:
+    """Run every audit and measure of a point; ``seed`` is the source of all their randomness."""
     draws = len(encoded.z[Role.TEST]) // len(data.roles[Role.TEST].s)
     roles = {role: data.roles[role] for role in AUDIT_ROLES}
     s = {role: np.tile(rows.s, draws) for role, rows in roles.items()}
@@ -82,21 +83,21 @@ def evaluate(
         seed=derive_seed(seed, "decoder"),
         draws=draws,
     )
-    on_selection = {"refitted": float(refitted[Role.VALIDATION].mean())}
+    on_validation = {"refitted": float(refitted[Role.VALIDATION].mean())}
     distortion = {"refitted": refitted[Role.TEST]}
     if encoded.own_squares is not None:
-        on_selection["own"] = float(encoded.own_squares[Role.VALIDATION].mean())
+        on_validation["own"] = float(encoded.own_squares[Role.VALIDATION].mean())
         distortion["own"] = encoded.own_squares[Role.TEST]
-    better = min(on_selection, key=lambda name: on_selection[name])
+    better = min(on_validation, key=lambda name: on_validation[name])
     distortion["strict"] = distortion[better]
-    # A certificate needs rows that are independent: one draw a person.
+    # A certificate needs independent rows: one draw per row.
     first_draw = {role: encoded.z[role][: len(rows.s)] for role, rows in roles.items()}
     downstream = _downstream(encoded, roles, config, derive_seed(seed, "downstream"), draws)
     main = next(iter(downstream.values()), None)
     validation = {
         "information": strict.chosen.validation_information,
         "accuracy": accuracy(strict.validation_prediction),
-        "distortion": on_selection[better],
+        "distortion": on_validation[better],
     }
     if main is not None:
         validation["downstream"] = main.chosen.validation_information
@@ -109,7 +110,7 @@ def evaluate(
         audits=strict.results,
         audit=strict.prediction,
         paper_audits=paper,
-        downstream={task: found.prediction for task, found in downstream.items()},
+        downstream={task: result.prediction for task, result in downstream.items()},
         distortion=distortion,
         validation=validation,
         permuted_distortion=encoded.permuted_distortion,
@@ -131,7 +132,7 @@ def evaluate(
 def _replicates(
     sensitive: Prediction, distortion: Floats, task: Prediction | None, draws: int
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """Replicates of a point; people are resampled, not their draws."""
+    """Bootstrap a point's figures; rows are resampled, not their draws."""
     n = len(sensitive.labels) // draws
     losses = log_loss(sensitive.probabilities, sensitive.labels)
     right = None
@@ -142,16 +143,16 @@ def _replicates(
 
 
 def _downstream(
-    encoded: Encoded, roles: Mapping[Role, Rows], config: AuditConfig, seed: int, draws: int
-) -> dict[str, Audited]:
-    """For each task, the better of the family's classifiers on validation, one MLP among them."""
-    found: dict[str, Audited] = {}
+    encoded: EncodedPoint, roles: Mapping[Role, Rows], config: AuditConfig, seed: int, draws: int
+) -> dict[str, EnsembleAudit]:
+    """Fit the downstream classifier of each task."""
+    results: dict[str, EnsembleAudit] = {}
     for task in roles[Role.TEST].y:
         labels = {role: np.tile(roles[role].y[task], draws) for role in AUDIT_ROLES}
-        found[task] = classify_task(
+        results[task] = classify_task(
             encoded.z, labels, config=config, seed=derive_seed(seed, task), draws=draws
         )
-    return found
+    return results
 
 
 def classify_task(
@@ -161,17 +162,17 @@ def classify_task(
     config: AuditConfig,
     seed: int,
     draws: int = 1,
-) -> Audited:
-    """The downstream classifier of one task: the best of :data:`DOWNSTREAM` on validation.
+) -> EnsembleAudit:
+    """Fit :data:`DOWNSTREAM` classifiers of a task, and choose one on the validation set.
 
     Parameters
     ----------
     z, labels : mapping of Role to arrays
-        Of auditor-train, validation and test; classes are 0, 1, ...
+        Of the three audit roles; classes are 0, 1, ...
     config : AuditConfig
     seed : int
     draws : int
-        Draws of each row that z and labels hold, draw after draw.
+        Draws of each row in z and labels, draw after draw.
     """
     members = tuple(member for member in config.members if member in DOWNSTREAM)
     return audit(
@@ -188,20 +189,21 @@ def classify_task(
 
 @dataclass(frozen=True)
 class Reference:
-    """What curves of a dataset are normalised by, for one seed of the auditors.
+    """Figures that curves of a dataset are normalised by, for one seed of the auditors.
 
     Parameters
     ----------
     values : dict of str to float
-        ``mutual_information_max``: I of raw x by the strict family, chosen on validation, on test;
-        ``mutual_information_max_validation``: the same on validation; ``mutual_information_max_paper``: by the paper's MLPs.
-        ``distortion_max``: E||x - E[x|s]||^2 with means of auditor-train, on test; ``distortion_max_validation``: on
-        validation. ``accuracy_y_constant``: accuracy on test of the main task's commonest class of
-        auditor-train, where there is a task. ``accuracy_s``: accuracy of the strict auditor of x on test;
-        ``accuracy_s_constant``: the same of the commonest group of auditor-train. Nats, and squared units
-        of standardised x.
+        By column. ``mutual_information_max``: I of raw x on the test set by the strict auditor, and
+        ``..._validation``, ``..._paper``: on the validation set, and by the paper's MLPs; nats.
+        ``distortion_max``: E||x - E[x|s]||^2 on the test set with the auditor training set's means,
+        and ``..._validation``; squared units of standardised x. ``accuracy_s``: accuracy of the
+        strict auditor of x; ``accuracy_s_constant``, ``accuracy_y_constant``: accuracy on the test
+        set of always predicting the largest group, or class of the main task, if any, of the
+        auditor training set.
     replicates : dict of str to ndarray, shape (resamples,)
-        ``mutual_information_max``, ``distortion_max``, ``accuracy_y_constant`` on the resamples of all points.
+        ``mutual_information_max``, ``distortion_max`` and ``accuracy_y_constant`` on the same
+        resamples as every point.
     """
 
     values: dict[str, float]
@@ -209,7 +211,7 @@ class Reference:
 
 
 def audit_reference(data: Prepared, *, config: AuditConfig, seed: int) -> Reference:
-    """Measure raw x, and what is left where nothing of x is released."""
+    """Measure raw x, the ceiling, and a constant representation, the floor."""
     z = {role: data.roles[role].x for role in AUDIT_ROLES}
     s = {role: data.roles[role].s for role in AUDIT_ROLES}
     groups = len(data.info.groups)
@@ -228,11 +230,11 @@ def audit_reference(data: Prepared, *, config: AuditConfig, seed: int) -> Refere
     means = np.stack([x[train.s == group].mean(axis=0) for group in range(groups)])
 
     def squares(role: Role) -> npt.NDArray[np.float64]:
-        found = np.empty(len(s[role]))
+        errors = np.empty(len(s[role]))
         for group in range(groups):
             rows = s[role] == group
-            found[rows] = ((z[role][rows] - means[group]) ** 2).sum(axis=1)
-        return found
+            errors[rows] = ((z[role][rows] - means[group]) ** 2).sum(axis=1)
+        return errors
 
     distances = squares(Role.TEST)
     values = {
@@ -253,10 +255,10 @@ def audit_reference(data: Prepared, *, config: AuditConfig, seed: int) -> Refere
         right = (data.roles[Role.TEST].y[task] == np.bincount(train.y[task]).argmax()).astype(float)
         values["accuracy_y_constant"] = float(right.mean())
     losses = log_loss(strict.prediction.probabilities, s[Role.TEST])
-    found = replicated(losses, s[Role.TEST], distances, right)
+    replicates = replicated(losses, s[Role.TEST], distances, right)
     names = {
         "mutual_information": "mutual_information_max",
         "distortion": "distortion_max",
         "accuracy_y": "accuracy_y_constant",
     }
-    return Reference(values, {names[name]: rows for name, rows in found.items()})
+    return Reference(values, {names[name]: array for name, array in replicates.items()})

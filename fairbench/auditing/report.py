@@ -1,4 +1,4 @@
-"""What an audit of anyone's arrays says: figures with names, as text, and as plain values."""
+"""The report of an audit of arrays: figures with names, as text, and as plain values."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _WIDTH = 80
 _INDENT = 12
 
 _MOST_GROUPS = 8
-"""Groups that are listed by name."""
+"""Most groups that are listed by name."""
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How well one classifier predicts labels on test.
+    """Accuracy of one classifier on the test set.
 
     Parameters
     ----------
     accuracy : float
-        Share of rows that are right.
+        Share of rows predicted correctly.
     balanced : float
-        Mean over classes of the share of each that is recognised: 1 / classes is chance.
+        Mean over classes of the share of each predicted correctly; chance is 1 / classes.
     auc : float
-        Area under the ROC curve; one-versus-rest, averaged over classes, beyond two. .5 is chance.
+        Area under the ROC curve; the mean of one-versus-rest beyond two classes; chance is .5.
     majority : float
-        Share of the most frequent class: the accuracy of a blind guess.
+        Share of the largest class: the accuracy of a constant guess.
     """
 
     accuracy: float
@@ -43,13 +43,13 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Usefulness(Accuracy):
-    """The same of a downstream classifier, and how differently it treats the groups.
+    """Accuracy of a downstream classifier, and its gaps between groups.
 
     Parameters
     ----------
     gap_parity, gap_odds, gap_opportunity : float or None
-        Demographic parity, equalized odds and equal opportunity gaps on test; None where there
-        are too few rows of a group, and the last also beyond two classes.
+        Demographic parity, equalized odds and equal opportunity gaps on the test set; None where a
+        group has too few rows, and the last also for more than two classes.
     """
 
     gap_parity: float | None = None
@@ -59,44 +59,44 @@ class Usefulness(Accuracy):
 
 @dataclass(frozen=True)
 class AuditReport:
-    """What auditors found in a representation; ``print`` it, or read its fields.
+    """The result of an audit of arrays; ``print`` it, or read its fields.
 
-    Names are those of the leaderboards' columns. All figures are of the test rows; information is
-    in nats.
+    Fields are the symbols of the protocol; ``to_dict`` uses the leaderboards' names. All figures
+    are of the test set; information is in nats.
 
     Parameters
     ----------
     audit : str
         ``strict`` or ``quick``.
     seed : int
-        Of the split and of the auditors.
+        Seed of the split and of the auditors.
     rows : mapping of str to int
-        Rows by role: auditor-train, validation, test.
+        Number of rows by role: auditor-train, validation, test.
     columns : int
         Columns of z.
     groups : mapping of str to int
-        Rows of each group of s, all roles together.
+        Number of rows of each group of s, all roles together.
     h_s : float
-        H(S): the most that anything can tell of s.
+        Entropy H(S), the largest possible I(Z;S).
     i : float
-        Lower bound on I(Z;S) by the strict choice among the auditors; may be below 0.
+        Lower bound on I(Z;S) by the auditor chosen on the validation set; may be below 0.
     i_low, i_high : float
-        Its 95% bootstrap interval over test rows, of the bound for the auditor at hand.
+        Its 95% bootstrap confidence interval over test rows, for the chosen auditor.
     auditor, view : str
-        Who found it, and looking at what.
+        The chosen auditor, and its view of z.
     auditors : tuple of AuditorResult
-        Every auditor's own figure.
+        The estimate of every auditor.
     a_s : Accuracy
-        Of the chosen auditor.
+        Accuracy of the chosen auditor.
     a_y : mapping of str to Usefulness
-        Of the downstream classifier of each task; empty where no labels were given.
+        By task, of the downstream classifier; empty without labels.
     d, d_max : float or None
-        Squared error of standardised x as rebuilt from (z, s) by a decoder fitted on auditor-train,
-        summed over columns; and the same where nothing is released but s. None without x.
+        Squared error of standardised x as decoded from (z, s), summed over columns; and the same
+        where only s is released. None without x.
     i_max : float or None
-        I(X;S) by the same auditors: what there was to hide. None without x.
+        I(X;S) by the same auditors, the ceiling of I(Z;S). None without x.
     certificate : Certificate or None
-        Upper bounds; None where z takes too many distinct values for any.
+        Upper bounds; None where z takes too many distinct values.
     """
 
     audit: str
@@ -120,11 +120,11 @@ class AuditReport:
 
     @property
     def i_share(self) -> float:
-        """I(Z;S) as a share of H(S), floored at 0."""
+        """I(Z;S) as a share of H(S), at least 0."""
         return max(self.i, 0.0) / self.h_s
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; the same arrays and seed give the same ones."""
+        """Return plain values for JSON; the same arrays and seed give the same ones."""
         from fairbench import __version__
         from fairbench.versions import AUDIT_VERSION
 
@@ -154,7 +154,7 @@ class AuditReport:
                 for result in self.auditors
             ],
             "accuracy_s": asdict(self.a_s),
-            "accuracy_y": {task: asdict(found) for task, found in self.a_y.items()},
+            "accuracy_y": {task: asdict(value) for task, value in self.a_y.items()},
             "distortion": self.d,
             "distortion_max": self.d_max,
             "mutual_information_max": self.i_max,
@@ -194,7 +194,7 @@ class AuditReport:
             *_wrapped(
                 "audit",
                 f"{self.audit}, seed {self.seed}: {train:,} rows train the auditors, "
-                f"{validation:,} choose among them, {test:,} are what is reported",
+                f"{validation:,} validate, {test:,} test",
             ),
         ]
 
@@ -203,32 +203,34 @@ class AuditReport:
         lines = [
             *_wrapped(
                 "I(Z;S)",
-                f"{max(self.i, 0.0):.3f} nats ({measured}95% interval {self.i_low:.3f} to "
-                f"{self.i_high:.3f}), {self.i_share:.1%} of H(S) = {self.h_s:.3f}",
+                f"{max(self.i, 0.0):.3f} nats ({measured}95% confidence interval "
+                f"{self.i_low:.3f} to {self.i_high:.3f}), "
+                f"{self.i_share:.1%} of H(S) = {self.h_s:.3f}",
             ),
-            *_wrapped("", f"found by {self.auditor} on {self.view} z"),
+            *_wrapped("", f"by {self.auditor} on the {self.view} view"),
         ]
         if self.i_low <= 0:
-            lines += _wrapped("", "not apart from 0: these auditors found nothing of s in z")
+            lines += _wrapped(
+                "", "not significantly above 0: these auditors found nothing of s in z"
+            )
         if self.i_max is not None:
             lines += _wrapped(
                 "I(X;S)",
-                f"{max(self.i_max, 0.0):.3f} nats found in x itself by the same auditors: the "
-                "ceiling",
+                f"{max(self.i_max, 0.0):.3f} nats, of x itself by the same auditors: the ceiling",
             )
         return lines
 
     def _accuracies(self) -> list[str]:
-        found = {"A_s": self.a_s} | {
+        by_name = {"A_s": self.a_s} | {
             "A_y" if len(self.a_y) == 1 else f"A_y {task}": value
             for task, value in self.a_y.items()
         }
-        width = max(_INDENT, 2 + max(len(name) for name in found))
-        lines = [f"{'':{width}}accuracy  balanced    AUC  blind guess"]
-        for name, value in found.items():
+        width = max(_INDENT, 2 + max(len(name) for name in by_name))
+        lines = [f"{'':{width}}accuracy  balanced    AUC  constant guess"]
+        for name, value in by_name.items():
             lines.append(
                 f"{name:{width}}{value.accuracy:8.3f}  {value.balanced:8.3f}  {value.auc:5.3f}"
-                f"  {value.majority:11.3f}"
+                f"  {value.majority:14.3f}"
             )
         return [*lines, *self._gaps(width)]
 
@@ -252,7 +254,7 @@ class AuditReport:
             "",
             *_wrapped(
                 "D",
-                f"{self.d:.3f}: squared error of x as rebuilt from z and s, summed over columns "
+                f"{self.d:.3f}: squared error of x as decoded from z and s, summed over columns "
                 f"(without z {self.d_max:.3f})",
             ),
         ]
@@ -260,49 +262,48 @@ class AuditReport:
     def _certificate(self) -> list[str]:
         if self.certificate is None:
             return []
-        found = self.certificate
-        bounds = []
-        if found.gap < 1:
-            bounds.append(
-                f"no classifier of z alone can have a demographic-parity gap above {found.gap:.3f}"
+        bound = self.certificate
+        sentences = []
+        if bound.gap < 1:
+            sentences.append(
+                f"no classifier of z alone can have a demographic-parity gap above {bound.gap:.3f}"
             )
-        if found.information < self.h_s:
-            bounds.append(f"I(Z;S) is at most {found.information:.3f} nats")
-        said = "; ".join(bounds) or "vacuous: so few rows exclude nothing"
+        if bound.information < self.h_s:
+            sentences.append(f"I(Z;S) is at most {bound.information:.3f} nats")
+        text = "; ".join(sentences) or "vacuous: too few rows to exclude anything"
         return [
             "",
             *_wrapped(
                 "certificate",
-                f"{said} (each with {found.confidence:.0%} confidence; {found.cells:,} distinct z, "
-                f"{found.rows:,} rows, {found.overflow:.1%} of them with a z not seen before)",
+                f"{text} (each with {bound.confidence:.0%} confidence; {bound.cells:,} distinct z, "
+                f"{bound.rows:,} rows, {bound.overflow:.1%} of them with another z)",
             ),
         ]
 
     def _auditors(self) -> list[str]:
-        who = max(len("auditor"), *(len(result.auditor) for result in self.auditors))
+        name = max(len("auditor"), *(len(result.auditor) for result in self.auditors))
         view = max(len("view"), *(len(result.view) for result in self.auditors))
-        lines = [f"{'auditor':{who}}  {'view':{view}}  I on validation  I on test"]
+        lines = [f"{'auditor':{name}}  {'view':{view}}  I on validation  I on test"]
         for result in self.auditors:
             mark = "  chosen" if self._chosen(result) else ""
             lines.append(
-                f"{result.auditor:{who}}  {result.view:{view}}"
+                f"{result.auditor:{name}}  {result.view:{view}}"
                 f"  {result.validation_information:14.3f}  {result.test_information:9.3f}{mark}"
             )
         return lines
 
 
 _LIMITS = (
-    "I(Z;S) and A_s are lower bounds: what these auditors found. Another one may find more; a "
-    "small figure is no guarantee."
+    "I(Z;S) and A_s are lower bounds, by these auditors. Another one may find more: a small figure "
+    "is no guarantee."
 )
 _LIMITS_CERTIFIED = (
-    "I(Z;S) and A_s are lower bounds: what these auditors found. The certificate alone is an upper "
-    "bound."
+    "I(Z;S) and A_s are lower bounds, by these auditors. Only the certificate is an upper bound."
 )
 
 
 def _wrapped(head: str, text: str, indent: int = _INDENT) -> list[str]:
-    """Lines of at most 80 characters, the first with its head."""
+    """Wrap a text to lines of at most 80 characters; the first begins with ``head``."""
     return textwrap.wrap(
         text,
         width=_WIDTH,

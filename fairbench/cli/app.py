@@ -487,18 +487,12 @@ def calibrate(
     ] = None,
     rows: Annotated[int, typer.Option(help="Rows to train on, and as many to test on.")] = 10_000,
     seeds: Annotated[int, typer.Option(help="Draws of every channel: seeds 0 .. N-1.")] = 1,
-    coverage: Annotated[
-        int | None,
-        typer.Option(metavar="DRAWS", help="Count how often intervals of DRAWS draws hold I."),
-    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, with every figure.")] = False,
 ) -> None:
     """Audit channels whose I(Z;S) is known: the truth against each auditor and the family."""
     from fairbench.cli.calibrate import calibrate_command
 
-    raise typer.Exit(
-        calibrate_command(_names(channels), rows=rows, seeds=seeds, draws=coverage, as_json=json)
-    )
+    raise typer.Exit(calibrate_command(_names(channels), rows=rows, seeds=seeds, as_json=json))
 
 
 @data_app.command("list")

@@ -17,7 +17,7 @@ from fairbench.config import DEFAULT_RESULTS, ExecutorName, make_executor_config
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, FairbenchError, nearest
 from fairbench.leaderboard import build as leaderboard
-from fairbench.leaderboard.changes import Before, Change, changes
+from fairbench.leaderboard.changes import AufdcChange, EarlierFigures, find_changes
 from fairbench.leaderboard.select import latest
 from fairbench.models.stored_data import Cards, load_from, root_of
 from fairbench.registry import Registry
@@ -75,7 +75,7 @@ def results_command(registry: Registry, request: Request) -> int:
     before = None
     points = audit.to_measure()
     if points:
-        before = Before(store, registry, points)
+        before = EarlierFigures(store, registry, points)
         about = spell(audit.estimate / workers)
         err.print(
             f"{_count(len(points), 'point')} to measure, about {about} on "
@@ -99,7 +99,7 @@ def results_command(registry: Registry, request: Request) -> int:
     written = leaderboard.write(tables, folder)
     if before is not None:
         measured = audit.summary.measured | audit.summary.elsewhere
-        _show_changes(changes(before, store, tables, measured))
+        _show_changes(find_changes(before, store, tables, measured))
     _report(audit, written)
     problems = show_problems(tables)
     return 1 if problems or left or audit.summary.broken else 0
@@ -168,9 +168,9 @@ def _datasets(
     return found, left
 
 
-def _show_changes(found: Sequence[Change]) -> None:
+def _show_changes(found: Sequence[AufdcChange]) -> None:
     """One table a track, budget and audit: was, is, and how far points moved."""
-    groups: dict[tuple[str, ...], list[Change]] = {}
+    groups: dict[tuple[str, ...], list[AufdcChange]] = {}
     for change in found:
         groups.setdefault(change.identity[:4], []).append(change)
     for (table, track, budget, audit), members in groups.items():

@@ -15,7 +15,7 @@ from fairbench.cli.console import err, out
 from fairbench.errors import ConfigError, UnknownNameError
 
 if TYPE_CHECKING:
-    from fairbench.auditing.validation.calibrate import Reading
+    from fairbench.auditing.validation.calibrate import ChannelAudit
 
 _COLUMNS = {
     "mlp": Member.MLP,
@@ -30,9 +30,7 @@ _COLUMNS = {
 _FEWEST_ROWS = 100
 
 
-def calibrate_command(
-    names: Sequence[str] | None, *, rows: int, seeds: int, draws: int | None, as_json: bool
-) -> int:
+def calibrate_command(names: Sequence[str] | None, *, rows: int, seeds: int, as_json: bool) -> int:
     """Print truth against each auditor and the family; 1 if a target is missed, else 0.
 
     Parameters
@@ -43,27 +41,21 @@ def calibrate_command(
         Rows to train on, and as many to test on; half as many choose.
     seeds : int
         Draws of every channel; figures are means over them.
-    draws : int, optional
-        Given, measure instead how often intervals hold the truth, over so many draws.
     as_json : bool
         Print JSON, with every auditor's figure on every view.
 
     Raises
     ------
     ConfigError
-        Too few rows, seeds or draws; UnknownNameError: a channel that does not exist.
+        Too few rows or seeds; UnknownNameError: a channel that does not exist.
     """
-    channels = _channels(names, ["gaussian-1.5"] if draws is not None else list(CHANNELS))
+    channels = _channels(names, list(CHANNELS))
     for what, value, least in (("rows", rows, _FEWEST_ROWS), ("seeds", seeds, 1)):
         if value < least:
             raise ConfigError(f"--{what} is {value}.", f"Give {least} or more.")
-    if draws is not None:
-        if draws < 1:
-            raise ConfigError(f"--coverage is {draws}.", "Give a number of draws, such as 400.")
-        return _coverage(channels, rows=rows, draws=draws, as_json=as_json)
-    from fairbench.auditing.validation.calibrate import read
+    from fairbench.auditing.validation.calibrate import audit_channel
 
-    found: dict[str, list[Reading]] = {}
+    found: dict[str, list[ChannelAudit]] = {}
     if not as_json:
         out.print(
             f"I(Z;S) in nats: {rows:,} rows to train and to test, {rows // 2:,} to choose; "
@@ -72,7 +64,7 @@ def calibrate_command(
         out.print(_line("channel", "truth", "family", "low", "high", *_COLUMNS, "found by"))
     for channel in channels:
         readings = [
-            read(channel, rows=rows, seed=seed, config=PRESETS[Audit.STRICT])
+            audit_channel(channel, rows=rows, seed=seed, config=PRESETS[Audit.STRICT])
             for seed in range(seeds)
         ]
         found[channel.name] = readings
@@ -101,24 +93,24 @@ def _mean(values: Iterable[float]) -> float:
     return float(np.mean(list(values)))
 
 
-def _hit(readings: Sequence[Reading]) -> bool:
+def _hit(readings: Sequence[ChannelAudit]) -> bool:
     """Whether the means over seeds keep to the target; a known limit always does."""
     from fairbench.auditing.validation.calibrate import tolerance
 
     truth = readings[0].truth
-    gap = truth - _mean(r.found for r in readings)
+    gap = truth - _mean(r.estimate for r in readings)
     near = gap <= tolerance(truth) or readings[0].channel.limit
     return near and _mean(r.low for r in readings) <= truth
 
 
-def _figure(reading: Reading, member: Member) -> float | None:
+def _figure(reading: ChannelAudit, member: Member) -> float | None:
     own = [r for r in reading.results if r.auditor == member.value]
     if not own:
         return None
     return max(own, key=lambda r: r.validation_information).test_information
 
 
-def _row(readings: Sequence[Reading]) -> str:
+def _row(readings: Sequence[ChannelAudit]) -> str:
     first = readings[0]
     cells: list[str] = []
     for member in _COLUMNS.values():
@@ -131,7 +123,7 @@ def _row(readings: Sequence[Reading]) -> str:
     return _line(
         first.channel.name,
         f"{first.truth:.3f}",
-        f"{_mean(r.found for r in readings):.3f}",
+        f"{_mean(r.estimate for r in readings):.3f}",
         f"{_mean(r.low for r in readings):.3f}",
         f"{_mean(r.high for r in readings):.3f}",
         *cells,
@@ -144,7 +136,7 @@ def _line(name: str, *cells: str) -> str:
     return f"{name:15}" + "".join(f"{cell:>9}" for cell in numbers) + f"  {last}"
 
 
-def _plain(readings: Sequence[Reading]) -> dict[str, Any]:
+def _plain(readings: Sequence[ChannelAudit]) -> dict[str, Any]:
     channel = readings[0].channel
     return {
         "channel": channel.name,
@@ -156,7 +148,7 @@ def _plain(readings: Sequence[Reading]) -> dict[str, Any]:
         "seeds": [
             {
                 "seed": r.seed,
-                "family": r.found,
+                "family": r.estimate,
                 "low": r.low,
                 "high": r.high,
                 "plug_in": r.plug_in,
@@ -166,25 +158,3 @@ def _plain(readings: Sequence[Reading]) -> dict[str, Any]:
             for r in readings
         ],
     }
-
-
-def _coverage(channels: Sequence[Channel], *, rows: int, draws: int, as_json: bool) -> int:
-    from fairbench.auditing.validation.calibrate import coverage
-
-    found = {
-        channel.name: coverage(channel, rows=rows, draws=draws, config=PRESETS[Audit.STRICT])
-        for channel in channels
-    }
-    if as_json:
-        print(json.dumps({name: asdict(measured) for name, measured in found.items()}))
-        return 0
-    out.print(f"95% intervals of {draws} draws, {rows:,} rows to train and to test\n")
-    out.print(_line("channel", "covered", "above", "below", "gap", "width", ""))
-    for name, measured in found.items():
-        shares = (measured.of_truth, measured.above, measured.below)
-        sizes = (measured.mean_gap, measured.mean_width)
-        out.print(
-            _line(name, *(f"{v:.1%}" for v in shares), *(f"{v:.4f}" for v in sizes), ""),
-            markup=False,
-        )
-    return 0

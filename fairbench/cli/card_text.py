@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairbench.data.tables import Kind, texts
+from fairbench.data.column_values import ColumnKind, texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ class CardText:
     sensitive : mapping of str to tuple of str
         Columns of S, and where a number is cut.
     labels : tuple of LabelText
-    features : mapping of str to Kind
+    features : mapping of str to ColumnKind
     drop : mapping of str to str
         Columns left out, and why.
     test : tuple of str, optional
@@ -57,7 +57,7 @@ class CardText:
     name: str | None
     sensitive: Mapping[str, tuple[str, ...]]
     labels: tuple[LabelText, ...]
-    features: Mapping[str, Kind]
+    features: Mapping[str, ColumnKind]
     drop: Mapping[str, str]
     test: tuple[str, str] | None
     onehot: bool
@@ -85,13 +85,13 @@ def card_text(card: CardText, frame: pd.DataFrame, path: Path) -> str:
     lines += ["# small are merged by:  groups: {VALUE: new name, OTHER VALUE: new name}"]
     lines += ["sensitive:"]
     for column, bins in card.sensitive.items():
-        kind = Kind.NUMBER if bins else Kind.CATEGORY
+        kind = ColumnKind.NUMBER if bins else ColumnKind.CATEGORY
         lines.append(_line("  - ", "column", quoted(column), _values(frame[column], kind)))
         if bins:
             lines.append(_line("    ", "bins", f"[{', '.join(bins)}]", "cuts between groups"))
     lines += ["", "# Y, the task labels, the main one first; encoders never see them.", "labels:"]
     for label in card.labels:
-        kind = Kind.CATEGORY if label.above is None else Kind.NUMBER
+        kind = ColumnKind.CATEGORY if label.above is None else ColumnKind.NUMBER
         comment = _values(frame[label.column], kind)
         lines.append(_line("  - ", "column", quoted(label.column), comment))
         if label.positive is not None:
@@ -134,11 +134,11 @@ def _item(value: str, comment: str) -> str:
     return f"{text:{_COMMENT_AT}} # {comment}" if comment else text
 
 
-def _values(column: pd.Series, kind: Kind = Kind.CATEGORY) -> str:
+def _values(column: pd.Series, kind: ColumnKind = ColumnKind.CATEGORY) -> str:
     """``3 values: a 60%, b 30%, c 10%``, or the range of numbers; always on one line."""
     held = column.dropna()
     missing = f", {len(column) - len(held):,} missing" if len(held) < len(column) else ""
-    if kind is Kind.NUMBER:
+    if kind is ColumnKind.NUMBER:
         return f"{_range(held)}{missing}"
     shares = texts(held).value_counts(normalize=True)
     shown = ""

@@ -11,7 +11,7 @@ from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.registry import Registry
 from fairbench.testing.contracts import dataset_checks, method_checks, metric_checks
-from fairbench.testing.promises import Check, Outcome
+from fairbench.testing.promises import Check, CheckOutcome
 from fairbench.testing.verdicts import Verdict
 
 
@@ -75,7 +75,7 @@ def _contracts(
         )
 
 
-def _shown(check: Check) -> Outcome:
+def _shown(check: Check) -> CheckOutcome:
     """Look, and print a line; of a broken promise also why it matters and what to do."""
     found = check.outcome()
     reason = f": {found.what}" if found.what else ""
@@ -90,7 +90,7 @@ def _shown(check: Check) -> Outcome:
     return found
 
 
-def _summary(outcomes: Sequence[Outcome]) -> str:
+def _summary(outcomes: Sequence[CheckOutcome]) -> str:
     counts = {verdict: sum(o.verdict is verdict for o in outcomes) for verdict in Verdict}
     parts = [f"{counts[Verdict.OK]} kept", f"{counts[Verdict.FAILED]} broken"]
     if counts[Verdict.SKIPPED]:

@@ -11,7 +11,7 @@ import numpy as np
 from fairbench.api import Ints, Role
 from fairbench.api.dataset import Dataset
 from fairbench.cli.console import out, show_columns, show_notes, show_table, warn_simulated
-from fairbench.data.files import cache_folder, data_root, find_files, wanted
+from fairbench.data.files import cache_folder, data_root, find_files, name_files
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.errors import DataError
 from fairbench.registry import Registry
@@ -88,7 +88,7 @@ def fetch_command(registry: Registry, name: str, root: Path | None) -> None:
     if found is None:
         raise DataError(
             f"The files of {dataset.name!r} are not here and could not be downloaded.",
-            f"Get {wanted(dataset)} from {dataset.url} and put them into "
+            f"Get {name_files(dataset)} from {dataset.url} and put them into "
             f"{cache_folder() / dataset.folder}, or name their folder with --data-root.",
         )
     out.print(f"{dataset.name}: {found.origin}, {found.path}", markup=False)
@@ -151,13 +151,13 @@ def _describe_groups(data: Prepared, s: Ints, columns: Sequence[str]) -> None:
 def _describe_information(data: Prepared) -> None:
     """I(X;S): what there is to hide, and the most that an auditor can find."""
     from fairbench.auditing.config import AuditConfig
-    from fairbench.auditing.ensemble import boosted_trees
+    from fairbench.auditing.ensemble import fit_boosted_trees
     from fairbench.stats.scores import information, smoothed
 
     train, test = data.roles[Role.AUDITOR_TRAIN], data.roles[Role.TEST]
     rows = max(1, MOST_CELLS // train.x.shape[1])
     classes = len(data.info.groups)
-    classify = boosted_trees(
+    classify = fit_boosted_trees(
         train.x[:rows], train.s[:rows], classes=classes, config=AuditConfig(), seed=0
     )
     prior = np.bincount(train.s[:rows], minlength=classes) / len(train.s[:rows])

@@ -17,7 +17,9 @@ from fairbench.config import split_names
 from fairbench.data.card import slug
 from fairbench.data.card_table import many_numbers
 from fairbench.data.checks import is_id
-from fairbench.data.tables import Kind, guess_kind, is_number, numbers, read_table, sniff, texts
+from fairbench.data.column_values import ColumnKind, guess_kind, is_number, numbers, texts
+from fairbench.data.csv_files import sniff
+from fairbench.data.tables import read_table
 from fairbench.errors import ConfigError, DataError, FairbenchError, nearest
 from fairbench.files import write_atomically
 from fairbench.registry import Registry
@@ -146,7 +148,7 @@ def _settled(
             _known(option, column, frame)
     drop |= {c: why for c, why in _useless(frame).items() if c not in taken and not drop.get(c)}
     features = {
-        str(name): Kind.CATEGORY if name in wanted.categories else guess_kind(frame[name])
+        str(name): ColumnKind.CATEGORY if name in wanted.categories else guess_kind(frame[name])
         for name in frame.columns
         if name not in taken and name not in drop
     }
@@ -211,7 +213,7 @@ def _useless(frame: pd.DataFrame) -> dict[str, str]:
     found = {}
     for name in frame.columns:
         held = frame[name].dropna()
-        category = guess_kind(held) is Kind.CATEGORY
+        category = guess_kind(held) is ColumnKind.CATEGORY
         if held.nunique() < 2:
             found[str(name)] = "the same in every row" if len(held) else "no values"
         elif category and held.is_unique:

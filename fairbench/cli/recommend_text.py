@@ -11,8 +11,7 @@ from fairbench.cli.console import out, show_columns
 from fairbench.models.certify import Certificates, SelectedCertificate
 from fairbench.models.lookup import StoredPoint
 from fairbench.models.recommend import CandidateSet, Limits, Recommendation
-from fairbench.report.format import with_interval
-from fairbench.report.numbers import format_count, format_figure
+from fairbench.report.format import format_count, format_figure, format_interval
 
 _RUNNERS_UP = 5
 
@@ -99,7 +98,7 @@ def _show_figures(chosen: StoredPoint) -> None:
         if value is not None:
             ends = chosen.figures.get(f"{on_test}_low"), chosen.figures.get(f"{on_test}_high")
             before = chosen.figures.get(on_validation) if on_validation else None
-            rows.append([title, format_figure(before), with_interval(value, *ends)])
+            rows.append([title, format_figure(before), format_interval(value, *ends)])
     show_columns(["", "validation", "test"], rows)
 
 

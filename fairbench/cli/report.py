@@ -25,7 +25,7 @@ FORMATS = ("png", "pdf", "svg")
 def report_command(
     registry: Registry, results: Path | None, url: str | None, output: Path | None
 ) -> None:
-    """Write the page and print where it is."""
+    """Write the page and print its path."""
     from fairbench.report.gather import gather
     from fairbench.report.page import page
 
@@ -56,7 +56,7 @@ def plot_command(
         if name not in FORMATS:
             raise UnknownNameError("format", name, FORMATS)
     report = gather(existing_store(results, url), registry)
-    known = {found.name: found for found in report.datasets}
+    known = {one.name: one for one in report.datasets}
     if not known:
         raise StoreError("Nothing has been measured yet.", "Run something first.")
     if dataset is not None and dataset not in known and dataset in registry.datasets:
@@ -64,17 +64,17 @@ def plot_command(
     if dataset is not None and dataset not in known:
         raise UnknownNameError("dataset with results", dataset, known)
     folder = output or (results or DEFAULT_RESULTS) / "figures"
-    for found in report.datasets if dataset is None else [known[dataset]]:
+    for one in report.datasets if dataset is None else [known[dataset]]:
         for each in kinds:
-            figure = _KINDS[each](found)
+            figure = _KINDS[each](one)
             for extension in formats:
-                path = folder / f"{found.name}-{each}.{extension}"
+                path = folder / f"{one.name}-{each}.{extension}"
                 write(path, drawn(figure, extension))
                 err.print(str(path), markup=False)
 
 
 def drawn(figure: Figure, extension: str) -> bytes:
-    """The figure's bytes; equal figures give equal bytes."""
+    """Return the figure's bytes; equal figures give equal bytes."""
     from fairbench.report.style import styled
 
     metadata: Mapping[str, None] = {
@@ -97,33 +97,33 @@ def write(path: Path, content: bytes) -> None:
         raise ConfigError(f"{path} cannot be written: {error.strerror}.") from None
 
 
-def _curves(found: DatasetReport) -> Figure:
+def _draw_curves(dataset: DatasetReport) -> Figure:
     from fairbench.report.figures import curves_figure
 
-    return curves_figure(found.panels)
+    return curves_figure(dataset.panels)
 
 
-def _fronts(found: DatasetReport) -> Figure:
+def _draw_fronts(dataset: DatasetReport) -> Figure:
     from fairbench.report.figures import fronts_figure
 
-    return fronts_figure(found.panels)
+    return fronts_figure(dataset.panels)
 
 
-def _cost(found: DatasetReport) -> Figure:
+def _draw_cost(dataset: DatasetReport) -> Figure:
     from fairbench.report.figures import cost_figure
 
-    return cost_figure(found.panels)
+    return cost_figure(dataset.panels)
 
 
-def _auditors(found: DatasetReport) -> Figure:
+def _draw_auditors(dataset: DatasetReport) -> Figure:
     from fairbench.report.figures import auditors_figure
 
-    return auditors_figure(found.panels, found.auditors)
+    return auditors_figure(dataset.panels, dataset.auditors)
 
 
 _KINDS: dict[str, Callable[[DatasetReport], Figure]] = {
-    "curves": _curves,
-    "fronts": _fronts,
-    "cost": _cost,
-    "auditors": _auditors,
+    "curves": _draw_curves,
+    "fronts": _draw_fronts,
+    "cost": _draw_cost,
+    "auditors": _draw_auditors,
 }

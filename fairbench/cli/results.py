@@ -1,4 +1,4 @@
-"""``fairbench leaderboard``, ``results export|import`` and ``clean``."""
+"""``fairbench leaderboard``, ``results export``, ``results import`` and ``clean``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairbench.files import write_atomically
 from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard.ranking import check_names, compare
 from fairbench.registry import Registry
-from fairbench.report.tables import TableFormat, rendered
+from fairbench.report.tables import TableFormat, render
 from fairbench.store import encoders
 from fairbench.store import files as artefacts
 from fairbench.store.database import Store, parse_export
@@ -23,21 +23,21 @@ from fairbench.training import checkpoint_files as checkpoints
 
 
 def existing_store(results: Path | None, url: str | None) -> Store:
-    """The store that is there already; StoreError where there is none."""
+    """Open the store that is there already; StoreError where there is none."""
     return Store.by_url(url) if url else Store.in_folder(results or DEFAULT_RESULTS, create=False)
 
 
 def leaderboard_command(
     registry: Registry, results: Path | None, url: str | None, form: TableFormat
 ) -> int:
-    """Build, write and print all leaderboards of a store; returns the exit code."""
+    """Build, write and print all leaderboards of a store; return the exit code."""
     store = existing_store(results, url)
     tables = tables_of.build(store, registry)
     if form is TableFormat.TABLE:
         for table in tables:
             show_leaderboard(table.dataset, table.leaderboard)
     else:
-        sys.stdout.write(rendered(tables, form))
+        sys.stdout.write(render(tables, form))
     for path in tables_of.write(tables, results or DEFAULT_RESULTS):
         err.print(str(path), markup=False)
     return show_problems(tables)
@@ -46,17 +46,17 @@ def leaderboard_command(
 def compare_command(
     registry: Registry, results: Path | None, url: str | None, a: str, b: str
 ) -> int:
-    """Print how far apart two methods are, wherever both have a row; returns the exit code."""
+    """Print the difference of two methods, wherever both have a row; return the exit code."""
     store = existing_store(results, url)
     tables = tables_of.build(store, registry)
-    names = {entry.row["method"] for table in tables for entry in table.entries}
+    names = {entry.row.method for table in tables for entry in table.entries}
     check_names(names, a, b)
-    told = False
+    compared = False
     for table in tables:
-        for found in compare(table.entries, a, b):
-            told = True
-            show_comparison(table.dataset, found)
-    if not told:
+        for comparison in compare(table.entries, a, b):
+            compared = True
+            show_comparison(table.dataset, comparison)
+    if not compared:
         raise ConfigError(
             f"{a} and {b} have no complete rows in one track, budget and audit.",
             "See what there is: fairbench leaderboard",
@@ -65,7 +65,7 @@ def compare_command(
 
 
 def show_problems(tables: Sequence[tables_of.Tables]) -> int:
-    """Print what metrics raised; the exit code that it calls for."""
+    """Print the errors of metrics; return the exit code that they call for."""
     problems = dict.fromkeys(problem for table in tables for problem in table.problems)
     for problem in problems:
         err.print(f"Warning: {problem}", markup=False)
@@ -99,26 +99,26 @@ def import_command(file: Path, results: Path | None, url: str | None) -> None:
     incoming = parse_export(lines)
     store = Store.by_url(url) if url else Store.in_folder(results or DEFAULT_RESULTS)
     taken = store.merge(incoming)
-    found = ", ".join(f"{count} {name}" for name, count in taken.items())
-    out.print(f"Imported {found}; what was there already is kept.", markup=False)
+    counts = ", ".join(f"{count} {name}" for name, count in taken.items())
+    out.print(f"Imported {counts}; what was there already is kept.", markup=False)
 
 
 def clean_command(results: Path | None, *, yes: bool, dry_run: bool) -> None:
     """Delete representations, encoders and checkpoints; records and leaderboards stay."""
     folder = results or DEFAULT_RESULTS
-    kept = artefacts.files(folder / artefacts.FOLDER)
+    stored = artefacts.files(folder / artefacts.FOLDER)
     trained = artefacts.files(folder / encoders.FOLDER)
     unfinished = checkpoints.files(folder)
-    files = [*kept, *trained, *unfinished]
+    files = [*stored, *trained, *unfinished]
     if not files:  # of a store elsewhere, files are all that is here
         Store.in_folder(folder, create=False)
     size = sum(path.stat().st_size for path in files)
     out.print(
-        f"Representations: {len(kept)} files in {folder / artefacts.FOLDER}; encoders: "
+        f"Representations: {len(stored)} files in {folder / artefacts.FOLDER}; encoders: "
         f"{len(trained)}; checkpoints of unfinished training: {len(unfinished)}. "
         f"{size / 1e6:.1f} MB.\n"
-        "They go; records and leaderboards stay. Without them, points not yet audited need their "
-        "models trained again, and so do encoders for new rows.",
+        "They are deleted; records and leaderboards stay. Without them, auditing more points or "
+        "encoding new rows needs the models trained again.",
         markup=False,
     )
     if dry_run or not files:

@@ -1,109 +1,107 @@
-"""``fairbench status``: how far the runs of a store are, also while they are running."""
+"""``fairbench status``: the progress of the runs of a store, also while they are running."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from fairbench.cli.console import out, show_columns
 from fairbench.cli.results import existing_store
-from fairbench.report.format import spell
+from fairbench.report.format import format_seconds
 from fairbench.store.claims import Claims
-from fairbench.store.database import Row, belongs
 from fairbench.store.records import PointRecord, UnitRecord
 from fairbench.store.status import Status
 
 
 def status_command(results: Path | None, url: str | None) -> None:
-    """Print models and points by status, the newest reading, and what went wrong."""
+    """Print models and points by status, the newest point, and failures."""
     store = existing_store(results, url)
     held = Claims(store, "status").held()
-    units = [_as_held(unit, held) for unit in store.records(UnitRecord)]
-    points = _current(store.records(PointRecord), {unit["key"]: unit for unit in units})
+    units = {unit.key: _as_held(unit, held) for unit in store.records(UnitRecord)}
+    points = _current(store.records(PointRecord), units)
     runs = store.runs()
     if runs:
-        last = max(runs, key=lambda row: str(row["started"]))
-        out.print(f"Last run, started {last['started']}: {last['command']}\n", markup=False)
-    for dataset in sorted({unit["dataset"] for unit in units}):
-        own = [unit for unit in units if unit["dataset"] == dataset]
+        last = max(runs, key=lambda run: run.started)
+        out.print(f"Last run, started {last.started}: {last.command}\n", markup=False)
+    for dataset in sorted({unit.dataset for unit in units.values()}):
+        own = {key: unit for key, unit in units.items() if unit.dataset == dataset}
         out.print(dataset, markup=False)
         show_columns(
             ["method", "fitted", "running", "waiting", "failed", "audited", "to audit"],
-            _lines(own, points),
+            _count_by_method(own, points),
         )
-    _newest(units, points)
-    _left(points)
-    broken = [row for row in (*units, *points) if Status(row["status"]).bad]
-    for row in broken:
-        name = row.get("method") or _unit_of(units, row)["method"]
-        where = row.get("point") or row.get("label") or "-"
-        out.print(f"{row['status']}  {name} {where}: {row['error']}", markup=False)
+    _show_newest(units, points)
+    _show_remaining(points)
+    for unit in units.values():
+        if unit.status.bad:
+            _show_failure(unit, unit.point, unit)
+    for point in points:
+        if point.status.bad:
+            _show_failure(units[point.unit], point.label, point)
 
 
-def _as_held(unit: Row, held: frozenset[str]) -> Row:
-    """A model of a run that is gone is not running any more: it waits for the next."""
-    if unit["status"] != Status.RUNNING or unit["key"] in held:
+def _as_held(unit: UnitRecord, held: frozenset[str]) -> UnitRecord:
+    """A model of a run that has ended is not running any more: it waits for the next."""
+    if unit.status is not Status.RUNNING or unit.key in held:
         return unit
-    return unit | {"status": Status.PENDING}
+    return unit.replace(status=Status.PENDING)
 
 
-def _current(points: Iterable[Row], units: Mapping[str, Row]) -> list[Row]:
-    """What counts of each point: what the newest version of the audit says of it, or will."""
-    found: dict[tuple[str, str, str], Row] = {}
-    for row in points:
-        if belongs(row, units.get(row["unit"])):
-            place = (row["unit"], row["label"], row["audit"])
-            best = found.setdefault(place, row)
-            if (row["audit_version"] or 1) > (best["audit_version"] or 1):
-                found[place] = row
-    return list(found.values())
+def _current(points: Iterable[PointRecord], units: Mapping[str, UnitRecord]) -> list[PointRecord]:
+    """Of each point the record that counts: that of the newest version of the audit."""
+    current: dict[tuple[str, str, str], PointRecord] = {}
+    for point in points:
+        if point.belongs_to(units.get(point.unit)):
+            place = (point.unit, point.label, point.audit)
+            best = current.setdefault(place, point)
+            if point.version > best.version:
+                current[place] = point
+    return list(current.values())
 
 
-def _lines(units: list[Row], points: list[Row]) -> list[list[str]]:
-    kinds = sorted({unit["method"] for unit in units if unit["status"] != Status.SKIPPED})
-    kind_of = {unit["key"]: unit["method"] for unit in units}
-    models = Counter((kind_of[u["key"]], Status(u["status"])) for u in units)
-    audited = Counter(
-        (kind_of[p["unit"]], Status(p["status"])) for p in points if p["unit"] in kind_of
-    )
-    lines = []
-    for kind in kinds:
-        bad = sum(models[kind, s] + audited[kind, s] for s in Status if s.bad)
+def _count_by_method(
+    units: Mapping[str, UnitRecord], points: Sequence[PointRecord]
+) -> list[list[str]]:
+    """Cells of the table of one dataset's units."""
+    fitted = Counter((unit.method, unit.status) for unit in units.values())
+    audited = Counter((units[p.unit].method, p.status) for p in points if p.unit in units)
+    rows = []
+    for method in sorted({method for method, status in fitted if status is not Status.SKIPPED}):
         counts = [
-            models[kind, Status.DONE],
-            models[kind, Status.RUNNING],
-            models[kind, Status.PENDING],
-            bad,
-            audited[kind, Status.DONE],
-            audited[kind, Status.PENDING],
+            fitted[method, Status.DONE],
+            fitted[method, Status.RUNNING],
+            fitted[method, Status.PENDING],
+            sum(fitted[method, s] + audited[method, s] for s in Status if s.bad),
+            audited[method, Status.DONE],
+            audited[method, Status.PENDING],
         ]
-        lines.append([kind, *(str(count) if count else "-" for count in counts)])
-    return lines
+        rows.append([method, *(str(count) if count else "-" for count in counts)])
+    return rows
 
 
-def _unit_of(units: list[Row], point: Row) -> Row:
-    return next(unit for unit in units if unit["key"] == point["unit"])
-
-
-def _newest(units: list[Row], points: list[Row]) -> None:
-    done = [row for row in points if row["status"] == Status.DONE]
+def _show_newest(units: Mapping[str, UnitRecord], points: Sequence[PointRecord]) -> None:
+    done = [point for point in points if point.done]
     if done:
-        row = max(done, key=lambda point: str(point["finished"]))
-        unit, values = _unit_of(units, row), row["values"]
+        point = max(done, key=lambda point: str(point.finished))
+        d, i = point.figures["distortion"], point.figures["mutual_information"]
         out.print(
-            f"\nNewest point, {row['finished']}: {unit['method']} on {unit['dataset']}, seed "
-            f"{unit['seed']}, {row['label']}: D {values['distortion']:.3f}, I {values['mutual_information']:.4f} nats",
+            f"\nNewest point, {point.finished}: {units[point.unit].title}, {point.label}: "
+            f"D {d:.3f}, I {i:.4f} nats",
             markup=False,
         )
 
 
-def _left(points: list[Row]) -> None:
-    seconds = [row["seconds"] for row in points if row["seconds"]]
-    waiting = sum(1 for row in points if row["status"] == Status.PENDING)
+def _show_remaining(points: Sequence[PointRecord]) -> None:
+    seconds = [point.seconds for point in points if point.seconds]
+    waiting = sum(1 for point in points if point.status is Status.PENDING)
     if waiting and seconds:
-        one = sum(seconds) / len(seconds)
+        estimate = format_seconds(waiting * sum(seconds) / len(seconds))
         out.print(
-            f"{waiting} points are to be audited: about {spell(waiting * one)} on one core.",
-            markup=False,
+            f"{waiting} points are to be audited: about {estimate} on one core.", markup=False
         )
+
+
+def _show_failure(unit: UnitRecord, place: str | None, record: UnitRecord | PointRecord) -> None:
+    text = f"{record.status}  {unit.method} {place or '-'}: {record.error}"
+    out.print(text, markup=False)

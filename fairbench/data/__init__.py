@@ -1,1 +1,1 @@
-"""Finding, checking, caching, splitting and preparing datasets."""
+"""Find, check, cache, split and prepare datasets."""

@@ -1,7 +1,7 @@
-"""Arrays from files: npy, npz, CSV and Parquet, whole or a part named after a colon.
+"""Read arrays from npy, npz, CSV and Parquet files, whole or a part named after a colon.
 
-``z.npy``; ``arrays.npz``, which holds one array, or ``arrays.npz:z``; ``people.csv``, all columns,
-or ``people.csv:sex`` or ``people.csv:z*,age``, where ``*`` stands for anything.
+Examples: ``z.npy``; ``arrays.npz``, if it holds one array, or ``arrays.npz:z``; ``people.csv``, all
+columns, or ``people.csv:sex`` or ``people.csv:z*,age``, where ``*`` stands for any text.
 """
 
 from __future__ import annotations
@@ -15,27 +15,29 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.data.tables import is_number, read_table, sniff
+from fairbench.data.column_values import is_number
+from fairbench.data.csv_files import sniff
+from fairbench.data.tables import read_table
 from fairbench.errors import DataError, nearest
 
 FORMATS = ("npy", "npz", "csv", "parquet")
-"""Endings of the files that can be read."""
+"""Suffixes of the files that can be read."""
 
 _SPEC = re.compile(rf"(.+?\.({'|'.join(FORMATS)}))(?::(.*))?", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where an array comes from.
+class ArraySource:
+    """The file, and the part of it, that holds an array.
 
     Parameters
     ----------
     name : str
-        What it is, for messages: ``z``, ``s``, ...
+        Name of the array in messages: ``z``, ``s``, ...
     path : Path
         The file.
     part : str or None
-        What was named after the colon.
+        Text after the colon.
     """
 
     name: str
@@ -48,8 +50,8 @@ class Source:
         return self.path.suffix.lower().removeprefix(".")
 
 
-def parse_source(name: str, text: str) -> Source:
-    """What ``--name text`` asks for; DataError for a file of another kind, or one not there."""
+def parse_source(name: str, text: str) -> ArraySource:
+    """Parse the value of ``--name``; DataError for a missing file, or one of another kind."""
     match = _SPEC.fullmatch(text)
     path = Path(match[1] if match else text)
     if not match and not path.exists():
@@ -62,11 +64,11 @@ def parse_source(name: str, text: str) -> Source:
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise DataError(f"--{name}: the file {path} {what}.{_neighbours(path)}")
-    return Source(name, path, match[3] or None)
+    return ArraySource(name, path, match[3] or None)
 
 
-def read_sources(sources: dict[str, Source]) -> dict[str, Any]:
-    """Arrays and frames by name; each file of a table is read once.
+def read_sources(sources: dict[str, ArraySource]) -> dict[str, Any]:
+    """Read arrays and frames by name; each file of a table is read once.
 
     Raises
     ------
@@ -74,20 +76,20 @@ def read_sources(sources: dict[str, Source]) -> dict[str, Any]:
         A file cannot be read, lacks a column or an array, or z and s share a column.
     """
     tables: dict[Path, Any] = {}
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for name, source in sources.items():
         if source.format in ("npy", "npz"):
-            found[name] = _array(source)
+            arrays[name] = _array(source)
             continue
         key = source.path.resolve()
         if key not in tables:
             tables[key] = _table(source)
-        found[name] = _columns(source, tables[key])
-    _check_apart(sources, found)
-    return found
+        arrays[name] = _columns(source, tables[key])
+    _check_disjoint(sources, arrays)
+    return arrays
 
 
-def _array(source: Source) -> np.ndarray:
+def _array(source: ArraySource) -> np.ndarray:
     if source.format == "npy" and source.part:
         raise DataError(
             f"--{source.name} {source.path}:{source.part}: an npy file holds one array, which has "
@@ -100,20 +102,20 @@ def _array(source: Source) -> np.ndarray:
         with loaded as archive:
             return np.asarray(archive[_member(source, archive.files)])
     except OSError as error:
-        said = f": {error.strerror}" if error.strerror else ": it is empty or cut off"
-        raise DataError(f"--{source.name}: {source.path} cannot be read{said}.") from None
+        reason = f": {error.strerror}" if error.strerror else ": it is empty or truncated"
+        raise DataError(f"--{source.name}: {source.path} cannot be read{reason}.") from None
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         if "pickle" in str(error).lower():
             raise DataError(
-                f"--{source.name}: {source.path} holds pickled objects or is no {source.format} "
+                f"--{source.name}: {source.path} holds pickled objects or is not a {source.format} "
                 "file: save plain values, as in np.save(file, array.astype(str)) for names."
             ) from None
         raise DataError(
-            f"--{source.name}: {source.path} is damaged, or no {source.format} file: save it anew."
+            f"--{source.name}: {source.path} is damaged or no {source.format} file: save it again."
         ) from None
 
 
-def _member(source: Source, names: list[str]) -> str:
+def _member(source: ArraySource, names: list[str]) -> str:
     if source.part:
         if source.part not in names:
             raise DataError(
@@ -129,7 +131,7 @@ def _member(source: Source, names: list[str]) -> str:
     return names[0]
 
 
-def _table(source: Source) -> Any:
+def _table(source: ArraySource) -> Any:
     try:
         separator, header = _csv_shape(source.path) if source.format == "csv" else (",", True)
         return read_table(source.path, separator=separator, header=header, single=True)
@@ -138,7 +140,7 @@ def _table(source: Source) -> Any:
 
 
 def _csv_shape(path: Path) -> tuple[str, bool]:
-    """Separator, and whether there is a line of names: not where the first line holds a number."""
+    """Return the separator, and whether the first line has names: not if it holds a number."""
     separator, header = sniff(path)
     with path.open(encoding="utf-8-sig", errors="replace") as stream:
         first = stream.readline().split()
@@ -147,28 +149,29 @@ def _csv_shape(path: Path) -> tuple[str, bool]:
     return separator, header and not any(is_number(field) for field in first)
 
 
-def _columns(source: Source, table: Any) -> Any:
+def _columns(source: ArraySource, table: Any) -> Any:
     if source.part is None:
         return table
     known = [str(name) for name in table.columns]
     chosen: list[str] = []
-    for wanted in (part.strip() for part in source.part.split(",")):
-        matching = [wanted] if wanted in known else fnmatch.filter(known, wanted)
+    for pattern in (part.strip() for part in source.part.split(",")):
+        matching = [pattern] if pattern in known else fnmatch.filter(known, pattern)
         if not matching:
             raise DataError(
-                f"--{source.name}: {source.path} has no column {wanted!r}. {nearest(wanted, known)}"
+                f"--{source.name}: {source.path} has no column {pattern!r}. "
+                f"{nearest(pattern, known)}"
             )
         chosen += matching
     return table[list(dict.fromkeys(chosen))]
 
 
-def _check_apart(sources: dict[str, Source], found: dict[str, Any]) -> None:
-    """Raise DataError where s is a part of z: it would be found, and tell nothing."""
+def _check_disjoint(sources: dict[str, ArraySource], arrays: dict[str, Any]) -> None:
+    """Raise DataError where s is a part of z: the audit would find it and be meaningless."""
     z, s = sources["z"], sources["s"]
     if z.path.resolve() != s.path.resolve():
         return
     if z.format in ("csv", "parquet"):
-        both = [str(c) for c in found["z"].columns if c in set(found["s"].columns)]
+        both = [str(c) for c in arrays["z"].columns if c in set(arrays["s"].columns)]
         if both:
             raise DataError(
                 f"The column {both[0]!r} of {z.path} is in z and in s: name z's columns, as in "
@@ -179,7 +182,7 @@ def _check_apart(sources: dict[str, Source], found: dict[str, Any]) -> None:
 
 
 def _neighbours(path: Path) -> str:
-    """A hint where a file of nearly that name is in the folder."""
+    """Return a hint: a file of a similar name in the folder, if any."""
     folder = path.parent
     names = [p.name for p in folder.iterdir() if p.is_file()] if folder.is_dir() else []
     hint = nearest(path.name, names)

@@ -1,26 +1,27 @@
-"""Anyone's arrays, checked and turned into what audits read; every complaint is one sentence.
+"""Check arrays of a user and turn them into what audits take; every error is one sentence.
 
-Whatever holds a table is welcome: numpy arrays, pandas objects, torch tensors, lists. Rows of
-frames are told by number from 1, as in a file; elements of arrays by their index.
+Numpy arrays, pandas objects, torch tensors and lists are accepted. Messages count rows of frames
+from 1, as in a file, and elements of arrays from 0, by their index.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairbench.api import Floats, Ints, Role
+from fairbench.data.column_values import ColumnKind, guess_kind, numbers, texts
 from fairbench.data.prepare import coded
-from fairbench.data.tables import Kind, guess_kind, numbers, texts
 from fairbench.errors import DataError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_CLASSES = 100
-"""Groups of s, or classes of a task: more are a number that nobody has cut into ranges."""
+"""Most groups of s, or classes of a task: more are a number that has not been cut into ranges."""
 
 _WHOLE = 2**24
 """Whole numbers up to this one are all float32 numbers."""
@@ -32,16 +33,19 @@ ROLE_NAMES = {
     Role.TEST.value: Role.TEST,
     Role.ENCODER_TRAIN.value: Role.ENCODER_TRAIN,
 }
-"""What a column of roles may say."""
+"""Names that a column of roles may use."""
+
+EARLIER_ROLE_NAMES = {"selection": Role.VALIDATION.value}
+"""Names of version 0.1, accepted with a warning, and today's."""
 
 
 def matrix(value: Any, name: str) -> np.ndarray:
-    """Rows of numbers ``(n, k)``, in the precision they came in.
+    """Check rows of numbers; return them as ``(n, k)``, in their own precision.
 
     Raises
     ------
     DataError
-        It has another shape, no rows, or something that is not a finite number.
+        It has another shape, no rows, or a value that is not a finite number.
     """
     held = _unwrapped(value, name)
     if _is_frame(held):
@@ -59,11 +63,11 @@ def matrix(value: Any, name: str) -> np.ndarray:
 
 
 def single_precision(array: np.ndarray) -> Floats:
-    """Numbers ``(n, k)`` as float32, the auditors' precision, with nothing rounded away that tells.
+    """Convert numbers ``(n, k)`` to float32, the auditors' precision, without losing differences.
 
-    A column that float32 rounds more than it need, of time stamps or of 1e-60 and 2e-60, is moved
-    by its least value and scaled by a power of two first. Auditors look at every column on a common
-    scale, so the move changes nothing else.
+    A column that float32 would round more than necessary, of time stamps or of 1e-60 and 2e-60, is
+    first shifted by its least value and scaled by a power of two. Auditors standardise all columns,
+    so the shift changes nothing else.
     """
     wide = array.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -83,12 +87,12 @@ def single_precision(array: np.ndarray) -> Floats:
 
 
 def features(value: Any, name: str) -> np.ndarray:
-    """Columns of X ``(n, d)``, float64; categories as codes, as datasets have them.
+    """Check columns of X; return float64 ``(n, d)``, with categories as codes, as in datasets.
 
     Raises
     ------
     DataError
-        As for :func:`matrix`; text is welcome, a value among numbers that is none is not.
+        As for :func:`matrix`; text is a category, but a text among numbers is an error.
     """
     import pandas as pd
 
@@ -104,7 +108,7 @@ def features(value: Any, name: str) -> np.ndarray:
     for place in range(held.shape[1]):
         column = held.iloc[:, place]
         _check_present(column, name)
-        number = guess_kind(column) is Kind.NUMBER
+        number = guess_kind(column) is ColumnKind.NUMBER
         # The place keeps two columns of one name apart.
         columns[f"{place} {column.name}"] = (
             _numbers(column, name) if number else texts(column).to_numpy()
@@ -113,12 +117,12 @@ def features(value: Any, name: str) -> np.ndarray:
 
 
 def classes(value: Any, name: str) -> tuple[tuple[str, ...], Ints]:
-    """Names of groups or classes, in order, and each row's code ``(n,)``.
+    """Return the names of groups or classes, in order, and each row's code ``(n,)``.
 
     Raises
     ------
     DataError
-        The array has another shape, no rows, one value only, too many, or values that are neither
+        The array has another shape, no rows, a single value, too many, or values that are neither
         names nor whole numbers.
     """
     held = _unwrapped(value, name)
@@ -137,14 +141,14 @@ def classes(value: Any, name: str) -> tuple[tuple[str, ...], Ints]:
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
         if values.ndim != 1:
-            raise DataError(f"{name} has the shape {values.shape}: it must be one value a row.")
+            raise DataError(f"{name} has the shape {values.shape}: it must be one value per row.")
     if not len(values):
         raise DataError(f"{name} is empty: there are no rows to audit.")
     return _coded_classes(values, name)
 
 
 def tasks(value: Any, name: str) -> dict[str, tuple[tuple[str, ...], Ints]]:
-    """Task labels by task: one column, or several, each with a name."""
+    """Return task labels by task: of one column, or of several, each with a name."""
     held = _unwrapped(value, name)
     if _is_frame(held) and held.ndim == 2:
         if not held.shape[1]:
@@ -161,37 +165,45 @@ def tasks(value: Any, name: str) -> dict[str, tuple[tuple[str, ...], Ints]]:
 
 
 def role_rows(value: Any, name: str, n: int) -> dict[Role, Ints]:
-    """Row numbers of each role that a column of role names gives; encoder-train is left out."""
+    """Return the row numbers of each role in a column of role names; encoder-train is left out."""
     held = _unwrapped(value, name)
     values = held.to_numpy() if _is_frame(held) else _as_array(held, name)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise DataError(f"{name} has the shape {values.shape}: one role a row, {_shape(1)}.")
+        raise DataError(f"{name} has the shape {values.shape}: one role per row, {_shape(1)}.")
     check_rows({"z": n, name: len(values)})
-    said = np.array([str(v) for v in values])
-    for text in np.unique(said):
+    written = [str(value) for value in values]
+    for earlier in EARLIER_ROLE_NAMES.keys() & set(written):
+        current = EARLIER_ROLE_NAMES[earlier]
+        warnings.warn(
+            f"{name}: the role {earlier!r} is called {current!r} now; write {current!r}.",
+            FutureWarning,
+            stacklevel=4,  # the call of fairbench.audit
+        )
+    words = np.array([EARLIER_ROLE_NAMES.get(word, word) for word in written])
+    for text in np.unique(words):
         if text not in ROLE_NAMES:
-            row = int(np.flatnonzero(said == text)[0])
+            row = int(np.flatnonzero(words == text)[0])
             raise DataError(
-                f"{name} says {str(text)!r} in row {row + 1}, which is no role: "
+                f"{name} has {str(text)!r} in row {row + 1}, which is not a role: "
                 f"{nearest(str(text), ('train', 'validation', 'test', 'encoder-train'))}"
             )
-    found = {
-        role: np.flatnonzero(np.isin(said, [k for k, v in ROLE_NAMES.items() if v is role]))
+    rows_of_role = {
+        role: np.flatnonzero(np.isin(words, [k for k, v in ROLE_NAMES.items() if v is role]))
         for role in (Role.AUDITOR_TRAIN, Role.VALIDATION, Role.TEST)
     }
-    for role, rows in found.items():
+    for role, rows in rows_of_role.items():
         if not len(rows):
             word = "train" if role is Role.AUDITOR_TRAIN else role.value
             raise DataError(
                 f"{name} gives no row the role {word!r}: train, validation and test are all needed."
             )
-    return found
+    return rows_of_role
 
 
 def check_rows(lengths: dict[str, int]) -> None:
-    """Raise DataError for the first array that has not as many rows as the first of them."""
+    """Raise DataError for the first array whose length differs from that of the first."""
     first = next(iter(lengths))
     for name, rows in lengths.items():
         if rows != lengths[first]:
@@ -222,7 +234,7 @@ def _coded_classes(values: np.ndarray, name: str) -> tuple[tuple[str, ...], Ints
     names, codes = np.unique(values, return_inverse=True)
     if len(names) < 2:
         raise DataError(
-            f"{name} has one value only, {str(names[0])!r}: there is nothing to tell apart."
+            f"{name} has only one value, {str(names[0])!r}: there is nothing to predict."
         )
     if len(names) > MOST_CLASSES:
         raise DataError(
@@ -233,7 +245,7 @@ def _coded_classes(values: np.ndarray, name: str) -> tuple[tuple[str, ...], Ints
 
 
 def _plain(values: np.ndarray, name: str) -> np.ndarray:
-    """An array of objects as text or numbers, if all are of one of these kinds."""
+    """Return an array of objects as text or numbers, if all are of one of these kinds."""
     for kinds, dtype in (((str,), str), ((bool, np.bool_), bool), ((int, np.integer), np.int64)):
         if all(isinstance(value, kinds) for value in values):
             return values.astype(dtype)
@@ -245,10 +257,10 @@ def _plain(values: np.ndarray, name: str) -> np.ndarray:
 
 
 def _labels_of(column: pd.Series) -> np.ndarray:
-    """Values of a column without missing ones: numbers where all are, as CSV has text only."""
+    """Return the values of a complete column: as numbers if all are, as CSV has only text."""
     if column.dtype.kind in "biuf":
         return column.to_numpy()
-    if guess_kind(column) is Kind.NUMBER:
+    if guess_kind(column) is ColumnKind.NUMBER:
         try:
             return numbers(column, "")
         except DataError:  # a word among numbers is a name like the others
@@ -257,21 +269,21 @@ def _labels_of(column: pd.Series) -> np.ndarray:
 
 
 def _numbers(column: pd.Series, name: str) -> np.ndarray:
-    """A column of a frame as finite numbers."""
+    """Return a column of a frame as finite numbers."""
     _check_present(column, name)
     if column.dtype.kind == "b":
         return column.to_numpy()
-    if guess_kind(column) is not Kind.NUMBER:
+    if guess_kind(column) is not ColumnKind.NUMBER:
         raise DataError(
-            f"The column {str(column.name)!r} of {name} holds {str(column.iloc[0])!r}, which is no "
-            "number: leave it out, or encode it first."
+            f"The column {str(column.name)!r} of {name} holds {str(column.iloc[0])!r}, which is "
+            "not a number: leave it out, or encode it first."
         )
     if column.dtype.kind in "iu":
         return column.to_numpy()
     try:
         return numbers(column, name)
     except DataError as error:
-        # What to do about it is said for cards there.
+        # The hint of that error is for dataset cards.
         raise DataError(f"{error.message} Correct it, or leave the column out.") from None
 
 
@@ -316,12 +328,12 @@ def _shape(*sizes: object) -> str:
 
 
 def _is_frame(value: Any) -> bool:
-    """Whether it is a pandas Series or DataFrame, known without importing pandas."""
+    """Return whether it is a pandas Series or DataFrame, without importing pandas."""
     return hasattr(value, "iloc") and hasattr(value, "to_numpy")
 
 
 def _unwrapped(value: Any, name: str) -> Any:
-    """A pandas object, its rows counted from 0; a tensor on the host, in a precision numpy has."""
+    """Return a pandas object with rows counted from 0; a tensor as a numpy array."""
     if value is None:
         raise DataError(f"{name} is None: give an array.")
     if _is_frame(value):

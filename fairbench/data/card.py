@@ -1,7 +1,7 @@
-"""The card: a YAML file that says of one's own table what are X, S and Y.
+"""The dataset card: a YAML file that declares X, S and Y of a user's own table.
 
-``dataset_from_card`` turns it into a dataset like any other; nothing else of the suite knows that
-there are cards. docs/own-data.md explains every key.
+``dataset_from_card`` turns it into a dataset like any other; no other module depends on cards.
+docs/own-data.md explains every key.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from fairbench.api import Architecture
-from fairbench.data.tables import Kind
+from fairbench.data.column_values import ColumnKind
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _TAKEN_ENDINGS = ("-simulated", "-points")
-"""Of leaderboard files of other datasets."""
+"""Endings of leaderboard files, which names of datasets must not have."""
 
 
 class Encoding(enum.StrEnum):
@@ -29,14 +29,14 @@ class Encoding(enum.StrEnum):
     INTEGER = "integer"
     """One column of sorted codes."""
     ONEHOT = "onehot"
-    """One column a category."""
+    """One column per category."""
 
 
-class Missing(enum.StrEnum):
-    """What becomes of rows with missing values."""
+class MissingPolicy(enum.StrEnum):
+    """Treatment of rows with missing values."""
 
     ERROR = "error"
-    """They are told, and nothing is done."""
+    """The table is refused with an error."""
     DROP = "drop"
     """They are left out."""
     CATEGORY = "category"
@@ -44,7 +44,7 @@ class Missing(enum.StrEnum):
 
 
 class _Part(BaseModel):
-    """A mapping in the card; keys that are left empty are as if they were not there."""
+    """A mapping in the card; empty keys count as absent."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -57,15 +57,15 @@ class _Part(BaseModel):
 
 
 class SensitiveColumn(_Part):
-    """A column that S is made of.
+    """A column of S.
 
     Parameters
     ----------
     column : str
     bins : tuple of float
-        Cuts of a number column: ``25, 45`` makes three groups, and 25 is in the second.
+        Cut points of a column of numbers: ``25, 45`` makes three groups, with 25 in the second.
     groups : mapping of str to str
-        Group by value; values not named are groups of their own.
+        Group by value; other values are groups of their own.
     """
 
     column: str
@@ -80,7 +80,7 @@ class SensitiveColumn(_Part):
     @model_validator(mode="after")
     def _sensible(self) -> SensitiveColumn:
         if list(self.bins) != sorted(set(self.bins)) or not np.isfinite(self.bins).all():
-            raise ValueError("bins must be numbers that rise")
+            raise ValueError("bins must be increasing numbers")
         if self.bins and self.groups:
             raise ValueError("give either bins or groups")
         return self
@@ -115,33 +115,33 @@ class LabelColumn(_Part):
 
 
 class OfficialTest(_Part):
-    """The rows that are the test role: those whose ``column`` says ``value``."""
+    """The official test set: the rows with ``value`` in ``column``."""
 
     column: str
     value: str
 
 
 class Card(_Part):
-    """What a card says; unknown keys are errors.
+    """The content of a dataset card; unknown keys are errors.
 
     Parameters
     ----------
     name : str
-        Of the dataset, in leaderboards.
+        Name of the dataset in leaderboards.
     file : Path
         The table; absolute once read.
     separator, header, columns
-        How a CSV file is to be read; see :func:`fairbench.data.tables.read_table`.
-    features : mapping of str to Kind, optional
-        Columns of X; a kind that is None is guessed. None: all that nothing else uses.
+        Format of a CSV file; see :func:`fairbench.data.tables.read_table`.
+    features : mapping of str to ColumnKind, optional
+        Columns of X; a kind of None is guessed. None: all columns without another use.
     drop : tuple of str
         Columns left out of ``features: all``.
     sensitive : tuple of SensitiveColumn
-        Several make intersections.
+        Several columns make intersections.
     labels : tuple of LabelColumn
         The main task first.
     encoding : Encoding
-    missing : Missing
+    missing : MissingPolicy
     test : OfficialTest, optional
     allowed_copies : tuple of str
         Columns that may be in X though they determine s.
@@ -157,12 +157,12 @@ class Card(_Part):
     separator: str = Field(",", min_length=1, max_length=1)
     header: bool = True
     columns: tuple[str, ...] = ()
-    features: Mapping[str, Kind | None] | None = None
+    features: Mapping[str, ColumnKind | None] | None = None
     drop: tuple[str, ...] = ()
     sensitive: tuple[SensitiveColumn, ...] = Field(min_length=1)
     labels: tuple[LabelColumn, ...] = Field(min_length=1)
     encoding: Encoding = Encoding.INTEGER
-    missing: Missing = Missing.ERROR
+    missing: MissingPolicy = MissingPolicy.ERROR
     test: OfficialTest | None = None
     allowed_copies: tuple[str, ...] = ()
     iterations: int | None = Field(None, ge=1)
@@ -227,7 +227,7 @@ class Card(_Part):
         return value
 
     def used(self) -> Iterator[tuple[str, str]]:
-        """Every (key, column) that the card names."""
+        """Yield every (key, column) that the card names."""
         yield from (("sensitive", part.column) for part in self.sensitive)
         yield from (("labels", label.column) for label in self.labels)
         yield from (("features", name) for name in self.features or ())
@@ -238,10 +238,10 @@ class Card(_Part):
 
 
 def is_card(text: str) -> bool:
-    """Whether a name on the command line is a path; registered names have no dot or slash."""
+    """Return whether a command's argument is a path: registered names have no dot or slash."""
     return any(mark in text for mark in "./\\")
 
 
 def slug(text: str) -> str:
-    """A dataset's name out of a file's: lower-case words and hyphens."""
+    """Make a dataset's name of a file's: lower-case words and hyphens."""
     return "-".join(re.findall("[a-z0-9]+", text.lower())) or "table"

@@ -1,4 +1,4 @@
-"""Make a dataset of a card."""
+"""Make a dataset of a dataset card."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairbench.errors import ConfigError, DataError, UnknownNameError
 
 
 class CardDataset(Dataset):
-    """Base of the datasets that cards make."""
+    """Base class of the datasets made of cards."""
 
     card: ClassVar[Card]
 
@@ -31,7 +31,7 @@ class CardDataset(Dataset):
 
 
 def dataset_from_card(path: Path) -> type[Dataset]:
-    """Make a dataset of what a card says; the table itself is read when the dataset is loaded.
+    """Make a dataset of a card; the table itself is read when the dataset is loaded.
 
     Raises
     ------
@@ -57,13 +57,13 @@ def read_card(path: Path) -> Card:
     """Read and validate a card; see :func:`dataset_from_card`."""
     if path.suffix not in (".yaml", ".yml"):
         raise ConfigError(
-            f"{path} is not a card: cards are .yaml files.",
+            f"{path} is not a dataset card: cards are .yaml files.",
             f"Write one for a table with: fairbench data new {path}",
         )
     try:
         values = dict(read_yaml(path, "card", as_text=True))
     except ConfigError as error:
-        quotes = 'Put values into quotes that begin with > or hold a colon: positive: ">50K"'
+        quotes = 'Quote values that begin with > or contain a colon, as in positive: ">50K"'
         raise DataError(error.message, quotes if path.exists() else "Check the path.") from None
     values["name"] = values.get("name") or slug(path.stem)
     if values.get("file"):
@@ -84,8 +84,8 @@ _PARTS: Mapping[str, type[_Part]] = {
 
 
 def _explained(error: ValidationError, path: Path) -> Exception:
-    # A misspelt key is also a missing one; the former says more.
-    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+    # A misspelt key is also a missing one; the former is the better message.
+    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
     *outer, last = first["loc"]
     part = _PARTS.get(str(outer[0]), Card) if outer else Card
     where = ".".join(str(place) for place in first["loc"])
@@ -93,21 +93,21 @@ def _explained(error: ValidationError, path: Path) -> Exception:
         return UnknownNameError(f"key of {path}", str(last), part.model_fields)
     if first["type"] == "missing":
         return DataError(
-            f"{path} lacks the key `{where}`.",
+            f"{path} has no key `{where}`.",
             "fairbench data new TABLE writes a whole card; docs/own-data.md explains the keys.",
         )
-    says = str(first["msg"]).removeprefix("Value error, ")
-    return DataError(f"{path}: {where}: {says} (got {first['input']!r}).", "Edit the card.")
+    reason = str(first["msg"]).removeprefix("Value error, ")
+    return DataError(f"{path}: {where}: {reason} (got {first['input']!r}).", "Edit the card.")
 
 
 def _check_uses(card: Card, path: Path) -> None:
-    """No column may be two of X, S and Y, but S in X where that is allowed."""
+    """Raise DataError for a column in two of X, S and Y; S may be in X where allowed."""
     uses: dict[str, set[str]] = {}
     for key, column in card.used():
         uses.setdefault(key, set()).add(column)
     for key, other in _APART:
         both = uses.get(key, set()) & uses.get(other, set())
-        hint = f"Take it out of `{key}` or of `{other}`."
+        hint = f"Remove it from `{key}` or from `{other}`."
         if (key, other) == ("features", "sensitive"):
             both -= set(card.allowed_copies)
             hint += " If s is meant to be in X: allowed_copies: [" + ", ".join(sorted(both)) + "]"

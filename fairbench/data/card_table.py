@@ -1,4 +1,4 @@
-"""From a raw frame to X, S and Y, as a card says, with every complaint a bad table deserves."""
+"""Turn a raw frame into X, S and Y by a dataset card, with an error for every bad table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fairbench.api import Ints
 from fairbench.api.dataset import Table
-from fairbench.data.card import Card, Encoding, LabelColumn, Missing, SensitiveColumn
+from fairbench.data.card import Card, Encoding, LabelColumn, MissingPolicy, SensitiveColumn
 from fairbench.data.checks import (
     check_columns,
     check_copies,
@@ -19,22 +19,22 @@ from fairbench.data.checks import (
     check_missing,
     notes_on,
 )
+from fairbench.data.column_values import ColumnKind, guess_kind, numbers, texts
 from fairbench.data.preprocessing import NO_VALUE
-from fairbench.data.tables import Kind, guess_kind, numbers, texts
 from fairbench.errors import DataError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_NUMBERS = 10
-"""Distinct numbers that can stand as groups or classes by themselves."""
+"""Most distinct numbers that can be groups or classes as they are."""
 
 MOST_CLASSES = 50
-"""Classes that a label may have."""
+"""Most classes of a label."""
 
 
 def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
-    """Turn a raw frame into a table, as the card says.
+    """Turn a raw frame into a table by the card.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     Raises
     ------
     DataError
-        The table cannot be used; the message says what is wrong and where.
+        The table cannot be used; the message names the fault and its place.
     """
     import pandas as pd
 
@@ -57,7 +57,7 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     frame = _filled(card, frame[list(dict.fromkeys([*kinds, *others]))], kinds, where)
     x = pd.DataFrame(
         {
-            name: numbers(frame[name], where) if kind is Kind.NUMBER else texts(frame[name])
+            name: numbers(frame[name], where) if kind is ColumnKind.NUMBER else texts(frame[name])
             for name, kind in kinds.items()
         },
         index=frame.index,
@@ -70,7 +70,7 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
         if is_test.all() or not is_test.any():
             raise DataError(
                 f"{where}: {int(is_test.sum()):,} of {len(is_test):,} rows have "
-                f"{card.test.value!r} in {card.test.column!r}, as `test:` asks.",
+                f"{card.test.value!r} in {card.test.column!r}, the test set by `test:`.",
                 nearest(card.test.value, texts(frame[card.test.column]).unique()),
             )
     check_features(x, where)
@@ -78,15 +78,15 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     onehot = card.encoding is Encoding.ONEHOT
     notes = notes_on(x, s, onehot=onehot)
     missing: tuple[str, ...] = ()
-    if card.missing is Missing.CATEGORY:
-        missing = tuple(name for name, kind in kinds.items() if kind is Kind.CATEGORY)
+    if card.missing is MissingPolicy.CATEGORY:
+        missing = tuple(name for name, kind in kinds.items() if kind is ColumnKind.CATEGORY)
     return Table(x.reset_index(drop=True), s, groups, y, is_test, onehot, notes, missing)
 
 
-def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, Kind]:
-    """Columns of X and what they hold."""
+def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, ColumnKind]:
+    """Return the columns of X and their kinds."""
     if card.features is not None:
-        chosen: Mapping[str, Kind | None] = card.features
+        chosen: Mapping[str, ColumnKind | None] = card.features
     else:
         taken = {column for key, column in card.used() if key != "allowed_copies"}
         chosen = {str(name): None for name in frame.columns if name not in taken}
@@ -95,9 +95,11 @@ def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, Kind]:
     return {name: kind or guess_kind(frame[name]) for name, kind in chosen.items()}
 
 
-def _filled(card: Card, frame: pd.DataFrame, kinds: Mapping[str, Kind], where: str) -> pd.DataFrame:
-    """The rows without missing values; their index still counts the rows of the file."""
-    if card.missing is Missing.DROP:
+def _filled(
+    card: Card, frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], where: str
+) -> pd.DataFrame:
+    """Apply the card's policy for missing values; the index still counts the rows of the file."""
+    if card.missing is MissingPolicy.DROP:
         kept = frame.dropna()
         if not len(kept):
             raise DataError(
@@ -105,8 +107,8 @@ def _filled(card: Card, frame: pd.DataFrame, kinds: Mapping[str, Kind], where: s
                 "Drop the columns that are mostly empty.",
             )
         return kept
-    if card.missing is Missing.CATEGORY:
-        filled = {name for name, kind in kinds.items() if kind is Kind.CATEGORY}
+    if card.missing is MissingPolicy.CATEGORY:
+        filled = {name for name, kind in kinds.items() if kind is ColumnKind.CATEGORY}
         filled |= {part.column for part in card.sensitive if not part.bins}
         frame = frame.copy()
         for name in filled:
@@ -116,13 +118,13 @@ def _filled(card: Card, frame: pd.DataFrame, kinds: Mapping[str, Kind], where: s
 
 
 def _groups(card: Card, frame: pd.DataFrame, where: str) -> tuple[tuple[str, ...], Ints]:
-    """Names of the groups, sorted, and the code of each row."""
+    """Return the sorted names of the groups, and the code of each row."""
     parts = [_group_names(part, frame[part.column], where) for part in card.sensitive]
     names = np.array([" ".join(values) for values in zip(*parts, strict=True)])
     groups, s = np.unique(names, return_inverse=True)
     if len(groups) < 2:
         raise DataError(
-            f"{where}: the sensitive attribute has one group only, {str(groups[0])!r}.",
+            f"{where}: the sensitive attribute has only one group, {str(groups[0])!r}.",
             "Name another column under `sensitive`.",
         )
     return tuple(str(group) for group in groups), s.astype(np.int64)
@@ -156,7 +158,7 @@ def _group_names(part: SensitiveColumn, column: pd.Series, where: str) -> list[s
 
 
 def _classes(label: LabelColumn, column: pd.Series, where: str) -> npt.NDArray[np.int64]:
-    """The class of each row."""
+    """Return the class of each row."""
     name = label.column
     values = texts(column)
     y: npt.NDArray[np.int64]
@@ -175,7 +177,7 @@ def _classes(label: LabelColumn, column: pd.Series, where: str) -> npt.NDArray[n
         if many_numbers(column) or values.nunique() > MOST_CLASSES:
             raise DataError(
                 f"{where}: the label {name!r} has {values.nunique():,} distinct values.",
-                "Say in the card which are class 1, under `labels`: {column: "
+                "Name those of class 1 in the card, under `labels`: {column: "
                 + name
                 + ", above: NUMBER} or {column: "
                 + name
@@ -184,13 +186,13 @@ def _classes(label: LabelColumn, column: pd.Series, where: str) -> npt.NDArray[n
         y = np.unique(values.to_numpy(str), return_inverse=True)[1].astype(np.int64)
     if len(np.unique(y)) < 2:
         raise DataError(
-            f"{where}: the label {name!r} has one class only; its values are "
+            f"{where}: the label {name!r} has only one class; its values are "
             f"{', '.join(sorted(set(values))[:5])}.",
-            "A task needs two classes at least: change `positive` or `above`, or drop the label.",
+            "A task needs at least two classes: change `positive` or `above`, or drop the label.",
         )
     return y
 
 
 def many_numbers(column: pd.Series) -> bool:
-    """Whether a column holds too many distinct numbers to be groups or classes as it is."""
-    return guess_kind(column) is Kind.NUMBER and column.nunique() > MOST_NUMBERS
+    """Return whether a column holds too many distinct numbers to be groups or classes as it is."""
+    return guess_kind(column) is ColumnKind.NUMBER and column.nunique() > MOST_NUMBERS

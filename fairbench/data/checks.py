@@ -1,4 +1,4 @@
-"""What is wrong with a table, said before anything trains: errors are raised, doubts are noted."""
+"""Check a table before anything trains: faults are raised, doubts are returned as notes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NEAR_COPY = 0.95
-"""Share of H(S) that a column may tell by itself before it is noted."""
+"""Share of H(S) from which a column's own information on s is noted."""
 
 ID_LIKE = 0.5
-"""Share of the rows that may have a category of their own before it is noted."""
+"""Distinct categories, as a share of the rows, from which a column is noted."""
 
 WIDE = 500
-"""One-hot columns that pass without a note."""
+"""Most one-hot columns without a note."""
 
 _CELLS = 255
-"""Numbers of more distinct values are cut into so many cells of about equal size."""
+"""Numbers with more distinct values are cut into this many cells of about equal size."""
 
 
 def check_columns(frame: pd.DataFrame, used: Iterable[tuple[str, str]], where: str) -> None:
@@ -48,13 +48,13 @@ def check_missing(frame: pd.DataFrame, where: str) -> None:
             raise DataError(
                 f"{where}, row {row}: the column {str(name)!r} has no value "
                 f"(missing in {int(missing.sum()):,} of {len(frame):,} rows).",
-                "Fill it in, or drop the column, or say in the card `missing: drop` (leaves such "
-                "rows out) or `missing: category` (a category of its own, for categories).",
+                "Fill it in, or drop the column, or write in the card `missing: drop` (leaves such "
+                "rows out) or `missing: category` (makes it a category, in columns of categories).",
             )
 
 
 def check_features(x: pd.DataFrame, where: str) -> None:
-    """Raise DataError for a constant column, and for a category that is another in every row."""
+    """Raise DataError for a constant column, and for a category with a new value in every row."""
     for name in x.columns:
         column = x[name]
         values = column.nunique()
@@ -67,8 +67,8 @@ def check_features(x: pd.DataFrame, where: str) -> None:
             )
         if values == len(column) and column.dtype.kind not in "biuf":
             raise DataError(
-                f"{where}: the category {str(name)!r} has another value in every row: it looks "
-                "like a name or an id, which no encoder can learn from.",
+                f"{where}: the category {str(name)!r} has a different value in every row: it "
+                "looks like a name or an id, from which no encoder can learn.",
                 drop,
             )
 
@@ -78,15 +78,15 @@ def check_copies(x: pd.DataFrame, s: Ints, allowed: Collection[str], where: str)
     for name in x.columns:
         if name not in allowed and determines(x[name], s):
             raise DataError(
-                f"{where}: the column {str(name)!r} tells the sensitive attribute exactly: it is "
-                "a copy of it, maybe coded in another way.",
+                f"{where}: the column {str(name)!r} determines the sensitive attribute: it is a "
+                "copy of it, possibly with another coding.",
                 f"Leave it out (drop: [{name}]), or, if it is meant to be in X, allow it in the "
                 f"card: allowed_copies: [{name}]",
             )
 
 
 def notes_on(x: pd.DataFrame, s: Ints, *, onehot: bool) -> tuple[str, ...]:
-    """Doubts about a table that can be used all the same, a sentence each."""
+    """Return doubts about a table that can still be used, one sentence each."""
     notes = []
     width = 0
     for name in x.columns:
@@ -101,14 +101,14 @@ def notes_on(x: pd.DataFrame, s: Ints, *, onehot: bool) -> tuple[str, ...]:
             )
         elif not category and is_id(column):
             notes.append(
-                f"the column {text!r} holds another whole number in every row: if it is an id, "
+                f"the column {text!r} holds a different whole number in every row: if it is an id, "
                 "drop it."
             )
-        share = share_told(column, s)
+        share = information_share(column, s)
         if share > NEAR_COPY:
             notes.append(
-                f"the column {text!r} alone tells {100 * share:.0f}% of the sensitive attribute "
-                "(of H(S)): it is almost a copy."
+                f"the column {text!r} alone has {100 * share:.0f}% of the information of the "
+                "sensitive attribute (of H(S)): it is almost a copy."
             )
     if onehot and width > WIDE:
         notes.append(
@@ -119,10 +119,10 @@ def notes_on(x: pd.DataFrame, s: Ints, *, onehot: bool) -> tuple[str, ...]:
 
 
 def determines(column: pd.Series, s: Ints) -> bool:
-    """Whether each value of a column belongs to one group, and that is not by chance.
+    """Return whether each value of a column belongs to one group, and not by chance.
 
-    Numbers may lie in intervals of one group each. It counts as chance where there are more values
-    (or intervals) than a tenth of those that a column independent of s would need.
+    Numbers may lie in ranges of one group each. It counts as chance where there are more values (or
+    ranges) than a tenth of those that a column independent of s would need.
     """
     values = _codes(column) if column.dtype.kind not in "biuf" else column.to_numpy()
     order = np.argsort(values, kind="stable")
@@ -136,8 +136,8 @@ def determines(column: pd.Series, s: Ints) -> bool:
     return bool(cells <= max(len(share), by_chance / 10))
 
 
-def share_told(column: pd.Series, s: Ints) -> float:
-    """I(column; S) / H(S) on held-out rows, by frequency tables of two halves; about 0 to 1."""
+def information_share(column: pd.Series, s: Ints) -> float:
+    """Estimate I(column; S) / H(S) on held-out rows, by frequency tables of two halves."""
     cells = _codes(column)
     groups = int(s.max()) + 1
     prior = np.bincount(s, minlength=groups) / len(s)
@@ -154,7 +154,7 @@ def share_told(column: pd.Series, s: Ints) -> float:
 
 
 def _codes(column: pd.Series) -> npt.NDArray[np.int64]:
-    """Each row's cell: its category, or its number, or the quantile range its number lies in."""
+    """Return each row's cell: its category, its number, or the quantile range of its number."""
     import pandas as pd
 
     if column.dtype.kind in "biuf" and column.nunique() > _CELLS:
@@ -164,5 +164,5 @@ def _codes(column: pd.Series) -> npt.NDArray[np.int64]:
 
 
 def is_id(column: pd.Series) -> bool:
-    """Whether numbers look like an id: whole, and another one in every row."""
+    """Return whether numbers look like an id: whole, and all different."""
     return bool(column.is_unique and (column == column.round()).all())

@@ -1,4 +1,4 @@
-"""Where a dataset's files are: data root, else cache, else download; nothing unchecked is used."""
+"""Find a dataset's files in the data root, else the cache, else by download, and check them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from fairbench.errors import DataError
 DATA_ENV = "FAIRBENCH_DATA"
 """Environment variable: a folder that holds data files, like ``--data-root``."""
 CACHE_ENV = "FAIRBENCH_CACHE"
-"""Environment variable: where downloads are kept; by default the user's cache folder."""
+"""Environment variable: folder for downloads; by default the user's cache folder."""
 OFFLINE_ENV = "FAIRBENCH_OFFLINE"
-"""Environment variable: set to 1, nothing is ever downloaded."""
+"""Environment variable: 1 forbids downloads."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """A folder that holds all files of a dataset, checked.
+class DatasetFiles:
+    """A folder with all files of a dataset, checked.
 
     Parameters
     ----------
     folder : Path
-        Where they are.
+        The folder.
     origin : str
         ``data root``, ``cache``, ``download``, ``own table``, or ``generated`` for a dataset
         without files.
     archive : str, optional
-        The file in the folder that stands in place of the dataset's files.
+        A file in the folder that replaces the dataset's files.
     """
 
     folder: Path
@@ -44,26 +44,28 @@ class Found:
 
 
 def cache_folder() -> Path:
-    """Folder for downloads: ``FAIRBENCH_CACHE``, else the platform's cache folder."""
+    """Return the folder for downloads: ``FAIRBENCH_CACHE``, else the platform's cache folder."""
     import pooch
 
     return Path(os.environ.get(CACHE_ENV) or pooch.os_cache("fairbench"))
 
 
-def data_root(given: Path | None) -> Path | None:
-    """The folder from ``--data-root``, else from ``FAIRBENCH_DATA``; DataError if not a folder."""
-    text = str(given) if given is not None else os.environ.get(DATA_ENV)
+def data_root(option: Path | None) -> Path | None:
+    """Return the folder of ``--data-root``, else of ``FAIRBENCH_DATA``; DataError if it is none."""
+    text = str(option) if option is not None else os.environ.get(DATA_ENV)
     if not text:
         return None
     root = Path(text).expanduser()
     if not root.is_dir():
-        name = "--data-root" if given is not None else DATA_ENV
+        name = "--data-root" if option is not None else DATA_ENV
         raise DataError(f"{name} is not a folder: {root}", "Give the folder that holds the files.")
     return root
 
 
-def find_files(dataset: type[Dataset], root: Path | None, *, download: bool = True) -> Found | None:
-    """Find all files of a dataset, or the archive that stands in their place, and check them.
+def find_files(
+    dataset: type[Dataset], root: Path | None, *, download: bool = True
+) -> DatasetFiles | None:
+    """Find all files of a dataset, or the archive that replaces them, and check them.
 
     Files are checked against their sha256 where one is known; the rest, and archives, are left
     to the loader.
@@ -75,21 +77,21 @@ def find_files(dataset: type[Dataset], root: Path | None, *, download: bool = Tr
     root : Path, optional
         Data root: ``root/<dataset.folder>/`` and ``root/`` itself are searched.
     download : bool
-        Fetch what is nowhere on disk.
+        Whether files that are not on disk are downloaded.
 
     Returns
     -------
-    Found or None
+    DatasetFiles or None
         None where files are missing and cannot be downloaded.
 
     Raises
     ------
     DataError
-        A file is there but truncated, altered or unreadable, or only some are there.
+        A file is truncated, altered or unreadable, or only some are there.
     """
-    generated = Found(cache_folder() / dataset.folder, "generated")
+    generated = DatasetFiles(cache_folder() / dataset.folder, "generated")
     if dataset.home is not None:
-        return Found(dataset.home, "own table")
+        return DatasetFiles(dataset.home, "own table")
     if not dataset.files:
         return generated
     folders = [(root / dataset.folder, "data root"), (root, "data root")] if root else []
@@ -98,14 +100,14 @@ def find_files(dataset: type[Dataset], root: Path | None, *, download: bool = Tr
         present = [file for file in dataset.files if (folder / file.name).exists()]
         complete = len(present) == len(dataset.files)
         if not complete and dataset.archive and (folder / dataset.archive).exists():
-            return Found(folder, origin, dataset.archive)
+            return DatasetFiles(folder, origin, dataset.archive)
         if not present:
             continue
         if not complete and origin == "cache" and any(file.urls for file in dataset.files):
             continue  # an interrupted download: fetch the rest
         for file in dataset.files:
             check_file(folder / file.name, file)
-        return Found(folder, origin)
+        return DatasetFiles(folder, origin)
     if dataset.optional:
         return generated
     if not download or os.environ.get(OFFLINE_ENV) == "1":
@@ -113,22 +115,19 @@ def find_files(dataset: type[Dataset], root: Path | None, *, download: bool = Tr
     return _download(dataset)
 
 
-def wanted(dataset: type[Dataset]) -> str:
-    """The names of a dataset's files, and of the archive, for messages."""
+def name_files(dataset: type[Dataset]) -> str:
+    """Return the names of a dataset's files, and of the archive, for messages."""
     names = ", ".join(file.name for file in dataset.files)
     return f"{names} (or {dataset.archive})" if dataset.archive else names
 
 
 def check_file(path: Path, file: DataFile) -> None:
-    """Raise DataError unless the file at ``path`` is the one described.
-
-    That is byte for byte where its sha256 is known; otherwise it only has to be there.
-    """
+    """Raise DataError unless the file at ``path`` has the sha256, or exists where none is known."""
     length = "" if file.size is None else f" ({file.size:,} bytes)"
     if not path.exists():
         raise DataError(
-            f"{path} is missing, though others of its dataset are beside it.",
-            f"Put the original {file.name}{length} there, or take the folder away.",
+            f"{path} is missing, though other files of its dataset are there.",
+            f"Put the original {file.name}{length} there, or remove the folder.",
         )
     if file.sha256 is None:
         return
@@ -151,8 +150,8 @@ def check_file(path: Path, file: DataFile) -> None:
         )
 
 
-def _download(dataset: type[Dataset]) -> Found | None:
-    """Fetch all files into the cache; None where there is no network, or no sha256 to check by."""
+def _download(dataset: type[Dataset]) -> DatasetFiles | None:
+    """Download all files to the cache; None without a network, or without a sha256 to check."""
     if any(file.sha256 is None for file in dataset.files):
         return None
     import logging
@@ -164,11 +163,11 @@ def _download(dataset: type[Dataset]) -> Found | None:
     for file in dataset.files:
         if not any(_fetch(url, file, folder) for url in file.urls):
             return None
-    return Found(folder, "download")
+    return DatasetFiles(folder, "download")
 
 
 def _fetch(url: str, file: DataFile, folder: Path) -> bool:
-    """Try one address. Pooch writes aside, checks the sha256 and only then renames."""
+    """Try one address; pooch writes to a temporary file, checks the sha256, then renames."""
     import pooch
 
     try:
@@ -179,7 +178,7 @@ def _fetch(url: str, file: DataFile, folder: Path) -> bool:
             path=folder,
             downloader=pooch.HTTPDownloader(timeout=10),
         )
-    # No network, a dead host, a page in place of the file: each means "try the next address".
+    # No network, a dead host, a page instead of the file: each means "try the next address".
     except (OSError, ValueError):
         return False
     return True

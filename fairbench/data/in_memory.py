@@ -1,4 +1,4 @@
-"""Rows handed over from Python: raw columns as X, and labels as groups of s."""
+"""Tables in memory: raw columns as X, and labels as groups of s."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from fairbench.api import Ints
 from fairbench.data.arrays import MOST_CLASSES
+from fairbench.data.column_values import texts
 from fairbench.data.prepare import coded
-from fairbench.data.preprocessing import Preprocessing, commonest
-from fairbench.data.tables import texts
+from fairbench.data.preprocessing import Preprocessing, most_common_categories
 from fairbench.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def named(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The same columns under these names, rows counted from 0, objects that are numbers as such.
+    """Return the columns under new names, rows counted from 0, objects as numbers where they are.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def named(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
         if rows[name].dtype.kind in "cmM":
             raise InputError(
                 f"The column {name!r} of X holds {rows[name].dtype} values.",
-                "X is made of numbers and categories: turn it into one of them, or drop it.",
+                "Columns of X are numbers or categories: convert it, or drop it.",
             )
         if rows[name].dtype == object:
             _check_hashable(rows[name])
@@ -43,7 +43,7 @@ def named(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _check_hashable(column: pd.Series) -> None:
-    """Raise InputError where a cell is a list, a mapping or an array, which no category is."""
+    """Raise InputError where a cell is a list, a mapping or an array, and so no category."""
     try:
         column.unique()
     except TypeError:
@@ -54,15 +54,15 @@ def _check_hashable(column: pd.Series) -> None:
                 raise InputError(
                     f"The column {column.name!r} of X, row {row + 1}: a {type(value).__name__} is "
                     "neither a number nor a category.",
-                    "Turn the column into several, of numbers or categories, or drop it.",
+                    "Convert the column into several, of numbers or categories, or drop it.",
                 ) from None
         raise
 
 
 def fit_preprocessing(frame: pd.DataFrame) -> Preprocessing:
-    """Categories and scales of a table that encoders are fitted on, as datasets have them.
+    """Fit categories and scales of a training table, as for datasets.
 
-    Unlike there a constant column is allowed, as one may become constant in a fold; its scale is 1.
+    Unlike there a constant column is allowed, as one may be constant in a fold; its scale is 1.
 
     Raises
     ------
@@ -86,21 +86,21 @@ def fit_preprocessing(frame: pd.DataFrame) -> Preprocessing:
             "Give it in another unit, or take its logarithm.",
         )
     scale[codes.max(axis=0) == codes.min(axis=0)] = 1.0
-    return Preprocessing(features, mean, scale, commonest(frame, features))
+    return Preprocessing(features, mean, scale, most_common_categories(frame, features))
 
 
 def groups_of(s: Any, rows: int) -> tuple[tuple[str, ...], Ints]:
-    """Names of the groups, in order, and each row's code ``(rows,)``.
+    """Return the names of the groups, in order, and each row's code ``(rows,)``.
 
     Raises
     ------
     InputError
-        There is one group only, or s is no column of names or whole numbers without gaps.
+        There is only one group, or s is not a complete column of names or whole numbers.
     """
     labels = _labels(s, rows)
     names, codes = np.unique(labels, return_inverse=True)
     if len(names) < 2:
-        raise InputError(f"s has one group only, {str(names[0])!r}: there is nothing to hide.")
+        raise InputError(f"s has only one group, {str(names[0])!r}: there is nothing to hide.")
     if len(names) > MOST_CLASSES:
         raise InputError(
             f"s has {len(names):,} distinct values, and at most {MOST_CLASSES} are possible.",
@@ -110,7 +110,7 @@ def groups_of(s: Any, rows: int) -> tuple[tuple[str, ...], Ints]:
 
 
 def codes_of(s: Any, rows: int, groups: Sequence[str]) -> Ints:
-    """Codes ``(rows,)`` of labels among known groups; InputError names the first unknown one."""
+    """Return the codes ``(rows,)`` of labels; InputError names the first unknown group."""
     import pandas as pd
 
     labels = _labels(s, rows)
@@ -118,25 +118,25 @@ def codes_of(s: Any, rows: int, groups: Sequence[str]) -> Ints:
     bad = np.flatnonzero(codes < 0)
     if len(bad):
         raise InputError(
-            f"s, row {bad[0] + 1}: the group {str(labels[bad[0]])!r} was not there when this was "
-            f"fitted; it knows {', '.join(groups)}."
+            f"s, row {bad[0] + 1}: the group {str(labels[bad[0]])!r} was not in the data of "
+            f"the fit, which has {', '.join(groups)}."
         )
     return codes
 
 
 def _labels(s: Any, rows: int) -> np.ndarray:
-    """One text a row; whole numbers without a decimal point, whatever type they came in."""
+    """Return one text per row; whole numbers of any type without a decimal point."""
     import pandas as pd
 
     if isinstance(s, pd.DataFrame):
         s = s.to_numpy()
     if not isinstance(s, pd.Series):
-        # Left to itself numpy makes the text 'nan' of a NaN among texts.
+        # Without dtype=object numpy turns a NaN among texts into the text 'nan'.
         array = np.asarray(s, dtype=object if isinstance(s, list | tuple) else None)
         if array.ndim == 2 and array.shape[1] == 1:
             array = array[:, 0]
         if array.ndim != 1:
-            raise InputError(f"s has the shape {array.shape}: it must be one label a row.")
+            raise InputError(f"s has the shape {array.shape}: it must be one label per row.")
         s = pd.Series(array).infer_objects()
     if len(s) != rows:
         raise InputError(f"X has {rows:,} rows and s has {len(s):,}: row i of both is one person.")

@@ -1,4 +1,4 @@
-"""From a raw table to what methods and auditors see: coded, scaled, split, fingerprinted."""
+"""Prepare a raw table for methods and auditors: code, scale, split and fingerprint it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 
 from fairbench.api import AUDIT_ROLES, DatasetInfo, Feature, Ints, Role
 from fairbench.api.dataset import Dataset, Images, Table
-from fairbench.data.files import data_root, find_files, wanted
-from fairbench.data.preprocessing import Preprocessing, commonest
+from fairbench.data.files import data_root, find_files, name_files
+from fairbench.data.preprocessing import Preprocessing, most_common_categories
 from fairbench.data.roles import assign_roles
 from fairbench.errors import DataError
 
@@ -33,8 +33,8 @@ class Rows:
     Parameters
     ----------
     stored : ndarray
-        x as float32, ``(n, d)``; of binary images packed bits, uint8, ``(n, ceil(d / 8))``: the
-        training images of dSprites alone are 10 GB of float32, and 300 MB so.
+        x as float32, ``(n, d)``; of binary images packed bits, uint8, ``(n, ceil(d / 8))``: 300 MB
+        instead of 10 GB for the training images of dSprites.
     s : ndarray of int64, shape (n,)
     y : mapping of str to ndarray of int64, shape (n,)
     pixels : int, optional
@@ -52,7 +52,7 @@ class Rows:
 
     @property
     def x(self) -> np.ndarray:
-        """Features ``(n, d)``: float32, or uint8 of 0 and 1, unpacked at each call, of images."""
+        """Features ``(n, d)``: float32; of images uint8 of 0 and 1, unpacked at each call."""
         if self.pixels is None:
             return self.stored
         x = np.unpackbits(self.stored, axis=1, count=self.pixels)
@@ -60,7 +60,7 @@ class Rows:
         return x
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        # Pickling makes arrays writable again; in a job's process they must not be.
+        # Unpickled arrays are writable; in a job's process they must not be.
         self.__dict__.update(state)
         self.__post_init__()
 
@@ -78,7 +78,7 @@ class Prepared:
     source : str
         ``real``, ``rendered`` or ``simulated``.
     origin : str
-        Where the files came from.
+        Where the files are from.
     iterations : int
         Training steps of the full budget.
     fingerprint : str
@@ -87,7 +87,7 @@ class Prepared:
     notes : tuple of str
         Doubts about the table, shown as warnings.
     preprocessing : Preprocessing or None
-        How raw columns became x; None for images, which are x.
+        Turns raw columns into x; None for images, which are x.
     """
 
     info: DatasetInfo
@@ -100,7 +100,7 @@ class Prepared:
     preprocessing: Preprocessing | None = None
 
     def audited(self) -> Prepared:
-        """The same without the rows that no audit reads: what audit jobs carry."""
+        """Return the audit roles alone, for audit jobs."""
         return replace(self, roles={role: self.roles[role] for role in AUDIT_ROLES})
 
 
@@ -112,7 +112,7 @@ def load_dataset(
     Raises
     ------
     DataError
-        Files are bad; or there are none and no twin, or the twin is refused.
+        Files are bad; or there are no files, and no twin or ``require_real``.
     """
     table, source, origin = _obtain(dataset, root, require_real)
     if isinstance(table, Images):
@@ -124,14 +124,14 @@ def _obtain(
     dataset: type[Dataset], root: Path | None, require_real: bool
 ) -> tuple[Table | Images, str, str]:
     instance = dataset()
-    found = find_files(dataset, data_root(root))
-    if found is not None:
-        return instance.load(found.folder), "real", f"{found.origin}: {found.path}"
-    where = f"Put {wanted(dataset)} into a folder and name it with"
+    files = find_files(dataset, data_root(root))
+    if files is not None:
+        return instance.load(files.folder), "real", f"{files.origin}: {files.path}"
+    where = f"Put {name_files(dataset)} into a folder and name it with"
     hint = f"{where} --data-root or FAIRBENCH_DATA. They come from {dataset.url}"
     downloadable = all(file.urls for file in dataset.files)
     if require_real:
-        raise DataError(f"The real files of {dataset.name!r} are not to be had here.", hint)
+        raise DataError(f"The real files of {dataset.name!r} are not available.", hint)
     twin = instance.simulate()
     if twin is None:
         why = "and no network" if downloadable else "and none can be downloaded"
@@ -140,7 +140,7 @@ def _obtain(
 
 
 def load_twin(dataset: type[Dataset]) -> Prepared:
-    """The simulated twin, also where the real files are there; DataError: there is none."""
+    """Load the simulated twin, even where the real files exist; DataError if there is none."""
     twin = dataset().simulate()
     if twin is None:
         raise DataError(f"{dataset.name!r} has no simulated twin.")
@@ -148,17 +148,17 @@ def load_twin(dataset: type[Dataset]) -> Prepared:
 
 
 def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -> Prepared:
-    """Code, split and scale a table; statistics come from encoder-train alone."""
+    """Code, split and scale a table; means and scales are those of the training set alone."""
     codes, features = coded(table.x, onehot=table.onehot)
     roles = assign_roles(table)
     train = codes[roles[Role.ENCODER_TRAIN]]
     mean, scale = train.mean(axis=0), train.std(axis=0)
-    # By its range: the standard deviation of a constant need not round to zero.
+    # By its range: the standard deviation of a constant may not round to zero.
     constant = np.flatnonzero(train.max(axis=0) == train.min(axis=0))
     if len(constant) and not table.onehot:
         raise DataError(
             f"Column {features[constant[0]].name!r} is constant in encoder-train.",
-            "A constant column tells nothing: drop it.",
+            "A constant column has no information: drop it.",
         )
     scale[constant] = 1.0
     x = ((codes - mean) / scale).astype(np.float32)
@@ -183,14 +183,14 @@ def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -
             features,
             mean,
             scale,
-            commonest(table.x.iloc[roles[Role.ENCODER_TRAIN]], features),
+            most_common_categories(table.x.iloc[roles[Role.ENCODER_TRAIN]], features),
             table.missing,
         ),
     )
 
 
 def _prepare_images(images: Images, dataset: type[Dataset], origin: str) -> Prepared:
-    """Images come packed and dealt to roles; pixels stay 0 and 1."""
+    """Prepare images, which are packed and split into roles already; pixels stay 0 and 1."""
     if dataset.architecture.image is None:
         raise DataError(f"Dataset {dataset.name!r} gives images but its architecture has none.")
     pixels = math.prod(dataset.architecture.image)
@@ -200,7 +200,7 @@ def _prepare_images(images: Images, dataset: type[Dataset], origin: str) -> Prep
     names = (f"pixel{i}" for i in range(pixels))
     features = tuple(Feature(name, name) for name in names)
     info = DatasetInfo(dataset.name, features, images.groups, dataset.architecture)
-    numbers = {role: np.arange(len(found.s)) for role, found in rows.items()}
+    numbers = {role: np.arange(len(part.s)) for role, part in rows.items()}
     return Prepared(
         info=info,
         roles=rows,
@@ -212,18 +212,18 @@ def _prepare_images(images: Images, dataset: type[Dataset], origin: str) -> Prep
 
 
 def default_iterations(n: int) -> int:
-    """Training steps of the full budget for n rows: 100 epochs at batch 128, clipped."""
+    """Return the training steps of the full budget for n rows: 100 epochs at batch 128, clipped."""
     return int(np.clip(100 * n // PAPER_BATCH, 5_000, 27_000))
 
 
 def coded(frame: pd.DataFrame, *, onehot: bool) -> tuple[np.ndarray, tuple[Feature, ...]]:
-    """Numbers as they are; categories as sorted integer codes or as one-hot columns.
+    """Code a table: numbers as they are, categories as sorted integer codes or one-hot columns.
 
     Returns
     -------
     ndarray of float64, shape (n, d)
     tuple of Feature
-        What each of the d columns is.
+        One per column.
 
     Raises
     ------

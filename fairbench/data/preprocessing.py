@@ -1,7 +1,6 @@
-"""From raw rows to X, as it was done when a dataset was prepared: codes, then scales.
+"""Turn raw rows into X as a dataset was prepared: codes, then scales.
 
-Categories and scales are those of the table that encoders were fitted on, so that a new row becomes
-what it would have been there.
+Categories and scales are those of the training table, so that new rows are treated as its rows.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Feature, Floats
-from fairbench.data.tables import numbers, texts
+from fairbench.data.column_values import numbers, texts
 from fairbench.data.unknown import Unknown as Unknown
 from fairbench.errors import DataError, nearest
 
@@ -22,24 +21,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NO_VALUE = "missing"
-"""The category of missing values where a dataset makes one of them, as a card may ask."""
+"""The category of missing values, where a dataset has one, as a card may declare."""
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """How raw columns become X.
+    """A fitted map of raw columns to X.
 
     Parameters
     ----------
     features : tuple of Feature
-        One a column of x, those of a source side by side.
+        One per column of x, those of a source side by side.
     mean, scale : ndarray of float64, shape (d,)
-        Of encoder-train; a column is (code - mean) / scale.
+        Of the training set; a column is (code - mean) / scale.
     common : mapping of str to str
-        The commonest category on encoder-train of each source that holds categories.
+        The most common category in the training set, by source of categories.
     missing : tuple of str
         Sources whose missing values are the category ``missing``; elsewhere a category of that
-        name is one like any other.
+        name is like any other.
     """
 
     features: tuple[Feature, ...]
@@ -56,27 +55,27 @@ class Preprocessing:
     def apply(
         self, frame: pd.DataFrame, *, where: str, unknown: Unknown = Unknown.REFUSE
     ) -> tuple[Floats, dict[str, int]]:
-        """Rows of a raw table as x.
+        """Turn rows of a raw table into x.
 
         Parameters
         ----------
         frame : DataFrame
-            With all ``sources`` among its columns; its index counts rows from 0.
+            With all ``sources`` among its columns; the index counts rows from 0.
         where : str
-            What it is, for messages.
+            The file, for messages.
         unknown : Unknown
-            What to do about values that were not there before.
+            Treatment of values that are not in the training table.
 
         Returns
         -------
         ndarray of float32, shape (n, d)
         dict of str to int
-            How many values of a source were replaced, where any were.
+            Number of values replaced, by source with any.
 
         Raises
         ------
         DataError
-            A column is missing, or a value is unknown or no number and is not to be replaced.
+            A column is missing, or a value is unknown or not a number and is not replaced.
         """
         self.check_columns([str(name) for name in frame.columns], where)
         x = np.empty((len(frame), len(self.features)), np.float32)
@@ -107,13 +106,13 @@ class Preprocessing:
                 f"{where} has no column {missing[0]!r}, which the encoder takes{more}.",
                 nearest(missing[0], names)
                 if len(missing) < len(self.sources)
-                else "The first line must hold the columns' names; and is the separator right?",
+                else "The first line must hold the columns' names. Is the separator right?",
             )
 
     def _codes(
         self, column: pd.Series, feature: Feature, where: str, unknown: Unknown
     ) -> tuple[npt.NDArray[np.float64], int]:
-        """Codes ``(n, 1)`` into the categories, and how many were replaced."""
+        """Return codes of the categories ``(n, 1)``, and how many values were replaced."""
         import pandas as pd
 
         codes = self._known(column, feature.categories)
@@ -129,27 +128,27 @@ class Preprocessing:
                 f"{where}, row {column.index[bad[0]] + 1}: {feature.source} is {what} "
                 f"({len(bad):,} such {several} here); the encoder knows "
                 f"{_few(feature.categories)}.",
-                f"Correct it, or replace such values by the commonest, {common!r}, with --unknown "
-                "common.",
+                f"Correct it, or replace such values by the most common, {common!r}, with "
+                "--unknown common.",
             )
         codes[bad] = feature.categories.index(common)
         return codes[:, None].astype(np.float64), len(bad)
 
     @staticmethod
     def _known(column: pd.Series, categories: Sequence[str]) -> npt.NDArray[np.int64]:
-        """Places of values among the categories ``(n,)``; -1 where one is not there."""
+        """Return the places of values among the categories ``(n,)``; -1 where not among them."""
         import pandas as pd
 
         if isinstance(column.dtype, pd.CategoricalDtype):
             distinct = column.cat.categories.to_series().reset_index(drop=True)
             places = Preprocessing._known(distinct.astype(object), categories)
-            # One place more, at the end, for values that are not there.
-            found: npt.NDArray[np.int64] = np.append(places, -1)[column.cat.codes.to_numpy()]
-            return found
+            # One more place, at the end, for missing values.
+            codes: npt.NDArray[np.int64] = np.append(places, -1)[column.cat.codes.to_numpy()]
+            return codes
         known = pd.Index(categories)
         places = known.get_indexer(pd.Index(texts(column))).astype(np.int64)
         if column.dtype.kind == "f":
-            # 1.0 is "1" among whole numbers alone, which a part of a table may hold by chance.
+            # texts() writes 1.0 as "1" if all are whole, as may be by chance in part of a table.
             places = np.maximum(places, known.get_indexer(pd.Index(column.astype(str))))
         return places
 
@@ -169,14 +168,14 @@ class Preprocessing:
         return values[:, None], int(missing.sum())
 
     def substitute(self, source: str) -> str:
-        """What unknown values of a column are replaced by, in words."""
+        """Describe the replacement of unknown values of a column."""
         if source in self.common:
-            return f"the commonest, {self.common[source]!r}"
+            return f"the most common, {self.common[source]!r}"
         (place,) = (i for i, feature in enumerate(self.features) if feature.source == source)
         return f"the mean, {self.mean[place]:.6g}"
 
     def to_json(self) -> dict[str, Any]:
-        """Texts and lists alone; see :meth:`from_json`."""
+        """Return plain values for JSON; see :meth:`from_json`."""
         return {
             "features": [
                 {"name": f.name, "source": f.source, "categories": list(f.categories)}
@@ -190,11 +189,11 @@ class Preprocessing:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Preprocessing:
-        """What :meth:`to_json` was made of; KeyError, TypeError or ValueError: it is damaged."""
+        """Restore from :meth:`to_json`; KeyError, TypeError or ValueError if damaged."""
         features = tuple(
             Feature(f["name"], f["source"], tuple(f["categories"])) for f in data["features"]
         )
-        # Files of before do not tell, and every category of that name was taken for one.
+        # Earlier files lack the list: every category of that name meant missing values.
         named = {f.source: None for f in features if NO_VALUE in f.categories}
         missing = tuple(data.get("missing", named))
         mean, scale = (np.array(data[key], np.float64) for key in ("mean", "scale"))
@@ -203,8 +202,8 @@ class Preprocessing:
         return cls(features, mean, scale, data["common"], missing)
 
 
-def commonest(frame: pd.DataFrame, features: Sequence[Feature]) -> dict[str, str]:
-    """The commonest category of each source of categories."""
+def most_common_categories(frame: pd.DataFrame, features: Sequence[Feature]) -> dict[str, str]:
+    """Return the most common category of each source of categories."""
     sources = dict.fromkeys(f.source for f in features if f.categories)
     return {source: str(frame[source].astype(str).mode().iloc[0]) for source in sources}
 

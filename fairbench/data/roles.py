@@ -1,4 +1,4 @@
-"""Four disjoint roles: every method sees the same rows, and nobody reports on what it fitted."""
+"""Split rows into four disjoint roles, the same for every method."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from fairbench.api.dataset import Table
 from fairbench.errors import DataError
 
 TEST_SHARE = 1 / 3
-"""Share of the rows that are the test role where there is no official test file (as in Adults)."""
+"""Share of the test set where a dataset has no official one, as Adults has."""
 
 SHARES = {Role.ENCODER_TRAIN: 0.5, Role.AUDITOR_TRAIN: 0.3, Role.VALIDATION: 0.2}
-"""Shares of the rows that are not test."""
+"""Shares of the other rows."""
 
 LEAST_ROWS = 5
-"""Rows of a group that auditors need to learn from, with some held out."""
+"""Fewest rows of a group in the auditor training set, of which some are held out."""
 
 SPLIT_SEED = 20_211
-"""One split for everybody: seeds change training, never the rows."""
+"""Seed of the one split: run seeds change training, never the rows."""
 
 
 def assign_roles(table: Table) -> dict[Role, Ints]:
@@ -65,18 +65,18 @@ def assign_roles(table: Table) -> dict[Role, Ints]:
 def deal(
     rows: Ints, stratum: Ints, shares: list[float], rng: np.random.Generator
 ) -> list[npt.NDArray[np.int64]]:
-    """Deal rows to parts so that sizes are exact and each stratum is shared as evenly as can be.
+    """Deal rows to parts with exact sizes and strata shared as evenly as possible.
 
-    Rows are ordered by stratum, at random inside; each in turn goes to the part that is furthest
+    Rows are ordered by stratum, at random within; each in turn goes to the part that is furthest
     behind its share.
     """
     order = rng.permutation(len(rows))
     order = order[np.argsort(stratum[order], kind="stable")]
     part = np.empty(len(rows), np.int64)
     share = np.array(shares)
-    given = np.zeros(len(shares))
+    counts = np.zeros(len(shares))
     for place, row in enumerate(order):
-        choice = int(np.argmax(share * (place + 1) - given))
+        choice = int(np.argmax(share * (place + 1) - counts))
         part[row] = choice
-        given[choice] += 1
+        counts[choice] += 1
     return [rows[part == i] for i in range(len(shares))]

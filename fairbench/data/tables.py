@@ -1,48 +1,28 @@
-"""Reading one's own table: CSV or Parquet, into columns of numbers, truth values or text.
+"""Read CSV and Parquet tables into columns of numbers, truth values or text.
 
-Cells of a CSV file stay text until somebody says what their column holds, so that a bad cell can be
-quoted as it stands in the file. Rows are told by number from 1, the header line not counted.
+Cells of a CSV file stay text until the kind of their column is known, so that messages can quote a
+bad cell. Messages count rows from 1, without the header line.
 """
 
 from __future__ import annotations
 
-import csv
-import enum
 import itertools
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fairbench.data.column_values import texts
+from fairbench.data.csv_files import MISSING, csv_frames, names_in, stripped
 from fairbench.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
-"""Cells of a CSV file that hold no value."""
-
-SEPARATORS = (",", ";", "\t", "|", " ")
-"""Those that are tried, in this order, where nobody says which it is."""
-
 CHUNK = 65_536
-"""Rows of a table that are read at a time where it need not be whole."""
-
-_SNIFFED_LINES = 50
-
-
-class Kind(enum.StrEnum):
-    """What a column of X holds."""
-
-    NUMBER = "number"
-    """Numbers, used as they are."""
-    CATEGORY = "category"
-    """Anything else: each distinct value is a category."""
+"""Rows of a table that are read at a time, where it is read in parts."""
 
 
 def read_table(
@@ -53,7 +33,7 @@ def read_table(
     columns: Sequence[str] = (),
     single: bool = False,
 ) -> pd.DataFrame:
-    """Read a whole table; Parquet is known by its first four bytes, all else is taken for CSV.
+    """Read a whole table: Parquet by its first four bytes, else CSV.
 
     Parameters
     ----------
@@ -64,19 +44,19 @@ def read_table(
     header : bool
         Whether the first line of a CSV file holds the columns' names.
     columns : sequence of str
-        Names to use instead, one a column.
+        Names to use instead, one per column.
     single : bool
-        Whether a CSV file may have one column only; as a table of people that is a wrong separator.
+        Whether a CSV file may have only one column; in a dataset that means a wrong separator.
 
     Returns
     -------
     DataFrame
-        Numbers and truth values as such, all else as text; missing values are NaN.
+        Numbers and truth values as such, the rest as text; missing values are NaN.
 
     Raises
     ------
     DataError
-        There is no such file, it cannot be read, it holds no rows, or a name stands twice.
+        The file does not exist, cannot be read, or has no rows or two columns of one name.
     """
     import pandas as pd
 
@@ -101,16 +81,16 @@ class TableStream:
     Parameters
     ----------
     path : Path
-        CSV with a line of names, or Parquet, told apart as by :func:`read_table`.
+        CSV with a line of names, or Parquet, as for :func:`read_table`.
     separator : str
         One character between the fields of a CSV file.
     rows : int
-        Rows of a part.
+        Rows per part.
 
     Raises
     ------
     DataError
-        As :func:`read_table`, as soon as the place that is wrong is read.
+        As :func:`read_table`, when the faulty place is read.
     """
 
     def __init__(self, path: Path, *, separator: str = ",", rows: int = CHUNK) -> None:
@@ -123,28 +103,28 @@ class TableStream:
             with _opened_parquet(path) as file:
                 self.names = tuple(file.schema_arrow.names)
         else:
-            self._frames = _csv_frames(path, separator, single=True, rows=rows)
+            self._frames = csv_frames(path, separator, single=True, rows=rows)
             self._first = next(self._frames)
-            self.names = tuple(_names_in(_stripped(self._first.iloc[:1])))
+            self.names = tuple(names_in(stripped(self._first.iloc[:1])))
         _check_names(self.names, path)
 
     def types(self, columns: Sequence[str]) -> dict[str, Any]:
-        """Arrow types of some columns: of CSV text, of Parquet what its values are."""
+        """Return Arrow types of some columns: text for CSV, the types of the values for Parquet."""
         import pyarrow as pa
 
         if not self._parquet:
             return dict.fromkeys(columns, pa.string())
         with _opened_parquet(self.path) as file:
-            found = {name: file.schema_arrow.field(name).type for name in columns}
+            types = {name: file.schema_arrow.field(name).type for name in columns}
         return {
             name: kind.value_type if pa.types.is_dictionary(kind) else kind
-            for name, kind in found.items()
+            for name, kind in types.items()
         }
 
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Parts of some columns, once; the index counts the rows of the file from 0.
+        """Yield parts of some columns, once; the index counts the rows of the file from 0.
 
-        Columns of CSV are categorical with text as categories, those of Parquet as pyarrow gives
+        Columns of CSV are categorical with text as categories, those of Parquet as pyarrow returns
         them; missing values are NaN or None.
         """
         for frame, _ in self.parts(columns):
@@ -153,10 +133,10 @@ class TableStream:
     def parts(
         self, columns: Sequence[str], keep: Sequence[str] = ()
     ) -> Iterator[tuple[pd.DataFrame, dict[str, Any]]]:
-        """As :meth:`frames`, and beside each part the Arrow columns of ``keep`` as they stand.
+        """Yield what :meth:`frames` does, each with the Arrow columns of ``keep``, unchanged.
 
-        Of those nothing is taken for missing and nothing stripped: text of CSV is that of the cell
-        (blanks right after a separator belong to no cell), Parquet's NaN is no null.
+        In those no value becomes missing and no text is stripped (blanks right after a separator
+        belong to no cell of CSV), and Parquet's NaN is not null.
         """
         import pandas as pd
 
@@ -180,12 +160,12 @@ class TableStream:
             return frame.iloc[:, self.names.index(name)]
 
         for frame in itertools.chain([self._first.iloc[1:]], self._frames):
-            found = {name: _distinct(cells(frame, name)) for name in columns}
+            coded = {name: _distinct(cells(frame, name)) for name in columns}
             kept = {
                 name: pa.array(cells(frame, name), pa.large_string(), from_pandas=True).cast(kind)
                 for name, kind in types.items()
             }
-            yield pd.DataFrame(found, index=frame.index), kept
+            yield pd.DataFrame(coded, index=frame.index), kept
 
     def _of_parquet(
         self, columns: Sequence[str], types: Mapping[str, Any]
@@ -193,7 +173,7 @@ class TableStream:
         with _opened_parquet(self.path) as file:
             needed = list(dict.fromkeys([*columns, *types]))
             for batch in file.iter_batches(self.rows, columns=needed):
-                # Whole numbers stay so beside missing ones: as codes they are told by their digits.
+                # Whole numbers beside missing ones stay whole: as categories their digits count.
                 frame = batch.select(list(columns)).to_pandas(
                     ignore_metadata=True, integer_object_nulls=True
                 )
@@ -201,7 +181,7 @@ class TableStream:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file is Parquet, by its first bytes, or CSV; DataError if it can be neither."""
+    """Return whether a file is Parquet, by its first bytes, or CSV; DataError if neither."""
     try:
         with path.open("rb") as stream:
             start = stream.read(1 << 16)
@@ -238,7 +218,7 @@ def _opened_parquet(path: Path) -> Iterator[Any]:
             yield file
     except (pa.ArrowException, OSError) as error:
         text = str(error).splitlines()[0]
-        raise DataError(f"{path} is a damaged Parquet file: {text}", "Write it anew.") from None
+        raise DataError(f"{path} is a damaged Parquet file: {text}", "Write it again.") from None
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -254,8 +234,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 def _read_csv(path: Path, separator: str, header: bool, single: bool) -> pd.DataFrame:
     import pandas as pd
 
-    frame = _stripped(next(_csv_frames(path, separator, single=single)))
-    names = _names_in(frame) if header else [f"column-{i + 1}" for i in range(len(frame.columns))]
+    frame = stripped(next(csv_frames(path, separator, single=single)))
+    names = names_in(frame) if header else [f"column-{i + 1}" for i in range(len(frame.columns))]
     if header:
         frame = frame.iloc[1:].reset_index(drop=True)
     frame.columns = pd.Index(names)
@@ -263,72 +243,10 @@ def _read_csv(path: Path, separator: str, header: bool, single: bool) -> pd.Data
     return held
 
 
-def _csv_frames(
-    path: Path, separator: str, *, single: bool, rows: int | None = None
-) -> Iterator[pd.DataFrame]:
-    """Cells of a CSV file as text, at most ``rows`` lines at a time; the first may be names."""
-    import pandas as pd
-
-    try:
-        with pd.read_csv(
-            path,
-            sep=separator,
-            header=None,
-            dtype=str,
-            keep_default_na=False,
-            skipinitialspace=True,
-            encoding="utf-8-sig",
-            compression=None,
-            low_memory=False,
-            iterator=True,
-        ) as reader:
-            while len(frame := _next(reader, rows)):
-                if len(frame.columns) == 1 and not single:
-                    raise DataError(
-                        f"{path} has one column only when its fields are separated by "
-                        f"{separator!r}.",
-                        'Name another separator in the card, as in separator: ";"',
-                    )
-                yield frame
-                if rows is None:
-                    return
-    except UnicodeDecodeError:
-        raise DataError(
-            f"{path}, line {_first_line_not_utf8(path)}: not text in UTF-8.",
-            "Convert the file first, for instance: iconv -f latin1 -t utf-8 OLD.csv > NEW.csv",
-        ) from None
-    except pd.errors.EmptyDataError:
-        raise DataError(f"{path} holds nothing but empty lines.", "Is it the right file?") from None
-    except pd.errors.ParserError as error:
-        raise DataError(f"{path}{_parser_says(str(error))}.", "Is the separator right?") from None
-
-
-def _next(reader: Any, rows: int | None) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        frame: pd.DataFrame = reader.read(rows)
-    except StopIteration:
-        return pd.DataFrame()
-    return frame
-
-
-def _stripped(frame: pd.DataFrame) -> pd.DataFrame:
-    # A row of too few fields is filled up with NaN by pandas.
-    found: pd.DataFrame = frame.apply(lambda column: column.str.strip())
-    return found
-
-
-def _names_in(frame: pd.DataFrame) -> list[str]:
-    """Names of the columns, from the first row."""
-    given = [text if isinstance(text, str) else "" for text in frame.iloc[0]]
-    return [text or f"column-{i + 1}" for i, text in enumerate(given)]
-
-
 def _distinct(column: pd.Series) -> pd.Categorical:
-    """Cells as codes of the distinct texts among them, stripped; missing ones have none.
+    """Code cells by their distinct, stripped texts; missing cells have no code.
 
-    A column mostly repeats a few texts: what follows looks at each of them once.
+    A column mostly repeats a few texts: later steps then process each of them once.
     """
     import pandas as pd
     import pyarrow as pa
@@ -343,27 +261,10 @@ def _distinct(column: pd.Series) -> pd.Categorical:
     )
     of_text, distinct = pd.factorize(held)
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    # One place more, at the end, for cells that are not there.
+    # One more place, at the end, for missing cells.
     return pd.Categorical.from_codes(
         np.append(of_text, -1)[codes], categories=pd.Index(distinct, dtype=object)
     )
-
-
-def _parser_says(text: str) -> str:
-    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
-    if found:
-        return f", line {found[2]}: {found[3]} fields instead of {found[1]}"
-    return f" is not a CSV file: {text.removeprefix('Error tokenizing data. C error: ')}"
-
-
-def _first_line_not_utf8(path: Path) -> int:
-    with path.open("rb") as stream:
-        for number, line in enumerate(stream, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError:
-                return number
-    return 0
 
 
 def _check_names(columns: Sequence[object], path: Path) -> None:
@@ -375,86 +276,3 @@ def _check_names(columns: Sequence[object], path: Path) -> None:
                 f"{path} has {names.count(name)} columns called {name!r}: numbers {places}.",
                 "Rename them in the file, or name all columns in the card with `columns:`.",
             )
-
-
-def sniff(path: Path) -> tuple[str, bool]:
-    """Guess separator and header line of a CSV file from its first lines."""
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-            lines = [line for _, line in zip(range(_SNIFFED_LINES), stream, strict=False)]
-    except OSError:
-        return ",", True  # reading the table says what is wrong
-    best, rows = ",", list[list[str]]()
-    for separator in SEPARATORS:
-        reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-        try:
-            found = [row for row in reader if row]
-        except csv.Error:
-            continue  # such as a field beyond any length: it does not fit
-        widths = {len(row) for row in found}
-        if len(widths) == 1 and len(found[0]) > (len(rows[0]) if rows else 1):
-            best, rows = separator, found
-    header = not rows or not any(is_number(field) for field in rows[0])
-    return best, header
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
-def guess_kind(column: pd.Series) -> Kind:
-    """A number where most values are numbers; so a stray word is told, and not made a category."""
-    if column.dtype.kind in "iuf":
-        return Kind.NUMBER
-    held = column.dropna()
-    if column.dtype.kind == "b" or not len(held):
-        return Kind.CATEGORY
-    return Kind.NUMBER if np.isfinite(_parsed(held)).mean() > 0.5 else Kind.CATEGORY
-
-
-def texts(column: pd.Series) -> pd.Series:
-    """Values as text; whole numbers without a decimal point, missing values stay NaN."""
-    held = column.dropna()
-    if column.dtype.kind == "f" and (held == held.round()).all() and (held.abs() < 2**53).all():
-        held = held.astype("int64")
-    return held.astype(str).astype(object).reindex(column.index)
-
-
-def numbers(column: pd.Series, where: str, *, hint: str = "") -> npt.NDArray[np.float64]:
-    """Values as numbers ``(n,)``; DataError quotes the first that is none.
-
-    Parameters
-    ----------
-    column : Series
-        Without missing values; its index counts the rows of the file from 0.
-    where : str
-        The file, for the message.
-    hint : str
-        What to do about one, where no card says what the column holds.
-    """
-    parsed = _parsed(column)
-    bad = np.flatnonzero(~np.isfinite(parsed))
-    if len(bad):
-        more = f" ({len(bad)} such rows)" if len(bad) > 1 else ""
-        raise DataError(
-            f"{where}, row {column.index[bad[0]] + 1}: the column {str(column.name)!r} of numbers "
-            f"holds {str(column.iloc[bad[0]])!r}, which is no finite number{more}.",
-            hint
-            or "Correct the table; or say under `features` of the card that the column is no "
-            f"number: {column.name}: category",
-        )
-    return parsed
-
-
-def _parsed(column: pd.Series) -> npt.NDArray[np.float64]:
-    import pandas as pd
-
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        of_category = _parsed(column.cat.categories.to_series())
-        found: npt.NDArray[np.float64] = of_category[column.cat.codes.to_numpy()]
-        return found
-    return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What is done about values in new rows that no encoder has seen."""
+"""Treatment of values in new rows that are not in the training table."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import enum
 
 
 class Unknown(enum.StrEnum):
-    """What becomes of values that no encoder has seen."""
+    """Treatment of values that are not in the training table."""
 
     REFUSE = "refuse"
-    """The first is told, and nothing is encoded."""
+    """An error names the first, and nothing is encoded."""
     COMMON = "common"
-    """A category becomes the commonest one, a missing number the mean; how many is told."""
+    """A category becomes the most common one, a missing number the mean; they are counted."""

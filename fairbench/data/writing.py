@@ -1,4 +1,4 @@
-"""Writing a table part by part: nobody ever sees half of one, whatever happens on the way."""
+"""Write a table in parts, atomically: a reader sees the whole table or none."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ENDINGS = (".parquet", ".pq", ".csv")
-"""Of files that can be written; the ending says which kind it is to be."""
+"""Suffixes of files that can be written; the suffix determines the format."""
 
 
 class TableWriter:
-    """Writes beside ``path`` and renames at the end; a context manager, which cleans up on errors.
+    """Writer that renames its temporary file at the end; a context manager, cleans up on errors.
 
     Parameters
     ----------
     path : Path
-        Ending in one of ENDINGS. A file that is there is replaced.
+        With one of the suffixes ENDINGS. An existing file is replaced.
 
     Raises
     ------
     DataError
-        It has another ending, or cannot be written.
+        It has another suffix, or cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
         if path.suffix.lower() not in ENDINGS:
             raise DataError(
-                f"{path}: the ending must say what to write.",
+                f"{path}: the suffix must name the format.",
                 f"End it in {', '.join(ENDINGS[:-1])} (Parquet) or {ENDINGS[-1]}.",
             )
         if path.is_dir():
@@ -80,7 +80,7 @@ class TableWriter:
             self._beside.unlink(missing_ok=True)
 
     def _close(self) -> None:
-        """Close what is still open, come what may: the file is thrown away."""
+        """Close what is still open, ignoring errors: the file is removed."""
         import pyarrow as pa
 
         with suppress(OSError, pa.ArrowException):
@@ -90,7 +90,7 @@ class TableWriter:
             self._stream.close()
 
     def write(self, table: pa.Table) -> None:
-        """Add rows; all parts have the columns and types of the first."""
+        """Write rows; all parts have the columns and types of the first."""
         import pyarrow as pa
 
         try:
@@ -110,8 +110,8 @@ class TableWriter:
         return ParquetWriter(self._stream, schema)
 
     def _unwritable(self, error: Exception) -> DataError:
-        said = next(iter(str(error).splitlines()), type(error).__name__)
-        hint = "Leave columns of lists or records out of --keep: a file of this kind has none."
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        hint = "Leave columns of lists or records out of --keep: this format has none."
         if isinstance(error, OSError):
-            said, hint = error.strerror or said, "Name another --output."
-        return DataError(f"{self.path} cannot be written: {said.rstrip('.')}.", hint)
+            reason, hint = error.strerror or reason, "Name another --output."
+        return DataError(f"{self.path} cannot be written: {reason.rstrip('.')}.", hint)

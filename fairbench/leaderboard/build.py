@@ -1,13 +1,12 @@
-"""From records to tables: one row a method, one row a point. A pure function of the store."""
+"""From records to tables: one row per method, one row per point. A pure function of records."""
 
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -16,36 +15,33 @@ from fairbench.api.metric import CurveEvaluation, Metric
 from fairbench.errors import StoreError
 from fairbench.files import write_atomically
 from fairbench.leaderboard.attainment import LEVELS, surfaces
+from fairbench.leaderboard.frames import to_frame
 from fairbench.leaderboard.points import (
-    auditor_rows,
-    failure_rows,
-    in_columns,
-    point_order,
-    point_rows,
+    make_auditor_rows,
+    make_failure_rows,
+    make_point_rows,
+    order_points,
 )
-from fairbench.leaderboard.ranking import LOWER, Entry, ranked
-from fairbench.leaderboard.select import CurveRecords, Records, read
-from fairbench.metrics.columns import ATTAINMENT_COLUMNS, COLUMNS
+from fairbench.leaderboard.ranking import LOWER, RankedRow, rank_rows
+from fairbench.leaderboard.select import CurveRecords, SelectedRecords, read
 from fairbench.metrics.hull import curve_of
+from fairbench.metrics.rows import (
+    AttainmentRow,
+    AuditorRow,
+    FailureRow,
+    LeaderboardRow,
+    PointRow,
+    TableRow,
+)
 from fairbench.registry import Registry
 from fairbench.stats.bootstrap import from_text
 from fairbench.stats.intervals import Array, Sample, estimate
-from fairbench.store.database import Row, Store
-
-if TYPE_CHECKING:
-    import pandas as pd
+from fairbench.store.database import Store
+from fairbench.store.records import ReferenceRecord
 
 AUDITORS_LUCK = 0.01
 """Share of an area that other trainings of the same auditors move it by (standard deviation): on
 Adults, .003 of I for x itself and .012 for random projections of it."""
-
-VERSIONS = {
-    "fairbench": "fairbench-frl",
-    "python": "python",
-    "torch": "torch",
-    "scikit_learn": "scikit-learn",
-}
-"""Columns of versions, and what records call them."""
 
 
 @dataclass(frozen=True)
@@ -56,67 +52,61 @@ class Tables:
     ----------
     dataset : str
         Name, with ``-simulated`` for a twin: the file's name.
-    entries : list of Entry
+    entries : list of RankedRow
         The leaderboard's rows, ranked, with what intervals and comparisons are made of.
-    points, attainment : list of dict
-        Rows, columns in order.
+    points : list of PointRow
+    attainment : list of AttainmentRow
     problems : list of str
-        Metrics that raised, each with what it said; their columns are empty.
-    auditors : list of dict
-        A row an auditor and view of every measured point: what each of them found.
-    failures : list of dict
-        A row a model or point without figures: its status, and why.
+        Metrics that raised, each with its error; their columns are empty.
+    auditors : list of AuditorRow
+        One row per auditor and view of every measured point.
+    failures : list of FailureRow
+        One row per model or point without figures.
     """
 
     dataset: str
-    entries: list[Entry]
-    points: list[Row]
-    attainment: list[Row]
-    problems: list[str]
-    auditors: list[Row]
-    failures: list[Row]
+    entries: list[RankedRow] = field(default_factory=list)
+    points: list[PointRow] = field(default_factory=list)
+    attainment: list[AttainmentRow] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    auditors: list[AuditorRow] = field(default_factory=list)
+    failures: list[FailureRow] = field(default_factory=list)
 
     @property
-    def leaderboard(self) -> list[Row]:
-        """Rows of the leaderboard, columns in order."""
+    def leaderboard(self) -> list[LeaderboardRow]:
+        """Rows of the leaderboard."""
         return [entry.row for entry in self.entries]
 
 
 def build(store: Store, registry: Registry) -> list[Tables]:
-    """All tables of a store, by dataset name."""
-    records = read(store)
+    """Build all tables of a store, by dataset name."""
+    return build_tables(read(store), registry)
+
+
+def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
+    """Build all tables of records, by dataset name."""
     metrics = list(registry.metrics.classes.values())
     curve_metrics = [metric for metric in metrics if metric.level == "curve"]
-    entries: dict[str, list[Entry]] = defaultdict(list)
-    points: dict[str, list[Row]] = defaultdict(list)
-    attainment: dict[str, list[Row]] = defaultdict(list)
-    problems: dict[str, list[str]] = defaultdict(list)
-    auditors: dict[str, list[Row]] = defaultdict(list)
-    failures: dict[str, list[Row]] = defaultdict(list)
-    for group in records.curves.values():
-        first = group[0].units[0]
-        name = table_name(first["dataset"], first["data_source"])
-        measured = _measured(group, records)
-        entries[name].append(_entry(group, measured, curve_metrics, problems[name]))
-        for curve in group:
+    tables: dict[str, Tables] = {}
+    for curves in records.curves.values():
+        first = curves[0].units[0]
+        name = table_name(first.dataset, first.data_source)
+        table = tables.setdefault(name, Tables(name))
+        measured = _evaluate(curves, records)
+        entry = _make_entry(curves, measured, curve_metrics, table.problems)
+        table.entries.append(entry)
+        table.attainment.extend(_make_attainment_rows(entry.row, measured))
+        for curve in curves:
             reference = records.reference(curve)
-            rows = point_rows(curve, reference["values"] if reference else {})
-            points[name] += [in_columns(row, metrics) for row in rows]
-        attainment[name] += _attainment(entries[name][-1].row, measured)
-        auditors[name] += [row for curve in group for row in auditor_rows(curve)]
-        failures[name] += [row for curve in group for row in failure_rows(curve)]
-    return [
-        Tables(
-            name,
-            ranked(rows),
-            sorted(points[name], key=point_order),
-            sorted(attainment[name], key=_attainment_order),
-            problems[name],
-            auditors[name],
-            failures[name],
-        )
-        for name, rows in sorted(entries.items())
-    ]
+            figures = reference.figures if reference else {}
+            table.points.extend(make_point_rows(curve, figures, metrics))
+            table.auditors.extend(make_auditor_rows(curve))
+            table.failures.extend(make_failure_rows(curve))
+    for table in tables.values():
+        table.entries[:] = rank_rows(table.entries)
+        table.points.sort(key=order_points)
+        table.attainment.sort(key=lambda row: (*row.group, *row.variant, row.level, row.distortion))
+    return [tables[name] for name in sorted(tables)]
 
 
 def table_name(dataset: str, data_source: str) -> str:
@@ -124,113 +114,117 @@ def table_name(dataset: str, data_source: str) -> str:
     return f"{dataset}-simulated" if data_source == "simulated" else dataset
 
 
-def _measured(curves: Sequence[CurveRecords], records: Records) -> list[CurveEvaluation]:
-    """What there is of each seed that has points and a reference."""
-    hardware = [unit["hardware"] for curve in curves for unit in curve.units if unit["hardware"]]
+def _evaluate(curves: Sequence[CurveRecords], records: SelectedRecords) -> list[CurveEvaluation]:
+    """Evaluations of the seeds that have points and a reference."""
     # Costs on cpu and cuda are never summed or averaged: a mixed row has none.
-    one_device = len({h["device"] for h in hardware}) == 1
-    found = []
-    for curve in curves:
-        reference = records.reference(curve)
-        if reference is not None and curve.done:
-            found.append(_evaluation(curve, reference, one_device))
-    return found
-
-
-def _evaluation(curve: CurveRecords, reference: Row, one_device: bool) -> CurveEvaluation:
-    seconds: dict[str, float] = defaultdict(float)
-    for point in curve.done:
-        seconds[point["unit"]] += point["seconds"]
-    costs = [
-        {**unit["costs"], "audit_seconds": seconds[unit["key"]]}
-        for unit in curve.units
-        if unit["costs"]
+    one_device = len({hardware["device"] for hardware in _hardware(curves)}) == 1
+    return [
+        _evaluation(curve, reference, one_device)
+        for curve in curves
+        if curve.done and (reference := records.reference(curve)) is not None
     ]
-    replicates = [from_text(row["replicates"]) for row in curve.done]
+
+
+def _evaluation(
+    curve: CurveRecords, reference: ReferenceRecord, one_device: bool
+) -> CurveEvaluation:
+    seconds = {unit.key: 0.0 for unit in curve.units}
+    for point in curve.done:
+        seconds[point.unit] += point.seconds or 0.0
+    costs = [
+        {**unit.costs, "audit_seconds": seconds[unit.key]} for unit in curve.units if unit.costs
+    ]
+    replicates = [from_text(point.replicates) for point in curve.done]
     return CurveEvaluation(
-        points=[row["values"] for row in curve.done],
-        reference=reference["values"],
+        points=[point.figures for point in curve.done],
+        reference=reference.figures,
         costs=costs if one_device else (),
-        single_shot=curve.units[0]["point"] in (None, NO_KNOBS),
+        single_shot=curve.units[0].point in (None, NO_KNOBS),
         replicates=replicates if all(replicates) else (),
-        reference_replicates=from_text(reference["replicates"]),
+        reference_replicates=from_text(reference.replicates),
     )
 
 
-def _entry(
+def _make_entry(
     curves: Sequence[CurveRecords],
     measured: Sequence[CurveEvaluation],
     metrics: Sequence[type[Metric]],
     problems: list[str],
-) -> Entry:
+) -> RankedRow:
     first = curves[0].units[0]
-    hardware = [unit["hardware"] for curve in curves for unit in curve.units if unit["hardware"]]
-    versions = [unit["versions"] for curve in curves for unit in curve.units if unit["versions"]]
+    hardware = _hardware(curves)
+    versions = [unit.versions for curve in curves for unit in curve.units if unit.versions]
     done = [point for curve in curves for point in curve.done]
     missing = sum(curve.missing for curve in curves)
-    method = first["method"]
-    row: Row = dict.fromkeys(COLUMNS) | {
-        "method": method,
-        "params": first["params_label"],
-        "track": first["track"],
-        "tags": " ".join(first["tags"]),
-        "budget": first["budget"],
-        "audit": curves[0].audit,
-        "dataset": first["dataset"],
-        "data_source": first["data_source"],
-        "complete": missing == 0 and len(measured) == len(curves),
-        "seeds": sum(1 for curve in curves if curve.done),
-        "seeds_missing": sum(1 for curve in curves if not curve.done),
-        "points": len(done),
-        "points_missing": missing,
-    }
+    figures: dict[str, float | None] = {}
     samples: dict[str, Sample] = {}
     for metric in metrics:
-        values = [_values(metric, evaluation, method, problems) for evaluation in measured]
+        values = [_compute(metric, evaluation, first.method, problems) for evaluation in measured]
         for column in metric.columns:
-            row[column] = _mean(found.get(column) for found in values)
-        samples |= _samples(metric, values, measured, method, problems)
+            figures[column] = _mean(value.get(column) for value in values)
+        samples |= _make_samples(metric, values, measured, first.method, problems)
     for column, sample in samples.items():
-        row["interval_over"] = "rows" if len(sample.values) == 1 else "rows and seeds"
-        ends = estimate(sample).interval()
-        if column in LOWER or column.startswith(
-            "accuracy_y"
-        ):  # areas and accuracies, which are shares
-            ends = max(ends[0], 0.0), min(ends[1], 1.0)
-        told = ends if np.isfinite(sample.replicates).all() else (None, None)
-        row[f"{column}_low"], row[f"{column}_high"] = told
-    row |= {
-        "mutual_information_max": _mean(
-            evaluation.reference["mutual_information_max"] for evaluation in measured
-        ),
-        "distortion_max": _mean(evaluation.reference["distortion_max"] for evaluation in measured),
-        "device": _one_or_mixed(h["device"] for h in hardware),
-        "processor": _one_or_mixed(h.get("accelerator", h["processor"]) for h in hardware),
-        "iterations": first["iterations"],
-        "protocol": first["protocol"],
-        "audit_version": max((p["audit_version"] or 1 for p in done), default=None),
-        "plugin": first["plugin"],
-        **{
-            column: _one_or_mixed(v[package] for v in versions if package in v)
-            for column, package in VERSIONS.items()
-        },
-        "fingerprint": first["fingerprint"][:12],
-    }
-    return Entry(row, samples)
+        figures[f"{column}_low"], figures[f"{column}_high"] = _interval(column, sample)
+    over = "rows" if len(measured) == 1 else "rows and seeds"
+    row = LeaderboardRow(
+        interval_over=over if samples else None,
+        method=first.method,
+        params=first.params_label,
+        track=first.track,
+        tags=" ".join(first.tags),
+        budget=first.budget,
+        audit=curves[0].audit,
+        dataset=first.dataset,
+        data_source=first.data_source,
+        complete=missing == 0 and len(measured) == len(curves),
+        seeds=sum(1 for curve in curves if curve.done),
+        seeds_missing=sum(1 for curve in curves if not curve.done),
+        points=len(done),
+        points_missing=missing,
+        figures=figures,
+        mutual_information_max=_mean(e.reference["mutual_information_max"] for e in measured),
+        distortion_max=_mean(e.reference["distortion_max"] for e in measured),
+        device=_one_or_mixed(h["device"] for h in hardware),
+        processor=_one_or_mixed(h.get("accelerator", h["processor"]) for h in hardware),
+        iterations=first.iterations,
+        protocol=first.protocol,
+        audit_version=max((point.version for point in done), default=None),
+        plugin=first.plugin,
+        fairbench=_version("fairbench-frl", versions),
+        python=_version("python", versions),
+        torch=_version("torch", versions),
+        scikit_learn=_version("scikit-learn", versions),
+        fingerprint=first.fingerprint[:12],
+    )
+    return RankedRow(row, samples)
 
 
-def _values(
+def _hardware(curves: Sequence[CurveRecords]) -> list[Mapping[str, Any]]:
+    return [unit.hardware for curve in curves for unit in curve.units if unit.hardware]
+
+
+def _interval(column: str, sample: Sample) -> tuple[float, float] | tuple[None, None]:
+    """The 95% confidence interval of a figure; none where a replicate is not defined."""
+    if not np.isfinite(sample.replicates).all():
+        return None, None
+    low, high = estimate(sample).interval()
+    if column in LOWER or column.startswith("accuracy_y"):  # areas and accuracies are shares
+        return max(low, 0.0), min(high, 1.0)
+    return low, high
+
+
+def _compute(
     metric: type[Metric], evaluation: CurveEvaluation, method: str, problems: list[str]
 ) -> Mapping[str, float | None]:
     try:
         return metric().compute(evaluation)
-    # A stranger's metric must not take the leaderboard along.
+    # A third party's metric must not take the leaderboard along.
     except Exception as error:
         problems.append(f"The metric {metric.name} raised {error!r} on {method}.")
         return {}
 
 
-def _samples(
+def _make_samples(
     metric: type[Metric],
     values: Sequence[Mapping[str, float | None]],
     measured: Sequence[CurveEvaluation],
@@ -245,7 +239,7 @@ def _samples(
         except Exception as error:
             problems.append(f"The metric {metric.name} raised {error!r} on {method}.")
             return {}
-    found = {}
+    samples = {}
     for column in metric.columns:
         figures = [value.get(column) for value in values]
         rows = [replicates[column] for replicates in resampled if column in replicates]
@@ -253,28 +247,34 @@ def _samples(
         same = len({len(replicates) for replicates in rows}) == 1
         if same and len(known) == len(rows) == len(measured):
             luck = AUDITORS_LUCK * known[0] if column == "aufdc" else 0.0
-            found[column] = Sample(np.array(known), np.stack(rows), luck)
-    return found
+            samples[column] = Sample(np.array(known), np.stack(rows), luck)
+    return samples
 
 
-def _attainment(row: Row, measured: Sequence[CurveEvaluation]) -> list[Row]:
+def _make_attainment_rows(
+    row: LeaderboardRow, measured: Sequence[CurveEvaluation]
+) -> Iterator[AttainmentRow]:
     curves = [curve for evaluation in measured if (curve := curve_of(evaluation)) is not None]
-    if not curves or not row["complete"]:
-        return []
-    head = {name: row[name] for name in ATTAINMENT_COLUMNS if name in row}
+    if not curves or not row.complete:
+        return
     # One curve is its own surface at every level.
     levels = LEVELS if len(curves) > 1 else (50,)
     d_max = measured[0].reference["distortion_max"]
-    return [
-        {**head, "level": level, "distortion": float(d), "mutual_information": float(i)}
-        for level, d_of, i_of in surfaces(curves, d_max=d_max, levels=levels)
-        for d, i in zip(d_of, i_of, strict=True)
-    ]
-
-
-def _attainment_order(row: Row) -> tuple[object, ...]:
-    names = ("track", "budget", "audit", "method", "params", "level", "distortion")
-    return tuple(row[name] for name in names)
+    for level, d_of, i_of in surfaces(curves, d_max=d_max, levels=levels):
+        for d, i in zip(d_of, i_of, strict=True):
+            yield AttainmentRow(
+                method=row.method,
+                params=row.params,
+                track=row.track,
+                budget=row.budget,
+                audit=row.audit,
+                dataset=row.dataset,
+                data_source=row.data_source,
+                seeds=row.seeds,
+                level=level,
+                distortion=float(d),
+                mutual_information=float(i),
+            )
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -282,9 +282,13 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return statistics.fmean(known) if known else None
 
 
+def _version(package: str, versions: Sequence[Mapping[str, str]]) -> str | None:
+    return _one_or_mixed(known[package] for known in versions if package in known)
+
+
 def _one_or_mixed(values: Iterable[str]) -> str | None:
-    found = sorted(set(values))
-    return None if not found else found[0] if len(found) == 1 else "mixed"
+    different = sorted(set(values))
+    return None if not different else different[0] if len(different) == 1 else "mixed"
 
 
 def write(tables: Sequence[Tables], results: Path) -> list[Path]:
@@ -292,37 +296,21 @@ def write(tables: Sequence[Tables], results: Path) -> list[Path]:
     folder = results / "leaderboards"
     written = []
     for table in tables:
-        for name, rows in (
+        files: tuple[tuple[str, Sequence[TableRow]], ...] = (
             (table.dataset, table.leaderboard),
             (f"{table.dataset}-points", table.points),
             (f"{table.dataset}-attainment", table.attainment),
-        ):
+        )
+        for name, rows in files:
             path = folder / f"{name}.csv"
-            text = to_frame(rows).to_csv(index=False, lineterminator="\n")
+            frame = to_frame([row.cells() for row in rows])
             try:
-                if not rows:  # what an earlier state of the store gave speaks of nothing now
+                if not rows:  # a table of an earlier state of the store
                     path.unlink(missing_ok=True)
                     continue
                 folder.mkdir(parents=True, exist_ok=True)
-                write_atomically(path, text.encode())
+                write_atomically(path, frame.to_csv(index=False, lineterminator="\n").encode())
             except OSError as error:
                 raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
             written.append(path)
     return written
-
-
-def to_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Rows as a frame; numbers rounded to 6 significant digits, columns in order of appearance."""
-    import pandas as pd
-
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    rounded = [{k: _short(v) for k, v in row.items()} for row in rows]
-    frame = pd.DataFrame(rounded, columns=columns)
-    whole = [c for c in ("rank", "point_number", "distinct_codes") if c in frame]
-    return frame.astype(dict.fromkeys(whole, "Int64"))
-
-
-def _short(value: object) -> object:
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    return value

@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
-from fairbench.leaderboard import build as leaderboard
+from fairbench.leaderboard.build import Tables, build_tables, table_name
+from fairbench.leaderboard.select import select
 from fairbench.registry import Registry
-from fairbench.store.database import Row, Store
+from fairbench.store.database import Store
 from fairbench.store.records import PointRecord, ReferenceRecord, UnitRecord
-from fairbench.store.status import Status
 from fairbench.versions import AUDIT_VERSION
 
-Identity = tuple[str, ...]
-"""Table, track, budget, audit, method, parameters: a row of a leaderboard."""
+R = TypeVar("R", PointRecord, ReferenceRecord)
 
-_Point = tuple[str, str, str]
+
+class RowIdentity(NamedTuple):
+    """What tells a row from all rows of all leaderboards."""
+
+    table: str
+    track: str
+    budget: str
+    audit: str
+    method: str
+    params: str
 
 
 @dataclass(frozen=True)
-class Change:
-    """What became of one row of a leaderboard.
+class AufdcChange:
+    """Change of one row of a leaderboard.
 
     Parameters
     ----------
-    identity : tuple of str
-        Table, track, budget, audit, method, parameters.
+    identity : RowIdentity
     points : int
         Points measured now.
     before, now : float or None
-        AUFDC; None where it could not be said.
+        AUFDC; None where there is none.
     i, d : float or None
         The largest change of a point's I (nats) and D, with its sign; None without an old figure.
     columns : tuple of str
         Figures that no point had before.
     """
 
-    identity: Identity
+    identity: RowIdentity
     points: int
     before: float | None
     now: float | None
@@ -45,7 +53,7 @@ class Change:
     columns: tuple[str, ...]
 
 
-class Before:
+class EarlierFigures:
     """The figures that a re-audit is compared with, taken before it starts.
 
     Of a point that is measured again they are those in its place; of one that the present auditors
@@ -54,104 +62,109 @@ class Before:
     """
 
     def __init__(self, store: Store, registry: Registry, to_measure: Collection[str]) -> None:
-        points = [row for row in store.records(PointRecord) if row["status"] == Status.DONE]
-        references = [row for row in store.records(ReferenceRecord) if row["status"] == Status.DONE]
-        self.points: Mapping[_Point, Row] = {
-            _point(row): row for row in _olds(points, to_measure, _point)
-        }
-        renewed = {row["unit"] for row in points if row["key"] in to_measure}
-        same = {
-            (row["fingerprint"], row["seed"])
-            for row in store.records(UnitRecord)
-            if row["key"] in renewed
-        }
-        again = {r["key"] for r in references if (r["fingerprint"], r["seed"]) in same}
-        old_references = _olds(references, again, _reference)
-        # A store of its own, of one version, so that the leaderboard can be built as it was.
-        past = Store("sqlite://")
-        one = {"audit_version": AUDIT_VERSION}
-        past.put(store.records(UnitRecord))
-        past.put([row | one for row in self.points.values()])
-        past.put([row | one for row in old_references])
-        self.aufdc = aufdcs(leaderboard.build(past, registry))
-        past.engine.dispose()
+        units = store.records(UnitRecord)
+        points = [point for point in store.records(PointRecord) if point.done]
+        references = [one for one in store.records(ReferenceRecord) if one.done]
+        earlier = _select_earlier(points, to_measure, _point_place)
+        self.points = {_point_place(point): point for point in earlier}
+        renewed = {point.unit for point in points if point.key in to_measure}
+        data = {(unit.fingerprint, unit.seed) for unit in units if unit.key in renewed}
+        again = {one.key for one in references if (one.fingerprint, one.seed) in data}
+        # As if they were all of one version, so that the leaderboard can be built as it was.
+        records = select(
+            units,
+            [point.replace(audit_version=AUDIT_VERSION) for point in earlier],
+            [
+                one.replace(audit_version=AUDIT_VERSION)
+                for one in _select_earlier(references, again, _reference_place)
+            ],
+        )
+        self.aufdc = _aufdcs(build_tables(records, registry))
 
 
-def changes(
-    before: Before, store: Store, tables: Sequence[leaderboard.Tables], measured: Collection[str]
-) -> list[Change]:
-    """The rows of the leaderboards, in their order, that have a point measured now."""
-    units = {row["key"]: row for row in store.records(UnitRecord)}
-    found: dict[Identity, list[Row]] = {}
+def find_changes(
+    before: EarlierFigures, store: Store, tables: Sequence[Tables], measured: Collection[str]
+) -> list[AufdcChange]:
+    """Compare the rows of the leaderboards, in their order, that have a point measured now."""
+    units = {unit.key: unit for unit in store.records(UnitRecord)}
+    points: dict[RowIdentity, list[PointRecord]] = {}
     for point in store.records(PointRecord):
-        if point["key"] in measured:
-            found.setdefault(_identity(units[point["unit"]], point), []).append(point)
-    now = aufdcs(tables)
+        if point.key in measured:
+            points.setdefault(_identify(units[point.unit], point), []).append(point)
+    now = _aufdcs(tables)
     return [
-        _change(identity, found[identity], before, now[identity])
+        _compare(identity, points[identity], before, now[identity])
         for identity in now
-        if identity in found
+        if identity in points
     ]
 
 
-def aufdcs(tables: Sequence[leaderboard.Tables]) -> dict[Identity, float | None]:
+def _aufdcs(tables: Sequence[Tables]) -> dict[RowIdentity, float | None]:
     """AUFDC of every row of leaderboards."""
-    names = ("track", "budget", "audit", "method", "params")
     return {
-        (table.dataset, *(row[name] for name in names)): row.get("aufdc")
+        RowIdentity(table.dataset, *row.group, *row.variant): row.figures.get("aufdc")
         for table in tables
         for row in table.leaderboard
     }
 
 
-def _change(identity: Identity, points: Sequence[Row], before: Before, now: float | None) -> Change:
-    pairs = [(before.points.get(_point(point)), point) for point in points]
-    old = {column for was, _ in pairs if was is not None for column in was["values"]}
-    new = {column for _, point in pairs for column in point["values"]}
+def _compare(
+    identity: RowIdentity, points: Sequence[PointRecord], before: EarlierFigures, now: float | None
+) -> AufdcChange:
+    pairs = [
+        (old.figures, point.figures)
+        for point in points
+        if (old := before.points.get(_point_place(point))) is not None
+    ]
+    old_columns = {column for old, _ in pairs for column in old}
+    new_columns = {column for point in points for column in point.figures}
 
     def largest(column: str) -> float | None:
-        found = [
-            point["values"][column] - was["values"][column]
-            for was, point in pairs
-            if was is not None
-            and was["values"].get(column) is not None
-            and point["values"].get(column) is not None
+        differences = [
+            new[column] - old[column]
+            for old, new in pairs
+            if old.get(column) is not None and new.get(column) is not None
         ]
-        return max(found, key=abs) if found else None
+        return max(differences, key=abs) if differences else None
 
-    return Change(
+    return AufdcChange(
         identity=identity,
         points=len(points),
         before=before.aufdc.get(identity),
         now=now,
         i=largest("mutual_information"),
         d=largest("distortion"),
-        columns=tuple(sorted(new - old)) if old else (),
+        columns=tuple(sorted(new_columns - old_columns)) if old_columns else (),
     )
 
 
-def _olds(
-    rows: Sequence[Row], renewed: Collection[str], same: Callable[[Row], object]
-) -> list[Row]:
-    """Of rows that are of the same thing, the one to compare with."""
-    found: dict[object, Row] = {}
-    for row in sorted(rows, key=lambda row: row["audit_version"] or 1):
-        present = row["audit_version"] == AUDIT_VERSION
+def _select_earlier(
+    records: Sequence[R], renewed: Collection[str], place: Callable[[R], Hashable]
+) -> list[R]:
+    """Of records of the same thing the one to compare with; by key."""
+    earlier: dict[Hashable, R] = {}
+    for record in sorted(records, key=lambda record: record.version):
+        present = record.audit_version == AUDIT_VERSION
         # The present version's own figure counts where it is about to be replaced, or is the only.
-        if not present or row["key"] in renewed or same(row) not in found:
-            found[same(row)] = row
-    return list(found.values())
+        if not present or record.key in renewed or place(record) not in earlier:
+            earlier[place(record)] = record
+    return sorted(earlier.values(), key=lambda record: record.key)
 
 
-def _point(row: Row) -> _Point:
-    return row["unit"], row["label"], row["audit"]
+def _point_place(point: PointRecord) -> tuple[str, str, str]:
+    return point.unit, point.label, point.audit
 
 
-def _reference(row: Row) -> tuple[object, ...]:
-    return row["fingerprint"], row["protocol"], row["seed"], row["audit"]
+def _reference_place(reference: ReferenceRecord) -> tuple[str, int, int, str]:
+    return reference.fingerprint, reference.protocol, reference.seed, reference.audit
 
 
-def _identity(unit: Row, point: Row) -> Identity:
-    table = leaderboard.table_name(unit["dataset"], unit["data_source"])
-    names = ("method", "params_label")
-    return (table, unit["track"], unit["budget"], point["audit"], *(unit[name] for name in names))
+def _identify(unit: UnitRecord, point: PointRecord) -> RowIdentity:
+    return RowIdentity(
+        table=table_name(unit.dataset, unit.data_source),
+        track=unit.track,
+        budget=unit.budget,
+        audit=point.audit,
+        method=unit.method,
+        params=unit.params_label,
+    )

@@ -1,43 +1,48 @@
-"""Leaderboards as pandas frames, with types that say what a column holds."""
+"""Tables as pandas frames, with types that say what a column holds."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairbench.errors import DataError
 from fairbench.metrics.earlier_names import present_name
+from fairbench.metrics.rows import columns_of_type
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TEXT = frozenset(
-    (
-        *("method", "params", "track", "tags", "budget", "audit", "dataset", "data_source"),
-        *("device", "processor", "plugin", "fingerprint", "ranked_by"),
-        "interval_over",
-        *("fairbench", "python", "torch", "scikit_learn"),
-        *("point", "status", "auditor", "view"),
-    )
-)
+TEXT = columns_of_type(str)
 """Columns of words."""
 
-WHOLE = frozenset(
-    (
-        *("rank", "seeds", "seeds_missing", "points", "points_missing"),
-        *("iterations", "protocol", "audit_version"),
-        *("point_number", "seed", "distinct_codes"),
-    )
-)
+WHOLE = columns_of_type(int) | {"distinct_codes"}
 """Columns of whole numbers."""
 
-YES_OR_NO = frozenset(("complete", "on_front"))
+YES_OR_NO = columns_of_type(bool)
 """Columns of True and False; all other columns hold numbers."""
 
 
+def to_frame(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
+    """Make a frame of rows; numbers rounded to 6 significant digits.
+
+    Columns stand in the order in which they first appear.
+    """
+    import pandas as pd
+
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    rounded = [{column: _round(value) for column, value in row.items()} for row in rows]
+    frame = pd.DataFrame(rounded, columns=columns)
+    return frame.astype({column: "Int64" for column in columns if column in WHOLE})
+
+
+def _round(value: object) -> object:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
 def load_leaderboard(path: str | Path) -> pd.DataFrame:
-    """Read a leaderboard's CSV, or a points CSV, as a typed frame.
+    """Read the CSV file of a leaderboard, or of its points, as a typed frame.
 
     Parameters
     ----------
@@ -81,18 +86,24 @@ def load_leaderboard(path: str | Path) -> pd.DataFrame:
             stacklevel=2,
         )
         raw = raw.rename(columns=renamed)
+        if "ranked_by" in raw:
+            raw["ranked_by"] = raw["ranked_by"].map(present_name, na_action="ignore")
     frame = pd.DataFrame()
     for name in raw.columns:
-        column = raw[name]
         try:
-            if name in TEXT:
-                frame[name] = column
-            elif name in YES_OR_NO:
-                frame[name] = column.map({"True": True, "False": False}).astype("boolean")
-            else:
-                numbers = pd.to_numeric(column).astype("Float64")
-                frame[name] = numbers.astype("Int64") if name in WHOLE else numbers
+            frame[name] = _typed(raw[name], name)
         except (ValueError, TypeError):
             bad = f"{path}: the column {name!r} holds what is not a number."
             raise DataError(bad, hint) from None
     return frame
+
+
+def _typed(column: pd.Series, name: str) -> pd.Series:
+    import pandas as pd
+
+    if name in TEXT:
+        return column
+    if name in YES_OR_NO:
+        return column.map({"True": True, "False": False}).astype("boolean")
+    numbers = pd.to_numeric(column).astype("Float64")
+    return numbers.astype("Int64") if name in WHOLE else numbers

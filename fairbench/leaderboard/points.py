@@ -1,128 +1,145 @@
-"""The tidy table of points: one row a point of every curve."""
+"""Rows about single points: their figures, their auditors, and what failed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fairbench.api.metric import Metric
 from fairbench.leaderboard.select import CurveRecords
-from fairbench.metrics.columns import POINT_COLUMNS, REFERENCE_COLUMNS
+from fairbench.metrics.columns import REFERENCE_COLUMNS
 from fairbench.metrics.pareto import on_front
-from fairbench.store.database import Row
-from fairbench.store.status import Status
+from fairbench.metrics.rows import AuditorRow, FailureRow, PointRow
+from fairbench.store.records import PointRecord, UnitRecord
 
 
-def point_rows(curve: CurveRecords, reference: Mapping[str, float]) -> list[Row]:
-    """One row a point, and one a unit that gave none.
+def make_point_rows(
+    curve: CurveRecords, reference: Mapping[str, float], metrics: Sequence[type[Metric]]
+) -> list[PointRow]:
+    """Make one row per point, and one per unit that gave none.
 
-    ``reference`` is what the seed's curves are normalised by; empty where it is not measured.
+    Parameters
+    ----------
+    curve : CurveRecords
+    reference : mapping of str to float
+        What the seed's curves are normalised by; empty where it is not measured.
+    metrics : sequence of type of Metric
+        Figures stand in the order of their columns.
     """
-    normalised_by = {name: reference.get(name) for name in REFERENCE_COLUMNS}
-    unit_of = {unit["key"]: unit for unit in curve.units}
-    front: dict[str, bool] = {}
-    measured = [row for row in curve.done if "accuracy_y" in row["values"]]
-    if measured:
-        a_s = np.array([row["values"]["accuracy_s"] for row in measured])
-        a_y = np.array([row["values"]["accuracy_y"] for row in measured])
-        keys = [row["key"] for row in measured]
-        front = dict(zip(keys, on_front(a_s, a_y).tolist(), strict=True))
+    normalised_by: dict[str, Any] = {name: reference.get(name) for name in REFERENCE_COLUMNS}
+    unit_of = {unit.key: unit for unit in curve.units}
+    front = _front(curve.done)
     rows = []
     for point in curve.points:
-        unit = unit_of[point["unit"]]
-        chosen = next((a for a in point["auditors"] or () if a["chosen"]), None)
-        label = f"{chosen['auditor']} on {chosen['view']}" if chosen else None
+        chosen = point.chosen_auditor
         rows.append(
-            {
-                **_point_head(unit, curve),
-                "point_number": point["number"],
-                "point": point["label"],
-                "status": point["status"],
-                "auditor": label,
-                "on_front": front.get(point["key"]),
-                **(point["values"] or {}),
+            PointRow(
+                **_identify(unit_of[point.unit], curve),
+                **_data(unit_of[point.unit]),
+                point=point.label,
+                status=point.status,
+                auditor=f"{chosen.auditor} on {chosen.view}" if chosen else None,
+                on_front=front.get(point.key),
+                figures=_in_order(point.figures, metrics),
                 **normalised_by,
-            }
-        )
-    for unit in curve.units:
-        if not unit["read_points"]:
-            rows.append(
-                {
-                    **_point_head(unit, curve),
-                    "point_number": None,
-                    "point": unit["point"],
-                    "status": unit["status"],
-                    "auditor": None,
-                    "on_front": None,
-                    **normalised_by,
-                }
             )
-    return _numbered(rows)
+        )
+    # Numbered in the order of their knobs, over all units of the curve.
+    rows = [replace(row, point_number=number) for number, row in enumerate(rows)]
+    return rows + [
+        PointRow(
+            **_identify(unit, curve),
+            **_data(unit),
+            point=unit.point,
+            status=unit.status,
+            figures={},
+            **normalised_by,
+        )
+        for unit in curve.units
+        if not unit.points
+    ]
 
 
-def auditor_rows(curve: CurveRecords) -> list[Row]:
-    """What each auditor read from each view of each measured point."""
-    unit_of = {unit["key"]: unit for unit in curve.units}
+def make_auditor_rows(curve: CurveRecords) -> list[AuditorRow]:
+    """Make one row per auditor and view of each measured point."""
+    unit_of = {unit.key: unit for unit in curve.units}
     return [
-        {**_point_head(unit_of[point["unit"]], curve), "point": point["label"], **asdict(found)}
+        AuditorRow(
+            **_identify(unit_of[point.unit], curve),
+            auditor=reading.auditor,
+            view=reading.view,
+            mutual_information=reading.mutual_information,
+            chosen=reading.chosen,
+        )
         for point in curve.done
-        for found in point["auditors"] or ()
+        for reading in point.auditors or ()
     ]
 
 
-def failure_rows(curve: CurveRecords) -> list[Row]:
-    """Units and points that were tried and gave nothing, and why."""
-    unit_of = {unit["key"]: unit for unit in curve.units}
-    tried = [(unit, unit, unit["point"]) for unit in curve.units]
-    tried += [(point, unit_of[point["unit"]], point["label"]) for point in curve.points]
+def make_failure_rows(curve: CurveRecords) -> list[FailureRow]:
+    """Make one row per unit and point that was tried and gave no figures."""
+    unit_of = {unit.key: unit for unit in curve.units}
+    tried: list[tuple[UnitRecord | PointRecord, UnitRecord, str | None]] = [
+        (unit, unit, unit.point) for unit in curve.units
+    ]
+    tried += [(point, unit_of[point.unit], point.label) for point in curve.points]
     return [
-        {
-            **_point_head(unit, curve),
-            "point": label,
-            "status": row["status"],
-            "error": row["error"],
-        }
-        for row, unit, label in tried
-        if Status(row["status"]).bad
+        FailureRow(
+            **_identify(unit, curve),
+            seed=unit.seed,
+            point=label,
+            status=record.status,
+            error=record.error,
+        )
+        for record, unit, label in tried
+        if record.status.bad
     ]
 
 
-def in_columns(row: Row, metrics: Sequence[type[Metric]]) -> Row:
-    """The row with its columns in the order in which the metrics declare them."""
-    ordered = {name: row[name] for name in POINT_COLUMNS}
+def order_points(row: PointRow) -> tuple[object, ...]:
+    """Return what a table of points is sorted by."""
+    number = row.point_number if row.point_number is not None else 10**6
+    return (*row.group, *row.variant, row.seed, number)
+
+
+def _front(points: Sequence[PointRecord]) -> dict[str, bool]:
+    """Whether points are on their curve's Pareto front, by key; empty without a task."""
+    measured = [point for point in points if "accuracy_y" in point.figures]
+    if not measured:
+        return {}
+    a_s = np.array([point.figures["accuracy_s"] for point in measured])
+    a_y = np.array([point.figures["accuracy_y"] for point in measured])
+    keys = [point.key for point in measured]
+    return dict(zip(keys, on_front(a_s, a_y).tolist(), strict=True))
+
+
+def _in_order(
+    figures: Mapping[str, float | None], metrics: Sequence[type[Metric]]
+) -> dict[str, float | None]:
+    """The figures in the order in which the metrics declare their columns."""
+    ordered: dict[str, float | None] = {}
     for metric in metrics:
         for declared in metric.columns if metric.level == "point" else ():
             head, brace, _ = declared.partition("{")
-            for name, value in row.items():
+            for name, value in figures.items():
                 if name == declared or (brace and name.startswith(head)):
                     ordered.setdefault(name, value)
-    rest = {name: value for name, value in row.items() if name not in REFERENCE_COLUMNS}
-    return ordered | rest | {name: row[name] for name in REFERENCE_COLUMNS}
+    return ordered | dict(figures)
 
 
-def _numbered(rows: list[Row]) -> list[Row]:
-    """Number the points of a curve in the order of their knobs, over all its units."""
-    done = [row for row in rows if row["point_number"] is not None]
-    return [row | {"point_number": n} for n, row in enumerate(done)] + rows[len(done) :]
-
-
-def _point_head(unit: Row, curve: CurveRecords) -> Row:
+def _identify(unit: UnitRecord, curve: CurveRecords) -> dict[str, Any]:
+    """Fields that all of these rows have."""
     return {
-        "method": unit["method"],
-        "params": unit["params_label"],
-        "track": unit["track"],
-        "budget": unit["budget"],
+        "method": unit.method,
+        "params": unit.params_label,
+        "track": unit.track,
+        "budget": unit.budget,
         "audit": curve.audit,
-        "dataset": unit["dataset"],
-        "data_source": unit["data_source"],
-        "seed": unit["seed"],
     }
 
 
-def point_order(row: Row) -> tuple[Any, ...]:
-    number = row["point_number"] if row["point_number"] is not None else 10**6
-    names = ("track", "budget", "audit", "method", "params", "seed")
-    return (*(row[name] for name in names), number)
+def _data(unit: UnitRecord) -> dict[str, Any]:
+    return {"dataset": unit.dataset, "data_source": unit.data_source, "seed": unit.seed}

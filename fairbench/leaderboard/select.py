@@ -4,154 +4,171 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fairbench.store.database import Row, Store, belongs, of_a_trial
+from fairbench.store.database import Store
 from fairbench.store.records import PointRecord, ReferenceRecord, UnitRecord
 from fairbench.store.status import Status
 
-Group = tuple[str, ...]
+Identity = tuple[str, ...]
+"""Values of :data:`IDENTITY`, as JSON."""
 
 
 @dataclass(frozen=True)
 class CurveRecords:
-    """All units and points of one method, dataset and seed."""
+    """All units and points of one method, dataset and seed.
+
+    Parameters
+    ----------
+    seed : int
+    audit : str
+    units : list of UnitRecord
+    points : list of PointRecord
+        In the order of their knobs.
+    """
 
     seed: int
     audit: str
-    units: list[Row]
-    points: list[Row]
+    units: list[UnitRecord]
+    points: list[PointRecord]
 
     @property
-    def done(self) -> list[Row]:
-        return [row for row in self.points if row["status"] == Status.DONE]
+    def done(self) -> list[PointRecord]:
+        """Points with figures."""
+        return [point for point in self.points if point.done]
 
     @property
     def missing(self) -> int:
-        """Points without figures: failed ones, and all of a unit that gave none."""
-        empty = [unit for unit in self.units if not unit["read_points"]]
-        known = sum(len(unit["read_points"] or ()) for unit in self.units)
-        return sum(unit["curve_points"] or 1 for unit in empty) + known - len(self.done)
+        """Number of points without figures: failed ones, and all of a unit that gave none."""
+        empty = [unit for unit in self.units if not unit.points]
+        read = sum(len(unit.points) for unit in self.units)
+        return sum(unit.curve_points or 1 for unit in empty) + read - len(self.done)
 
 
 @dataclass(frozen=True)
-class Records:
-    """What a store holds for its leaderboards.
+class SelectedRecords:
+    """The records that leaderboards are built from.
 
     Parameters
     ----------
     curves : mapping
         Curves by seed, of each row of a leaderboard.
     references : mapping
-        Rows of the references by (fingerprint, protocol, seed, audit).
+        By (fingerprint, protocol, seed, audit).
     """
 
-    curves: Mapping[Group, list[CurveRecords]]
-    references: Mapping[tuple[str, int, int, str], Row]
+    curves: Mapping[Identity, list[CurveRecords]]
+    references: Mapping[tuple[str, int, int, str], ReferenceRecord]
 
-    def reference(self, curve: CurveRecords) -> Row | None:
-        """What a curve is normalised by; None: it is not measured."""
+    def reference(self, curve: CurveRecords) -> ReferenceRecord | None:
+        """What a curve is normalised by; None where it is not measured."""
         unit = curve.units[0]
-        key = (unit["fingerprint"], unit["protocol"], curve.seed, curve.audit)
-        return self.references.get(key)
+        return self.references.get((unit.fingerprint, unit.protocol, curve.seed, curve.audit))
 
 
-def read(store: Store) -> Records:
-    """The records that count, of the newest code, data, protocol and audit."""
-    asked = [row for row in store.records(UnitRecord) if not of_a_trial(row)]
-    units = latest([row for row in asked if row["status"] != Status.SKIPPED])
-    by_key = {row["key"]: row for row in units}
-    measured = [
-        # A model that was trained again may be read elsewhere: points of the old one do not count.
-        row
-        for row in store.records(PointRecord)
-        if belongs(row, by_key.get(row["unit"]))
-    ]
+def read(store: Store) -> SelectedRecords:
+    """Read the records that count from a store."""
+    return select(
+        store.records(UnitRecord), store.records(PointRecord), store.records(ReferenceRecord)
+    )
+
+
+def select(
+    units: Iterable[UnitRecord],
+    points: Iterable[PointRecord],
+    references: Iterable[ReferenceRecord],
+) -> SelectedRecords:
+    """Select the records that count, of the newest code, data, protocol and audit.
+
+    Of records alike in all that orders them, the earlier ones come first.
+    """
+    of_runs = [unit for unit in units if not unit.of_a_trial]
+    newest_units = latest([unit for unit in of_runs if unit.status is not Status.SKIPPED])
+    by_key = {unit.key: unit for unit in newest_units}
+    # A model that was trained again may be read elsewhere: points of the old one do not count.
+    measured = [point for point in points if point.belongs_to(by_key.get(point.unit))]
     newest: dict[str, int] = {}
-    for row in measured:
-        data = by_key[row["unit"]]["fingerprint"]
-        newest[data] = max(newest.get(data, 1), _audit_version(row))
-    points: dict[str, list[Row]] = defaultdict(list)
-    for row in measured:
+    for point in measured:
+        data = by_key[point.unit].fingerprint
+        newest[data] = max(newest.get(data, 1), point.version)
+    of_unit: dict[str, list[PointRecord]] = defaultdict(list)
+    for point in measured:
         # Figures of two versions of the auditors do not compare: what the newest has not measured
         # counts as missing.
-        if _audit_version(row) == newest[by_key[row["unit"]]["fingerprint"]]:
-            points[row["unit"]].append(row)
-    references = {
-        (row["fingerprint"], row["protocol"], row["seed"], row["audit"]): row
-        for row in store.records(ReferenceRecord)
-        if row["status"] == Status.DONE
-        and _audit_version(row) == newest.get(row["fingerprint"], _audit_version(row))
+        if point.version == newest[by_key[point.unit].fingerprint]:
+            of_unit[point.unit].append(point)
+    of_place = {
+        (one.fingerprint, one.protocol, one.seed, one.audit): one
+        for one in references
+        if one.done and one.version == newest.get(one.fingerprint, one.version)
     }
-    return Records(curves_of(units, points), references)
+    return SelectedRecords(curves_of(newest_units, of_unit), of_place)
 
 
-def _audit_version(row: Row) -> int:
-    return row["audit_version"] or 1
-
-
-def latest(units: Sequence[Row]) -> list[Row]:
-    """The rows that a leaderboard speaks of.
+def latest(units: Sequence[UnitRecord]) -> list[UnitRecord]:
+    """Select the units that a leaderboard speaks of.
 
     Of a dataset those of the data and protocol used last; of a method those of the code used last;
     of a single-shot unit that was read at different numbers of points, the one with most.
     """
     units = _newest(units, ("dataset", "data_source"), ("fingerprint", "protocol"))
     units = _newest(units, IDENTITY, ("code", "params"))
-    chosen: dict[Group, Row] = {}
-    for row in sorted(units, key=lambda r: (r["curve_points"] or 0, r["finished"] or "")):
-        chosen[(*_identity(row), str(row["seed"]), str(row["point"]))] = row
-    return sorted(chosen.values(), key=lambda r: str(r["key"]))
+    chosen: dict[Identity, UnitRecord] = {}
+    for unit in sorted(units, key=lambda u: (u.curve_points or 0, u.finished or "")):
+        chosen[(*_identity(unit), str(unit.seed), str(unit.point))] = unit
+    return sorted(chosen.values(), key=lambda u: u.key)
 
 
-def _newest(units: Sequence[Row], same: Sequence[str], differ: Sequence[str]) -> list[Row]:
-    """Of rows alike in ``same``, those whose ``differ`` are as in the one finished last."""
-    newest: dict[Group, tuple[str, Group]] = {}
-    for row in units:
-        made = (row["finished"] or "", _values(row, differ))
-        key = _values(row, same)
+def _newest(
+    units: Sequence[UnitRecord], same: Sequence[str], differ: Sequence[str]
+) -> list[UnitRecord]:
+    """Of units alike in ``same``, those whose ``differ`` are as in the one finished last."""
+    newest: dict[Identity, tuple[str, Identity]] = {}
+    for unit in units:
+        made = (unit.finished or "", _values(unit, differ))
+        key = _values(unit, same)
         newest[key] = max(newest.get(key, made), made)
-    return [row for row in units if newest[_values(row, same)][1] == _values(row, differ)]
+    return [unit for unit in units if newest[_values(unit, same)][1] == _values(unit, differ)]
 
 
 IDENTITY = ("dataset", "data_source", "track", "budget", "method", "params_label")
-"""What makes a row of the leaderboard, with the audit.
+"""Fields of a unit that make a row of the leaderboard, with the audit.
 
-Parameters by their label, which names those that are not as the method's code has them: when a
-method gains a parameter, its default row is still its default row.
+Hyperparameters by their label, which names those that are not as the method's code has them: when
+a method gains one, its default row is still its default row.
 """
 
 
-def _identity(row: Row) -> Group:
-    return _values(row, IDENTITY)
+def _identity(unit: UnitRecord) -> Identity:
+    return _values(unit, IDENTITY)
 
 
-def _values(row: Row, names: Sequence[str]) -> Group:
-    return tuple(json.dumps(row[name], sort_keys=True) for name in names)
+def _values(unit: UnitRecord, names: Sequence[str]) -> Identity:
+    return tuple(json.dumps(getattr(unit, name), sort_keys=True) for name in names)
 
 
 def curves_of(
-    units: Sequence[Row], points: Mapping[str, list[Row]]
-) -> dict[Group, list[CurveRecords]]:
-    """Curves of each leaderboard row, by seed."""
-    audits: dict[tuple[Group, int], set[str]] = defaultdict(set)
+    units: Sequence[UnitRecord], points: Mapping[str, Sequence[PointRecord]]
+) -> dict[Identity, list[CurveRecords]]:
+    """Gather the curves of each leaderboard row, by seed; ``points`` are by key of their unit."""
+    audits: dict[tuple[Identity, int], set[str]] = defaultdict(set)
     for unit in units:
-        audits[_identity(unit), unit["seed"]] |= {row["audit"] for row in points[unit["key"]]}
-    members: dict[tuple[Group, str, int], tuple[list[Row], list[Row]]] = {}
+        audits[_identity(unit), unit.seed] |= {point.audit for point in points.get(unit.key, ())}
+    members: dict[tuple[Identity, str, int], tuple[list[UnitRecord], list[PointRecord]]] = {}
     for unit in units:
         # What has no point of an audit that others of its curve have is missing there.
-        of_curve = audits[_identity(unit), unit["seed"]]
-        for audit in of_curve or {"quick" if unit["budget"] == "quick" else "strict"}:
-            place = members.setdefault((_identity(unit), audit, unit["seed"]), ([], []))
+        of_curve = audits[_identity(unit), unit.seed]
+        for audit in of_curve or {"quick" if unit.budget == "quick" else "strict"}:
+            place = members.setdefault((_identity(unit), audit, unit.seed), ([], []))
             place[0].append(unit)
-            place[1].extend(row for row in points[unit["key"]] if row["audit"] == audit)
-    found: dict[Group, list[CurveRecords]] = defaultdict(list)
+            place[1].extend(p for p in points.get(unit.key, ()) if p.audit == audit)
+    curves: dict[Identity, list[CurveRecords]] = defaultdict(list)
     for (identity, audit, seed), (own, measured) in sorted(members.items(), key=lambda m: m[0]):
-        found[(*identity, audit)].append(CurveRecords(seed, audit, own, _in_order(own, measured)))
-    return found
+        curves[(*identity, audit)].append(CurveRecords(seed, audit, own, _in_order(measured)))
+    return curves
 
 
-def _in_order(units: Sequence[Row], points: Sequence[Row]) -> list[Row]:
+def _in_order(points: Sequence[PointRecord]) -> list[PointRecord]:
     """Points by their knobs: the order in which a curve is drawn."""
-    return sorted(points, key=lambda row: (sorted(row["knobs"].items()), row["number"]))
+    return sorted(points, key=lambda point: (sorted(point.knobs.items()), point.number))

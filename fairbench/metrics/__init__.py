@@ -1,4 +1,4 @@
-"""The built-in metrics; they enter by the same door as anyone's."""
+"""The built-in metrics; they are registered like any plugin's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairbench.metrics.points import AuditorAccuracy, Distortion, Downstream, In
 
 @hookimpl
 def register_metrics() -> Sequence[type[Metric]]:
-    """Point metrics, then curve metrics, in the order of their columns."""
+    """Register point metrics, then curve metrics, in the order of their columns."""
     return [
         Distortion,
         Information,

@@ -1,4 +1,4 @@
-"""Area under the unfairness-distortion curve: strict, which ranks, and as the paper computes it."""
+"""Area under the unfairness-distortion curve: strict, for ranking, and as the paper computes it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def strict_area(
     i_max_validation: float,
     d_max_validation: float,
 ) -> float:
-    """Normalised area under the hull: vertices chosen on validation, area measured on test.
+    """Compute the normalised area under the hull of the validation set, measured on the test set.
 
-    The ends (0, I_max): release x, and (D_max, 0): release nothing, are always there, so a curve
-    gains nothing by stopping short; every chord is reached by releasing one end's representation
-    for a share of the people and the other's for the rest. The straight line between the ends
-    scores .5; lower is better.
+    The ends (0, I_max): release x, and (D_max, 0): release nothing, are always included, so a curve
+    gains nothing by stopping short; a chord is reached by releasing the representation of one of
+    its ends for a share of the rows and the other's for the rest. The straight line between the
+    ends scores .5; lower is better.
 
     Parameters
     ----------
     points, validation : sequence of (d, i)
-        Of each point, on test and on validation, in the same order.
+        Of each point, on the test and on the validation set, in the same order.
     i_max, d_max, i_max_validation, d_max_validation : float
-        Of the dataset, on either role.
+        Of the dataset, on the test and on the validation set.
     """
     test = np.array(points, dtype=np.float64).reshape(-1, 2)
     d, i = strict_curve(
@@ -48,12 +48,12 @@ def strict_area(
 
 
 def paper_area(points: Sequence[tuple[float, float]], *, i_max: float, d_max: float) -> float:
-    """The paper's AUFDC (its appendix, section "Additional Details on Area under ...").
+    """Compute the paper's AUFDC (its appendix, section "Additional Details on Area under ...").
 
     Points with both more distortion and more information than another are dropped; trapezoids
     over the rest; ``I_min (D_max - D_min)`` is added on the right; divided by ``D_max I_max``.
-    Nothing is counted left of the first point, so a curve that stops short scores too well, and a
-    constant encoder scores 0, the best: shown beside the strict area, never ranked by.
+    No area is counted left of the first point, so a curve that stops short scores too well, and a
+    constant encoder scores 0, the best. So it is shown beside the strict area and never ranks.
     """
     kept = [
         (d, max(i, 0.0))
@@ -67,34 +67,37 @@ def paper_area(points: Sequence[tuple[float, float]], *, i_max: float, d_max: fl
 
 
 class Aufdc(Metric):
-    """Strict AUFDC: what leaderboards rank by."""
+    """Strict AUFDC, which ranks leaderboards."""
 
     name = "aufdc"
     summary = "area under the lower hull of the unfairness-distortion curve; .5 is trivial"
     level = "curve"
     direction = "lower"
     columns: ClassVar[Mapping[str, str]] = {
-        "aufdc": "strict AUFDC: vertices chosen on validation, area on test, D_max I_max = 1",
-        "aufdc_low": "lower end of its 95% interval; see interval_over",
+        "aufdc": (
+            "strict AUFDC: hull of the validation set, area on the test set, as a share of D_max "
+            "I_max"
+        ),
+        "aufdc_low": "lower end of its 95% confidence interval; see interval_over",
         "aufdc_high": "upper end of the same interval",
-        "distortion_min": "coverage: least D of a point on test",
-        "mutual_information_min": "coverage: least I of a point on test, nats",
+        "distortion_min": "lowest D of a point on the test set",
+        "mutual_information_min": "lowest I of a point on the test set, nats",
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
         points = [(p["distortion"], p["mutual_information"]) for p in evaluation.points]
-        coverage = {
+        ends = {
             "distortion_min": min(d for d, _ in points),
             "mutual_information_min": min(i for _, i in points),
         }
         curve = curve_of(evaluation)
         if curve is None:
-            return {"aufdc": None, **coverage}
+            return {"aufdc": None, **ends}
         d, i = curve
         scale = (
             evaluation.reference["distortion_max"] * evaluation.reference["mutual_information_max"]
         )
-        return {"aufdc": float(np.trapezoid(i, d) / scale), **coverage}
+        return {"aufdc": float(np.trapezoid(i, d) / scale), **ends}
 
     def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Array]:
         areas = resampled_areas(evaluation)
@@ -105,19 +108,21 @@ class AufdcPaper(Metric):
     """AUFDC as the paper computes it, with its weaknesses."""
 
     name = "aufdc-paper"
-    summary = "the paper's AUFDC: its MLPs, own decoders, D_max by permuted z; not ranked by"
+    summary = "the paper's AUFDC: its MLPs, own decoders, D_max by permuted z; does not rank"
     level = "curve"
     direction = "lower"
     columns: ClassVar[Mapping[str, str]] = {
         "aufdc_paper": "AUFDC by the paper's formula, auditors and decoder",
-        "distortion_max_paper": "its D_max: D of the most compressed point with z permuted across rows",
-        "distortion_min_paper": "its coverage: least D of a point by the method's own decoder",
-        "mutual_information_min_paper": "its coverage: least I of a point by the paper's MLPs, nats",
+        "distortion_max_paper": (
+            "the paper's D_max: D of the most compressed point with z permuted across rows"
+        ),
+        "distortion_min_paper": "lowest D of a point by the method's own decoder",
+        "mutual_information_min_paper": "lowest I of a point by the paper's MLPs, nats",
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
         points = [(_own(p), p["mutual_information_paper"]) for p in evaluation.points]
-        # "The most compressed point": where the permuted codes say least, the largest own D.
+        # "The most compressed point": the largest D by the method's own decoder.
         compressed = max(evaluation.points, key=_own)
         permuted = compressed.get("distortion_permuted")
         d_max = permuted if permuted is not None else evaluation.reference["distortion_max"]

@@ -1,4 +1,4 @@
-"""The certificate as columns: what no classifier of z can exceed."""
+"""The certificate as columns: upper bounds for every classifier of z."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ class CertificateBounds(Metric):
     columns: ClassVar[Mapping[str, str]] = {
         "certified_parity_gap": (
             "95% upper bound on the demographic-parity gap of any classifier of z; "
-            "1 is vacuous, empty where z takes too many values"
+            "1 is vacuous; empty where z takes too many values"
         ),
-        "certified_mutual_information": "95% upper bound on I(Z;S), nats; empty likewise",
-        "certified_codes": "codes that the certificate knows, from auditor-train",
-        "certified_overflow": "share of test rows with another code; they count as unfair",
+        "certified_mutual_information": (
+            "95% upper bound on I(Z;S), nats; empty where z takes too many values"
+        ),
+        "certified_codes": "distinct codes of the auditor training set, the certificate's cells",
+        "certified_overflow": "share of test rows with any other code; they count as unfair",
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
-        found = evaluation.certificate
-        if found is None:
+        certificate = evaluation.certificate
+        if certificate is None:
             return dict.fromkeys(self.columns)
         return {
-            "certified_parity_gap": found.gap,
-            "certified_mutual_information": found.information,
-            "certified_codes": float(found.cells),
-            "certified_overflow": found.overflow,
+            "certified_parity_gap": certificate.gap,
+            "certified_mutual_information": certificate.information,
+            "certified_codes": float(certificate.cells),
+            "certified_overflow": certificate.overflow,
         }

@@ -17,21 +17,21 @@ class Cost(Metric):
     direction = "lower"
     unit = "seconds, milliseconds, MB"
     columns: ClassVar[Mapping[str, str]] = {
-        "milliseconds_per_step": "milliseconds a training step of the stack as it was run",
-        "milliseconds_per_model_step": "milliseconds a training step, a model",
-        "train_seconds": "training time of the curve as run: sum of its models' shares",
-        "train_seconds_4": "training time for 4 points: constant if single-shot, else 4 models",
-        "train_seconds_8": "training time for 8 points",
-        "train_seconds_16": "training time for 16 points",
-        "encode_seconds": "time to encode the audit roles at all points",
-        "audit_seconds": "time to audit and measure all points",
-        "trainable_parameters": "trained numbers of one model",
+        "milliseconds_per_step": "milliseconds per training step of the stack as run",
+        "milliseconds_per_model_step": "milliseconds per training step and model",
+        "train_seconds": "training time of the curve as run, seconds: sum of its models' shares",
+        "train_seconds_4": "training time for 4 points, seconds: one model if single-shot, else 4",
+        "train_seconds_8": "training time for 8 points, seconds",
+        "train_seconds_16": "training time for 16 points, seconds",
+        "encode_seconds": "time to encode the audit roles at all points, seconds",
+        "audit_seconds": "time to audit and measure all points, seconds",
+        "trainable_parameters": "trainable parameters of one model",
         "flops": "floating-point operations of training one model",
-        "peak_memory_mb": "largest memory of a training process, MB",
-        "peak_device_memory_mb": "largest memory on the accelerator, MB; empty on the CPU",
+        "peak_memory_mb": "peak memory of a training process, MB",
+        "peak_device_memory_mb": "peak memory on the accelerator, MB; empty on the CPU",
         "energy_joules": (
-            "energy of the accelerator for the curve's training, joules; empty unless known of all "
-            "models"
+            "energy of the accelerator for the curve's training, joules; empty unless known for "
+            "all models"
         ),
     }
 
@@ -41,7 +41,7 @@ class Cost(Metric):
         total = sum(train) if train else None
         one = total / len(train) if total is not None else None
 
-        # Half the models' energy is not the curve's.
+        # The energy of some of the models is not the curve's.
         energy = _values(costs, "energy_joules")
 
         def for_points(n: int) -> float | None:

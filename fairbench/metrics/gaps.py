@@ -1,8 +1,8 @@
-"""How differently a downstream classifier treats the groups: three gaps, as measured on test.
+"""Three gaps between groups of a downstream classifier, measured on the test set.
 
 A gap is the largest difference of a rate between two groups, so noise can only widen it: a rate of
-few rows is left out, and a gap of .05 between groups of a few hundred rows may be nothing at all.
-These are figures of one classifier; what no classifier of z can exceed is the certificate's gap.
+few rows is left out, and a gap of .05 between groups of a few hundred rows may be noise. These are
+figures of one classifier; the certificate bounds the gap of every classifier of z.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ GAPS = ("demographic_parity_gap", "equalized_odds_gap", "equal_opportunity_gap")
 """Columns, in the order of :func:`gaps_of`."""
 
 LEAST_ROWS = 30
-"""People a rate must be taken over to count: of fewer, its standard error can exceed .09. Which
-rates are left out depends on the dataset alone, so that methods are compared on the same ones."""
+"""Fewest rows of a rate that counts: with fewer, its standard error can exceed .09. Which rates are
+left out depends on the dataset alone, so that methods are compared on the same ones."""
 
 
 class GroupGaps(Metric):
     """Gaps between groups of the downstream classifiers behind A_y.
 
-    A group of fewer than 30 people (for equalized odds and equal opportunity: fewer than 30 with
+    A group of fewer than 30 rows (for equalized odds and equal opportunity: fewer than 30 with
     that label) is left out of that rate; where fewer than two groups are left there is no gap.
     """
 
@@ -37,30 +37,34 @@ class GroupGaps(Metric):
     direction = "lower"
     columns: ClassVar[Mapping[str, str]] = {
         "demographic_parity_gap": (
-            "demographic parity gap on test of the main task's classifier: largest difference "
-            "between groups of 30 people or more in the share predicted to be of a class"
+            "demographic parity gap of the main task's classifier on the test set: largest "
+            "difference between groups of 30 rows or more in the share predicted as a class"
         ),
-        "equalized_odds_gap": "equalized odds gap: the same among people of one true label, at its widest",
-        "equal_opportunity_gap": "equal opportunity gap: in true positive rates; binary tasks only",
+        "equalized_odds_gap": (
+            "equalized odds gap: largest such difference among rows of one true label"
+        ),
+        "equal_opportunity_gap": (
+            "equal opportunity gap: largest difference in true positive rates; binary tasks only"
+        ),
         "demographic_parity_gap_{task}": "demographic parity gap for each further task",
         "equalized_odds_gap_{task}": "equalized odds gap for each further task",
         "equal_opportunity_gap_{task}": "equal opportunity gap for each further task",
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
-        found: dict[str, float | None] = {}
+        gaps: dict[str, float | None] = {}
         for i, (task, prediction) in enumerate(evaluation.downstream.items()):
             suffix = f"_{task}" if i else ""
             measured = gaps_of(prediction, evaluation.s, draws=evaluation.draws)
             for name, gap in zip(GAPS, measured, strict=True):
-                found[f"{name}{suffix}"] = gap
-        return found
+                gaps[f"{name}{suffix}"] = gap
+        return gaps
 
 
 def gaps_of(
     prediction: Prediction, s: Ints, *, draws: int = 1
 ) -> tuple[float | None, float | None, float | None]:
-    """Parity, odds and opportunity gaps of one classifier, over rates of enough people.
+    """Compute the parity, odds and opportunity gaps of one classifier, over rates of enough rows.
 
     Parameters
     ----------
@@ -68,7 +72,7 @@ def gaps_of(
     s : ndarray of int64, shape (n,)
         Groups of the predicted rows.
     draws : int
-        Draws of each person among the rows: they are no further people.
+        Draws of each row of the dataset; they do not count as further rows.
     """
     least = LEAST_ROWS * draws
     predicted, y = prediction.probabilities.argmax(axis=1), prediction.labels
@@ -81,7 +85,7 @@ def gaps_of(
 
 
 def parity_gap(predicted: Ints, s: Ints, *, least: int = 1) -> float | None:
-    """Demographic parity gap of predicted classes.
+    """Compute the demographic parity gap of predicted classes.
 
     Parameters
     ----------
@@ -100,9 +104,9 @@ def parity_gap(predicted: Ints, s: Ints, *, least: int = 1) -> float | None:
 
 
 def odds_gap(predicted: Ints, y: Ints, s: Ints, *, least: int = 1) -> float | None:
-    """Equalized odds gap: the widest parity gap among the rows of one true label ``y``, ``(n,)``.
+    """Compute the equalized odds gap: the widest parity gap among rows of one label of y ``(n,)``.
 
-    Of a binary task, the larger of the differences in true and in false positive rates. A group
+    For a binary task, the larger of the differences in true and in false positive rates. A group
     with fewer than ``least`` rows of a label is left out for that label; None where no label has
     two groups left.
     """
@@ -111,7 +115,7 @@ def odds_gap(predicted: Ints, y: Ints, s: Ints, *, least: int = 1) -> float | No
 
 
 def opportunity_gap(predicted: Ints, y: Ints, s: Ints, *, least: int = 1) -> float | None:
-    """Equal opportunity gap of a binary task: the difference in true positive rates of class 1.
+    """Compute the equal opportunity gap of a binary task: the difference in true positive rates.
 
     A group with fewer than ``least`` positives, or none, is left out; None where fewer than two
     groups are left.
@@ -120,7 +124,7 @@ def opportunity_gap(predicted: Ints, y: Ints, s: Ints, *, least: int = 1) -> flo
 
 
 def _widest(predicted: Ints, s: Ints, rows: NDArray[np.bool_], least: int) -> float | None:
-    """Widest difference between groups of a class's share among some rows."""
+    """Return the widest difference between groups of a class's share among some rows."""
     if not rows.any():
         return None
     classes = int(predicted.max()) + 1

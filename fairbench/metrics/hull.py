@@ -1,7 +1,7 @@
-"""The strict unfairness-distortion curve: hull vertices chosen on validation, measured on test.
+"""The strict unfairness-distortion curve: a hull chosen on validation, measured on test rows.
 
 Two points belong to every curve: (0, I_max), release x, and (D_max, 0), release nothing. A chord
-between two vertices is reached by releasing one's representation for a share of the people and the
+between two vertices is reached by releasing one's representation for a share of the rows and the
 other's for the rest. Arrays of curves may have a trailing axis of bootstrap replicates.
 """
 
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 def lower_hull(d: Array, i: Array) -> NDArray[np.intp]:
-    """Indices of the lower convex hull of points, by rising d; ends are included.
+    """Return the indices of the lower convex hull of points, by rising d, ends included.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def lower_hull(d: Array, i: Array) -> NDArray[np.intp]:
 
 
 def _turns_up(d: Array, i: Array, a: int, b: int, c: int) -> bool:
-    """Whether b lies on or above the line from a to c."""
+    """Return whether b lies on or above the line from a to c."""
     return bool((d[b] - d[a]) * (i[c] - i[a]) <= (i[b] - i[a]) * (d[c] - d[a]))
 
 
@@ -49,14 +49,14 @@ def strict_curve(
     i_max_validation: float,
     d_max_validation: float,
 ) -> tuple[Array, Array]:
-    """The curve's vertices on test, by rising D; I is floored at 0, D capped at D_max.
+    """Return the curve's vertices on the test set, by rising D; I is at least 0, D at most D_max.
 
     Parameters
     ----------
     d, i : ndarray, shape (points, ...)
-        On test, or on resamples of it.
+        On the test set, or on resamples of it.
     validation : ndarray, shape (points, 2)
-        (d, i) of the same points on validation.
+        (d, i) of the same points on the validation set.
     i_max, d_max : float or ndarray, shape (...)
         Of the dataset, on the same rows as d and i.
     i_max_validation, d_max_validation : float
@@ -76,43 +76,46 @@ def strict_curve(
     return np.take_along_axis(d, order, axis=0), np.take_along_axis(i, order, axis=0)
 
 
-def tells(evaluation: CurveEvaluation) -> bool:
-    """Whether x tells of s beyond doubt: if not, there is nothing to normalise a curve by.
+def is_informative(evaluation: CurveEvaluation) -> bool:
+    """Return whether I(X;S) is significantly above 0: if not, a curve cannot be normalised by it.
 
-    I_max must be above 0 on validation and on test, and there by its 95% interval too: dividing by
-    what may be noise gives areas of any size.
+    I_max must be above 0 on the validation and the test set, and on the latter by its 95%
+    confidence interval too: dividing by noise gives areas of any size.
     """
-    found = evaluation.reference
-    if min(found["mutual_information_max"], found["mutual_information_max_validation"]) <= 0:
+    reference = evaluation.reference
+    if (
+        min(reference["mutual_information_max"], reference["mutual_information_max_validation"])
+        <= 0
+    ):
         return False
     resampled = evaluation.reference_replicates
     return not resampled or float(np.quantile(resampled["mutual_information_max"], 0.025)) > 0
 
 
 def curve_of(evaluation: CurveEvaluation) -> tuple[Array, Array] | None:
-    """The strict curve of an evaluation, each ``(vertices,)``; None where x tells nothing of s."""
-    found = evaluation.reference
-    if not tells(evaluation):
+    """Return the strict curve of an evaluation, each ``(vertices,)``; None if x has no I(X;S)."""
+    reference = evaluation.reference
+    if not is_informative(evaluation):
         return None
     return strict_curve(
         np.array([p["distortion"] for p in evaluation.points], dtype=np.float64),
         np.array([p["mutual_information"] for p in evaluation.points], dtype=np.float64),
         _on_validation(evaluation),
-        i_max=found["mutual_information_max"],
-        d_max=found["distortion_max"],
-        i_max_validation=found["mutual_information_max_validation"],
-        d_max_validation=found["distortion_max_validation"],
+        i_max=reference["mutual_information_max"],
+        d_max=reference["distortion_max"],
+        i_max_validation=reference["mutual_information_max_validation"],
+        d_max_validation=reference["distortion_max_validation"],
     )
 
 
 def resampled_areas(evaluation: CurveEvaluation) -> Array | None:
-    """The normalised area on each resample of the test rows, ``(resamples,)``.
+    """Compute the normalised area on each resample of the test rows, ``(resamples,)``.
 
-    Vertices are those of validation throughout. None without replicates; NaN where x itself tells
-    nothing of s on a resample.
+    Vertices are always those of the validation set. None without replicates; NaN on resamples where
+    I(X;S) is not above 0.
     """
-    found, ends = evaluation.reference, evaluation.reference_replicates
-    if not evaluation.replicates or not ends or not tells(evaluation):
+    reference, ends = evaluation.reference, evaluation.reference_replicates
+    if not evaluation.replicates or not ends or not is_informative(evaluation):
         return None
     i_max = np.where(ends["mutual_information_max"] > 0, ends["mutual_information_max"], np.nan)
     d, i = strict_curve(
@@ -121,8 +124,8 @@ def resampled_areas(evaluation: CurveEvaluation) -> Array | None:
         _on_validation(evaluation),
         i_max=i_max,
         d_max=ends["distortion_max"],
-        i_max_validation=found["mutual_information_max_validation"],
-        d_max_validation=found["distortion_max_validation"],
+        i_max_validation=reference["mutual_information_max_validation"],
+        d_max_validation=reference["distortion_max_validation"],
     )
     areas: Array = np.trapezoid(i, d, axis=0) / (ends["distortion_max"] * i_max)
     return areas

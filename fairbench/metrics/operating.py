@@ -11,24 +11,24 @@ from fairbench.api.metric import CurveEvaluation, Metric
 from fairbench.metrics.hull import Array, curve_of
 
 SHARES = (25, 50)
-"""Percent of D_max, or of I_max, at which strict curves are read."""
+"""Percentages of D_max, or of I_max, at which strict curves are evaluated."""
 
 LIMITS = (10, 25)
-"""Percent of I_max that a point may leak; shares, because I_max of datasets differs tenfold. Below
-a tenth the auditors' own noise decides who stays under the limit."""
+"""Percentages of I_max that a point may leak; relative, because datasets' I_max differ tenfold.
+Below a tenth the auditors' noise decides which points stay under the limit."""
 
 AUDITOR_LIMITS = (10, 25, 50)
-"""Percent of the way from a blind guess at s to the auditors' accuracy on x itself that A_s may go:
-shares again, as the commonest group is a tenth of one dataset and two thirds of another."""
+"""Highest A_s, as percentages of the way from a constant guess of s to the auditors' accuracy on x:
+relative, as the largest group is a tenth of one dataset and two thirds of another."""
 
 
 def i_at(d: Array, i: Array, target: float) -> float:
-    """I of a curve at D = target, on the chord between two vertices ``(vertices,)``."""
+    """Return I of a curve at D = target, on the chord between two vertices ``(vertices,)``."""
     return float(np.interp(target, d, i))
 
 
 def d_at(d: Array, i: Array, target: float) -> float:
-    """The least D at which a curve comes down to I = target; its last vertex has I = 0."""
+    """Return the least D at which a curve reaches I = target; its last vertex has I = 0."""
     below = int(np.argmax(i <= target))
     if below == 0:
         return float(d[0])
@@ -37,7 +37,7 @@ def d_at(d: Array, i: Array, target: float) -> float:
 
 
 class Trade(Metric):
-    """The strict curve at round settings."""
+    """The strict curve at round values of D and I."""
 
     name = "trade-off"
     summary = "I at fixed D and D at fixed I, on the strict curve"
@@ -45,10 +45,14 @@ class Trade(Metric):
     direction = "lower"
     unit = "nats, squared standardised units"
     columns: ClassVar[Mapping[str, str]] = {
-        "mutual_information_at_distortion_25": "I on test where D is 25% of D_max, on the strict curve (chords count), nats",
-        "mutual_information_at_distortion_50": "the same at 50% of D_max",
-        "distortion_at_leakage_25": "least D on test where I is 25% of I_max, on the strict curve",
-        "distortion_at_leakage_50": "the same at 50% of I_max",
+        "mutual_information_at_distortion_25": (
+            "I on the test set where the strict curve reaches 25% of distortion_max, nats"
+        ),
+        "mutual_information_at_distortion_50": "the same at 50% of distortion_max, nats",
+        "distortion_at_leakage_25": (
+            "lowest D on the test set where the strict curve is at 25% of mutual_information_max"
+        ),
+        "distortion_at_leakage_50": "the same at 50% of mutual_information_max",
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
@@ -59,29 +63,31 @@ class Trade(Metric):
             evaluation.reference["distortion_max"],
             evaluation.reference["mutual_information_max"],
         )
-        found: dict[str, float | None] = {}
+        values: dict[str, float | None] = {}
         for share in SHARES:
-            found[f"mutual_information_at_distortion_{share}"] = i_at(*curve, share / 100 * d_max)
-            found[f"distortion_at_leakage_{share}"] = d_at(*curve, share / 100 * i_max)
-        return found
+            values[f"mutual_information_at_distortion_{share}"] = i_at(*curve, share / 100 * d_max)
+            values[f"distortion_at_leakage_{share}"] = d_at(*curve, share / 100 * i_max)
+        return values
 
 
 class Limited(Metric):
     """The best downstream accuracy that a limit of leakage allows."""
 
     name = "accuracy-at-limit"
-    summary = "A_y at a limit of I: what the aware track ranks by"
+    summary = "A_y at a limit of I, which ranks the aware track"
     level = "curve"
     direction = "higher"
     columns: ClassVar[Mapping[str, str]] = {
         "accuracy_y_at_leakage_10": (
             "accuracy_y of the point with the highest mutual_information_y_validation among those "
-            "with mutual_information_validation of at most 10% of I_max; without any such point, "
-            "the accuracy of a constant guess"
+            "with mutual_information_validation of at most 10% of mutual_information_max; "
+            "without any such point, the accuracy of a constant guess"
         ),
-        "accuracy_y_at_leakage_10_low": "lower end of its 95% interval; see interval_over",
+        "accuracy_y_at_leakage_10_low": (
+            "lower end of its 95% confidence interval; see interval_over"
+        ),
         "accuracy_y_at_leakage_10_high": "upper end of the same interval",
-        "accuracy_y_at_leakage_25": "the same at 25% of I_max",
+        "accuracy_y_at_leakage_25": "the same at 25% of mutual_information_max",
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
@@ -98,10 +104,10 @@ class Limited(Metric):
 
 
 class AuditorLimited(Metric):
-    """The best downstream accuracy at a limit of the auditors' accuracy: a front read at marks."""
+    """The best downstream accuracy at limits of the auditors' accuracy."""
 
     name = "accuracy-at-auditor-limit"
-    summary = "A_y at a limit of A_s: the Pareto front at round settings"
+    summary = "A_y at a limit of A_s: the Pareto front at round values"
     level = "curve"
     direction = "higher"
     columns: ClassVar[Mapping[str, str]] = {
@@ -109,15 +115,17 @@ class AuditorLimited(Metric):
             "accuracy_y of the point with the highest mutual_information_y_validation among those "
             "whose accuracy_s is at most 10% of the way from the largest group's share to "
             "accuracy_s of x itself; without any such point, the accuracy of a constant guess; "
-            "empty where no auditor of x beats the largest group's share"
+            "empty where the auditor of x does not beat the largest group's share"
         ),
-        "accuracy_y_at_accuracy_s_10_low": "lower end of its 95% interval; see interval_over",
+        "accuracy_y_at_accuracy_s_10_low": (
+            "lower end of its 95% confidence interval; see interval_over"
+        ),
         "accuracy_y_at_accuracy_s_10_high": "upper end of the same interval",
         "accuracy_y_at_accuracy_s_25": "as accuracy_y_at_accuracy_s_10, at 25% of the way",
-        "accuracy_y_at_accuracy_s_25_low": "lower end of its 95% interval",
+        "accuracy_y_at_accuracy_s_25_low": "lower end of its 95% confidence interval",
         "accuracy_y_at_accuracy_s_25_high": "upper end of the same interval",
         "accuracy_y_at_accuracy_s_50": "as accuracy_y_at_accuracy_s_10, at 50% of the way",
-        "accuracy_y_at_accuracy_s_50_low": "lower end of its 95% interval",
+        "accuracy_y_at_accuracy_s_50_low": "lower end of its 95% confidence interval",
         "accuracy_y_at_accuracy_s_50_high": "upper end of the same interval",
     }
 
@@ -133,34 +141,36 @@ class AuditorLimited(Metric):
         }
 
     def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Array]:
-        found = {
+        by_column = {
             f"accuracy_y_at_accuracy_s_{share}": _a_y_rows(
                 evaluation, most_useful(evaluation, "accuracy_s", limit)
             )
             for share, limit in auditor_limits(evaluation).items()
         }
-        return {column: rows for column, rows in found.items() if len(rows)}
+        return {column: rows for column, rows in by_column.items() if len(rows)}
 
 
 def auditor_limits(evaluation: CurveEvaluation) -> dict[int, float]:
-    """Limits of A_s by their share in percent; none where there is no range to take shares of."""
-    blind, full = (evaluation.reference.get(name) for name in ("accuracy_s_constant", "accuracy_s"))
-    if blind is None or full is None or full <= blind:
+    """Return limits of A_s by percentage; none where A_s of x is not above a constant guess."""
+    constant, full = (
+        evaluation.reference.get(name) for name in ("accuracy_s_constant", "accuracy_s")
+    )
+    if constant is None or full is None or full <= constant:
         return {}
-    return {share: blind + share / 100 * (full - blind) for share in AUDITOR_LIMITS}
+    return {share: constant + share / 100 * (full - constant) for share in AUDITOR_LIMITS}
 
 
 def chosen_within(evaluation: CurveEvaluation, share: float) -> int | None:
-    """The most useful point that leaks at most a share of I_max, all by validation; None: no point.
+    """Return the number of the most useful point that leaks at most a share of I_max, or None.
 
-    Useful is what tells of y; of records that lack that figure, what keeps most of s.
+    All is measured on the validation set. Usefulness is I(Z;Y); I(Z;S) in records that lack it.
     """
     limit = share * evaluation.reference["mutual_information_max_validation"]
     return most_useful(evaluation, "mutual_information_validation", limit)
 
 
 def most_useful(evaluation: CurveEvaluation, column: str, limit: float) -> int | None:
-    """Number of the most useful point, by validation, with a column at most at a limit."""
+    """Return the number of the most useful point with a column at most at a limit, or None."""
     useful = {
         number: _useful(point)
         for number, point in enumerate(evaluation.points)
@@ -170,24 +180,24 @@ def most_useful(evaluation: CurveEvaluation, column: str, limit: float) -> int |
 
 
 def _a_y(evaluation: CurveEvaluation, chosen: int | None) -> float | None:
-    """A_y of a point; of None, of releasing nothing."""
+    """Return A_y of a point; for None, of a constant representation."""
     if chosen is None:
         return evaluation.reference.get("accuracy_y_constant")
     return evaluation.points[chosen].get("accuracy_y")
 
 
 def _a_y_rows(evaluation: CurveEvaluation, chosen: int | None) -> Array:
-    """Its replicates; empty where there are none."""
-    kept: Mapping[str, Array] = {}
+    """Return its replicates; empty where there are none."""
+    replicates: Mapping[str, Array] = {}
     if chosen is None:
-        kept = {
+        replicates = {
             "accuracy_y": evaluation.reference_replicates.get("accuracy_y_constant", np.empty(0))
         }
     elif evaluation.replicates:
-        kept = evaluation.replicates[chosen]
-    return kept.get("accuracy_y", np.empty(0))
+        replicates = evaluation.replicates[chosen]
+    return replicates.get("accuracy_y", np.empty(0))
 
 
 def _useful(point: Mapping[str, float]) -> float:
-    told = point.get("mutual_information_y_validation")
-    return point["mutual_information_validation"] if told is None else told
+    of_y = point.get("mutual_information_y_validation")
+    return point["mutual_information_validation"] if of_y is None else of_y

@@ -12,9 +12,9 @@ from fairbench.api.metric import CurveEvaluation, Metric
 
 
 def on_front(a_s: NDArray[np.float64], a_y: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which points no other beats: no other has a lower or equal A_s and a higher or equal A_y.
+    """Return which points are on the front of lower A_s and higher A_y; equal points all are.
 
-    Of several equal points all are on the front.
+    A point is on the front where no other has a lower or equal A_s and a higher or equal A_y.
     """
     import moocore
 
@@ -26,24 +26,30 @@ def on_front(a_s: NDArray[np.float64], a_y: NDArray[np.float64]) -> NDArray[np.b
 
 
 class Pareto(Metric):
-    """The front in two numbers."""
+    """Size and hypervolume of the front."""
 
     name = "pareto"
     summary = "Pareto front of A_y against A_s: its points and its hypervolume"
     level = "curve"
     direction = "higher"
     columns: ClassVar[Mapping[str, str]] = {
-        "front_points": "points on the front of A_y (higher) against A_s (lower)",
-        "front_hypervolume": "area that the front dominates, up from A_y = 0 and down from A_s = 1",
+        "front_points": (
+            "number of points on the front of accuracy_y (higher) against accuracy_s (lower)"
+        ),
+        "front_hypervolume": (
+            "area that the front dominates, from accuracy_y = 0 up and from accuracy_s = 1 down"
+        ),
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
         import moocore
 
-        found = [(p["accuracy_s"], p["accuracy_y"]) for p in evaluation.points if "accuracy_y" in p]
-        if not found:
+        points = [
+            (p["accuracy_s"], p["accuracy_y"]) for p in evaluation.points if "accuracy_y" in p
+        ]
+        if not points:
             return {"front_points": None, "front_hypervolume": None}
-        a_s, a_y = np.array(found, dtype=np.float64).T
+        a_s, a_y = np.array(points, dtype=np.float64).T
         volume = moocore.hypervolume(
             np.column_stack([a_s, a_y]), ref=[1.0, 0.0], maximise=[False, True]
         )

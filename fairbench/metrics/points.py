@@ -12,7 +12,7 @@ from fairbench.stats.scores import accuracy, auc, balanced_accuracy, information
 
 
 class Distortion(Metric):
-    """How much of x is lost."""
+    """Distortion: the part of x that is lost."""
 
     name = "distortion"
     summary = "squared error of x reconstructed from (z, s), summed over columns"
@@ -20,26 +20,31 @@ class Distortion(Metric):
     direction = "lower"
     unit = "squared standardised units"
     columns: ClassVar[Mapping[str, str]] = {
-        "distortion": "D on test, by the better of own and refitted decoder on validation (strict)",
-        "distortion_validation": "the same decoder's D on validation",
-        "distortion_own_decoder": "D on test by the method's own decoder; empty without one",
-        "distortion_refitted_decoder": "D on test by the decoder refitted on auditor-train",
-        "distortion_permuted": "own decoder's D on test with z permuted across rows",
+        "distortion": (
+            "D on the test set, by the own or the refitted decoder, whichever is better on the "
+            "validation set"
+        ),
+        "distortion_validation": "D on the validation set by the same decoder",
+        "distortion_own_decoder": (
+            "D on the test set by the method's own decoder; empty without one"
+        ),
+        "distortion_refitted_decoder": "D on the test set by the refitted decoder",
+        "distortion_permuted": "D on the test set by the own decoder with z permuted across rows",
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
-        found = {name: float(rows.mean()) for name, rows in evaluation.distortion.items()}
+        means = {name: float(rows.mean()) for name, rows in evaluation.distortion.items()}
         return {
-            "distortion": found["strict"],
+            "distortion": means["strict"],
             "distortion_validation": evaluation.validation["distortion"],
-            "distortion_own_decoder": found.get("own"),
-            "distortion_refitted_decoder": found["refitted"],
+            "distortion_own_decoder": means.get("own"),
+            "distortion_refitted_decoder": means["refitted"],
             "distortion_permuted": evaluation.permuted_distortion,
         }
 
 
 class Information(Metric):
-    """How much z tells of s: lower bounds on I(Z;S)."""
+    """Mutual information of z and s: lower bounds by auditors."""
 
     name = "information"
     summary = "I(Z;S) by auditors: H(S) minus cross-entropy, a lower bound"
@@ -47,11 +52,18 @@ class Information(Metric):
     direction = "lower"
     unit = "nats"
     columns: ClassVar[Mapping[str, str]] = {
-        "mutual_information": "I on test by the strict auditor chosen on validation; may be below 0",
-        "mutual_information_low": "lower end of its 95% bootstrap interval over test rows (of the bound)",
+        "mutual_information": (
+            "I(Z;S) on the test set by the strict auditor chosen on the validation set, nats; a "
+            "lower bound, may be below 0"
+        ),
+        "mutual_information_low": (
+            "lower end of its 95% bootstrap confidence interval over test rows"
+        ),
         "mutual_information_high": "upper end of the same interval",
-        "mutual_information_validation": "the same auditor's I on validation",
-        "mutual_information_paper": "I on test by the average cross-entropy of the paper's MLPs",
+        "mutual_information_validation": "I(Z;S) on the validation set by the same auditor, nats",
+        "mutual_information_paper": (
+            "I(Z;S) on the test set by the mean cross-entropy of the paper's MLPs, nats"
+        ),
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
@@ -67,18 +79,18 @@ class Information(Metric):
 
 
 class AuditorAccuracy(Metric):
-    """How well s can be predicted from z."""
+    """Accuracy of predicting s from z."""
 
     name = "auditor-accuracy"
     summary = "A_s: accuracy, balanced accuracy and AUC of auditors that predict s"
     level = "point"
     direction = "lower"
     columns: ClassVar[Mapping[str, str]] = {
-        "accuracy_s": "accuracy of the strict auditor on test",
-        "accuracy_s_validation": "its accuracy on validation",
+        "accuracy_s": "accuracy of the strict auditor on the test set",
+        "accuracy_s_validation": "its accuracy on the validation set",
         "balanced_accuracy_s": "its balanced accuracy: mean of the groups' recalls",
-        "auc_s": "its AUC; one-versus-rest, averaged over groups, beyond two groups",
-        "accuracy_s_paper": "mean accuracy of the paper's MLPs on test",
+        "auc_s": "its AUC; the mean of one-versus-rest beyond two groups",
+        "accuracy_s_paper": "mean accuracy of the paper's MLPs on the test set",
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
@@ -93,38 +105,40 @@ class AuditorAccuracy(Metric):
 
 
 class Downstream(Metric):
-    """How useful z is for tasks the encoder knew nothing of."""
+    """Accuracy of downstream tasks that the encoder did not see."""
 
     name = "downstream"
     summary = "A_y: accuracy, balanced accuracy and AUC of downstream classifiers, by task"
     level = "point"
     direction = "higher"
     columns: ClassVar[Mapping[str, str]] = {
-        "accuracy_y": "accuracy on test of the downstream classifier of the main task",
+        "accuracy_y": "accuracy of the main task's downstream classifier on the test set",
         "balanced_accuracy_y": "its balanced accuracy",
         "auc_y": "its AUC",
-        "mutual_information_y_validation": "its I(Z;Y) on validation, nats: points are chosen by it, never by accuracy_y",
-        "accuracy_y_validation": "its accuracy on validation",
+        "mutual_information_y_validation": (
+            "its I(Z;Y) on the validation set, nats; points are chosen by it, never by accuracy_y"
+        ),
+        "accuracy_y_validation": "its accuracy on the validation set",
         "accuracy_y_{task}": "accuracy for each further task",
         "balanced_accuracy_y_{task}": "balanced accuracy for each further task",
         "auc_y_{task}": "AUC for each further task",
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
-        found: dict[str, float | None] = {}
+        values: dict[str, float | None] = {}
         for i, (task, prediction) in enumerate(evaluation.downstream.items()):
             suffix = f"_{task}" if i else ""
-            found[f"accuracy_y{suffix}"] = accuracy(prediction)
-            found[f"balanced_accuracy_y{suffix}"] = balanced_accuracy(prediction)
-            found[f"auc_y{suffix}"] = auc(prediction)
+            values[f"accuracy_y{suffix}"] = accuracy(prediction)
+            values[f"balanced_accuracy_y{suffix}"] = balanced_accuracy(prediction)
+            values[f"auc_y{suffix}"] = auc(prediction)
             if not i:
-                found["mutual_information_y_validation"] = evaluation.validation.get("downstream")
-                found["accuracy_y_validation"] = evaluation.validation.get("downstream_accuracy")
-        return found
+                values["mutual_information_y_validation"] = evaluation.validation.get("downstream")
+                values["accuracy_y_validation"] = evaluation.validation.get("downstream_accuracy")
+        return values
 
 
 class Rate(Metric):
-    """How long the code is."""
+    """Length of the code."""
 
     name = "rate"
     summary = "H(Z): the method's own code length, and the plug-in entropy of the released codes"
@@ -132,9 +146,13 @@ class Rate(Metric):
     direction = "none"
     unit = "nats"
     columns: ClassVar[Mapping[str, str]] = {
-        "rate": "mean code length on test by the method's own coder; empty without one",
-        "plug_in_rate": "plug-in entropy of the distinct codes on test (at most ln of its rows)",
-        "distinct_codes": "distinct codes on test",
+        "rate": (
+            "mean code length on the test set by the method's own coder, nats; empty without one"
+        ),
+        "plug_in_rate": (
+            "plug-in entropy of the codes on the test set, nats; at most ln of its rows"
+        ),
+        "distinct_codes": "number of distinct codes on the test set",
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:

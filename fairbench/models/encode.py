@@ -11,8 +11,9 @@ import numpy as np
 
 from fairbench.api import Coding, Floats, Point, Track
 from fairbench.api.method import Representation
+from fairbench.data.csv_files import sniff
 from fairbench.data.preprocessing import Preprocessing
-from fairbench.data.tables import CHUNK, TableStream, is_parquet, sniff
+from fairbench.data.tables import CHUNK, TableStream, is_parquet
 from fairbench.data.unknown import Unknown
 from fairbench.data.writing import TableWriter
 from fairbench.errors import ConfigError, DataError, nearest

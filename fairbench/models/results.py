@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fairbench.leaderboard.select import Records, read
+from fairbench.leaderboard.select import SelectedRecords, read
 from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
 from fairbench.store.database import Store
@@ -50,7 +50,7 @@ class StoredResults:
         return self._configurations.get(unit.run or "", {})
 
     @cached_property
-    def leaderboard_records(self) -> Records:
+    def leaderboard_records(self) -> SelectedRecords:
         """The records that leaderboards are made of."""
         return read(self.store)
 

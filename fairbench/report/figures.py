@@ -1,21 +1,22 @@
 """The figures of a leaderboard: curves, fronts and cost; each takes the panels to draw.
 
-Under each panel stands what a reader must know of it: that the data are simulated, which rows are
-not complete, and what lines and bands are where there are several seeds.
+The notes under each panel say whether the data are simulated, which rows are not complete, and
+what lines and bands show where there are several seeds.
 """
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairbench.metrics.rows import LeaderboardRow, Variant
+from fairbench.report.format import format_share
+from fairbench.report.gather import AuditorSummary
 from fairbench.report.panels import Panel, all_names
 from fairbench.report.style import GREY, QUIET, Look, looks, new_figure, styled
-from fairbench.store.database import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +47,7 @@ Drawn = Callable[["Axes", Panel, Mapping[str, Look]], None]
 
 
 def curves_figure(shown: Sequence[Panel]) -> Figure:
-    """Unfairness-distortion curves (the paper's Figure 3): I against D on test.
+    """Draw unfairness-distortion curves (the paper's Figure 3): I against D on the test set.
 
     Marks are measured points; the line is the lower hull with the ends "release x" and "release
     nothing", which is what AUFDC measures. With several seeds it is the median attainment surface,
@@ -63,7 +64,7 @@ def curves_figure(shown: Sequence[Panel]) -> Figure:
 
 
 def fronts_figure(shown: Sequence[Panel]) -> Figure:
-    """Pareto fronts (the paper's Figure 4): downstream accuracy against auditor accuracy.
+    """Draw Pareto fronts (the paper's Figure 4): downstream accuracy against auditor accuracy.
 
     With several seeds the steps are their median attainment surface, with a band as for curves.
     """
@@ -78,33 +79,26 @@ def fronts_figure(shown: Sequence[Panel]) -> Figure:
 
 
 def cost_figure(shown: Sequence[Panel]) -> Figure:
-    """Training time as points are added: constant where single-shot (the paper's Table 1)."""
+    """Draw training time against points: constant where single-shot (the paper's Table 1)."""
     return _figure(
         shown, _cost, "points on the curve", "training time, seconds", legend="", seeds=""
     )
 
 
-def auditors_figure(shown: Sequence[Panel], found: Sequence[Row]) -> Figure:
-    """Auditors side by side: mean I that each read from each method's points.
+def auditors_figure(shown: Sequence[Panel], summaries: Sequence[AuditorSummary]) -> Figure:
+    """Draw auditors side by side: mean I that each estimates over each method's points.
 
-    The number in brackets counts the points at which that auditor was the one that counts; a star
-    marks one that ran at some of the points only (a view of codes is only of codes), so that its
-    mean is of other points. The darker a cell, the more was read, relative to the method's best
-    reader.
-
-    Parameters
-    ----------
-    shown : sequence of Panel
-    found : sequence of dict
-        Of :func:`fairbench.report.gather.found_by`.
+    The number in brackets counts the points at which that auditor is the strict one; a star marks
+    one that ran at some of the points only (a view of codes is only of codes), so that its mean is
+    of other points. The darker a cell, the higher the estimate, relative to the method's highest.
     """
-    found_in = [_found_in(panel, found) for panel in shown]
-    most = max((len(_heads(cells)) for cells in found_in), default=1)
+    of_panel = [[one for one in summaries if one.group == panel.group] for panel in shown]
+    most = max((len(_heads(cells)) for cells in of_panel), default=1)
     heights = [2.0 + 0.28 * len(panel.rows) for panel in shown]
     with styled():
         size = max(_WIDTH + 1.9, 2.2 + 0.62 * most), sum(heights)
         figure = new_figure(*size, rows=len(shown), heights=heights)
-        for axes, panel, cells in zip(figure.axes, shown, found_in, strict=True):
+        for axes, panel, cells in zip(figure.axes, shown, of_panel, strict=True):
             _auditors(axes, panel, cells)
             axes.set_title(panel.title)
             axes.set_xlabel(
@@ -115,32 +109,28 @@ def auditors_figure(shown: Sequence[Panel], found: Sequence[Row]) -> Figure:
     return figure
 
 
-def _found_in(panel: Panel, found: Sequence[Row]) -> list[Row]:
-    """Rows of ``found`` that belong to a panel."""
-    place = (panel.track, panel.budget, panel.audit)
-    return [row for row in found if (row["track"], row["budget"], row["audit"]) == place]
-
-
-def _heads(found: Sequence[Row]) -> list[tuple[str, str]]:
+def _heads(summaries: Sequence[AuditorSummary]) -> list[tuple[str, str]]:
     """Views and auditors, as columns."""
-    return list(dict.fromkeys((row["view"], row["auditor"]) for row in found))
+    return list(dict.fromkeys((one.view, one.auditor) for one in summaries))
 
 
-def _auditors(axes: Axes, panel: Panel, found: Sequence[Row]) -> None:
-    heads = _heads(found)
+def _auditors(axes: Axes, panel: Panel, summaries: Sequence[AuditorSummary]) -> None:
+    heads = _heads(summaries)
     if not heads:
         axes.text(0.5, 0.5, "nothing measured yet", ha="center", transform=axes.transAxes)
         return
     names = panel.names
-    keys = [(row["method"], row["params"]) for row in panel.rows]
-    cells = {(r["method"], r["params"], r["view"], r["auditor"]): r for r in found}
+    keys = [row.variant for row in panel.rows]
+    cells: dict[tuple[Variant, tuple[str, str]], AuditorSummary] = {
+        (one.variant, (one.view, one.auditor)): one for one in summaries
+    }
     grid = np.full((len(keys), len(heads)), np.nan)
     for i, key in enumerate(keys):
-        row = {j: cells[(*key, *head)] for j, head in enumerate(heads) if (*key, *head) in cells}
-        most = max((cell["points"] for cell in row.values()), default=0)
+        row = {j: cells[key, head] for j, head in enumerate(heads) if (key, head) in cells}
+        most = max((cell.points for cell in row.values()), default=0)
         for j, cell in row.items():
-            grid[i, j] = max(cell["mutual_information"], 0)
-            axes.text(j, i, _reading(cell, most), ha="center", va="center", fontsize=7)
+            grid[i, j] = max(cell.mutual_information, 0)
+            axes.text(j, i, _estimate(cell, most), ha="center", va="center", fontsize=7)
     best = np.nanmax(np.where(np.isnan(grid), 0, grid), axis=1, keepdims=True)
     axes.imshow(grid / np.maximum(best, 1e-9), cmap="Blues", vmin=0, vmax=2.2, aspect="auto")
     words = [auditor if view == "none" else f"{auditor} on {view}" for view, auditor in heads]
@@ -152,11 +142,10 @@ def _auditors(axes: Axes, panel: Panel, found: Sequence[Row]) -> None:
     axes.tick_params(length=0)
 
 
-def _reading(cell: Row, most: int) -> str:
-    """What one auditor read, whether at fewer than ``most`` points, and at how many it decided."""
-    read = re.sub(r"^(-?)0\.", r"\1.", f"{round(cell['mutual_information'], 3) + 0.0:.3f}")
-    some = "*" if cell["points"] < most else ""
-    return f"{read}{some} ({cell['chosen']})" if cell["chosen"] else f"{read}{some}"
+def _estimate(cell: AuditorSummary, most: int) -> str:
+    """One auditor's mean, a star where it is of fewer than ``most`` points, and where it decided."""
+    text = format_share(cell.mutual_information) + ("*" if cell.points < most else "")
+    return f"{text} ({cell.chosen})" if cell.chosen else text
 
 
 def _figure(
@@ -176,14 +165,13 @@ def _figure(
                 axes.text(0.5, 0.5, "nothing measured yet", ha="center", transform=axes.transAxes)
             count = panel.most_seeds
             bands = _BANDS if count > _FEW else _FEW_BANDS
-            said = seeds.format(count=count, bands=bands) if count > 1 else ""
-            _notes(axes, panel, said, 34)
+            _notes(axes, panel, seeds.format(count=count, bands=bands) if count > 1 else "", 34)
     return figure
 
 
 def _height(panel: Panel) -> float:
     """Inches that a panel takes, with its title, its notes and a legend of all its rows."""
-    lines = sum(folded(name).count("\n") + 1 for name in panel.names.values())
+    lines = sum(_fold(name).count("\n") + 1 for name in panel.names.values())
     return max(_HEIGHT, _LINE * lines + 1.2)
 
 
@@ -207,22 +195,19 @@ def _notes(axes: Axes, panel: Panel, seeds: str, below: float) -> None:
         )
 
 
-def _ordered(panel: Panel, look: Mapping[str, Look]) -> list[tuple[str, Row, Look]]:
+def _ordered(panel: Panel, look: Mapping[str, Look]) -> list[tuple[str, LeaderboardRow, Look]]:
     names = panel.names
-    return [
-        (names[(row["method"], row["params"])], row, look[names[(row["method"], row["params"])]])
-        for row in panel.rows
-    ]
+    return [(names[row.variant], row, look[names[row.variant]]) for row in panel.rows]
 
 
-def label(name: str, row: Row, figure: float | None) -> str:
-    """A legend's line: the name, its figure, and what is missing."""
-    name = folded(name)
-    text = name if figure is None else f"{name}  {figure:.3f}".replace(" 0.", " .")
-    return text if row["complete"] else f"{text} (incomplete)"
+def _label(name: str, row: LeaderboardRow, figure: float | None) -> str:
+    """A legend's line: the name, its figure, and whether the row is complete."""
+    name = _fold(name)
+    text = name if figure is None else f"{name}  {format_share(figure)}"
+    return text if row.complete else f"{text} (incomplete)"
 
 
-def folded(name: str) -> str:
+def _fold(name: str) -> str:
     """A name in lines of at most 32 characters, and not more than three: panels need room too."""
     return textwrap.fill(name, 32, max_lines=3, placeholder=" ...")
 
@@ -233,7 +218,7 @@ def _curves(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
         seeds = curves[name]
         if not seeds:
             continue
-        text = label(name, row, row.get("aufdc"))
+        text = _label(name, row, row.figures.get("aufdc"))
         d, i = panel.surface(row, 50)
         axes.plot(d, i, color=style.colour, linestyle=style.line, zorder=2)
         best, worst = panel.surface(row, 25), panel.surface(row, 75)
@@ -241,42 +226,41 @@ def _curves(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
             grid = np.linspace(0, max(worst[0]), 200)
             low, high = np.interp(grid, *best), np.interp(grid, *worst)
             axes.fill_between(grid, low, high, color=style.colour, alpha=0.15, linewidth=0)
-        found = [
-            (p["distortion"], max(p["mutual_information"], 0)) for points in seeds for p in points
-        ]
-        x, y = np.array(found).T
+        figures = [point.figures for points in seeds for point in points]
+        x, y = np.array([(f["distortion"], max(f["mutual_information"], 0)) for f in figures]).T
         mark = _mark(row, style)
         axes.plot(x, y, **mark, alpha=0.75, linestyle="none", zorder=3)
         axes.plot([], [], **mark, linestyle=_line(row, style), label=text)
-    ends = next((row for row in panel.rows if row["distortion_max"] is not None), None)
-    if ends is not None:
-        axes.plot(
-            [0, ends["distortion_max"]],
-            [ends["mutual_information_max"], 0],
-            color=GREY,
-            linewidth=0.8,
-            linestyle=":",
-        )
-        axes.set(
-            xlim=(-0.02 * ends["distortion_max"], 1.15 * ends["distortion_max"]),
-            ylim=(-0.03 * ends["mutual_information_max"], None),
-        )
-        told: Any = {"textcoords": "offset points", "fontsize": 7.5, "color": QUIET}
-        axes.annotate("release x", (0, ends["mutual_information_max"]), (8, 2), **told)
-        axes.annotate("release\nnothing", (ends["distortion_max"], 0), (4, 5), **told)
+    if panel.ends is not None:
+        draw_ends(axes, *panel.ends)
+
+
+def draw_ends(axes: Axes, d_max: float, i_max: float, *, size: float = 7.5) -> None:
+    """Draw the chord from releasing x to releasing nothing, and set the limits of the axes."""
+    axes.plot([0, d_max], [i_max, 0], color=GREY, linewidth=0.8, linestyle=":")
+    axes.set(xlim=(-0.02 * d_max, 1.15 * d_max), ylim=(-0.03 * i_max, None))
+    note: Any = {"textcoords": "offset points", "fontsize": size, "color": QUIET}
+    axes.annotate("release x", (0, i_max), (8, 2), **note)
+    axes.annotate("release\nnothing", (d_max, 0), (4, 5), **note)
 
 
 def _fronts(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
     curves = panel.curves()
     for name, row, style in _ordered(panel, look):
-        measured = [p for points in curves[name] for p in points if p.get("accuracy_y") is not None]
+        measured = [
+            point
+            for points in curves[name]
+            for point in points
+            if point.figures.get("accuracy_y") is not None
+        ]
         if not measured:
             continue
-        a_s, a_y = np.array([(p["accuracy_s"], p["accuracy_y"]) for p in measured]).T
+        places = [(point.figures["accuracy_s"], point.figures["accuracy_y"]) for point in measured]
+        a_s, a_y = np.array(places).T
         mark = _mark(row, style)
         axes.plot(a_s, a_y, **mark, alpha=0.25, linestyle="none")
-        own = [(p["accuracy_s"], p["accuracy_y"]) for p in measured if p["on_front"]]
-        axes.plot(*np.array(own).T, **mark, linestyle="none")
+        own = np.array([point.on_front for point in measured], dtype=bool)
+        axes.plot(a_s[own], a_y[own], **mark, linestyle="none")
         x, y = panel.front(row, 50)
         axes.step(x, y, where="post", color=style.colour, linestyle=style.line)
         x, low, high = panel.front_band(row)
@@ -284,24 +268,24 @@ def _fronts(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
             axes.fill_between(
                 x, low, high, step="post", color=style.colour, alpha=0.12, linewidth=0
             )
-        text = label(name, row, row.get("accuracy_y_at_accuracy_s_10"))
+        text = _label(name, row, row.figures.get("accuracy_y_at_accuracy_s_10"))
         axes.plot([], [], **mark, linestyle=_line(row, style), label=text)
 
 
-def _mark(row: Row, style: Look) -> dict[str, Any]:
+def _mark(row: LeaderboardRow, style: Look) -> dict[str, Any]:
     """A row's marks: filled where it is complete."""
-    face = style.colour if row["complete"] else "none"
+    face = style.colour if row.complete else "none"
     return {"marker": style.marker, "color": style.colour, "markerfacecolor": face}
 
 
-def _line(row: Row, style: Look) -> Any:
+def _line(row: LeaderboardRow, style: Look) -> Any:
     """A row's line; one that is not complete has none."""
-    return style.line if row["complete"] else "none"
+    return style.line if row.complete else "none"
 
 
 def _cost(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
     for name, row, style in _ordered(panel, look):
-        seconds = [row.get(f"train_seconds_{n}") or 0.0 for n in _COST_POINTS]
+        seconds = [row.figures.get(f"train_seconds_{n}") or 0.0 for n in _COST_POINTS]
         if min(seconds) < _NOTHING:
             continue
         axes.plot(
@@ -310,7 +294,7 @@ def _cost(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
             marker=style.marker,
             color=style.colour,
             linestyle=style.line,
-            label=label(name, row, None),
+            label=_label(name, row, None),
         )
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")

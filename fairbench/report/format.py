@@ -1,9 +1,40 @@
-"""Format numbers, intervals and durations for people."""
+"""Format figures, intervals, durations and counts as text."""
 
 from __future__ import annotations
 
 
-def spell(seconds: float) -> str:
+def format_figure(
+    value: float | None, *, decimals: int = 3, signed: bool = False, empty: str = "-"
+) -> str:
+    """``0.232``, ``21.594``, ``197``: whole from 100 on; ``+0.012`` where signed."""
+    if value is None:
+        return empty
+    places = decimals if abs(value) < 100 else 0
+    rounded = round(value, places) + 0.0  # no minus before zero
+    return f"{rounded:+.{places}f}" if signed else f"{rounded:.{places}f}"
+
+
+def format_share(value: float) -> str:
+    """``.232``: three decimals, without the zero before the point."""
+    return format_figure(value).replace("0.", ".", 1) if abs(value) < 1 else format_figure(value)
+
+
+def format_interval(value: float, low: float | None, high: float | None) -> str:
+    """``.232 [.221, .243]``, or ``.232`` where there is no interval."""
+    text = format_share(value)
+    if low is None or high is None:
+        return text
+    return f"{text} [{format_share(low)}, {format_share(high)}]"
+
+
+def format_cell(value: object, *, empty: str = "-") -> str:
+    """Any value of a table: figures as above, words as they are."""
+    if value is None or isinstance(value, float):
+        return format_figure(value, empty=empty)
+    return str(value)
+
+
+def format_seconds(seconds: float) -> str:
     """``45 s``, ``6 min``, ``2.5 h``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -12,13 +43,13 @@ def spell(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def with_interval(value: float, low: float | None, high: float | None) -> str:
-    """``.232 [.221, .243]``."""
-    text = _plain(value)
-    return text if low is None or high is None else f"{text} [{_plain(low)}, {_plain(high)}]"
+def format_count(number: int, noun: str) -> str:
+    """``1 point``, ``2,107 points``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _plain(value: float) -> str:
-    """Three decimals, without the zero before the point."""
-    text = f"{round(value, 3) + 0.0:.3f}".replace("-0.", "-.")  # no minus before zero
-    return text.removeprefix("0") if text.startswith("0.") else text
+spell = format_seconds
+"""TRANSITION."""
+
+with_interval = format_interval
+"""TRANSITION."""

@@ -1,18 +1,45 @@
-"""All that the page shows, gathered from a store: plain data, nothing drawn yet."""
+"""Everything that the page shows, gathered from a store: plain data, nothing drawn yet."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fairbench.leaderboard import build as leaderboard
 from fairbench.metrics.columns import COLUMNS, POINT_COLUMNS, PROVENANCE
+from fairbench.metrics.rows import AuditorRow, FailureRow, TableRow
 from fairbench.registry import Registry
 from fairbench.report.panels import Panel, panels
-from fairbench.store.database import Row, Store
-from fairbench.store.records import PointRecord
+from fairbench.store.database import Store
+from fairbench.store.records import PointRecord, RunRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditorSummary(TableRow):
+    """Estimates of one auditor and view, over the points and seeds of one method.
+
+    Parameters
+    ----------
+    method, params, track, budget, audit, auditor, view : str
+    points : int
+        Points over which the figures are.
+    mutual_information : float
+        Mean estimate on the test set, nats.
+    chosen : int
+        Points at which it is the strict auditor.
+    """
+
+    method: str
+    params: str
+    track: str
+    budget: str
+    audit: str
+    auditor: str
+    view: str
+    points: int
+    mutual_information: float
+    chosen: int
 
 
 @dataclass(frozen=True)
@@ -24,20 +51,18 @@ class DatasetReport:
     name, data_source : str
     panels : tuple of Panel
         Rankings, each with its points.
-    auditors : tuple of dict
-        Who found the leak: a row a method, auditor and view, with the mean I it read and the
-        number of points at which it was chosen.
-    failures : tuple of dict
+    auditors : tuple of AuditorSummary
+    failures : tuple of FailureRow
         Models and points without figures, and why.
     problems : tuple of str
-        What metrics raised.
+        Errors of metrics.
     """
 
     name: str
     data_source: str
     panels: tuple[Panel, ...]
-    auditors: tuple[Row, ...]
-    failures: tuple[Row, ...]
+    auditors: tuple[AuditorSummary, ...]
+    failures: tuple[FailureRow, ...]
     problems: tuple[str, ...]
 
 
@@ -48,16 +73,16 @@ class Report:
     Parameters
     ----------
     datasets : tuple of DatasetReport
-    provenance : tuple of dict
-        A row a run: when, the command, versions.
+    provenance : tuple of RunRecord
+        By time.
     made : str
-        When the last figure was measured; the page itself has no other time.
+        Time of the last measurement; the page itself has no other time.
     glossary : mapping of str to str
-        Columns and what they mean, a line each.
+        Columns and their meanings, a line each.
     """
 
     datasets: tuple[DatasetReport, ...]
-    provenance: tuple[Row, ...]
+    provenance: tuple[RunRecord, ...]
     made: str
     glossary: Mapping[str, str]
 
@@ -65,58 +90,48 @@ class Report:
 def gather(store: Store, registry: Registry) -> Report:
     """Build the report of everything in a store."""
     tables = leaderboard.build(store, registry)
-    finished = [row["finished"] for row in store.records(PointRecord) if row["finished"]]
-    # Where both tables have a column, the leaderboard's says more.
+    finished = [point.finished for point in store.records(PointRecord) if point.finished]
+    # Where both tables have a column, the leaderboard's meaning counts.
     glossary = POINT_COLUMNS | COLUMNS
     for metric in registry.metrics.classes.values():
         glossary.update(metric.columns)
     return Report(
         datasets=tuple(_dataset(table) for table in tables),
-        provenance=tuple(_runs(store)),
+        provenance=tuple(sorted(store.runs(), key=lambda run: run.started)),
         made=max(finished, default=""),
         glossary=glossary | PROVENANCE,
     )
 
 
 def _dataset(table: leaderboard.Tables) -> DatasetReport:
-    sources = {row["data_source"] for row in table.leaderboard}
+    sources = {row.data_source for row in table.leaderboard}
     return DatasetReport(
         name=table.dataset,
         data_source=" ".join(sorted(sources)),
         panels=tuple(panels(table)),
-        auditors=tuple(found_by(table.auditors)),
+        auditors=tuple(summarise_auditors(table.auditors)),
         failures=tuple(table.failures),
         problems=tuple(dict.fromkeys(table.problems)),
     )
 
 
-def found_by(auditors: Sequence[Row]) -> list[Row]:
-    """Sum up what each auditor found, over the points and seeds of each method.
-
-    Returns
-    -------
-    list of dict
-        ``method``, ``params``, ``track``, ``budget``, ``audit``, ``auditor``, ``view``; ``points``,
-        over which the figures are; ``i``, the mean reading on test, nats; ``chosen``, points at
-        which it was the strict auditor.
-    """
-    heads = ("method", "params", "track", "budget", "audit", "auditor", "view")
-    readings: dict[tuple[Any, ...], list[float]] = defaultdict(list)
-    chosen: Counter[tuple[Any, ...]] = Counter()
-    for row in auditors:
-        key = tuple(row[name] for name in heads)
-        readings[key].append(row["mutual_information"])
-        chosen[key] += bool(row["chosen"])
+def summarise_auditors(rows: Sequence[AuditorRow]) -> list[AuditorSummary]:
+    """Sum up the estimates of each auditor and view, over the points and seeds of each method."""
+    readings: dict[tuple[str, ...], list[AuditorRow]] = defaultdict(list)
+    for row in rows:
+        readings[(*row.variant, *row.group, row.auditor, row.view)].append(row)
     return [
-        {
-            **dict(zip(heads, key, strict=True)),
-            "points": len(values),
-            "mutual_information": sum(values) / len(values),
-            "chosen": chosen[key],
-        }
-        for key, values in sorted(readings.items())
+        AuditorSummary(
+            method=own[0].method,
+            params=own[0].params,
+            track=own[0].track,
+            budget=own[0].budget,
+            audit=own[0].audit,
+            auditor=own[0].auditor,
+            view=own[0].view,
+            points=len(own),
+            mutual_information=sum(row.mutual_information for row in own) / len(own),
+            chosen=sum(row.chosen for row in own),
+        )
+        for _, own in sorted(readings.items())
     ]
-
-
-def _runs(store: Store) -> list[Row]:
-    return sorted(store.runs(), key=lambda row: str(row["started"]))

@@ -18,9 +18,8 @@ from fairbench.data.prepare import Prepared
 from fairbench.errors import FairbenchError
 from fairbench.models.certify import SelectedCertificate
 from fairbench.models.lookup import StoredModel, StoredPoint
-from fairbench.report.format import with_interval
+from fairbench.report.format import format_figure, format_interval
 from fairbench.report.markdown import escape, table
-from fairbench.report.numbers import format_figure
 from fairbench.store.encoders import Encoder
 
 
@@ -370,8 +369,8 @@ def _interval(figures: Mapping[str, float | None], column: str) -> str:
     value = figures.get(column)
     if value is None:
         return ""
-    return with_interval(value, figures.get(f"{column}_low"), figures.get(f"{column}_high"))
+    return format_interval(value, figures.get(f"{column}_low"), figures.get(f"{column}_high"))
 
 
 def _figure(value: float | None) -> str:
-    return format_figure(value, missing="")
+    return format_figure(value, empty="")

@@ -1,18 +1,27 @@
-"""Tables cut into panels: what may be drawn in one frame, because it is ranked together."""
+"""Tables cut into panels: rows that are ranked together, and so may be drawn in one frame."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from fairbench.leaderboard.attainment import fronts
 from fairbench.leaderboard.build import Tables
-from fairbench.store.database import Row
+from fairbench.metrics.rows import (
+    AttainmentRow,
+    FailureRow,
+    Group,
+    LeaderboardRow,
+    PointRow,
+    TableRow,
+    Variant,
+)
 
-RANKED_TOGETHER = ("track", "budget", "audit")
+T = TypeVar("T", bound=TableRow)
 
 
 @dataclass(frozen=True)
@@ -23,94 +32,83 @@ class Panel:
     ----------
     dataset : str
         Name of the dataset's table; a twin's ends in ``-simulated``.
-    track, budget, audit : str
-        What is ranked together.
-    rows : tuple of dict
-        Of the leaderboard, best first, incomplete ones last.
-    points : tuple of dict
-        Of those methods: measured points alone, in the order of their curves.
-    surfaces : tuple of dict
+    group : Group
+        Track, budget and audit.
+    rows : tuple of LeaderboardRow
+        Best first, incomplete ones last.
+    points : tuple of PointRow
+        Measured points of those methods, in the order of their curves.
+    surfaces : tuple of AttainmentRow
         Attainment surfaces of their curves over seeds: what AUFDC is the area under.
-    failures : tuple of dict
-        Models and points of those methods that were tried and gave nothing.
+    failures : tuple of FailureRow
+        Models and points of those methods that were tried and gave no figures.
     """
 
     dataset: str
-    track: str
-    budget: str
-    audit: str
-    rows: tuple[Row, ...]
-    points: tuple[Row, ...]
-    surfaces: tuple[Row, ...]
-    failures: tuple[Row, ...] = ()
+    group: Group
+    rows: tuple[LeaderboardRow, ...]
+    points: tuple[PointRow, ...]
+    surfaces: tuple[AttainmentRow, ...]
+    failures: tuple[FailureRow, ...] = ()
 
     @property
     def title(self) -> str:
         """The dataset and what sets the panel apart."""
-        return f"{self.dataset} · {self.track} · {self.budget} budget · {self.audit} audit"
+        group = self.group
+        return f"{self.dataset} · {group.track} · {group.budget} budget · {group.audit} audit"
 
     @property
-    def names(self) -> dict[tuple[str, str], str]:
-        """What each row is called: its method, and its parameters where they are needed."""
-        methods = [row["method"] for row in self.rows]
-        found = {}
-        for row in self.rows:
-            alone = methods.count(row["method"]) == 1
-            label = row["method"] if alone else f"{row['method']} ({row['params']})"
-            found[(row["method"], row["params"])] = label
-        return found
+    def names(self) -> dict[Variant, str]:
+        """Name of each row: its method, and its hyperparameters where they are needed."""
+        methods = Counter(row.method for row in self.rows)
+        return {
+            row.variant: row.method if methods[row.method] == 1 else f"{row.method} ({row.params})"
+            for row in self.rows
+        }
 
     @property
     def baselines(self) -> list[str]:
         """Names of the rows that are baselines."""
         names = self.names
-        return [
-            names[(row["method"], row["params"])]
-            for row in self.rows
-            if "baseline" in row["tags"].split()
-        ]
+        return [names[row.variant] for row in self.rows if "baseline" in row.tags.split()]
 
-    def curves(self) -> dict[str, list[list[Row]]]:
-        """Points by name, a list a seed, each in the order of its knobs."""
+    def curves(self) -> dict[str, list[list[PointRow]]]:
+        """Points by name, one list per seed, each in the order of its knobs."""
         names = self.names
-        found: dict[str, dict[int, list[Row]]] = {name: {} for name in names.values()}
+        curves: dict[str, dict[int, list[PointRow]]] = {name: {} for name in names.values()}
         for point in self.points:
-            name = names[(point["method"], point["params"])]
-            found[name].setdefault(point["seed"], []).append(point)
-        return {name: [seeds[s] for s in sorted(seeds)] for name, seeds in found.items()}
+            curves[names[point.variant]].setdefault(point.seed, []).append(point)
+        return {name: [seeds[s] for s in sorted(seeds)] for name, seeds in curves.items()}
 
-    def surface(self, row: Row, level: float) -> tuple[list[float], list[float]]:
+    def surface(self, row: LeaderboardRow, level: float) -> tuple[list[float], list[float]]:
         """D and I of one row's attainment surface; 50 is the median, and of one seed its curve."""
         own = [
-            found
-            for found in self.surfaces
-            if found["level"] == level
-            and (found["method"], found["params"]) == (row["method"], row["params"])
+            vertex
+            for vertex in self.surfaces
+            if vertex.level == level and vertex.variant == row.variant
         ]
-        return [found["distortion"] for found in own], [
-            found["mutual_information"] for found in own
-        ]
+        return [vertex.distortion for vertex in own], [vertex.mutual_information for vertex in own]
 
-    def front(self, row: Row, level: float) -> tuple[list[float], list[float]]:
+    def front(self, row: LeaderboardRow, level: float) -> tuple[list[float], list[float]]:
         """A_s and A_y of the corners of one row's front; over seeds its attainment surface.
 
         As with curves, a row that is not complete has none.
         """
-        name = self.names[(row["method"], row["params"])]
+        name = self.names[row.variant]
         seeds = [
             (
-                np.array([p["accuracy_s"] for p in points]),
-                np.array([p["accuracy_y"] for p in points]),
+                np.array([point.figures["accuracy_s"] for point in points]),
+                np.array([point.figures["accuracy_y"] for point in points]),
             )
             for points in self.curves()[name]
-            if all(p.get("accuracy_y") is not None for p in points)
+            if all(point.figures.get("accuracy_y") is not None for point in points)
         ]
-        if not seeds or not row["complete"] or (len(seeds) == 1 and level != 50):
+        if not seeds or not row.complete or (len(seeds) == 1 and level != 50):
             return [], []
         ((_, a_s, a_y),) = fronts(seeds, levels=(level,))
         return a_s.tolist(), a_y.tolist()
 
-    def front_band(self, row: Row) -> tuple[list[float], list[float], list[float]]:
+    def front_band(self, row: LeaderboardRow) -> tuple[list[float], list[float], list[float]]:
         """A_s, and A_y that three quarters and that one quarter of the seeds attain from there on.
 
         Empty for a single seed, and where the three quarters attain nothing yet.
@@ -129,63 +127,61 @@ class Panel:
     @property
     def simulated(self) -> bool:
         """Whether the rows come from an embedded twin."""
-        return any(row["data_source"] == "simulated" for row in self.rows)
+        return any(row.data_source == "simulated" for row in self.rows)
 
     @property
     def most_seeds(self) -> int:
         """Seeds of the row that has most."""
-        return max((row["seeds"] for row in self.rows), default=0)
+        return max((row.seeds for row in self.rows), default=0)
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """D of releasing nothing and I of releasing x; None where no row has them."""
+        for row in self.rows:
+            if row.distortion_max is not None and row.mutual_information_max is not None:
+                return row.distortion_max, row.mutual_information_max
+        return None
 
     @property
     def shortfalls(self) -> list[str]:
-        """A line for each row that is not complete: what is missing, and what became of it."""
-        return [self._shortfall(row) for row in self.rows if not row["complete"]]
+        """A line for each row that is not complete: what is missing, and the statuses."""
+        return [self._shortfall(row) for row in self.rows if not row.complete]
 
-    def _shortfall(self, row: Row) -> str:
-        of = (row["method"], row["params"])
-        missing, seeds = row["points_missing"], row["seeds_missing"]
+    def _shortfall(self, row: LeaderboardRow) -> str:
+        missing, seeds = row.points_missing, row.seeds_missing
         parts = []
         if missing:
-            parts.append(f"{missing} of {missing + row['points']} points missing")
-        if seeds and row["seeds"]:
-            parts.append(f"{seeds} of {seeds + row['seeds']} seeds without any")
-        statuses = Counter(f["status"] for f in self.failures if (f["method"], f["params"]) == of)
-        became = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))
-        said = "; ".join(parts) or "x itself is not measured yet"
-        return f"{self.names[of]}: {said}" + (f" ({became})" if became else "")
+            parts.append(f"{missing} of {missing + row.points} points missing")
+        if seeds and row.seeds:
+            parts.append(f"{seeds} of {seeds + row.seeds} seeds without any")
+        statuses = Counter(f.status for f in self.failures if f.variant == row.variant)
+        counts = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))
+        text = "; ".join(parts) or "x itself is not measured yet"
+        return f"{self.names[row.variant]}: {text}" + (f" ({counts})" if counts else "")
 
 
 def panels(table: Tables) -> list[Panel]:
-    """The panels of a dataset, in the order of its leaderboard."""
-    found: dict[tuple[str, str, str], list[Row]] = {}
-    for row in table.leaderboard:
-        found.setdefault(_place(row), []).append(row)
-    measured: dict[tuple[str, str, str], list[Row]] = {}
-    for point in table.points:
-        if point["status"] == "DONE":
-            measured.setdefault(_place(point), []).append(point)
-    surfaces: dict[tuple[str, str, str], list[Row]] = {}
-    for found_row in table.attainment:
-        surfaces.setdefault(_place(found_row), []).append(found_row)
-    failed: dict[tuple[str, str, str], list[Row]] = {}
-    for failure in table.failures:
-        failed.setdefault(_place(failure), []).append(failure)
+    """Cut the tables of a dataset into panels, in the order of its leaderboard."""
+    points = _by_group(point for point in table.points if point.status == "DONE")
+    surfaces, failures = _by_group(table.attainment), _by_group(table.failures)
     return [
         Panel(
             table.dataset,
-            *place,
+            group,
             tuple(rows),
-            tuple(measured.get(place, ())),
-            tuple(surfaces.get(place, ())),
-            tuple(failed.get(place, ())),
+            tuple(points[group]),
+            tuple(surfaces[group]),
+            tuple(failures[group]),
         )
-        for place, rows in found.items()
+        for group, rows in _by_group(table.leaderboard).items()
     ]
 
 
-def _place(row: Row) -> tuple[str, str, str]:
-    track, budget, audit = (str(row[name]) for name in RANKED_TOGETHER)
-    return track, budget, audit
+def _by_group(rows: Iterable[T]) -> dict[Group, list[T]]:
+    groups: dict[Group, list[T]] = defaultdict(list)
+    for row in rows:
+        groups[row.group].append(row)
+    return groups
 
 
 def all_names(shown: Sequence[Panel]) -> list[str]:

@@ -7,12 +7,13 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fairbench.report.format import format_cell, format_figure
 from fairbench.report.headings import PAPER, headed
 
 if TYPE_CHECKING:
     from fairbench.leaderboard.build import Tables
+    from fairbench.metrics.rows import LeaderboardRow
     from fairbench.report.panels import Panel
-    from fairbench.store.database import Row
 
 
 class TableFormat(enum.StrEnum):
@@ -25,17 +26,17 @@ class TableFormat(enum.StrEnum):
     JSON = "json"
     """The same as a list of objects; numbers in full."""
     MARKDOWN = "markdown"
-    """The columns of the terminal, a table a ranking."""
+    """The main columns, one table per ranking."""
     LATEX = "latex"
     """The same, for a paper with the booktabs package."""
 
 
-def rendered(tables: Sequence[Tables], form: TableFormat) -> str:
-    """All leaderboards in one of the formats, ending in a newline."""
-    from fairbench.leaderboard.build import to_frame
+def render(tables: Sequence[Tables], form: TableFormat) -> str:
+    """Return all leaderboards in one of the formats, ending in a newline."""
+    from fairbench.leaderboard.frames import to_frame
     from fairbench.report.panels import panels
 
-    rows = [row for table in tables for row in table.leaderboard]
+    rows = [row.cells() for table in tables for row in table.leaderboard]
     if form is TableFormat.CSV:
         return str(to_frame(rows).to_csv(index=False, lineterminator="\n"))
     if form is TableFormat.JSON:
@@ -48,19 +49,17 @@ def rendered(tables: Sequence[Tables], form: TableFormat) -> str:
 def _cells(panel: Panel) -> list[dict[str, str]]:
     names, shown = panel.names, headed(PAPER)
     return [
-        {head: _cell(names, row, column) for column, head in shown.items()} for row in panel.rows
+        {head: _cell(names[row.variant], row, column) for column, head in shown.items()}
+        for row in panel.rows
     ]
 
 
-def _cell(names: dict[tuple[str, str], str], row: Row, column: str) -> str:
-    value = row.get(column)
+def _cell(name: str, row: LeaderboardRow, column: str) -> str:
     if column == "method":
-        return names[(row["method"], row["params"])]
-    if value is None:
-        return ""
-    if column == "aufdc" and row.get("aufdc_low") is not None:
-        return f"{value:.3f} [{row['aufdc_low']:.3f}, {row['aufdc_high']:.3f}]"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+        return name
+    text = format_cell(row.value(column), empty="")
+    ends = row.interval(column) if column == "aufdc" else None
+    return text if ends is None else f"{text} [{format_figure(ends[0])}, {format_figure(ends[1])}]"
 
 
 def _markdown(panel: Panel) -> str:

@@ -84,13 +84,13 @@ class AuditJob:
 
 def encoded_from(arrays: Mapping[str, np.ndarray], number: int) -> Any:
     """Point ``number`` of a unit's arrays, as the auditors take it."""
-    from fairbench.auditing.evaluate import Encoded
+    from fairbench.auditing.evaluate import EncodedPoint
 
     def optional(name: str) -> float | None:
         return float(arrays[name]) if name in arrays else None
 
     own = {role: arrays.get(f"{number}/own/{role}") for role in DECODED_ROLES}
-    return Encoded(
+    return EncodedPoint(
         z={role: arrays[f"{number}/z/{role}"] for role in AUDIT_ROLES},
         own_squares={r: a for r, a in own.items() if a is not None} or None,
         permuted_distortion=optional(f"{number}/permuted"),

@@ -1,4 +1,4 @@
-"""The files of a new plugin package, from templates."""
+"""Render the files of a new plugin package from templates."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ TEMPLATES = Path(__file__).parent / "templates" / "plugin"
 
 
 class PluginKind(enum.StrEnum):
-    """What a plugin adds."""
+    """Kind of a plugin."""
 
     METHOD = "method"
     """A way of learning representations."""
     DATASET = "dataset"
     """A table with a sensitive attribute."""
     METRIC = "metric"
-    """Numbers from an evaluated point, or a whole curve."""
+    """Numbers of an evaluated point, or of a whole curve."""
 
 
 def module_of(name: str) -> str:
-    """The import name of a plugin."""
+    """Return the import name of a plugin."""
     return name.replace("-", "_")
 
 
 def class_of(name: str) -> str:
-    """The name of a plugin's class."""
+    """Return the name of a plugin's class."""
     return "".join(word.capitalize() for word in name.split("-"))
 
 
 def clashes(name: str, files: Mapping[str, str]) -> bool:
-    """Whether a plugin's class would have a name that its module needs for something else."""
-    wanted = class_of(name)
-    if keyword.iskeyword(wanted):
+    """Return whether a plugin's class would have a name that its module uses otherwise."""
+    class_name = class_of(name)
+    if keyword.iskeyword(class_name):
         return True
     bound: list[str] = []
     for node in ast.parse(files[f"{module_of(name)}/__init__.py"]).body:
@@ -43,11 +43,11 @@ def clashes(name: str, files: Mapping[str, str]) -> bool:
             bound += [alias.asname or alias.name for alias in node.names]
         elif isinstance(node, ast.ClassDef):
             bound.append(node.name)
-    return bound.count(wanted) > 1
+    return bound.count(class_name) > 1
 
 
 def render(name: str, kind: PluginKind, *, neural: bool = False) -> dict[str, str]:
-    """The files of a new package, relative path to text."""
+    """Return the files of a new package: text by relative path."""
     import jinja2
 
     loader = jinja2.FileSystemLoader(TEMPLATES)

@@ -1,9 +1,9 @@
 """Bootstrap replicates over test rows: the same resamples for every figure of one test role.
 
-Rows are people. Resample b of n rows is the same whatever is measured on it, so figures of two
-points, methods or seeds that share their test rows can be compared in pairs, one resample at a
-time. Replicates are kept in the store as text: ``name:base64`` of little-endian float32, separated
-by spaces, one number a resample.
+Resample b of n rows is the same whatever is measured on it, so figures of two points, methods or
+seeds that share their test rows can be compared in pairs, one resample at a time. The store holds
+replicates as text: ``name:base64`` of little-endian float32, separated by spaces, one number per
+resample.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from fairbench.api import Floats, Ints
 from fairbench.errors import StoreError
 
 RESAMPLES = 500
-"""Resamples behind every interval. Tests go by the spread of the replicates, which 500 give to
-about 3%, not by counting extreme ones: that would take 40 times as many to pass a correction for
-all pairs of 20 methods."""
+"""Resamples behind every confidence interval. Tests use the spread of the replicates, which 500
+give to about 3%, not counts of extreme ones, which would need 40 times as many for a correction
+over all pairs of 20 methods."""
 
 _CELLS = 2_000_000
-"""Resamples times rows held in memory at a time."""
+"""Most resamples times rows in memory at a time."""
 
 Array = npt.NDArray[np.float64]
 
@@ -32,7 +32,7 @@ Array = npt.NDArray[np.float64]
 def resampled_means(
     columns: Array, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> npt.NDArray[np.float64]:
-    """Means of columns over resamples of their rows, drawn with replacement.
+    """Compute means of columns over resamples of their rows, drawn with replacement.
 
     Parameters
     ----------
@@ -59,12 +59,12 @@ def resampled_means(
 
 
 def one_hot(labels: Ints) -> Array:
-    """Columns whose means are the shares of the groups, ``(n, groups)``."""
+    """Return indicator columns, whose means are the shares of the groups, ``(n, groups)``."""
     return np.eye(int(labels.max()) + 1)[labels]
 
 
 def entropy_of(shares: Array) -> Array:
-    """Entropy in nats of each row of shares ``(..., groups)``; 0 ln 0 is 0."""
+    """Compute the entropy, nats, of each row of shares ``(..., groups)``; 0 ln 0 is 0."""
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
     entropies: Array = -(shares * logs).sum(axis=-1)
     return entropies
@@ -73,35 +73,35 @@ def entropy_of(shares: Array) -> Array:
 def replicated(
     losses: Array, s: Ints, distortion: Array | Floats, right: Array | None = None
 ) -> dict[str, Array]:
-    """Replicates of I, D and accuracy of one representation, each ``(RESAMPLES,)``.
+    """Compute replicates of I, D and accuracy of one representation, each ``(RESAMPLES,)``.
 
     Parameters
     ----------
     losses : ndarray, shape (n,)
-        -log c(s|z) of the strict auditor, nats; a mean over the draws of each person.
+        -log c(s|z) of the strict auditor, nats; the mean over draws of each row.
     s : ndarray of int64, shape (n,)
     distortion : ndarray, shape (n,)
         Squared error of the strict decoder.
     right : ndarray, shape (n,), optional
-        Whether the main task's downstream classifier is right; a mean over draws.
+        Whether the main task's downstream classifier is right; the mean over draws.
 
     Returns
     -------
     dict
-        ``i`` (nats), ``d``, and ``accuracy_y`` where there is a task.
+        ``mutual_information`` (nats), ``distortion``, and ``accuracy_y`` where there is a task.
     """
     groups = one_hot(s)
     columns = [losses, distortion, *groups.T, *([] if right is None else [right])]
     means = resampled_means(np.column_stack(columns).astype(np.float64, copy=False))
     shares = means[:, 2 : 2 + groups.shape[1]]
-    found = {"mutual_information": entropy_of(shares) - means[:, 0], "distortion": means[:, 1]}
+    replicates = {"mutual_information": entropy_of(shares) - means[:, 0], "distortion": means[:, 1]}
     if right is not None:
-        found["accuracy_y"] = means[:, -1]
-    return found
+        replicates["accuracy_y"] = means[:, -1]
+    return replicates
 
 
 def to_text(replicates: Mapping[str, npt.NDArray[np.floating]]) -> str:
-    """Replicates as the store keeps them."""
+    """Encode replicates as text for the store."""
     return " ".join(
         f"{name}:{base64.b64encode(np.asarray(values, '<f4').tobytes()).decode()}"
         for name, values in replicates.items()
@@ -109,8 +109,8 @@ def to_text(replicates: Mapping[str, npt.NDArray[np.floating]]) -> str:
 
 
 def from_text(text: str | None) -> dict[str, Array]:
-    """Replicates from their text; none from a record that has none; StoreError if malformed."""
-    found: dict[str, Array] = {}
+    """Decode replicates from text, empty without any; StoreError if malformed."""
+    replicates: dict[str, Array] = {}
     for part in (text or "").split():
         name, _, coded = part.partition(":")
         try:
@@ -122,8 +122,8 @@ def from_text(text: str | None) -> dict[str, Array]:
                 f"The replicates of a record cannot be read: {part[:20]!r}.",
                 "They are names with base64 of float32; import an undamaged export.",
             )
-        found[name] = values.astype(np.float64)
-    return found
+        replicates[name] = values.astype(np.float64)
+    return replicates
 
 
 def rename_replicates(text: str, new_name: Callable[[str], str]) -> str:

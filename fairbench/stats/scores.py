@@ -11,11 +11,11 @@ from fairbench.api.metric import Prediction
 from fairbench.stats.bootstrap import entropy_of, one_hot, resampled_means
 
 _SMOOTHING = 1e-4
-"""Share of the prior mixed into every prediction: one confident mistake cannot cost infinity."""
+"""Share of the prior mixed into every prediction, so that no loss is infinite."""
 
 
 def entropy(labels: Ints) -> float:
-    """H(S) in nats of the labels at hand (plug-in)."""
+    """Compute the plug-in entropy H(S) of the labels, nats."""
     share = np.bincount(labels) / len(labels)
     share = share[share > 0]
     return float(-(share * np.log(share)).sum())
@@ -24,7 +24,7 @@ def entropy(labels: Ints) -> float:
 def smoothed(probabilities: npt.ArrayLike, prior: npt.NDArray[np.float64]) -> Floats:
     """Mix a little of the prior ``(classes,)`` into predictions ``(n, classes)``.
 
-    Rows that a classifier has no finite answer for (an MLP on values of 1e30) get the prior alone.
+    Rows without a finite prediction (of an MLP on values of 1e30) get the prior alone.
     """
     p = np.asarray(probabilities, dtype=np.float64)
     p = np.where(np.isfinite(p).all(axis=1, keepdims=True), p, prior)
@@ -32,21 +32,21 @@ def smoothed(probabilities: npt.ArrayLike, prior: npt.NDArray[np.float64]) -> Fl
 
 
 def log_loss(probabilities: Floats, labels: Ints) -> npt.NDArray[np.float64]:
-    """-log p(label) of each row, nats, ``(n,)``."""
+    """Compute -log p(label) of each row, nats, ``(n,)``."""
     chosen = probabilities[np.arange(len(labels)), labels].astype(np.float64)
     return -np.log(np.maximum(chosen, 1e-12))
 
 
 def information(probabilities: Floats, labels: Ints) -> float:
-    """H(S) - E[-log c(s|z)] in nats on these rows; may be negative for a poor classifier."""
+    """Compute H(S) - E[-log c(s|z)] on these rows, nats; negative for a poor classifier."""
     return entropy(labels) - float(log_loss(probabilities, labels).mean())
 
 
 def plug_in_information(cells: Ints, labels: Ints) -> float:
-    """Miller-Madow estimate of I(cell; label) in nats: of counted shares, less the mean bias.
+    """Estimate I(cell; label) by Miller-Madow, nats: from counted shares, corrected for bias.
 
-    Each entropy of counted shares is too small by about (values seen - 1) / 2n. An estimate on both
-    sides of the truth and no bound; good where cells have several rows each.
+    Each entropy of counted shares is too small by about (values seen - 1) / 2n. The estimate is not
+    a bound; it is good where cells have several rows each.
     """
 
     def corrected(values: Ints) -> float:
@@ -61,7 +61,7 @@ def plug_in_information(cells: Ints, labels: Ints) -> float:
 def bootstrap_information(
     losses: npt.NDArray[np.float64], labels: Ints, *, resamples: int, seed: int = 0
 ) -> npt.NDArray[np.float64]:
-    """Bootstrap of the bound over rows: H(S) and the mean loss are both taken on each resample.
+    """Bootstrap the bound over rows: H(S) and the mean loss are both computed on each resample.
 
     The same seed and number of rows give the same resamples, so that two representations of the
     same rows can be compared in pairs.
@@ -69,7 +69,7 @@ def bootstrap_information(
     Parameters
     ----------
     losses : ndarray, shape (n,)
-        -log c(s|z) a row, nats.
+        -log c(s|z) per row, nats.
     labels : ndarray of int64, shape (n,)
         s.
     resamples : int
@@ -86,10 +86,9 @@ def bootstrap_information(
 
 
 def interval(prediction: Prediction, *, resamples: int) -> tuple[float, float]:
-    """95% bootstrap interval over test rows of the bound by one auditor, nats.
+    """Compute the 95% bootstrap confidence interval over test rows of one auditor's bound, nats.
 
-    It speaks of the classifier at hand, not of I: it holds I as well only as far as this classifier
-    comes close to it.
+    It is an interval for this classifier's bound; it covers I only as far as the bound is tight.
     """
     losses = log_loss(prediction.probabilities, prediction.labels)
     low, high = np.quantile(
@@ -99,19 +98,19 @@ def interval(prediction: Prediction, *, resamples: int) -> tuple[float, float]:
 
 
 def accuracy(prediction: Prediction) -> float:
-    """Share of rows whose likeliest class is the true one."""
+    """Compute the share of rows whose most probable class is the true one."""
     return float((prediction.probabilities.argmax(axis=1) == prediction.labels).mean())
 
 
 def balanced_accuracy(prediction: Prediction) -> float:
-    """Mean over the classes at hand of the share of each that is recognised."""
+    """Compute the mean recall over the classes that occur."""
     right = prediction.probabilities.argmax(axis=1) == prediction.labels
     classes = np.unique(prediction.labels)
     return float(np.mean([right[prediction.labels == c].mean() for c in classes]))
 
 
 def auc(prediction: Prediction) -> float:
-    """Area under the ROC curve; one-versus-rest, averaged over classes, beyond two."""
+    """Compute the area under the ROC curve; the mean of one-versus-rest beyond two classes."""
     p, labels = prediction.probabilities, prediction.labels
     classes = [c for c in range(p.shape[1]) if 0 < (labels == c).sum() < len(labels)]
     if p.shape[1] == 2:

@@ -1,6 +1,6 @@
-"""The contract of plugins as runnable checks, for built-in ones and strangers' alike.
+"""The contract of plugins as runnable checks, for built-in and third-party plugins.
 
-A plugin's own test file needs no more than this::
+A test file of a plugin needs no more than this::
 
     from fairbench.testing import parametrize
     from my_plugin import MyMethod
@@ -21,12 +21,12 @@ from fairbench.testing.contracts import (
     metric_checks,
     parametrize,
 )
-from fairbench.testing.promises import Check, Outcome
+from fairbench.testing.promises import Check, CheckOutcome
 from fairbench.testing.verdicts import Verdict
 
 __all__ = [
     "Check",
-    "Outcome",
+    "CheckOutcome",
     "Verdict",
     "check_dataset",
     "check_method",

@@ -1,4 +1,4 @@
-"""The three contracts: which promises a plugin makes, in the order they are looked at."""
+"""The three contracts: the promises of each kind of plugin, in the order of their checks."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ METHOD = (
     method_fits.devices_agree,
     method_fits.unharmed,
 )
-"""Promises of a method; what is built on comes first. A new one is a function and a line here."""
+"""Promises of a method, basic ones first. A new one is a function and a line here."""
 
 DATASET = (
     dataset_promises.texts,
@@ -86,14 +86,14 @@ METRIC = (
 def method_checks(
     method: type[Method], *, data: Prepared | None = None, root: Path | None = None
 ) -> list[Check]:
-    """The promises of a method; they share their fits.
+    """Return the checks of a method; they share their fits.
 
     Parameters
     ----------
     method : type of Method
         It must be importable by module and name.
     data : Prepared, optional
-        What it is tried on [default: a small table of the checks' own].
+        Data of the checks; default: a small table of their own.
     root : Path, optional
         Data root, whose files it must not read.
     """
@@ -102,13 +102,13 @@ def method_checks(
 
 
 def dataset_checks(dataset: type[Dataset], *, root: Path | None = None) -> list[Check]:
-    """The promises of a dataset; they share what was loaded, its twin where there are no files."""
+    """Return the checks of a dataset; they share the loaded data, its twin without files."""
     trial = DatasetTrial(dataset, root)
     return [Check("dataset", _name(dataset), promise, trial) for promise in DATASET]
 
 
 def metric_checks(metric: type[Metric]) -> list[Check]:
-    """The promises of a metric, beside all metrics that are installed."""
+    """Return the checks of a metric, beside all installed metrics."""
     from fairbench.registry import load_registry
 
     trial = MetricTrial(metric, tuple(load_registry().metrics.classes.values()))
@@ -127,13 +127,13 @@ def check_method(
     Raises
     ------
     CheckError
-        Names the first promise that is broken, why it matters, and what to do.
+        The message has the first broken promise, why it matters, and what to do.
     """
     demand(method_checks(method, data=data, root=root))
 
 
 def check_dataset(dataset: type[Dataset], *, root: Path | None = None) -> Prepared:
-    """Check that a dataset keeps the promises of its interface; its twin where there are no files.
+    """Check that a dataset keeps the promises of its interface; its twin without files.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def check_dataset(dataset: type[Dataset], *, root: Path | None = None) -> Prepar
     Raises
     ------
     CheckError
-        Names the first promise that is broken, why it matters, and what to do.
+        The message has the first broken promise, why it matters, and what to do.
     """
     checks = dataset_checks(dataset, root=root)
     demand(checks)
@@ -164,13 +164,13 @@ def check_metric(metric: type[Metric]) -> None:
     Raises
     ------
     CheckError
-        Names the first promise that is broken, why it matters, and what to do.
+        The message has the first broken promise, why it matters, and what to do.
     """
     demand(metric_checks(metric))
 
 
 def parametrize(*plugins: type[Method] | type[Dataset] | type[Metric]) -> Any:
-    """Pytest decorator: one test a promise of each plugin class.
+    """Make a pytest decorator: one test per promise of each plugin class.
 
     Examples
     --------
@@ -193,4 +193,4 @@ def _checks(plugin: type[Any]) -> Sequence[Check]:
         return dataset_checks(plugin)
     if issubclass(plugin, Metric):
         return metric_checks(plugin)
-    raise TypeError(f"{plugin!r} is no Method, Dataset or Metric of fairbench.api.")
+    raise TypeError(f"{plugin!r} is not a Method, Dataset or Metric of fairbench.api.")

@@ -22,7 +22,7 @@ from fairbench.data.roles import assign_roles
 from fairbench.testing.method_declarations import check_texts
 from fairbench.testing.promises import promise
 from fairbench.testing.surroundings import check_unharmed
-from fairbench.testing.verdicts import Broken, Unmet
+from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 _FINGERPRINT = """
 import importlib, sys
@@ -37,7 +37,7 @@ print(load_dataset(dataset, root=Path(root) if root else None).fingerprint)
 
 @dataclass
 class DatasetTrial:
-    """A dataset, and where its files are.
+    """A dataset, and the data root of its files.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class DatasetTrial:
 
     @cached_property
     def prepared(self) -> Prepared:
-        """The dataset as runs use it; its twin where there are no files."""
+        """The dataset as runs use it; its twin without files."""
         return load_dataset(self.dataset, root=self.root)
 
     @cached_property
@@ -63,22 +63,22 @@ class DatasetTrial:
 
     @property
     def data(self) -> Prepared:
-        """The same; Unmet where it cannot be loaded, which a promise of its own says."""
+        """The same; Unmet where it cannot be loaded, which is a promise of its own."""
         if not self._loads:
             raise Unmet("it does not load; see above")
         return self.prepared
 
     @cached_property
     def raw(self) -> Table | Images | None:
-        """What ``load``, or ``simulate`` where there are no files, returns."""
+        """The result of ``load``, or of ``simulate`` without files."""
         _ = self.data
         instance = self.dataset()
-        found = find_files(self.dataset, data_root(self.root))
-        return instance.simulate() if found is None else instance.load(found.folder)
+        files = find_files(self.dataset, data_root(self.root))
+        return instance.simulate() if files is None else instance.load(files.folder)
 
     @property
     def table(self) -> Table:
-        """The same, where it is no set of images."""
+        """The same; Unmet for images."""
         if not isinstance(self.raw, Table):
             raise Unmet("it holds images")
         return self.raw
@@ -86,53 +86,55 @@ class DatasetTrial:
 
 @promise(
     "its name and texts are there",
-    "Readers of a leaderboard look for whom to cite and what is allowed.",
+    "Readers of a leaderboard need the citation and the licence.",
 )
 def texts(trial: DatasetTrial) -> None:
     check_texts(trial.dataset)
     for text in ("citation", "licence"):
         if not getattr(trial.dataset, text, ""):
-            raise Broken(f"it has no {text}.", "Say so in words where there is none.")
+            raise BrokenPromise(f"it has no {text}.", "Write so in words if there is none.")
     for file in trial.dataset.files:
         if file.sha256 is not None and not re.fullmatch(r"[0-9a-f]{64}", file.sha256):
-            raise Broken(f"The sha256 of {file.name} is {file.sha256!r}.", "64 hexadecimal digits.")
+            raise BrokenPromise(
+                f"The sha256 of {file.name} is {file.sha256!r}.", "64 hexadecimal digits."
+            )
 
 
 @promise(
     "it loads",
-    "A run on it begins so.",
+    "A run begins with loading.",
 )
 def loads(trial: DatasetTrial) -> None:
     _ = trial.prepared
 
 
 @promise(
-    "x is finite numbers, one column a feature",
-    "Methods and auditors take it as it is.",
+    "x is finite numbers, one column per feature",
+    "Methods and auditors use it unchanged.",
 )
 def features(trial: DatasetTrial) -> None:
     data = trial.data
     for role, rows in data.roles.items():
         x = rows.x
         if x.dtype not in (np.float32, np.uint8) or x.ndim != 2:
-            raise Broken(f"x of {role} is {x.dtype}, {x.shape}.", "float32 or uint8 (n, d).")
+            raise BrokenPromise(f"x of {role} is {x.dtype}, {x.shape}.", "float32 or uint8 (n, d).")
         if x.dtype == np.float32 and not np.isfinite(x).all():
-            raise Broken(f"x of {role} is not finite.", "Fill in missing values.")
+            raise BrokenPromise(f"x of {role} is not finite.", "Fill in missing values.")
         if x.shape[1] != len(data.info.features):
-            raise Broken(f"x of {role} has {x.shape[1]} columns.", "One a feature.")
+            raise BrokenPromise(f"x of {role} has {x.shape[1]} columns.", "One per feature.")
 
 
 @promise(
     "s is codes 0, 1, ... of its groups, all of them in every role",
-    "Auditors of a group they never saw would read nothing.",
+    "Auditors cannot predict a group that they were not trained on.",
 )
 def groups(trial: DatasetTrial) -> None:
     count = len(trial.data.info.groups)
     for role, rows in trial.data.roles.items():
         if rows.s.dtype != np.int64 or rows.s.shape != (len(rows.stored),):
-            raise Broken(f"s of {role} is {rows.s.dtype}, {rows.s.shape}.", "int64 (n,).")
+            raise BrokenPromise(f"s of {role} is {rows.s.dtype}, {rows.s.shape}.", "int64 (n,).")
         if not np.array_equal(np.unique(rows.s), np.arange(count)):
-            raise Broken(f"s of {role} is not 0 .. {count - 1}.", "Every role, every group.")
+            raise BrokenPromise(f"s of {role} is not 0 .. {count - 1}.", "Every role, every group.")
 
 
 @promise(
@@ -142,18 +144,22 @@ def groups(trial: DatasetTrial) -> None:
 def labels(trial: DatasetTrial) -> None:
     tasks = list(trial.data.roles[Role.TEST].y)
     if not tasks:
-        raise Broken("it has no task labels.", "A_y needs at least one.")
+        raise BrokenPromise("it has no task labels.", "A_y needs at least one.")
     for role, rows in trial.data.roles.items():
         if list(rows.y) != tasks:
-            raise Broken(f"{role} has the tasks {list(rows.y)}.", f"The others have {tasks}.")
-        for task, found in rows.y.items():
-            if found.dtype != np.int64 or len(found) != len(rows.s) or found.min() < 0:
-                raise Broken(f"y[{task!r}] of {role} is no code.", "int64 (n,), 0, 1, ...")
+            raise BrokenPromise(
+                f"{role} has the tasks {list(rows.y)}.", f"The others have {tasks}."
+            )
+        for task, codes in rows.y.items():
+            if codes.dtype != np.int64 or len(codes) != len(rows.s) or codes.min() < 0:
+                raise BrokenPromise(
+                    f"y[{task!r}] of {role} is not a code.", "int64 (n,), 0, 1, ..."
+                )
 
 
 @promise(
     "the four roles are disjoint and leave no row out",
-    "An auditor that knows its test rows reads what is not there.",
+    "An auditor trained on test rows overestimates.",
 )
 def roles(trial: DatasetTrial) -> None:
     raw = trial.raw
@@ -162,33 +168,33 @@ def roles(trial: DatasetTrial) -> None:
         for role in Role:
             seen.update({row.tobytes() for row in np.unique(raw.pixels[role], axis=0)})
         if max(seen.values()) > 1:
-            raise Broken(
-                "An image stands in two roles, so roles overlap.",
+            raise BrokenPromise(
+                "An image is in two roles, so roles overlap.",
                 "Split the distinct images first, then draw.",
             )
         return
     rows = np.concatenate(list(assign_roles(trial.table).values()))
     if len(np.unique(rows)) != len(rows) or len(rows) != len(trial.table.s):
-        raise Broken("Its roles overlap or leave rows out.", "Every row, one role.")
+        raise BrokenPromise("Its roles overlap or leave rows out.", "Every row, one role.")
 
 
 @promise(
     "loaded twice it is the same",
-    "Results are stored under the fingerprint of the data, and found by it again.",
+    "Results are stored, and looked up, under the fingerprint of the data.",
 )
 def same_again(trial: DatasetTrial) -> None:
     data = trial.data
     again = prepare(trial.table, trial.dataset, source=data.source, origin=data.origin)
     if again.fingerprint != data.fingerprint:
-        raise Broken(
+        raise BrokenPromise(
             "loaded twice it has another fingerprint.",
-            "Seed what is drawn; nothing may depend on time.",
+            "Seed all random draws; nothing may depend on time.",
         )
 
 
 @promise(
     "no column of x is s under another name",
-    "Then there would be one thing to do, drop it, and nothing to compare.",
+    "Then dropping it would be enough, and there would be nothing to compare.",
 )
 def copies(trial: DatasetTrial) -> None:
     check_copies(trial.table.x, trial.table.s, (), trial.dataset.name)
@@ -211,7 +217,7 @@ def scaling(trial: DatasetTrial) -> None:
     changed = prepare(moved_table, trial.dataset, source=data.source, origin=data.origin)
     before, after = (d.roles[Role.ENCODER_TRAIN].x for d in (data, changed))
     if not np.array_equal(before, after):
-        raise Broken("its scaling depends on other roles.", "Only on encoder-train.")
+        raise BrokenPromise("its scaling depends on other roles.", "Only on encoder-train.")
 
 
 @promise(
@@ -219,51 +225,51 @@ def scaling(trial: DatasetTrial) -> None:
     "'fairbench data list' shows that number.",
 )
 def declared_rows(trial: DatasetTrial) -> None:
-    wanted = trial.dataset.rows
+    declared = trial.dataset.rows
     count = sum(len(rows.s) for rows in trial.data.roles.values())
-    if wanted is None or trial.data.source == "simulated":
-        raise Unmet("it declares none" if wanted is None else "this is its simulated twin")
-    if count != wanted:
-        raise Broken(f"it has {count:,} rows.", f"It says {wanted:,}.")
+    if declared is None or trial.data.source == "simulated":
+        raise Unmet("it declares none" if declared is None else "this is its simulated twin")
+    if count != declared:
+        raise BrokenPromise(f"it has {count:,} rows.", f"It declares {declared:,}.")
 
 
 @promise(
-    "it leaves its process as it found it",
+    "it leaves its process unchanged",
     "Other plugins run in the same process, and rely on its folder and random state.",
 )
 def unharmed(trial: DatasetTrial) -> None:
     _ = trial.data
-    # Loaded anew while somebody looks; the promises that follow use what this gave.
+    # Loaded again under watch; later promises use this copy.
     trial.__dict__.pop("raw", None)
     check_unharmed(lambda: trial.raw, "load")
 
 
 @promise(
     "another process finds the same",
-    "Jobs run in processes of their own, and results are merged between machines.",
+    "Jobs run in their own processes, and results are merged between machines.",
 )
 def elsewhere(trial: DatasetTrial) -> None:
     fingerprint = trial.data.fingerprint
     dataset = trial.dataset
     if dataset.home is not None:
-        raise Unmet("it is a table of one's own, made from its card")
+        raise Unmet("it is made from a dataset card")
     # -P: a folder of the module's name in the working directory would hide it.
     words = [sys.executable, "-P", "-c", _FINGERPRINT, dataset.__module__, dataset.__qualname__]
-    found = subprocess.run(
+    done = subprocess.run(
         [*words, str(trial.root or "")],
         env=os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         check=False,
     )
-    if found.returncode:
-        last = (found.stderr.strip().splitlines() or ["it gave no reason"])[-1]
-        raise Broken(
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1]
+        raise BrokenPromise(
             f"another process cannot load it: {last}.",
             "Define the class at the top of an importable module.",
         )
-    if found.stdout.strip() != fingerprint:
-        raise Broken(
-            "another process finds another fingerprint.",
+    if done.stdout.strip() != fingerprint:
+        raise BrokenPromise(
+            "another process gets another fingerprint.",
             "Nothing may depend on the order of a set or of hashes.",
         )

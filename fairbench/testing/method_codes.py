@@ -1,4 +1,4 @@
-"""Promises of ``encode`` and ``decode``: what is released, of which rows, knowing what."""
+"""Promises of ``encode`` and ``decode``: their shapes, their inputs and their codes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import numpy as np
 from fairbench.api import Coding, Track
 from fairbench.api.method import Representation
 from fairbench.testing.method_trial import MOST_APART, MethodTrial, rows_apart
-from fairbench.testing.promises import promise, telling
-from fairbench.testing.verdicts import Broken, Unmet
+from fairbench.testing.promises import convert_errors, promise
+from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 FEW = 20
 """Rows that are encoded one by one."""
 
 DRAWS = 64
-"""Of a row, where encoders are stochastic: their means are compared."""
+"""Draws per row of stochastic encoders, whose means are compared."""
 
 SIGMAS = 6.0
 
@@ -26,18 +26,18 @@ _MANY = 4_096
 
 @promise(
     "codes are float32, one row each, and finite",
-    "Auditors learn from them, and the store keeps them.",
+    "Auditors are trained on them, and the store holds them.",
 )
 def shapes(trial: MethodTrial) -> None:
-    for found in trial.first:
-        with telling("encode"):
-            z = trial.encode(found, trial.test.x, trial.test.s)
+    for representation in trial.first:
+        with convert_errors("encode"):
+            z = trial.encode(representation, trial.test.x, trial.test.s)
         allowed = (np.float32, np.uint8) if trial.test.x.dtype == np.uint8 else (np.float32,)
         if z.dtype not in allowed:
-            raise Broken(f"encode returned {z.dtype}.", "Return z.astype(numpy.float32).")
+            raise BrokenPromise(f"encode returned {z.dtype}.", "Return z.astype(numpy.float32).")
         if not np.isfinite(z).all():
             rows = int((~np.isfinite(z).all(axis=1)).sum())
-            raise Broken(
+            raise BrokenPromise(
                 f"encode returned NaN or infinity in {rows} of {len(z)} rows.",
                 "Guard logarithms and divisions; return Diverged(reason) from fit if it blew up.",
             )
@@ -45,54 +45,60 @@ def shapes(trial: MethodTrial) -> None:
 
 @promise(
     "rows it has never seen are encoded, far ones too",
-    "People come whose values lie outside of what was seen in training.",
+    "New rows can have values outside the range of the training set.",
 )
 def unseen(trial: MethodTrial) -> None:
     x = trial.test.x[:100]
     x = 1 - x if x.dtype == np.uint8 else 4 * x
-    for found in trial.first:
-        with telling("encode", "Clip x, or extend what it knows."):
-            z = trial.encode(found, x, trial.test.s[:100])
+    for representation in trial.first:
+        with convert_errors("encode", "Clip x, or extend its range."):
+            z = trial.encode(representation, x, trial.test.s[:100])
         if not np.isfinite(z).all():
-            raise Broken("Far from the training rows codes are not finite.", "Clip x in encode.")
+            raise BrokenPromise(
+                "Far from the training rows codes are not finite.", "Clip x in encode."
+            )
 
 
 @promise(
     "one row is encoded as it is among others",
-    "What is released of a person must depend on that person alone, not on who else is there.",
+    "The code of a row must depend on that row alone, not on the rest of the batch.",
 )
 def alone(trial: MethodTrial) -> None:
     x = _among_strangers(trial.test.x)
     s = trial.test.s
-    for found in trial.first:
+    for representation in trial.first:
         if trial.stochastic:
-            _draws_alone(trial, found, x, s)
+            _draws_alone(trial, representation, x, s)
             continue
-        among = trial.encode(found, x, s)[:FEW]
-        one_by_one = [trial.encode(found, x[i : i + 1], s[i : i + 1]) for i in range(FEW)]
+        among = trial.encode(representation, x, s)[:FEW]
+        one_by_one = [trial.encode(representation, x[i : i + 1], s[i : i + 1]) for i in range(FEW)]
         apart = rows_apart(among, np.concatenate(one_by_one))
         if apart > MOST_APART:
-            raise Broken(
+            raise BrokenPromise(
                 f"Encoded one by one, {apart:.0%} of the rows have other codes.",
                 "Take means, ranks and scales from the training rows in fit, not from x in encode.",
             )
 
 
 def _among_strangers(x: np.ndarray) -> np.ndarray:
-    """The first rows among far ones, which move all statistics of a batch; pixels are flipped."""
+    """Return the first rows among extreme ones, which shift a batch's statistics; flip pixels."""
     far = 1 - x[FEW:] if x.dtype == np.uint8 else 1 - 3 * x[FEW:]
     return np.concatenate([x[:FEW], far])
 
 
-def _draws_alone(trial: MethodTrial, found: Representation, x: np.ndarray, s: np.ndarray) -> None:
-    """A stochastic encoder's draws of a row have one distribution, alone or among others."""
+def _draws_alone(
+    trial: MethodTrial, representation: Representation, x: np.ndarray, s: np.ndarray
+) -> None:
+    """Check that draws of a row have one distribution, alone or among others."""
     rows = 3
-    among = np.stack([trial.encode(found, x, s, seed=i)[:rows] for i in range(DRAWS)])
+    among = np.stack([trial.encode(representation, x, s, seed=i)[:rows] for i in range(DRAWS)])
     single = np.stack(
         [
             np.concatenate(
                 [
-                    trial.encode(found, x[j : j + 1], s[j : j + 1], seed=DRAWS + i * rows + j)
+                    trial.encode(
+                        representation, x[j : j + 1], s[j : j + 1], seed=DRAWS + i * rows + j
+                    )
                     for j in range(rows)
                 ]
             )
@@ -102,24 +108,24 @@ def _draws_alone(trial: MethodTrial, found: Representation, x: np.ndarray, s: np
     gap = np.abs(among.mean(axis=0) - single.mean(axis=0))
     error = np.sqrt((among.var(axis=0) + single.var(axis=0)) / DRAWS)
     if (gap > SIGMAS * error + 1e-3 * np.maximum(np.abs(among).max(axis=0), 1.0)).any():
-        raise Broken(
-            f"The mean of {DRAWS} draws of a row alone is another than among others.",
+        raise BrokenPromise(
+            f"The mean of {DRAWS} draws of a row alone differs from that among others.",
             "Take means, ranks and scales from the training rows in fit, not from x in encode.",
         )
 
 
 @promise(
     "float64 rows are encoded as float32 ones",
-    "Whoever uses the encoder has a table of float64, as pandas makes them.",
+    "Users of the encoder have tables of float64, as pandas makes them.",
 )
 def precisions(trial: MethodTrial) -> None:
-    for found in trial.first:
-        z = trial.encode(found, trial.test.x, trial.test.s)
-        with telling("encode", "Begin with x.astype(numpy.float32)."):
-            wide = trial.encode(found, trial.test.x.astype(np.float64), trial.test.s)
+    for representation in trial.first:
+        z = trial.encode(representation, trial.test.x, trial.test.s)
+        with convert_errors("encode", "Begin with x.astype(numpy.float32)."):
+            wide = trial.encode(representation, trial.test.x.astype(np.float64), trial.test.s)
         apart = rows_apart(z, wide)
         if apart > MOST_APART:
-            raise Broken(
+            raise BrokenPromise(
                 f"As float64 {apart:.0%} of the rows have other codes.",
                 "Begin with x.astype(numpy.float32).",
             )
@@ -127,47 +133,47 @@ def precisions(trial: MethodTrial) -> None:
 
 @promise(
     "encode leaves its rows as they are",
-    "The same rows are encoded at every point, and then decoded against.",
+    "The same rows are encoded at every point, and then compared with decoded ones.",
 )
 def keeps_rows(trial: MethodTrial) -> None:
-    for found in trial.first:
+    for representation in trial.first:
         x, s = trial.test.x.copy(), trial.test.s.copy()
-        trial.encode(found, x, s)
+        trial.encode(representation, x, s)
         if not np.array_equal(x, trial.test.x) or not np.array_equal(s, trial.test.s):
-            raise Broken("encode writes into its rows.", "Work on a copy: x = x.copy().")
+            raise BrokenPromise("encode writes into its rows.", "Work on a copy: x = x.copy().")
 
 
 @promise(
     "blind means blind: s changes nothing",
-    "Its track says that the encoder sees x alone; one that sees s is ranked among the aware.",
+    "In the blind track the encoder sees x alone; one that sees s is ranked in the aware track.",
 )
 def blind(trial: MethodTrial) -> None:
     if trial.method.track is not Track.BLIND:
         raise Unmet(f"it is in the {trial.method.track} track")
     x, s = trial.test.x, trial.test.s
-    dealt = np.random.default_rng(0).permutation(s)
+    permuted = np.random.default_rng(0).permutation(s)
     todo = "Do not use s in encode, or declare track = Track.AWARE."
-    for found in trial.first:
+    for representation in trial.first:
         codes = []
-        for given in (None, s, dealt):
+        for s_input in (None, s, permuted):
             generator = np.random.default_rng(0) if trial.stochastic else None
-            with telling(f"encode {'without' if given is None else 'with'} s", todo):
-                codes.append(np.asarray(found.encode(x, s=given, generator=generator)))
+            with convert_errors(f"encode {'without' if s_input is None else 'with'} s", todo):
+                codes.append(np.asarray(representation.encode(x, s=s_input, generator=generator)))
         if not all(np.array_equal(codes[0], other, equal_nan=True) for other in codes[1:]):
-            raise Broken("With s permuted, or left out, its codes are others.", todo)
+            raise BrokenPromise("With s permuted, or left out, its codes differ.", todo)
 
 
 @promise(
     "it codes as it declares",
-    "Audits see one draw of what is deterministic, several of what is stochastic, and count codes.",
+    "Audits use one draw of deterministic codes, several of stochastic ones, and count codes.",
 )
 def coding(trial: MethodTrial) -> None:
     coded = trial.method.coding
-    for found in trial.first:
-        first, again = (trial.codes([found])[0] for _ in range(2))
+    for representation in trial.first:
+        first, again = (trial.codes([representation])[0] for _ in range(2))
         if not np.array_equal(first, again, equal_nan=True):
             drawn = "the generator it is given" if trial.stochastic else "nothing at all"
-            raise Broken(
+            raise BrokenPromise(
                 "Encoding the same rows twice gave other codes.",
                 f"Its coding is {coded}: let encode draw from {drawn}"
                 + ("." if trial.stochastic else ", or declare coding = Coding.STOCHASTIC."),
@@ -176,8 +182,8 @@ def coding(trial: MethodTrial) -> None:
         np.array_equal(z, other)
         for z, other in zip(trial.codes(trial.first), trial.codes(trial.first, seed=1), strict=True)
     ):
-        raise Broken(
-            "It is stochastic, and another generator gives the same codes.",
+        raise BrokenPromise(
+            "It is declared stochastic, and another generator gives the same codes.",
             "Draw from generator in encode, or declare coding = Coding.DETERMINISTIC.",
         )
     if coded is Coding.QUANTISED:
@@ -188,55 +194,57 @@ def _check_few_values(trial: MethodTrial) -> None:
     rng = np.random.default_rng(0)
     picked = rng.integers(0, len(trial.test.s), _MANY)
     x = (trial.test.x[picked] + rng.normal(0, 0.3, (_MANY, trial.test.x.shape[1]))).astype("f4")
-    for found in trial.first:
-        z = trial.encode(found, x, trial.test.s[picked])
+    for representation in trial.first:
+        z = trial.encode(representation, x, trial.test.s[picked])
         values = max(len(np.unique(column)) for column in z.T)
         if values > MOST_VALUES:
-            raise Broken(
-                f"It is quantised, and a dimension takes {values:,} values on {_MANY:,} rows.",
+            raise BrokenPromise(
+                f"It is declared quantised; a dimension has {values:,} values on {_MANY:,} rows.",
                 "Round in encode, or declare coding = Coding.DETERMINISTIC.",
             )
 
 
 @promise(
-    "it decodes if it says so",
-    "D is measured by its own decoder where it has one, and by the suite's alone where not.",
+    "it decodes if it declares a decoder",
+    "D is measured by its own and the refitted decoder, or by the latter alone.",
 )
 def decodes(trial: MethodTrial) -> None:
     x, s = trial.test.x, trial.test.s
-    for found in trial.first:
-        z = trial.encode(found, x, s)
-        x_hat = found.decode(z.copy(), s.copy())
+    for representation in trial.first:
+        z = trial.encode(representation, x, s)
+        x_hat = representation.decode(z.copy(), s.copy())
         if (x_hat is not None) != trial.method.has_decoder:
             has = "returned None" if x_hat is None else "returned rows"
-            raise Broken(
+            raise BrokenPromise(
                 f"has_decoder is {trial.method.has_decoder}, and decode {has}.",
                 f"Declare has_decoder = {x_hat is not None}.",
             )
         if x_hat is not None and (np.shape(x_hat) != x.shape or not np.isfinite(x_hat).all()):
-            raise Broken(
+            raise BrokenPromise(
                 f"decode returned {np.shape(x_hat)} where x is {x.shape}, or is not finite.",
-                "Return a finite row of x for every row of z.",
+                "Return one finite row of x per row of z.",
             )
 
 
 @promise(
     "rate, bits and parameters are of the declared kind, or None",
-    "They become columns of the leaderboard, and figures of the report.",
+    "They become columns of the leaderboard and figures of the report.",
 )
 def extras(trial: MethodTrial) -> None:
     x = trial.test.x
-    for found in trial.first:
-        rate, count = found.rate(x), found.parameters()
-        bits = found.bits(x) if trial.method.has_bits else None
+    for representation in trial.first:
+        rate, count = representation.rate(x), representation.parameters()
+        bits = representation.bits(x) if trial.method.has_bits else None
         if rate is not None and not np.isfinite(rate):
-            raise Broken(f"rate returned {rate}.", "Return nats, or None where it has no coder.")
+            raise BrokenPromise(
+                f"rate returned {rate}.", "Return nats, or None where it has no coder."
+            )
         if bits is not None and (
             np.ndim(bits) != 3 or len(bits) != len(x) or not np.isin(bits, (-1, 0, 1)).all()
         ):
-            raise Broken(
+            raise BrokenPromise(
                 f"bits returned shape {np.shape(bits)}, or other values than 0, 1 and -1.",
                 "Return (n, k, bits) of 0, 1, or -1 where masked; has_bits = False without bits.",
             )
         if count is not None and (not isinstance(count, int) or count < 0):
-            raise Broken(f"parameters returned {count!r}.", "Return a count, or None.")
+            raise BrokenPromise(f"parameters returned {count!r}.", "Return a count, or None.")

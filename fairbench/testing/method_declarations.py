@@ -1,4 +1,4 @@
-"""Promises of a method before it has seen any row: names, parameters, knobs, search space."""
+"""Promises of a method without a fit: names, hyperparameters, knobs, search space."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fairbench.errors import FairbenchError
 from fairbench.registry import NAME
 from fairbench.runs.plan import params_label, validated
 from fairbench.testing.method_trial import MethodTrial
-from fairbench.testing.promises import promise, telling
-from fairbench.testing.verdicts import Broken
+from fairbench.testing.promises import convert_errors, promise
+from fairbench.testing.verdicts import BrokenPromise
 
 _NO_SUCH = "no-such-parameter"
 
@@ -27,26 +27,26 @@ def texts(trial: MethodTrial) -> None:
     for name, kind in (("track", Track), ("coding", Coding), ("shots", Shots)):
         value = getattr(trial.method, name)
         if not isinstance(value, kind):
-            raise Broken(
+            raise BrokenPromise(
                 f"{name} is {value!r}.",
                 f"Write {name} = {kind.__name__}.{next(iter(kind)).name}, or another one.",
             )
 
 
 def check_texts(cls: Any) -> None:
-    """Broken unless name, aliases and summary of a plugin are what lists and commands need."""
+    """Raise BrokenPromise unless name, aliases and summary of a plugin are usable."""
     aliases = getattr(cls, "aliases", ())
     if not isinstance(aliases, tuple):
-        raise Broken(f"aliases is {aliases!r}.", "Write a tuple: aliases = ('other-name',).")
+        raise BrokenPromise(f"aliases is {aliases!r}.", "Write a tuple: aliases = ('other-name',).")
     for word in (getattr(cls, "name", ""), *aliases):
         if not isinstance(word, str) or not NAME.fullmatch(word):
-            raise Broken(
-                f"{word!r} is no name.",
+            raise BrokenPromise(
+                f"{word!r} is not a name.",
                 "Names are lower-case words joined by single hyphens, like 'my-method'.",
             )
     summary = getattr(cls, "summary", "")
     if not isinstance(summary, str) or not summary.strip() or "\n" in summary:
-        raise Broken(f"Its summary is {summary!r}.", "Write one line that says what it does.")
+        raise BrokenPromise(f"Its summary is {summary!r}.", "Write one line that describes it.")
 
 
 @promise(
@@ -56,67 +56,77 @@ def check_texts(cls: Any) -> None:
 def parameters(trial: MethodTrial) -> None:
     cls = trial.method.Params
     if not (isinstance(cls, type) and issubclass(cls, api.Params)):
-        raise Broken(f"Params is {cls!r}.", "Write class MyParams(fairbench.api.method.Params).")
-    without = [name for name, found in cls.model_fields.items() if found.is_required()]
+        raise BrokenPromise(
+            f"Params is {cls!r}.", "Write class MyParams(fairbench.api.method.Params)."
+        )
+    without = [name for name, field in cls.model_fields.items() if field.is_required()]
     if without:
-        raise Broken(
+        raise BrokenPromise(
             f"The parameter {without[0]!r} has no default.",
             "Give every parameter a default: the paper's, where there is one.",
         )
     made = cls()
     if params_label(trial.method, made) != "default":
-        raise Broken("Two objects of its Params differ.", "Defaults must be constants.")
+        raise BrokenPromise("Two objects of its Params differ.", "Defaults must be constants.")
     try:
         cls(**{_NO_SUCH: 1})
     except ValueError:
         pass
     else:
-        raise Broken(
-            "Its Params take a parameter that they do not have.",
+        raise BrokenPromise(
+            "Its Params accept a parameter that they do not have.",
             "Leave model_config of fairbench.api.method.Params as it is (extra='forbid').",
         )
     if not cls.model_config.get("frozen"):
-        raise Broken("Its Params can be changed.", "Leave model_config as it is (frozen=True).")
+        raise BrokenPromise(
+            "Its Params can be changed.", "Leave model_config as it is (frozen=True)."
+        )
 
 
 @promise(
     "knobs and points agree",
-    "Points are rows of every table, told apart by the values of the declared knobs.",
+    "Points are rows of every table, identified by the values of the declared knobs.",
 )
 def points(trial: MethodTrial) -> None:
     method = trial.method()
     for knob in method.knobs:
         if not isinstance(knob, Knob) or not math.isfinite(knob.low) or not knob.low <= knob.high:
-            raise Broken(f"{knob!r} is no knob.", "Write Knob(name, low, high), low <= high.")
+            raise BrokenPromise(
+                f"{knob!r} is not a knob.", "Write Knob(name, low, high), low <= high."
+            )
     known = sorted(knob.name for knob in method.knobs)
     if len(set(known)) < len(known):
-        raise Broken(f"Its knobs are {known}.", "Give each knob a name of its own.")
+        raise BrokenPromise(f"Its knobs are {known}.", "Give each knob a name of its own.")
     if method.shots is Shots.SINGLE:
         if len(known) != 1:
-            raise Broken(
+            raise BrokenPromise(
                 f"It is single-shot and has {len(known)} knobs.",
-                "A curve is read along exactly one knob.",
+                "A curve has exactly one knob.",
             )
         return
     grid = method.points()
     if not isinstance(grid, tuple) or not all(isinstance(point, Point) for point in grid):
-        raise Broken(f"points() returned {grid!r}.", "Return a tuple of fairbench.api.Point.")
+        raise BrokenPromise(
+            f"points() returned {grid!r}.", "Return a tuple of fairbench.api.Point."
+        )
     if not grid:
-        raise Broken("points() is empty.", "Return (Point(),) if there is no knob.")
+        raise BrokenPromise("points() is empty.", "Return (Point(),) if there is no knob.")
     for point in grid:
         if sorted(name for name, _ in point.values) != known:
-            raise Broken(
+            raise BrokenPromise(
                 f"The point {point.label} does not set the knobs {', '.join(known) or '(none)'}.",
                 "Declare in 'knobs' what points() sets: Point.of(beta=.5) needs Knob('beta', ...).",
             )
         for knob in method.knobs:
             if not knob.low <= point[knob.name] <= knob.high:
-                raise Broken(
+                raise BrokenPromise(
                     f"The point {point.label} lies outside {knob.low:g} .. {knob.high:g}.",
-                    f"Widen the knob {knob.name!r}, or take the point out.",
+                    f"Widen the knob {knob.name!r}, or remove the point.",
                 )
     if len({point.label for point in grid}) < len(grid):
-        raise Broken("Two of its points have one label.", "Labels keep 6 digits; space them out.")
+        raise BrokenPromise(
+            "Two of its points have the same label.", "Labels keep 6 digits; space them out."
+        )
 
 
 @promise(
@@ -127,22 +137,22 @@ def space(trial: MethodTrial) -> None:
     from optuna.distributions import BaseDistribution
 
     declared = trial.method().search_space()
-    for name, found in declared.items():
+    for name, distribution in declared.items():
         if name not in trial.method.Params.model_fields:
-            raise Broken(
+            raise BrokenPromise(
                 f"search_space() names {name!r}, which is not a parameter.",
                 f"Its parameters: {', '.join(trial.method.Params.model_fields) or 'none'}.",
             )
-        if not isinstance(found, BaseDistribution):
-            raise Broken(
-                f"search_space() gives {found!r} for {name!r}.",
+        if not isinstance(distribution, BaseDistribution):
+            raise BrokenPromise(
+                f"search_space() gives {distribution!r} for {name!r}.",
                 "Give distributions of optuna.distributions.",
             )
-        for end in _ends(found):
+        for end in _ends(distribution):
             try:
                 validated(trial.method, {name: end})
             except FairbenchError as error:
-                raise Broken(
+                raise BrokenPromise(
                     f"search_space() reaches {name} = {end!r}. {error.message}",
                     "Narrow the distribution, or widen the parameter.",
                 ) from None
@@ -159,20 +169,21 @@ def _ends(distribution: Any) -> tuple[Any, ...]:
 def supports(trial: MethodTrial) -> None:
     answer = trial.method().supports(trial.data.info)
     if answer is not None and not (isinstance(answer, str) and answer.strip()):
-        raise Broken(
-            f"supports() returned {answer!r}.", "Return None if it can run, else why not, in words."
+        raise BrokenPromise(
+            f"supports() returned {answer!r}.",
+            "Return None if it can run, else the reason in words.",
         )
 
 
 @promise(
     "it can be sent to another process",
-    "Every job runs in a process of its own, with Ray on another machine: it gets there pickled.",
+    "Every job runs in its own process, with Ray on another machine, and gets there pickled.",
 )
 def pickles(trial: MethodTrial) -> None:
     cls = trial.method
     todo = "Define the class and its Params at the top of an importable module."
     sent = (cls, cls.Params(), Unit(0, next(iter(cls().points()), None)))
-    with telling("Pickling it", todo):
-        found, params, _ = pickle.loads(pickle.dumps(sent))
-    if found is not cls or params != cls.Params():
-        raise Broken("Unpickled it is another class, or has other parameters.", todo)
+    with convert_errors("Pickling it", todo):
+        copy, params, _ = pickle.loads(pickle.dumps(sent))
+    if copy is not cls or params != cls.Params():
+        raise BrokenPromise("Unpickled, it is another class or has other parameters.", todo)

@@ -1,4 +1,4 @@
-"""Promises of ``fit``: what it returns, what it may know, and what it must leave alone."""
+"""Promises of ``fit``: its result, its inputs, and what it must not change."""
 
 from __future__ import annotations
 
@@ -23,56 +23,56 @@ from fairbench.testing.method_trial import (
     MethodTrial,
     rows_apart,
 )
-from fairbench.testing.promises import promise, telling
+from fairbench.testing.promises import convert_errors, promise
 from fairbench.testing.sample_data import ManyGroups, sample_data, with_other_labels
 from fairbench.testing.surroundings import check_unharmed, watched_data
-from fairbench.testing.verdicts import Broken, Unmet
+from fairbench.testing.verdicts import BrokenPromise, Unmet
 from fairbench.training.device import resolve_device
 
 
 @promise(
-    "fit gives one result a unit, of the declared kind",
-    "The suite stores each result under the unit it asked for.",
+    "fit gives one result per unit, of the declared kind",
+    "The suite stores each result under its unit.",
 )
 def fits(trial: MethodTrial) -> None:
     units = trial.units()
-    with telling("fit"):
+    with convert_errors("fit"):
         fitted = trial.fit(units)
-    with telling("at(point) of its curve"):
+    with convert_errors("at(point) of its curve"):
         trial.opened(fitted, units)
 
 
 @promise(
     "a curve can be read at both ends of its knob",
-    "The suite decides after the fit where a single-shot curve is read.",
+    "The suite chooses the points of a single-shot curve after the fit.",
 )
 def curve(trial: MethodTrial) -> None:
     if trial.method.shots is not Shots.SINGLE:
         raise Unmet("it is multi-shot")
     _ = trial.first
-    (found,) = trial.fit(trial.units())
-    assert isinstance(found, Curve)  # or there would be no first fit
+    (fitted,) = trial.fit(trial.units())
+    assert isinstance(fitted, Curve)  # or there would be no first fit
     known = [knob.name for knob in trial.instance.knobs]
-    if found.knob.name not in known:
-        raise Broken(
-            f"Its curve is read along {found.knob.name!r}.", f"Declare it: the knobs are {known}."
+    if fitted.knob.name not in known:
+        raise BrokenPromise(
+            f"The knob of its curve is {fitted.knob.name!r}.", f"Declare it: the knobs are {known}."
         )
-    ends = [Point.of(**{found.knob.name: value}) for value in (found.knob.low, found.knob.high)]
-    for point in found.points or ends:
-        with telling(f"At {point.label} it"):
-            trial.codes([found.at(point)])
+    ends = [Point.of(**{fitted.knob.name: value}) for value in (fitted.knob.low, fitted.knob.high)]
+    for point in fitted.points or ends:
+        with convert_errors(f"At {point.label} it"):
+            trial.codes([fitted.at(point)])
 
 
 @promise(
     "the same seed gives the same codes",
-    "A figure that nobody can reproduce settles nothing.",
+    "A figure that cannot be reproduced proves nothing.",
 )
 def reproducible(trial: MethodTrial) -> None:
-    first, again = (trial.codes(found) for found in (trial.first, _again(trial)))
+    first, again = (trial.codes(fits) for fits in (trial.first, _again(trial)))
     for unit, z, other in zip(trial.units(), first, again, strict=True):
         if not np.array_equal(z, other):
-            raise Broken(
-                f"Two fits with seed {unit.seed}{_at(unit.point)} gave other codes in "
+            raise BrokenPromise(
+                f"Two fits with seed {unit.seed}{_at(unit.point)} gave different codes in "
                 f"{_share(z, other)} of the rows.",
                 "Draw from numpy.random.default_rng(unit.seed), or torch.Generator().manual_seed, "
                 "and from nothing else.",
@@ -93,7 +93,7 @@ def _share(z: np.ndarray, other: np.ndarray) -> str:
 
 @promise(
     "fit leaves its rows as they are",
-    "All methods of a run share the rows: one that writes into them harms the others.",
+    "All methods of a run share the rows: one that writes into them changes the others' figures.",
 )
 def keeps_rows(trial: MethodTrial) -> None:
     _ = trial.first
@@ -102,22 +102,24 @@ def keeps_rows(trial: MethodTrial) -> None:
     trial.fit(trial.units(), train=train)
     for name, before, after in (("x", x, train.x), ("s", s, train.s)):
         if not np.array_equal(before, after):
-            raise Broken(f"fit writes into train.{name}.", f"Work on a copy: train.{name}.copy().")
+            raise BrokenPromise(
+                f"fit writes into train.{name}.", f"Work on a copy: train.{name}.copy()."
+            )
 
 
 @promise(
     "task labels change nothing",
-    "Methods are ranked as unsupervised: one that has seen y beats the others unfairly.",
+    "Methods are ranked as unsupervised: one that uses y has an unfair advantage.",
 )
 def ignores_labels(trial: MethodTrial) -> None:
-    # Whole jobs, as the suite runs them: what can be reached from inside one is reached here.
+    # Whole jobs, as the suite runs them, so that all that a job can reach is within reach here.
     first, again = (_codes_of_job(trial, trial.data) for _ in range(2))
     if _differ(first, again):
-        raise Unmet("the same seed gives other codes, so nothing can be compared; see above")
+        raise Unmet("the same seed gives different codes, so nothing can be compared; see above")
     if _differ(first, _codes_of_job(trial, with_other_labels(trial.data))):
-        raise Broken(
-            "With the task labels y dealt anew its codes are others, so it peeks at y.",
-            "Use nothing but train.x, train.s and train.info.",
+        raise BrokenPromise(
+            "With the task labels y permuted its codes differ, so it uses y.",
+            "Use only train.x, train.s and train.info.",
         )
 
 
@@ -138,14 +140,16 @@ def _codes_of_job(trial: MethodTrial, data: Prepared) -> dict[str, np.ndarray]:
         device="cpu",
         curve_points=2 if trial.method.shots is Shots.SINGLE else None,
     )
-    found = {}
+    codes = {}
     for result in job.run(lambda fraction, note: None):
         if result.status is not Status.DONE:
-            raise Broken(f"As a job of the suite it ends {result.status}: {result.error}.", "")
+            raise BrokenPromise(
+                f"As a job of the suite it ends {result.status}: {result.error}.", ""
+            )
         for name, array in result.arrays.items():
             if "/z/" in name:
-                found[f"{result.key}/{name}"] = array
-    return found
+                codes[f"{result.key}/{name}"] = array
+    return codes
 
 
 def _differ(codes: Mapping[str, np.ndarray], others: Mapping[str, np.ndarray]) -> bool:
@@ -156,7 +160,7 @@ def _differ(codes: Mapping[str, np.ndarray], others: Mapping[str, np.ndarray]) -
 
 @promise(
     "it reads no data",
-    "What it may know is encoder-train: files and datasets hold task labels and test rows.",
+    "It may use the training set alone: files and datasets hold task labels and test rows.",
 )
 def reads_nothing(trial: MethodTrial) -> None:
     first = trial.first
@@ -164,9 +168,9 @@ def reads_nothing(trial: MethodTrial) -> None:
         trial.opened(trial.fit(trial.units()), trial.units())
         trial.codes(first)
     if reads.seen:
-        raise Broken(
+        raise BrokenPromise(
             f"While it fits or encodes it reads {reads.seen[0]}.",
-            "Use what fit is given: train.x, train.s and train.info.",
+            "Use the arguments of fit: train.x, train.s and train.info.",
         )
 
 
@@ -178,7 +182,7 @@ def _data_folders(trial: MethodTrial) -> tuple[Path, ...]:
 
 @promise(
     "units fitted together are units fitted one by one",
-    "The suite packs seeds and points as they suit the machine; figures must not depend on it.",
+    "The suite stacks seeds and points to suit the machine; figures must not depend on it.",
 )
 def stacks(trial: MethodTrial) -> None:
     _ = trial.first
@@ -188,7 +192,7 @@ def stacks(trial: MethodTrial) -> None:
         (alone,) = trial.codes(trial.opened(trial.fit([unit]), [unit]))
         apart = rows_apart(stacked, alone)
         if apart > MOST_APART:
-            raise Broken(
+            raise BrokenPromise(
                 f"Seed {unit.seed}{_at(unit.point)}, fitted alone, has other codes in {apart:.0%} "
                 "of the rows than fitted among others.",
                 "Give each unit random numbers of its own, from unit.seed, and its own statistics.",
@@ -197,7 +201,7 @@ def stacks(trial: MethodTrial) -> None:
 
 @promise(
     "more than two groups are taken, or refused by supports()",
-    "Datasets have up to 18 groups; a run should say beforehand what cannot be run.",
+    "Datasets have up to 18 groups; a run should refuse beforehand what cannot be run.",
 )
 def many_groups(trial: MethodTrial) -> None:
     _ = trial.first
@@ -207,25 +211,25 @@ def many_groups(trial: MethodTrial) -> None:
     units = trial.units(most=1)
     other = MethodTrial(trial.method, data)
     todo = "Take s as codes 0 .. len(train.info.groups) - 1, or refuse in supports(info)."
-    with telling("With five groups it", todo):
+    with convert_errors("With five groups it", todo):
         other.codes(other.opened(other.fit(units), units))
 
 
 @promise(
     "CPU and GPU agree",
-    "A row of a leaderboard must not depend on the machine it was trained on.",
+    "A row of a leaderboard must not depend on the machine of training.",
 )
 def devices_agree(trial: MethodTrial) -> None:
     _ = trial.first
     if resolve_device(Device.AUTO) == "cpu":
         raise Unmet("there is no GPU here")
     units = trial.units()
-    here = trial.codes(trial.first)
-    there = trial.codes(trial.opened(trial.fit(units, device="cuda"), units))
-    for unit, one, other in zip(units, here, there, strict=True):
+    on_cpu = trial.codes(trial.first)
+    on_gpu = trial.codes(trial.opened(trial.fit(units, device="cuda"), units))
+    for unit, one, other in zip(units, on_cpu, on_gpu, strict=True):
         apart = rows_apart(one, other)
         if apart > MOST_APART:
-            raise Broken(
+            raise BrokenPromise(
                 f"Seed {unit.seed}{_at(unit.point)}, fitted on the GPU, has other codes in "
                 f"{apart:.0%} of the rows.",
                 "Draw random numbers on the CPU, and move them to context.device.",
@@ -233,7 +237,7 @@ def devices_agree(trial: MethodTrial) -> None:
 
 
 @promise(
-    "it leaves its process as it found it",
+    "it leaves its process unchanged",
     "Other plugins run in the same process, and rely on its folder and random state.",
 )
 def unharmed(trial: MethodTrial) -> None:

@@ -1,4 +1,4 @@
-"""A method on trial: its fits on a small table, done once and looked at by many promises."""
+"""A method on trial: its fits on a small table, made once and shared by all checks."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from fairbench.api import Coding, FitContext, Point, Role, Shots, Track, Trainin
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Representation
 from fairbench.data.prepare import Prepared, Rows
 from fairbench.testing.sample_data import sample_data, shortened
-from fairbench.testing.verdicts import Broken, Unmet
+from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 ITERATIONS = 30
-"""Of neural methods: promises are kept or broken in the first steps as in the last."""
+"""Training steps of neural methods: promises hold in the first steps as in the last."""
 
 SEED, OTHER_SEED = 7, 8
 
 TOLERANCE = 1e-3
 """Two codes are the same up to the order of floating-point sums, each on the scale of its column;
-one bit that flips at such a difference is forgiven in one row of fifty."""
+one bit that flips at such a difference is tolerated in one row of fifty."""
 
 MOST_APART = 0.02
 
 
 @dataclass
 class MethodTrial:
-    """A method, and what it is tried on.
+    """A method, and its test data.
 
     Parameters
     ----------
     method : type of Method
     data : Prepared
-        Of a real dataset the first rows; default: the checks' own table.
+        Of a real dataset some rows; default: the sample table.
     root : Path, optional
         Data root, whose files a method must not read.
     """
@@ -50,7 +50,7 @@ class MethodTrial:
 
     @cached_property
     def instance(self) -> Method:
-        """The method with its default parameters, if it is fit for the data."""
+        """The method with its default hyperparameters, if it supports the data."""
         try:
             made = self.method()
             points, reason = made.points(), made.supports(self.data.info)
@@ -64,16 +64,16 @@ class MethodTrial:
 
     @property
     def test(self) -> Rows:
-        """Rows that no fit has seen."""
+        """Held-out rows."""
         return self.data.roles[Role.TEST]
 
     @property
     def stochastic(self) -> bool:
-        """Whether its encoders are given a generator."""
+        """Whether its encoders take a generator."""
         return self.method.coding is Coding.STOCHASTIC
 
     def units(self, seeds: Sequence[int] = (SEED,), most: int = 3) -> list[Unit]:
-        """A unit a seed of a single-shot method, else the ends and the middle of its grid."""
+        """Return one unit per seed, if single-shot, else the ends and the middle of the grid."""
         if self.method.shots is Shots.SINGLE:
             return [Unit(seed, None) for seed in seeds]
         grid = self.instance.points()
@@ -81,7 +81,7 @@ class MethodTrial:
         return [Unit(seed, grid[i]) for seed in seeds for i in places]
 
     def rows(self, data: Prepared | None = None) -> TrainingRows:
-        """Encoder-train in arrays of its own, writable: who writes into them is found out."""
+        """Copy the training set into writable arrays, so that writing into them is noticed."""
         data = data or self.data
         rows = data.roles[Role.ENCODER_TRAIN]
         return TrainingRows(rows.x.copy(), rows.s.copy(), data.info)
@@ -89,7 +89,7 @@ class MethodTrial:
     def fit(
         self, units: Sequence[Unit], *, train: TrainingRows | None = None, device: str = "cpu"
     ) -> Sequence[Fitted]:
-        """What the method's fit returns."""
+        """Fit the method; return the result of its fit."""
         context = FitContext(iterations=ITERATIONS, device=device)
         return self.instance.fit(train or self.rows(), units, context)
 
@@ -103,16 +103,16 @@ class MethodTrial:
 
     @property
     def fitted(self) -> Sequence[Fitted]:
-        """What a first fit returned, behind :attr:`first`."""
+        """The result of a first fit, behind :attr:`first`."""
         _ = self.first
         assert self._first is not None
         return self._first[0]
 
     @property
     def first(self) -> list[Representation]:
-        """Representations of a first fit; Unmet where that fails, which a promise of its own says.
+        """Representations of a first fit, of curves in the middle; Unmet where it fails.
 
-        Curves are read in the middle of their knob.
+        Another promise is that it does not fail.
         """
         _ = self.instance
         if self._first is None:
@@ -120,65 +120,67 @@ class MethodTrial:
         return self._first[1]
 
     def opened(self, fitted: Sequence[Fitted], units: Sequence[Unit]) -> list[Representation]:
-        """The representations behind what a fit returned; Broken where it may not return that."""
+        """Return the representations of a fit's results; BrokenPromise for another kind."""
         name = self.method.name
         if not isinstance(fitted, Sequence) or len(fitted) != len(units):
             count = len(fitted) if isinstance(fitted, Sequence) else f"a {type(fitted).__name__}"
-            raise Broken(
+            raise BrokenPromise(
                 f"fit returned {count} results for {len(units)} units.",
-                "Return a list with one entry a unit, in the order of the units.",
+                "Return a list with one entry per unit, in the order of the units.",
             )
         return [
-            self._opened(found, f"{name}, {u.point.label if u.point else 'its curve'}")
-            for found, u in zip(fitted, units, strict=True)
+            self._opened(result, f"{name}, {u.point.label if u.point else 'its curve'}")
+            for result, u in zip(fitted, units, strict=True)
         ]
 
-    def _opened(self, found: Any, where: str) -> Representation:
-        if isinstance(found, Diverged):
-            raise Broken(
-                f"The fit of {where} diverged: {found.reason}.",
+    def _opened(self, result: Any, where: str) -> Representation:
+        if isinstance(result, Diverged):
+            raise BrokenPromise(
+                f"The fit of {where} diverged: {result.reason}.",
                 "It must train on a small, well-behaved table: lower the learning rate.",
             )
         single = self.method.shots is Shots.SINGLE
-        if single != isinstance(found, Curve) or not isinstance(found, Curve | Representation):
-            wanted = "Curve" if single else "Representation"
-            raise Broken(
-                f"fit returned a {type(found).__name__} for {where}.",
-                f"Its shots are {self.method.shots.value}: return a {wanted} of fairbench.api.",
+        if single != isinstance(result, Curve) or not isinstance(result, Curve | Representation):
+            expected = "Curve" if single else "Representation"
+            raise BrokenPromise(
+                f"fit returned a {type(result).__name__} for {where}.",
+                f"Its shots are {self.method.shots.value}: return a {expected} of fairbench.api.",
             )
-        if isinstance(found, Curve):
-            return found.at(middle(found))
-        return found
+        if isinstance(result, Curve):
+            return result.at(middle(result))
+        return result
 
     def encode(
-        self, found: Representation, x: np.ndarray, s: np.ndarray, *, seed: int = 0
+        self, representation: Representation, x: np.ndarray, s: np.ndarray, *, seed: int = 0
     ) -> np.ndarray:
-        """Codes of rows, with what the core gives this kind of encoder, checked for their shape."""
+        """Encode rows with the inputs of this kind of encoder, and check the shape of the codes."""
         generator = np.random.default_rng(seed) if self.stochastic else None
-        given = s if self.method.track is Track.AWARE else None
-        z = found.encode(x, s=given, generator=generator)
+        s_input = s if self.method.track is Track.AWARE else None
+        z = representation.encode(x, s=s_input, generator=generator)
         shape = np.shape(z)
         if len(shape) != 2 or shape[0] != len(x) or shape[1] == 0:
-            raise Broken(
+            raise BrokenPromise(
                 f"encode returned shape {shape} for {len(x)} rows.",
-                "Return an array of shape (n, k): a row of z for every row of x.",
+                "Return an array of shape (n, k), with one row of z per row of x.",
             )
         return np.asarray(z)
 
-    def codes(self, found: Sequence[Representation], *, seed: int = 0) -> list[np.ndarray]:
-        """Codes of the test rows by each representation."""
-        return [self.encode(one, self.test.x, self.test.s, seed=seed) for one in found]
+    def codes(
+        self, representations: Sequence[Representation], *, seed: int = 0
+    ) -> list[np.ndarray]:
+        """Encode the test rows by each representation."""
+        return [self.encode(one, self.test.x, self.test.s, seed=seed) for one in representations]
 
 
 def middle(curve: Curve) -> Point:
-    """A point inside a curve: of its own list, or the middle of its knob."""
+    """Return a point inside a curve: of its own list, or the middle of its knob."""
     if curve.points:
         return curve.points[len(curve.points) // 2]
     return Point.of(**{curve.knob.name: (curve.knob.low + curve.knob.high) / 2})
 
 
 def rows_apart(z: np.ndarray, other: np.ndarray) -> float:
-    """Share of the rows whose codes differ by more than floating-point sums do; 1: other shapes."""
+    """Return the share of rows whose codes differ beyond rounding; 1 for different shapes."""
     if z.shape != other.shape:
         return 1.0
     a, b = z.astype(np.float64), other.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Promises of a metric: its columns, its values, and that it only looks."""
+"""Promises of a metric: its columns, its values, and no side effects."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import numpy as np
 from fairbench.api.metric import CurveEvaluation, Metric
 from fairbench.metrics.columns import RESERVED
 from fairbench.testing.method_declarations import check_texts
-from fairbench.testing.promises import promise, telling
+from fairbench.testing.promises import convert_errors, promise
 from fairbench.testing.sample_evaluations import curve_evaluations, point_evaluations
 from fairbench.testing.surroundings import check_unharmed
-from fairbench.testing.verdicts import Broken, Unmet
+from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 LEVELS = ("point", "curve")
 DIRECTIONS = ("lower", "higher", "none")
@@ -29,13 +29,13 @@ _COLUMN = re.compile(r"[a-z][a-z0-9_]*(\{task\})?")
 
 @dataclass
 class MetricTrial:
-    """A metric, and the others it shares tables with.
+    """A metric, and the other metrics in its tables.
 
     Parameters
     ----------
     metric : type of Metric
     others : sequence of type of Metric
-        Whose columns it must not write, and may read.
+        Metrics whose columns it may read but not write.
     """
 
     metric: type[Metric]
@@ -43,7 +43,7 @@ class MetricTrial:
 
     @cached_property
     def evaluations(self) -> Mapping[str, Any]:
-        """Samples of its level by what is special about them; ``whole`` first."""
+        """Sample evaluations of its level by their special feature; ``whole`` first."""
         if self.metric.level not in LEVELS:
             raise Unmet("its level is none; see above")
         if self.metric.level == "point":
@@ -60,10 +60,10 @@ class MetricTrial:
 
     @property
     def values(self) -> dict[str, Mapping[str, Any]]:
-        """What it computes of each sample; Unmet where it raises, which a promise says."""
+        """Its values of each sample; Unmet where it raises, which is a promise of its own."""
         _ = self.evaluations
         if self._values is None:
-            raise Unmet("there are no values to look at; see above")
+            raise Unmet("there are no values to check; see above")
         return self._values
 
 
@@ -76,9 +76,11 @@ def texts(trial: MetricTrial) -> None:
     for name, allowed in (("level", LEVELS), ("direction", DIRECTIONS)):
         value = getattr(trial.metric, name, None)
         if value not in allowed:
-            raise Broken(f"{name} is {value!r}.", f"Write one of {', '.join(allowed)}.")
+            raise BrokenPromise(f"{name} is {value!r}.", f"Write one of {', '.join(allowed)}.")
     if not isinstance(trial.metric.unit, str) or not trial.metric.unit:
-        raise Broken(f"unit is {trial.metric.unit!r}.", "nats, seconds, or 1 for a plain ratio.")
+        raise BrokenPromise(
+            f"unit is {trial.metric.unit!r}.", "nats, seconds, or 1 for a plain ratio."
+        )
 
 
 @promise(
@@ -88,18 +90,22 @@ def texts(trial: MetricTrial) -> None:
 def columns(trial: MetricTrial) -> None:
     declared = trial.metric.columns
     if not isinstance(declared, Mapping) or not declared:
-        raise Broken(f"columns is {declared!r}.", "Write {'my_column': 'what it means, unit'}.")
+        raise BrokenPromise(
+            f"columns is {declared!r}.", "Write {'my_column': 'what it means, unit'}."
+        )
     owners = {c: f"the metric {m.name!r}" for m in trial.others for c in m.columns}
     if trial.metric in trial.others:
         owners = {c: o for c, o in owners.items() if o != f"the metric {trial.metric.name!r}"}
     owners.update(dict.fromkeys(RESERVED, "the leaderboard itself"))
     for column, text in declared.items():
         if not _COLUMN.fullmatch(column):
-            raise Broken(f"{column!r} is no column.", "Lower-case words joined by underscores.")
+            raise BrokenPromise(
+                f"{column!r} is not a column name.", "Lower-case words joined by underscores."
+            )
         if not isinstance(text, str) or not text.strip():
-            raise Broken(f"{column!r} is not explained.", "Say in a line what it means.")
+            raise BrokenPromise(f"{column!r} is not explained.", "Write a line on its meaning.")
         if column in owners:
-            raise Broken(f"{column!r} belongs to {owners[column]}.", "Choose another name.")
+            raise BrokenPromise(f"{column!r} belongs to {owners[column]}.", "Choose another name.")
 
 
 @promise(
@@ -108,11 +114,13 @@ def columns(trial: MetricTrial) -> None:
 )
 def computes(trial: MetricTrial) -> None:
     for name, evaluation in trial.evaluations.items():
-        todo = "Return None for a column that cannot be said."
-        with telling(f"On an evaluation {_of(name)} compute", todo):
+        todo = "Return None for a value that is undefined."
+        with convert_errors(f"On an evaluation {_of(name)} compute", todo):
             values = trial.metric().compute(evaluation)
         if not isinstance(values, Mapping):
-            raise Broken(f"compute returned a {type(values).__name__}.", "Return {column: value}.")
+            raise BrokenPromise(
+                f"compute returned a {type(values).__name__}.", "Return {column: value}."
+            )
 
 
 def _of(name: str) -> str:
@@ -121,7 +129,7 @@ def _of(name: str) -> str:
 
 @promise(
     "it gives all declared columns and no others",
-    "Readers look columns up by what is declared, and a column nobody declared cannot be read.",
+    "Columns are looked up by their declaration; an undeclared one cannot be read.",
 )
 def complete(trial: MetricTrial) -> None:
     declared = trial.metric.columns
@@ -130,16 +138,16 @@ def complete(trial: MetricTrial) -> None:
     for values in trial.values.values():
         for column in values:
             if column not in plain and not (heads and column.startswith(heads)):
-                raise Broken(
+                raise BrokenPromise(
                     f"compute gives {column!r}, which is not declared.", "Declare it in columns."
                 )
     whole = trial.values["whole"]
     intervals = {f"{column}_{end}" for column in _resampled(trial) for end in ("low", "high")}
     missing = sorted(plain - set(whole) - intervals)
     if missing:
-        raise Broken(
+        raise BrokenPromise(
             f"compute leaves out {missing[0]!r}.",
-            "Give every declared column, None where it cannot be said.",
+            "Give every declared column, None where it is undefined.",
         )
 
 
@@ -162,29 +170,29 @@ def finite(trial: MetricTrial) -> None:
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-                raise Broken(f"{column} is {value!r}.", "Return a float, or None.")
+                raise BrokenPromise(f"{column} is {value!r}.", "Return a float, or None.")
             if not math.isfinite(value):
-                raise Broken(
+                raise BrokenPromise(
                     f"On an evaluation {_of(name)} {column} is {value}.",
-                    "Return None where a value cannot be said.",
+                    "Return None where a value is undefined.",
                 )
 
 
 @promise(
     "the same evaluation gives the same values, and stays as it is",
-    "All metrics look at one evaluation, and a leaderboard is written anew from the store.",
+    "All metrics share one evaluation, and a leaderboard is written again from the store.",
 )
 def pure(trial: MetricTrial) -> None:
     _ = trial.values
     for name, evaluation in trial.evaluations.items():
-        given = copy.deepcopy(evaluation)
-        first, again = (dict(trial.metric().compute(given)) for _ in range(2))
-        if not _equal(given, evaluation):
-            raise Broken(
+        copied = copy.deepcopy(evaluation)
+        first, again = (dict(trial.metric().compute(copied)) for _ in range(2))
+        if not _equal(copied, evaluation):
+            raise BrokenPromise(
                 f"compute changes its evaluation {_of(name)}.", "Work on copies of its arrays."
             )
         if not _equal(first, again):
-            raise Broken("Computed twice, values differ.", "Draw from a seeded generator.")
+            raise BrokenPromise("Computed twice, values differ.", "Draw from a seeded generator.")
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -201,7 +209,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 @promise(
     "replicates are of its columns, and around its values",
-    "Intervals and ranks are made from them.",
+    "Confidence intervals and ranks are computed from them.",
 )
 def replicates(trial: MetricTrial) -> None:
     if trial.metric.level != "curve":
@@ -210,8 +218,8 @@ def replicates(trial: MetricTrial) -> None:
         raise Unmet("it has none")
     for name, evaluation in trial.evaluations.items():
         assert isinstance(evaluation, CurveEvaluation)
-        found = trial.metric().resampled(evaluation)
-        for column, rows in found.items():
+        resampled = trial.metric().resampled(evaluation)
+        for column, rows in resampled.items():
             _check_replicates(trial, name, evaluation, column, np.asarray(rows))
 
 
@@ -220,21 +228,25 @@ def _check_replicates(
 ) -> None:
     declared, values = trial.metric.columns, trial.values[name]
     ends = [f"{column}_low", f"{column}_high"]
-    for wanted in (column, *ends):
-        if wanted not in declared:
-            raise Broken(f"It resamples {column!r} without declaring {wanted!r}.", "Declare it.")
+    for name_of_end in (column, *ends):
+        if name_of_end not in declared:
+            raise BrokenPromise(
+                f"It resamples {column!r} without declaring {name_of_end!r}.", "Declare it."
+            )
     if any(end in values for end in ends):
-        raise Broken(f"compute gives {ends[0]!r}.", "Leave the ends of an interval to the suite.")
-    kept = [len(array) for array in evaluation.reference_replicates.values()]
-    if rows.ndim != 1 or (kept and len(rows) != kept[0]) or not np.isfinite(rows).all():
-        raise Broken(
+        raise BrokenPromise(
+            f"compute gives {ends[0]!r}.", "Leave the ends of an interval to the suite."
+        )
+    lengths = [len(array) for array in evaluation.reference_replicates.values()]
+    if rows.ndim != 1 or (lengths and len(rows) != lengths[0]) or not np.isfinite(rows).all():
+        raise BrokenPromise(
             f"Replicates of {column} have shape {rows.shape}, or are not finite.",
-            "Give one finite number a resample, in the order of the resamples.",
+            "Give one finite number per resample, in the order of the resamples.",
         )
     value = values.get(column)
     spread = max(float(np.ptp(rows)), 1e-9)
     if value is not None and not rows.min() - spread <= value <= rows.max() + spread:
-        raise Broken(
+        raise BrokenPromise(
             f"{column} is {value:.4g}, its replicates {rows.min():.4g} to {rows.max():.4g}.",
             "Compute both by the same formula.",
         )
@@ -246,14 +258,14 @@ def _check_replicates(
 )
 def pickles(trial: MetricTrial) -> None:
     todo = "Define the class at the top of an importable module."
-    with telling("Pickling it", todo):
-        found = pickle.loads(pickle.dumps(trial.metric))
-    if found is not trial.metric:
-        raise Broken("Unpickled it is another class.", todo)
+    with convert_errors("Pickling it", todo):
+        copied = pickle.loads(pickle.dumps(trial.metric))
+    if copied is not trial.metric:
+        raise BrokenPromise("Unpickled, it is another class.", todo)
 
 
 @promise(
-    "it leaves its process as it found it",
+    "it leaves its process unchanged",
     "Other plugins run in the same process, and rely on its folder and random state.",
 )
 def unharmed(trial: MetricTrial) -> None:

@@ -1,4 +1,4 @@
-"""A promise of an interface, the check of it on one plugin, and what came out."""
+"""A promise of an interface, its check on one plugin, and the outcome."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairbench.errors import CheckError, FairbenchError
-from fairbench.testing.verdicts import Broken, Unmet, Verdict
+from fairbench.testing.verdicts import BrokenPromise, Unmet, Verdict
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Promise:
     text : str
         What is promised, in a few words.
     why : str
-        What goes wrong for others where it is broken; one plain sentence.
+        The harm to others where it is broken; one plain sentence.
     look : callable
-        Takes a trial of the plugin; raises :class:`Broken` or :class:`Unmet`.
+        Takes a trial of the plugin; raises :class:`BrokenPromise` or :class:`Unmet`.
     """
 
     text: str
@@ -33,20 +33,20 @@ class Promise:
 
 
 def promise(text: str, why: str) -> Callable[[Callable[[Any], None]], Promise]:
-    """Make a promise of the function that looks whether it is kept."""
+    """Decorate the function that checks a promise."""
     return lambda look: Promise(text, why, look)
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of one promise.
+class CheckOutcome:
+    """The outcome of one check.
 
     Parameters
     ----------
     promise : Promise
     verdict : Verdict
     what : str
-        What was seen, or the reason for skipping.
+        What was observed, or the reason for skipping.
     todo : str
         What the author can do.
     """
@@ -59,17 +59,17 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Check:
-    """A promise of one plugin; call it to have it looked at.
+    """The check of a promise on one plugin; call it to run it.
 
     Parameters
     ----------
     kind : str
         ``method``, ``dataset`` or ``metric``.
     name : str
-        Of the plugin.
+        Name of the plugin.
     promise : Promise
     trial : object
-        What the promise is looked at on; checks of one plugin share it, and what it has fitted.
+        The plugin on trial; all checks of a plugin share it, and its fits.
     """
 
     kind: str
@@ -77,75 +77,77 @@ class Check:
     promise: Promise
     trial: Any
 
-    def outcome(self) -> Outcome:
-        """Look, and tell; never raises what the plugin raises."""
+    def outcome(self) -> CheckOutcome:
+        """Run the check; errors of the plugin are outcomes."""
         from fairbench.testing.surroundings import restored
 
         try:
             with restored():
                 self.promise.look(self.trial)
         except Unmet as reason:
-            return Outcome(self.promise, Verdict.SKIPPED, str(reason))
-        except Broken as broken:
-            return Outcome(self.promise, Verdict.FAILED, broken.what, broken.todo)
+            return CheckOutcome(self.promise, Verdict.SKIPPED, str(reason))
+        except BrokenPromise as broken:
+            return CheckOutcome(self.promise, Verdict.FAILED, broken.what, broken.todo)
         except FairbenchError as error:
-            return Outcome(self.promise, Verdict.FAILED, error.message, error.hint)
+            return CheckOutcome(self.promise, Verdict.FAILED, error.message, error.hint)
         # A plugin may raise anything, sys.exit included.
         except (Exception, SystemExit) as error:
-            return Outcome(self.promise, Verdict.FAILED, told(error), "Mend what raised it.")
-        return Outcome(self.promise, Verdict.OK)
+            return CheckOutcome(
+                self.promise, Verdict.FAILED, describe_error(error), "Fix what raised it."
+            )
+        return CheckOutcome(self.promise, Verdict.OK)
 
     def __call__(self) -> None:
-        """Look; for tests.
+        """Run the check in a test.
 
         Raises
         ------
         CheckError
             The promise is broken.
         unittest.SkipTest
-            It cannot be looked at here; pytest shows the reason.
+            It is impossible here; pytest shows the reason.
         """
         from unittest import SkipTest
 
-        found = self.outcome()
-        if found.verdict is Verdict.SKIPPED:
-            raise SkipTest(found.what)
-        if found.verdict is Verdict.FAILED:
-            raise self.error(found)
+        outcome = self.outcome()
+        if outcome.verdict is Verdict.SKIPPED:
+            raise SkipTest(outcome.what)
+        if outcome.verdict is Verdict.FAILED:
+            raise self.error(outcome)
 
-    def error(self, found: Outcome) -> CheckError:
-        """A failed outcome as an error, with promise, fault, reason and remedy."""
+    def error(self, outcome: CheckOutcome) -> CheckError:
+        """Return a failed outcome as an error, with promise, fault, reason and remedy."""
         return CheckError(
             f"{self.kind.capitalize()} {self.name!r} breaks the promise "
-            f"'{self.promise.text}': {found.what}",
-            f"Why it matters: {self.promise.why} {found.todo}".rstrip(),
+            f"'{self.promise.text}': {outcome.what}",
+            f"Why it matters: {self.promise.why} {outcome.todo}".rstrip(),
         )
 
 
 def demand(checks: Sequence[Check]) -> None:
-    """Look at all promises in turn; CheckError for the first that is broken."""
+    """Run all checks in turn; CheckError for the first broken promise."""
     for check in checks:
-        found = check.outcome()
-        if found.verdict is Verdict.FAILED:
-            raise check.error(found)
+        outcome = check.outcome()
+        if outcome.verdict is Verdict.FAILED:
+            raise check.error(outcome)
 
 
 @contextmanager
-def telling(doing: str, todo: str = "Mend what raised it.") -> Iterator[None]:
-    """Turn whatever a plugin raises inside, sys.exit included, into Broken: ``doing`` raised it."""
+def convert_errors(doing: str, todo: str = "Fix what raised it.") -> Iterator[None]:
+    """Convert any error of the plugin, SystemExit included, to BrokenPromise."""
     try:
         yield
-    except (Broken, Unmet):
+    except (BrokenPromise, Unmet):
         raise
     except (Exception, SystemExit) as error:
-        raise Broken(f"{doing} raised {told(error)}.", todo) from None
+        raise BrokenPromise(f"{doing} raised {describe_error(error)}.", todo) from None
 
 
-def told(error: BaseException) -> str:
-    """``ValueError: text (my_plugin/model.py, line 12)``: type, first line and innermost place."""
+def describe_error(error: BaseException) -> str:
+    """Describe an error as ``ValueError: text (my_plugin/model.py, line 12)``, its place."""
     text = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
     frames = traceback.extract_tb(error.__traceback__)
-    # The plugin's own line says more than the library's that it called.
+    # The plugin's own line is more useful than one of a library that it called.
     own = [f for f in frames if "fairbench/testing" not in Path(f.filename).as_posix()]
     theirs = [f for f in own if "site-packages" not in f.filename] or own
     if not theirs:

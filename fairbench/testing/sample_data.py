@@ -1,4 +1,4 @@
-"""The small table that methods are tried on: quick, and with all that real ones have."""
+"""A small table to try methods on: quick, with all features of real ones."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fairbench.data.prepare import Prepared, Rows, prepare
 ROWS = 900
 
 MOST_ROWS = 1_500
-"""Rows of a role that are used of a real dataset: enough to check by, and quick."""
+"""Most rows per role that are used of a real dataset."""
 
 
 class SampleTable(Dataset):
-    """Three numbers and a category; two of the numbers tell of s, and y depends on all."""
+    """Three numbers and a category; two of the numbers depend on s, and y depends on all."""
 
     name = "sample"
     summary = "made by the checks"
@@ -34,7 +34,7 @@ class SampleTable(Dataset):
         a, b, c, noise = rng.normal(size=(4, ROWS))
         frame = pd.DataFrame(
             {
-                "told": a + s,
+                "leaky": a + s,
                 "mixed": b + 0.5 * a - 0.5 * s,
                 "free": np.round(c, 1),
                 "colour": rng.choice(["red", "green", "blue"], size=ROWS),
@@ -46,18 +46,18 @@ class SampleTable(Dataset):
 
 
 class ManyGroups(SampleTable):
-    """The same with five groups."""
+    """The sample table with five groups."""
 
     groups = 5
 
 
 def sample_data(dataset: type[SampleTable] = SampleTable) -> Prepared:
-    """The small table, ready for use."""
+    """Return the prepared sample table."""
     return prepare(dataset().load(Path()), dataset, source="simulated", origin="the checks")
 
 
 def shortened(data: Prepared, most: int = MOST_ROWS) -> Prepared:
-    """At most so many rows of each role, of every group its share."""
+    """Take at most ``most`` rows of each role, with the same class prior of s."""
     return replace(data, roles={role: _shortened(rows, most) for role, rows in data.roles.items()})
 
 
@@ -71,11 +71,11 @@ def _shortened(rows: Rows, most: int) -> Rows:
 
 
 def with_other_labels(data: Prepared) -> Prepared:
-    """The same rows with task labels dealt anew: all that a method may know is as before."""
+    """Permute the task labels; everything that a method may use is unchanged."""
     rng = np.random.default_rng(1)
 
-    def dealt(rows: Rows) -> Rows:
+    def permuted(rows: Rows) -> Rows:
         y = {task: rng.permutation(labels) for task, labels in rows.y.items()}
         return Rows(rows.stored, rows.s, y, rows.pixels)
 
-    return replace(data, roles={role: dealt(data.roles[role]) for role in Role})
+    return replace(data, roles={role: permuted(data.roles[role]) for role in Role})

@@ -1,4 +1,4 @@
-"""Evaluations that metrics are tried on: drawn, not trained, with all that real ones have."""
+"""Evaluations to try metrics on: drawn at random, with all fields of real ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairbench.stats.scores import log_loss
 ROWS = 400
 
 LEAKS = (0.9, 0.6, 0.3, 0.05)
-"""How much of s each point of the sample curve tells, from its informative to its fair end."""
+"""Leakage of s at each point of the sample curve, from its informative to its fair end."""
 
 _COST = {
     "train_seconds": 3.0,
@@ -34,7 +34,7 @@ _COST = {
 
 
 def point_evaluations() -> dict[str, PointEvaluation]:
-    """Evaluations of a point by what is special about them; ``whole`` first."""
+    """Return evaluations of a point by their special feature; ``whole`` first."""
     whole = _point(LEAKS[1], draws=1)
     only_refitted = {name: whole.distortion[name] for name in ("refitted", "strict")}
     return {
@@ -47,7 +47,7 @@ def point_evaluations() -> dict[str, PointEvaluation]:
             rate=None,
             certificate=None,
         ),
-        "of a representation that says nothing": _point(0.0, draws=1),
+        "of a representation without information": _point(0.0, draws=1),
         "without a task": replace(
             whole,
             y={},
@@ -65,8 +65,8 @@ def point_evaluations() -> dict[str, PointEvaluation]:
 
 def _point(leak: float, *, draws: int) -> PointEvaluation:
     rng = np.random.default_rng(int(100 * leak))
-    people = rng.integers(0, 2, ROWS)
-    s = np.tile(people, draws)
+    groups = rng.integers(0, 2, ROWS)
+    s = np.tile(groups, draws)
     codes = np.where(rng.random(len(s)) < leak, s, rng.integers(0, 2, len(s)))
     z = np.column_stack([codes, rng.integers(0, 4, len(s))]).astype(np.float32)
     tasks = {"task": np.tile(rng.integers(0, 2, ROWS), draws)}
@@ -100,8 +100,8 @@ def _point(leak: float, *, draws: int) -> PointEvaluation:
         permuted_distortion=6.0,
         rate=2.0 * leak,
         draws=draws,
-        certificate=certify(z[:ROWS], z[:ROWS], people, groups=2),
-        replicates=replicated(losses, people, errors, right),
+        certificate=certify(z[:ROWS], z[:ROWS], groups, groups=2),
+        replicates=replicated(losses, groups, errors, right),
     )
 
 
@@ -112,12 +112,12 @@ def _predicted(labels: Ints, classes: int, skill: float, rng: np.random.Generato
 
 
 def curve_evaluations(metrics: Sequence[type[Metric]]) -> dict[str, CurveEvaluation]:
-    """Evaluations of a curve by what is special about them; ``whole`` first.
+    """Return evaluations of a curve by their special feature; ``whole`` first.
 
     Parameters
     ----------
     metrics : sequence of type of Metric
-        Whose point-level columns the points hold.
+        Metrics whose point-level columns the points have.
     """
     points = [_point(leak, draws=1) for leak in LEAKS]
     rng = np.random.default_rng(0)
@@ -159,7 +159,7 @@ def curve_evaluations(metrics: Sequence[type[Metric]]) -> dict[str, CurveEvaluat
         "without a task": replace(
             whole, points=no_task, reference=bare, replicates=(), reference_replicates={}
         ),
-        "where x tells nothing of s": replace(
+        "where x has no information on s": replace(
             whole,
             reference=reference
             | {"mutual_information_max": -0.001, "mutual_information_max_paper": -0.001},
@@ -168,13 +168,13 @@ def curve_evaluations(metrics: Sequence[type[Metric]]) -> dict[str, CurveEvaluat
 
 
 def _columns(point: PointEvaluation, metrics: Sequence[type[Metric]]) -> Mapping[str, float]:
-    found: dict[str, float] = {}
+    columns: dict[str, float] = {}
     for metric in metrics:
         if metric.level != "point":
             continue
         try:
             values = metric().compute(point)
-        except Exception:  # another metric's fault, which its own check tells
+        except Exception:  # a fault of another metric, for its own check
             continue
-        found.update({name: value for name, value in values.items() if value is not None})
-    return found
+        columns.update({name: value for name, value in values.items() if value is not None})
+    return columns

@@ -1,4 +1,4 @@
-"""What a plugin shares with everything else in its process, and must leave as it was."""
+"""The state that a plugin shares with everything else in its process, and must not change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.api.dataset import Dataset
-from fairbench.testing.verdicts import Broken
+from fairbench.testing.verdicts import BrokenPromise
 
 _REMEDY = {
     "the working directory": "Never call os.chdir; build paths from Path(__file__).",
@@ -23,7 +23,7 @@ _REMEDY = {
     "Python's global random state": "Draw from numpy.random.default_rng(seed) instead.",
     "NumPy's global random state": "Draw from numpy.random.default_rng(seed) instead.",
     "torch's global random state": "Draw from a torch.Generator of your own, seeded by the unit.",
-    "torch's default dtype": "Say the dtype where a tensor is made.",
+    "torch's default dtype": "Give the dtype where a tensor is made.",
     "NumPy's handling of errors": "Use 'with numpy.errstate(...)' instead of numpy.seterr.",
 }
 
@@ -31,10 +31,10 @@ _ODD = 20_211_121
 
 
 def surroundings() -> dict[str, Any]:
-    """State of the process by name; torch's only where it is loaded."""
-    # The legacy generator is what careless code draws from; nothing of the suite does.
+    """Return the state of the process by name; torch's only where it is loaded."""
+    # The legacy generator, which careless code uses; the suite does not.
     state: Any = np.random.get_state()  # noqa: NPY002
-    found = {
+    state_by_name = {
         "the working directory": os.getcwd(),
         "the environment": dict(os.environ),
         "Python's global random state": random.getstate(),
@@ -43,17 +43,17 @@ def surroundings() -> dict[str, Any]:
     }
     torch = sys.modules.get("torch")
     if torch is not None:
-        found["torch's global random state"] = torch.get_rng_state().numpy().tobytes()
-        found["torch's default dtype"] = torch.get_default_dtype()
-    return found
+        state_by_name["torch's global random state"] = torch.get_rng_state().numpy().tobytes()
+        state_by_name["torch's default dtype"] = torch.get_default_dtype()
+    return state_by_name
 
 
 @contextmanager
 def restored() -> Iterator[None]:
-    """Put folder, environment and random states back afterwards.
+    """Restore folder, environment and random states afterwards.
 
-    So one plugin's harm does not reach the next, and what it does again is seen again. Global
-    random states start anywhere: who draws from them gets something else each time.
+    So one plugin's harm does not reach the next check, and a repeated one is seen again. Global
+    random states start at random: code that draws from them differs from call to call.
     """
     folder, environment, python = os.getcwd(), dict(os.environ), random.getstate()
     legacy = np.random.get_state()  # noqa: NPY002
@@ -76,9 +76,9 @@ def restored() -> Iterator[None]:
 
 
 def check_unharmed(act: Callable[[], object], doing: str) -> None:
-    """Broken if ``act`` leaves the process's surroundings changed."""
+    """Raise BrokenPromise if ``act`` changes the process's surroundings."""
     with restored():
-        # Where random states are the ones that a plugin sets, its setting them would go unseen.
+        # An odd seed: a plugin that sets a usual one is noticed.
         random.seed(_ODD)
         np.random.seed(_ODD)  # noqa: NPY002
         before = surroundings()
@@ -86,19 +86,19 @@ def check_unharmed(act: Callable[[], object], doing: str) -> None:
         after = surroundings()
     for name, value in before.items():
         if after[name] != value:
-            raise Broken(f"{doing} changes {name}.", _REMEDY[name])
+            raise BrokenPromise(f"{doing} changes {name}.", _REMEDY[name])
 
 
 @dataclass
 class Reads:
-    """Data that was read while somebody watched.
+    """Data that was read while it was watched.
 
     Parameters
     ----------
     folders : tuple of Path
-        Whose files are watched.
+        Folders whose files are watched.
     seen : list of str
-        What was read.
+        Files and datasets that were read.
     """
 
     folders: tuple[Path, ...]
@@ -110,7 +110,7 @@ _watching: list[Reads] = []
 
 @functools.cache
 def _install_hook() -> None:
-    """Python's audit hooks cannot be taken off again: one for all, idle unless somebody watches."""
+    """Install one audit hook for all, idle unless watching: Python cannot remove them."""
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event != "open" or not _watching or not isinstance(arguments[0], str | bytes):

@@ -1,4 +1,4 @@
-"""How the check of a promise can end."""
+"""Possible results of the check of a promise."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import enum
 
 
 class Verdict(enum.StrEnum):
-    """What became of a promise."""
+    """Result of the check of a promise."""
 
     OK = "ok"
-    """Kept, as far as was looked."""
+    """Kept, as far as was checked."""
     FAILED = "FAILED"
     """Broken."""
     SKIPPED = "skipped"
-    """Nothing to look at, or nothing to look with; the reason is told."""
+    """Could not be checked, for a reason that is given."""
 
 
-class Broken(Exception):
-    """Raised by a promise's check: what was seen, and what the author can do about it."""
+class BrokenPromise(Exception):
+    """Raised by a check: what was observed, and what the author can do about it."""
 
     def __init__(self, what: str, todo: str) -> None:
         super().__init__(what)
@@ -25,4 +25,4 @@ class Broken(Exception):
 
 
 class Unmet(Exception):
-    """Raised by a promise's check that cannot look: skipped, with this reason."""
+    """Raised by a check that is impossible here: skipped, with this reason."""

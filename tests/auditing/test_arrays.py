@@ -149,6 +149,14 @@ def test_own_roles_are_kept_and_rows_of_the_encoder_left_out() -> None:
     assert sum(report.groups.values()) == 1200
 
 
+def test_the_earlier_word_for_the_validation_set_is_accepted_with_a_warning() -> None:
+    z, s = people(600)
+    roles = np.repeat(["train", "validation", "test"], 200)
+    with pytest.warns(FutureWarning, match="'selection' is called 'validation' now"):
+        earlier = quick(z, s, roles=np.where(roles == "validation", "selection", roles))
+    assert earlier.to_dict() == quick(z, s, roles=roles).to_dict()
+
+
 def test_the_certificate_is_of_test_rows_as_released(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
 
@@ -207,7 +215,7 @@ BAD = {
     "no rows": (Z[:0], S[:0], r"empty, \(0, 2\)"),
     "no columns": (Z[:, :0], S, r"empty, \(200, 0\)"),
     "lengths": (Z, S[:-1], "z has 200 rows and s has 199"),
-    "one group": (Z, np.zeros(200), "one value only, '0'"),
+    "one group": (Z, np.zeros(200), "only one value, '0'"),
     "fractions": (Z, S + 0.5, r"s\[0\] is .*whole numbers"),
     "missing in s": (Z, np.where(S == 1, 1.0, np.nan), r"s\[\d+\] is nan"),
     "None in s": (Z, [None if i == 5 else "a" for i in range(200)], "mixes kinds"),
@@ -242,7 +250,7 @@ def test_bad_arrays_get_one_line(case: str) -> None:
     ("more", "says"),
     [
         ({"y": S[:-1]}, "z has 200 rows and y has 199"),
-        ({"y": np.ones(200)}, "y has one value only"),
+        ({"y": np.ones(200)}, "y has only one value"),
         ({"y": np.arange(200) % 67}, "class '.*' of y has"),
         ({"x": Z[:, 0]}, "x is 1-D"),
         ({"x": NAN}, r"x\[17, 1\] is nan"),

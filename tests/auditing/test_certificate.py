@@ -11,7 +11,7 @@ from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.api.metric import Certificate
 from fairbench.auditing.certificate import _shortfall, certify
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.evaluate import Encoded, evaluate
+from fairbench.auditing.evaluate import EncodedPoint, evaluate
 from fairbench.data.prepare import Prepared
 from fairbench.metrics.certificate import CertificateBounds
 from fairbench.metrics.gaps import GroupGaps, parity_gap
@@ -217,7 +217,7 @@ def test_evaluated_points_carry_it_from_one_draw_a_person(prepared: Prepared) ->
         s = prepared.roles[role].s.astype(np.float32)
         z[role] = np.concatenate([np.zeros_like(s), s])[:, None]
     config = AuditConfig(mlps=1, epochs=1, trees=5)
-    evaluation, _ = evaluate(Encoded(z, None, None, None), prepared, config=config, seed=0)
+    evaluation, _ = evaluate(EncodedPoint(z, None, None, None), prepared, config=config, seed=0)
     assert evaluation.certificate is not None
     assert evaluation.certificate.rows == len(prepared.roles[Role.TEST].s)
     columns = CertificateBounds().compute(evaluation)
@@ -226,7 +226,7 @@ def test_evaluated_points_carry_it_from_one_draw_a_person(prepared: Prepared) ->
 
 
 def test_points_without_one_have_empty_columns(prepared: Prepared) -> None:
-    raw = Encoded({r: prepared.roles[r].x for r in AUDIT_ROLES}, None, None, None)
+    raw = EncodedPoint({r: prepared.roles[r].x for r in AUDIT_ROLES}, None, None, None)
     config = AuditConfig(mlps=1, epochs=1, trees=5)
     evaluation, _ = evaluate(raw, prepared, config=config, seed=0)
     assert evaluation.certificate is None

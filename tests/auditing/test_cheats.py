@@ -162,7 +162,7 @@ def ran(folder: Path, *, budget: str | int, seeds: int) -> Ran:
     run.begin("test")
     drive(run, InProcessExecutor(), lambda event: None)
     (tables,) = build(store, registry)
-    rows = {row["method"]: row for row in tables.leaderboard}
+    rows = {row.method: row.cells() for row in tables.leaderboard}
     return Ran(registry=registry, store=store, tables=tables, rows=rows)
 
 
@@ -192,7 +192,7 @@ def test_cheats_land_where_they_belong(quick: Ran) -> None:
 
 
 def test_a_tiny_column_is_read_as_leaking(quick: Ran) -> None:
-    found = {row["method"]: row for row in quick.tables.points}
+    found = {row.method: row.figures for row in quick.tables.points}
     assert found["hides-scale"]["mutual_information"] == pytest.approx(
         found["says-all"]["mutual_information"], abs=0.03
     )

@@ -11,7 +11,7 @@ from fairbench.auditing.auditors.samples import distinct, training
 from fairbench.auditing.auditors.simple import fit_counting
 from fairbench.auditing.auditors.trees import fit_trees
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
-from fairbench.auditing.ensemble import Audited, audit, paper_audit
+from fairbench.auditing.ensemble import EnsembleAudit, audit, paper_audit
 
 CONFIG = AuditConfig(mlps=2, strict_epochs=4, trees=40)
 ROWS = {Role.AUDITOR_TRAIN: 1200, Role.VALIDATION: 600, Role.TEST: 1200}
@@ -81,7 +81,7 @@ def test_no_scale_hides_the_bits_of_a_code(scale: float) -> None:
     assert found.chosen.test_information == pytest.approx(FLIPPED, abs=0.05)
 
 
-def worst(found: Audited) -> float:
+def worst(found: EnsembleAudit) -> float:
     return min(r.test_information for r in found.results)
 
 

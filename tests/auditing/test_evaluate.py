@@ -7,7 +7,7 @@ import pytest
 
 from fairbench.api import AUDIT_ROLES, Floats, Role
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.evaluate import Encoded, audit_reference, evaluate
+from fairbench.auditing.evaluate import EncodedPoint, audit_reference, evaluate
 from fairbench.data.prepare import Prepared
 from fairbench.metrics.points import (
     AuditorAccuracy,
@@ -21,11 +21,11 @@ from fairbench.runs.audits import REFERENCE_FIGURES
 CONFIG = AuditConfig(mlps=2, epochs=8)
 
 
-def encoded(data: Prepared, z: dict[Role, Floats] | None = None) -> Encoded:
-    return Encoded(z or {r: data.roles[r].x for r in AUDIT_ROLES}, None, None, None)
+def encoded(data: Prepared, z: dict[Role, Floats] | None = None) -> EncodedPoint:
+    return EncodedPoint(z or {r: data.roles[r].x for r in AUDIT_ROLES}, None, None, None)
 
 
-def values(data: Prepared, what: Encoded) -> dict[str, float | None]:
+def values(data: Prepared, what: EncodedPoint) -> dict[str, float | None]:
     evaluation, _ = evaluate(what, data, config=CONFIG, seed=0)
     found: dict[str, float | None] = {}
     for metric in (Distortion, Information, AuditorAccuracy, Downstream, Rate):

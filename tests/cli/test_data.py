@@ -136,12 +136,12 @@ def test_new_says_what_to_edit_when_the_table_is_bad(
     people().assign(gender=lambda frame: frame["sex"]).to_csv(table, index=False)
     told = fairbench(*NEW)
     assert told.returncode == 2
-    assert "'gender' tells the sensitive attribute exactly" in told.stderr
+    assert "'gender' determines the sensitive attribute" in told.stderr
     assert "edit it, then: fairbench data check people.yaml" in told.stderr
     (tmp_path / "people.yaml").open("a").write("\nallowed_copies: [gender]\n")
     checked = fairbench("data", "check", "people.yaml")
     assert checked.returncode == 0
-    assert "Warning: people: the column 'gender' alone tells" in checked.stderr
+    assert "Warning: people: the column 'gender' alone has" in checked.stderr
 
 
 def test_new_finds_another_name_where_a_dataset_has_it(

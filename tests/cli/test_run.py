@@ -217,7 +217,7 @@ def test_dry_run_lists_jobs_and_trains_nothing(fairbench: Call, tmp_path: Path) 
         (["--methods", "plain", "--params", "none.yaml"], "No such file"),
         (["--methods", "plain", "--results", "/proc/nowhere"], "cannot be written"),
         (["--methods", "plain", "--data-root", "nowhere"], "not a folder"),
-        (["--methods", "plain", "--require-real-data"], "not to be had"),
+        (["--methods", "plain", "--require-real-data"], "not available"),
         (["--methods", "plain", "--points", "x"], "valid integer"),
         (["--methods", "plain", "--store", "mysql://x"], "cannot be opened"),
         (["--methods", "plain", "--store", "sqlite:///:memory:"], "keeps nothing"),

@@ -112,7 +112,7 @@ def test_replaced_values_are_counted_by_column(here: Here, folder: Path) -> None
     assert not (folder / "odd.parquet").exists()
     code, _, err = here(*words, "--unknown", "common")
     assert code == 0
-    assert re.search(r"colour: 10 unknown values became the commonest, '\w+'", err)
+    assert re.search(r"colour: 10 unknown values became the most common, '\w+'", err)
     assert re.search(r"noise: 2 unknown values became the mean, ", err)
 
 
@@ -131,7 +131,7 @@ def test_a_card_is_written_or_printed(here: Here, folder: Path) -> None:
     [
         ("encode --input new.csv --output z.csv", "--method is missing"),
         ("encode --method identity --input no.csv --output z.csv", "There is no file no.csv"),
-        ("encode --method identity --input new.csv --output z.txt", "ending must say"),
+        ("encode --method identity --input new.csv --output z.txt", "suffix must name"),
         ("encode --method identity --input new.csv --output no/z.csv", "cannot be written"),
         ("encode --method identity --input new.csv --output new.csv", "is the input itself"),
         (
@@ -144,7 +144,7 @@ def test_a_card_is_written_or_printed(here: Here, folder: Path) -> None:
         ),
         (
             "encode --method identity --input new.csv --output z.csv --separator ;",
-            "is the separator right?",
+            "Is the separator right?",
         ),
         ("encode --method identity --input new.csv --output z.csv --results no", "no results in"),
         (

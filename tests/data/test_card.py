@@ -15,7 +15,7 @@ from fairbench.api import Role
 from fairbench.cli import app as cli
 from fairbench.data.card import Card, LabelColumn, SensitiveColumn, is_card
 from fairbench.data.card_dataset import dataset_from_card
-from fairbench.data.checks import determines, share_told
+from fairbench.data.checks import determines, information_share
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.errors import ConfigError, DataError, FairbenchError, UnknownNameError
 from fairbench.registry import load_registry
@@ -203,7 +203,7 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame | str | bytes, str, str]] = {
         "line 3: not text in UTF",
     ),
     "ragged": ("sex,income\nm,low\nf,low,9\n", CARD, "line 3: 3 fields instead of 2"),
-    "separator": (people().to_csv(index=False, sep=";"), CARD, "one column only"),
+    "separator": (people().to_csv(index=False, sep=";"), CARD, "only one column"),
     "twice": (
         "age,sex,age,income\n" + "3,f,4,high\n" * 9,
         CARD,
@@ -234,9 +234,9 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame | str | bytes, str, str]] = {
         CARD,
         "The group 'x' of the sensitive attribute has",
     ),
-    "one group": (people().assign(sex="f"), CARD, "one group only, 'f'"),
+    "one group": (people().assign(sex="f"), CARD, "only one group, 'f'"),
     "constant": (people().assign(town="a"), CARD, "'town' has the same value in every row, 'a'"),
-    "one class": (people().assign(income="high"), CARD, "'income' has one class only"),
+    "one class": (people().assign(income="high"), CARD, "'income' has only one class"),
     "unknown positive": (
         people(),
         CARD.replace("high", "hihg"),
@@ -251,7 +251,7 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame | str | bytes, str, str]] = {
     "copy of s": (
         people().assign(gender=lambda t: t["sex"]),
         CARD,
-        "'gender' tells the sensitive attribute exactly",
+        "'gender' determines the sensitive attribute",
     ),
     "coded copy of s": (
         people().assign(code=lambda t: code(t["sex"], {"f": 7, "m": 2})),
@@ -263,17 +263,17 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame | str | bytes, str, str]] = {
             title=lambda t: np.where(t["sex"] == "m", "Mr", np.where(t["age"] > 30, "Mrs", "Ms"))
         ),
         CARD,
-        "'title' tells the sensitive attribute exactly",
+        "'title' determines the sensitive attribute",
     ),
     "s by intervals": (
         people().assign(height=lambda t: t["age"] / 1000 + 1.0 * (t["sex"] == "m")),
         CARD,
-        "'height' tells the sensitive attribute exactly",
+        "'height' determines the sensitive attribute",
     ),
     "names": (
         people().assign(name=lambda t: [f"p{i}" for i in t.index]),
         CARD,
-        "'name' has another value in every row",
+        "'name' has a different value in every row",
     ),
     "no such test rows": (
         people(),
@@ -308,7 +308,7 @@ def test_a_bad_table_ends_in_one_message_and_exit_code_2(
     [
         (CARD.replace("sensitive", "sensitve"), UnknownNameError, "'sensitive'"),
         (CARD.replace("positive", "postive"), UnknownNameError, "'positive'"),
-        (CARD.replace("sensitive: sex", ""), DataError, "lacks the key `sensitive`"),
+        (CARD.replace("sensitive: sex", ""), DataError, "has no key `sensitive`"),
         (CARD + "encoding: dense", DataError, "'integer' or 'onehot'"),
         (CARD + "latent: many", DataError, "latent"),
         (CARD + "name: My People", DataError, "lower-case words"),
@@ -318,9 +318,9 @@ def test_a_bad_table_ends_in_one_message_and_exit_code_2(
         (CARD + "features: [age, sex]", DataError, "under `features` and under `sensitive`"),
         (CARD + "features: [age, income]", DataError, "under `features` and under `labels`"),
         (CARD + "drop: [aeg]", DataError, "Did you mean 'age'"),
-        (CARD.replace("positive: high}", "positive: >5}"), DataError, "quotes"),
+        (CARD.replace("positive: high}", "positive: >5}"), DataError, "Quote values"),
         ("- a list\n", DataError, "key: value"),
-        (CARD.replace("sex", "{column: age, bins: [45, 25]}"), DataError, "rise"),
+        (CARD.replace("sex", "{column: age, bins: [45, 25]}"), DataError, "increasing"),
         (CARD.replace("sex", "{column: sex, groups: {x: f}}"), DataError, "no row of the sens"),
     ],
 )
@@ -346,7 +346,12 @@ def test_doubts_are_noted(card: Write) -> None:
     notes = load(card(frame, CARD + "encoding: onehot")).notes
     assert len(notes) == 4
     text = " ".join(notes)
-    for says in ("'almost' alone tells 9", "'id' holds another", "'street' has 1,200", "1,210 col"):
+    for says in (
+        "'almost' alone has 9",
+        "'id' holds a different",
+        "'street' has 1,200",
+        "1,210 col",
+    ):
         assert says in text
     assert not load(card(people())).notes
 
@@ -362,7 +367,7 @@ def test_independent_columns_are_never_taken_for_copies() -> None:
             pd.Series(rng.choice(["a", "b"], n)),
         ):
             assert not determines(column, s)
-            assert share_told(column, s) < 0.2
+            assert information_share(column, s) < 0.2
 
 
 def test_a_path_is_a_card_and_a_name_is_not() -> None:

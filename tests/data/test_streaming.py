@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fairbench.data.tables import TableStream, read_table, sniff
+from fairbench.data.csv_files import sniff
+from fairbench.data.tables import TableStream, read_table
 from fairbench.data.writing import TableWriter
 from fairbench.errors import DataError
 
@@ -65,7 +66,7 @@ def test_parquet_in_parts_is_parquet_at_once(tmp_path: Path) -> None:
     [
         ("a,b\n" + "1,2\n" * 5 + "1,2,3\n", "line 7: 3 fields instead of 2"),
         ("", "is empty"),
-        ("\n\n", "nothing but empty lines"),
+        ("\n\n", "only empty lines"),
         ("a,b\n", "column names and no rows"),
         ("a,a\n1,2\n", "2 columns called 'a'"),
         ("a,b\n" + "1,2\n" * 5 + "é,2\n", "line 7: not text in UTF-8"),
@@ -136,7 +137,7 @@ def test_a_separator_that_cannot_be_read_with_does_not_fit(tmp_path: Path) -> No
 
 
 def test_where_nothing_can_be_written_is_told_first(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="ending must say"):
+    with pytest.raises(DataError, match="suffix must name"):
         TableWriter(tmp_path / "z.txt")
     (tmp_path / "z.csv").mkdir()
     with pytest.raises(DataError, match="is a folder"):

@@ -145,7 +145,7 @@ def test_columns_that_are_missing_or_no_numbers_are_named(tmp_path: Path) -> Non
         AcsIncomeSex().load(write(tmp_path, {}, WKHP=["forty"]))
     table = pq.read_table(write(tmp_path, {}) / NAME)
     pq.write_table(table.append_column("SEX", table.column("SEX")), tmp_path / NAME)
-    with pytest.raises(DataError, match="the column 'SEX' stands there twice"):
+    with pytest.raises(DataError, match="the column 'SEX' occurs twice"):
         AcsIncomeSex().load(tmp_path)
     with pytest.raises(DataError, match="has no rows"):
         AcsIncomeSex().load(_emptied(tmp_path))

@@ -57,7 +57,7 @@ def test_without_files_or_network_the_twin_stands_in(
     assert data.source == "simulated"
     assert [len(rows.s) for rows in data.roles.values()] == [16_281, 9_768, 6_512, 16_281]
     assert len(load_dataset(AdultsGenderOnehot).info.features) > 50
-    with pytest.raises(DataError, match="not to be had"):
+    with pytest.raises(DataError, match="not available"):
         load_dataset(AdultsGender, require_real=True)
 
 

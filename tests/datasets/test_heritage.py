@@ -132,7 +132,7 @@ def test_prepared_roles_are_disjoint_and_the_zip_gives_the_same(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("file", "text", "says"),
     [
-        ("Members", "", "Members.csv, line 1: the column 'MemberID' is missing; there is nothing"),
+        ("Members", "", "Members.csv, line 1: the column 'MemberID' is missing; it has nothing"),
         ("Members", f"{MEMBERS_HEADER}\n", "a header and no rows"),
         ("Members", "MemberID,Age,Sex\n1,0-9,F\n", "line 1: the column 'AgeAtFirstClaim' is miss"),
         ("Members", f"{MEMBERS_HEADER}\n1,0-9,F\n2,10-Oct,F\n", "line 3: AgeAtFirstClaim is '10-"),
@@ -256,7 +256,7 @@ def test_a_zip_that_is_none_or_is_cut_short_is_told(tmp_path: Path) -> None:
 def test_the_twin_has_the_releases_groups_and_the_papers_columns(twin: Table) -> None:
     assert tuple(twin.x.columns) == FEATURES
     assert twin.x.shape == (92_671, 65)
-    assert {dtype.kind for dtype in twin.x.dtypes} == {"mutual_information"}
+    assert {dtype.kind for dtype in twin.x.dtypes} == {"i"}
     assert tuple(np.bincount(twin.s)) == WOMEN + MEN
     assert twin.x["ClaimsCount"].min() == 1
     assert (twin.x.min() >= 0).all()
@@ -287,7 +287,7 @@ def test_the_twins_counts_are_near_the_published_ones(twin: Table) -> None:
     ],
 )
 def test_a_years_counts_have_the_published_quartiles_and_mean(
-    summary: published.Summary, quartiles: tuple[int, ...], mean: float, deviation: float
+    summary: published.CountSummary, quartiles: tuple[int, ...], mean: float, deviation: float
 ) -> None:
     assert tuple(summary.quantiles(np.array([0.25, 0.5, 0.75]))) == quartiles
     values = summary.quantiles((np.arange(100_000) + 0.5) / 100_000)

@@ -151,7 +151,7 @@ def test_categories_may_be_text_or_categorical_and_s_of_any_type() -> None:
         (["left", np.nan, "right"] * 100, r"s, row 2: it has no value \(100 such rows\)"),
         (pd.Series(["left", None, "right"] * 100), "s, row 2: it has no value"),
         (np.where(TABLE.s == 0, np.nan, 1.0), "it has no value"),
-        (["left"] * 300, "one group only, 'left'"),
+        (["left"] * 300, "only one group, 'left'"),
         (np.linspace(0, 1, 300), "np.digitize"),
         (np.arange(300), "300 distinct values, and at most 100"),
         (np.zeros((300, 2)), r"the shape \(300, 2\)"),
@@ -355,7 +355,7 @@ def test_an_aware_method_knows_its_groups() -> None:
     fair = FairRepresentation("conditional-quantile", params={"bins": 4, "trees": 2})
     fair.fit(X, s=S)
     assert fair.transform(X.iloc[:4], s=["left"] * 4).shape == (4, 3)
-    with pytest.raises(InputError, match=r"row 2: the group 'middle' .* knows left, right"):
+    with pytest.raises(InputError, match=r"row 2: the group 'middle' .* has left, right"):
         fair.transform(X.iloc[:2], s=["left", "middle"])
 
 

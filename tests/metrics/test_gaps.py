@@ -95,9 +95,9 @@ def test_columns_by_task() -> None:
         == found["equal_opportunity_gap"]
         == 1
     )
-    assert found["gap_parity_further"] == pytest.approx(0)
-    assert found["gap_odds_further"] == 0
-    assert found["gap_opportunity_further"] is None
+    assert found["demographic_parity_gap_further"] == pytest.approx(0)
+    assert found["equalized_odds_gap_further"] == 0
+    assert found["equal_opportunity_gap_further"] is None
 
 
 def test_draws_of_a_person_are_no_further_people() -> None:

@@ -78,16 +78,19 @@ def limited(*points: dict[str, float]) -> tuple[float | None, float | None]:
 
 
 def test_accuracy_at_a_limit_of_leakage() -> None:
-    keeps_more = point(1.0, 0.2, a_y=0.8, i_y_selection=0.3)
-    keeps_less = point(2.0, 0.09, a_y=0.7, i_y_selection=0.1)
+    keeps_more = point(1.0, 0.2, accuracy_y=0.8, mutual_information_y_validation=0.3)
+    keeps_less = point(2.0, 0.09, accuracy_y=0.7, mutual_information_y_validation=0.1)
     assert limited(keeps_more, keeps_less) == (0.7, 0.8)
     assert limited(keeps_more) == (0.6, 0.8)  # nothing may be released at a tenth
-    assert limited(point(1.0, 0.5, a_y=0.9, i_y_selection=0.4)) == (0.6, 0.6)
+    assert limited(point(1.0, 0.5, accuracy_y=0.9, mutual_information_y_validation=0.4)) == (
+        0.6,
+        0.6,
+    )
 
 
-def test_the_point_is_chosen_on_selection_and_never_by_its_accuracy_on_test() -> None:
-    useful = point(1.0, 0.05, a_y=0.7, i_y_selection=0.3)
-    lucky = point(2.0, 0.05, a_y=0.9, i_y_selection=0.1)
+def test_the_point_is_chosen_on_validation_and_never_by_its_accuracy_on_test() -> None:
+    useful = point(1.0, 0.05, accuracy_y=0.7, mutual_information_y_validation=0.3)
+    lucky = point(2.0, 0.05, accuracy_y=0.9, mutual_information_y_validation=0.1)
     assert limited(useful, lucky)[0] == 0.7
     within = {
         "distortion": 1.0,
@@ -97,7 +100,7 @@ def test_the_point_is_chosen_on_selection_and_never_by_its_accuracy_on_test() ->
     }
     assert limited(within | {"accuracy_y": 0.75, "mutual_information_y_validation": 0.3})[0] == 0.75
     # Older records tell nothing of y on validation: the one that keeps most counts as most useful.
-    assert limited(point(1.0, 0.08, a_y=0.7), point(2.0, 0.01, a_y=0.9))[0] == 0.7
+    assert limited(point(1.0, 0.08, accuracy_y=0.7), point(2.0, 0.01, accuracy_y=0.9))[0] == 0.7
 
 
 def test_a_table_without_a_task_has_none() -> None:
@@ -117,27 +120,27 @@ def at_auditor(*points: dict[str, float], **changed: float) -> tuple[float | Non
     return tuple(found.get(f"accuracy_y_at_accuracy_s_{share}") for share in (10, 25, 50))
 
 
-def seen(a_s: float, a_y: float, told: float) -> dict[str, float]:
-    return point(1.0, 0.1, a_s=a_s, a_y=a_y, i_y_selection=told)
+def seen(a_s: float, a_y: float, of_y: float) -> dict[str, float]:
+    return point(1.0, 0.1, accuracy_s=a_s, accuracy_y=a_y, mutual_information_y_validation=of_y)
 
 
 def test_accuracy_at_a_limit_of_the_auditors_accuracy() -> None:
-    """Limits of .62, .65 and .7: shares of the way from a blind guess, .6, to x itself, .8."""
+    """Limits of .62, .65 and .7: shares of the way from a constant guess, .6, to x itself, .8."""
     fair, middle, open_ = seen(0.61, 0.7, 0.1), seen(0.65, 0.75, 0.2), seen(0.7, 0.8, 0.3)
     assert at_auditor(fair, middle, open_) == (0.7, 0.75, 0.8)
     assert at_auditor(middle) == (0.6, 0.75, 0.75)  # nothing may be released at a tenth
     assert at_auditor() == (0.6, 0.6, 0.6)
     # The limits move with the dataset: of a table whose x gives all away they are .64, .7 and .8.
-    assert at_auditor(middle, open_, a_s=1.0) == (0.6, 0.8, 0.8)
+    assert at_auditor(middle, open_, accuracy_s=1.0) == (0.6, 0.8, 0.8)
 
 
-def test_among_points_within_a_limit_selection_chooses() -> None:
+def test_among_points_within_a_limit_validation_chooses() -> None:
     lucky, useful = seen(0.6, 0.9, 0.1), seen(0.6, 0.7, 0.2)
     assert at_auditor(lucky, useful) == (0.7, 0.7, 0.7)
 
 
 def test_where_auditors_of_x_beat_no_guess_or_were_not_measured_there_is_no_limit() -> None:
-    assert at_auditor(seen(0.6, 0.7, 0.1), a_s=0.6) == (None, None, None)
+    assert at_auditor(seen(0.6, 0.7, 0.1), accuracy_s=0.6) == (None, None, None)
     old = CurveEvaluation([seen(0.6, 0.7, 0.1)], REFERENCE)
     assert set(AuditorLimited().compute(old).values()) == {None}
     assert AuditorLimited().resampled(old) == {}

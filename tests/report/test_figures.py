@@ -35,9 +35,9 @@ def legend(figure: object) -> list[str]:
 def test_curves_run_from_x_to_nothing_and_name_every_method(tmp_path: Path) -> None:
     found = dataset(tmp_path)
     figure = curves_figure(found.panels)
-    names = [row["method"] for row in found.panels[0].rows]
+    names = [row.method for row in found.panels[0].rows]
     assert [text.split()[0] for text in legend(figure)] == names
-    d_max = found.panels[0].rows[0]["distortion_max"]
+    d_max = found.panels[0].rows[0].distortion_max
     surfaces = [line.get_data() for line in figure.axes[0].lines if len(line.get_xdata()) > 20]
     assert len(surfaces) == len(names)
     for x, y in surfaces:
@@ -50,7 +50,7 @@ def test_curves_run_from_x_to_nothing_and_name_every_method(tmp_path: Path) -> N
 def test_what_is_incomplete_says_so(tmp_path: Path) -> None:
     found = dataset(tmp_path, latfr_failed)
     assert not any(text.startswith("latfr") for text in legend(curves_figure(found.panels)))
-    assert [f["status"] for f in found.failures] == ["FAILED"] * 4
+    assert [f.status for f in found.failures] == ["FAILED"] * 4
     assert "latfr: 4 of 4 points missing (4 FAILED)" in notes(curves_figure(found.panels))
 
 
@@ -96,7 +96,10 @@ def test_fronts_never_fall(tmp_path: Path) -> None:
     found = dataset(tmp_path)
     for name, seeds in found.panels[0].curves().items():
         front = sorted(
-            (p["accuracy_s"], p["accuracy_y"]) for points in seeds for p in points if p["front"]
+            (p.figures["accuracy_s"], p.figures["accuracy_y"])
+            for points in seeds
+            for p in points
+            if p.on_front
         )
         heights = [a_y for _, a_y in front]
         assert heights == sorted(heights), name

@@ -60,7 +60,8 @@ def test_an_unknown_format_is_answered(results: Path) -> None:
 def test_intervals_reach_the_page(results: Path) -> None:
     report = gather(Store.in_folder(results), load_registry())
     row = report.datasets[0].panels[0].rows[0]
-    assert row["aufdc_low"] < row["aufdc"] < row["aufdc_high"]
+    low, high = row.interval("aufdc")
+    assert low < row.value("aufdc") < high
 
 
 def test_csvs_tell_what_failed_what_is_missing_and_what_is_simulated(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fairbench.api.metric import CurveEvaluation
-from fairbench.leaderboard.build import to_frame
+from fairbench.leaderboard.frames import to_frame
 from fairbench.metrics.cost import Cost
 from fairbench.runs.cost import Meter
 

@@ -294,8 +294,8 @@ def test_95_percent_intervals_hold_the_truth_in_at_least_91_percent(
 
 def test_with_one_seed_the_auditors_luck_counts() -> None:
     steady = np.full((1, 500), 0.5) + np.linspace(-1e-9, 1e-9, 500)
-    a = Sample(np.array([0.5]), steady, luck=0.005)
-    b = Sample(np.array([0.49]), steady - 0.01, luck=0.005)
+    a = Sample(np.array([0.5]), steady, auditor_sd=0.005)
+    b = Sample(np.array([0.49]), steady - 0.01, auditor_sd=0.005)
     assert estimate(a).interval() == pytest.approx(
         (0.5 - 1.96 * 0.005, 0.5 + 1.96 * 0.005), abs=1e-4
     )

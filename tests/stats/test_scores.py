@@ -8,7 +8,7 @@ from scipy import integrate, stats
 
 from fairbench.api import Floats, Ints, Role
 from fairbench.auditing.config import AuditConfig, Member
-from fairbench.auditing.ensemble import Audited, audit, paper_audit
+from fairbench.auditing.ensemble import EnsembleAudit, audit, paper_audit
 from fairbench.stats.scores import (
     bootstrap_information,
     entropy,
@@ -32,7 +32,7 @@ def roles(draw: Draw, n: int = 5000) -> tuple[dict[Role, Floats], dict[Role, Int
     return z, s
 
 
-def run(draw: Draw, classes: int = 2, n: int = 5000) -> Audited:
+def run(draw: Draw, classes: int = 2, n: int = 5000) -> EnsembleAudit:
     z, s = roles(draw, n)
     return audit(z, s, classes=classes, config=CONFIG, seed=0)
 

@@ -199,5 +199,5 @@ def test_values_that_were_not_there_are_told_or_replaced(prepared: Prepared) -> 
     assert replaced == {"noise": 1, "colour": 1}
     columns = [feature.source for feature in kept.features]
     assert x[1, columns.index("noise")] == 0  # the mean
-    with pytest.raises(DataError, match=r"row 1: the column 'noise'.*no finite number"):
+    with pytest.raises(DataError, match=r"row 1: the column 'noise'.*not a finite number"):
         kept.apply(frame.assign(noise="lots"), where="new.csv", unknown=Unknown.COMMON)

@@ -134,12 +134,12 @@ def test_a_good_dataset_passes() -> None:
 @pytest.mark.parametrize(
     ("broken", "says"),
     [
-        (Nameless, "no name"),
+        (Nameless, "not a name"),
         (Unlicensed, "no licence"),
         (Miscounted, "2,000 rows"),
         (Unseeded, "loaded twice"),
-        (Hashed, "another process finds another fingerprint"),
-        (Leaking, "sensitive attribute exactly"),
+        (Hashed, "another process gets another fingerprint"),
+        (Leaking, "determines the sensitive attribute"),
         (Taskless, "no task labels"),
         (Shared, "roles overlap"),
         (Mover, "changes the working directory"),

@@ -41,7 +41,7 @@ def test_the_decorator_makes_a_test_of_each_promise(promise) -> None:
 
 
 WRONG = [
-    (wrong.PeeksThroughFrames, "task labels change nothing", "peeks at y"),
+    (wrong.PeeksThroughFrames, "task labels change nothing", "it uses y"),
     (wrong.PeeksAtFiles, "it reads no data", "the file labels.csv"),
     (wrong.PeeksAtDatasets, "it reads no data", "the dataset 'simple'"),
     (wrong.WritesIntoX, "fit leaves its rows", "writes into train.x"),
@@ -56,14 +56,18 @@ WRONG = [
     (wrong.UnseededEncoder, "the same seed", "unit.seed"),
     (wrong.DrawsForAllAtOnce, "one by one", "Seed 8, fitted alone"),
     (wrong.OnlyTwoGroups, "more than two groups", "s must be binary"),
-    (wrong.TooFew, "one result a unit", "0 results for 1 units"),
-    (wrong.NotAList, "one result a unit", "a Released results"),
-    (wrong.NoCurve, "one result a unit", "return a Curve"),
-    (wrong.ACurveForAPoint, "one result a unit", "return a Representation"),
+    (wrong.TooFew, "one result per unit", "0 results for 1 units"),
+    (wrong.NotAList, "one result per unit", "a Released results"),
+    (wrong.NoCurve, "one result per unit", "return a Curve"),
+    (wrong.ACurveForAPoint, "one result per unit", "return a Representation"),
     (wrong.BreaksAtTheEnd, "both ends of its knob", "At beta=1 it raised ZeroDivisionError"),
-    (wrong.AlwaysDiverges, "one result a unit", "diverged: loss nan at step 1"),
-    (wrong.Raises, "one result a unit", "fit raised KeyError: 'weights' (support/wrong_methods.py"),
-    (wrong.Exits, "one result a unit", "fit raised SystemExit: enough"),
+    (wrong.AlwaysDiverges, "one result per unit", "diverged: loss nan at step 1"),
+    (
+        wrong.Raises,
+        "one result per unit",
+        "fit raised KeyError: 'weights' (support/wrong_methods.py",
+    ),
+    (wrong.Exits, "one result per unit", "fit raised SystemExit: enough"),
     (wrong.WrongShape, "codes are float32", "returned shape (300,)"),
     (wrong.WrongRows, "codes are float32", "for 300 rows"),
     (wrong.WrongType, "codes are float32", "returned float64"),
@@ -74,17 +78,17 @@ WRONG = [
     (wrong.NeedsS, "codes are float32", "TypeError"),
     (wrong.UsesSIfThere, "blind means blind", "Track.AWARE"),
     (wrong.LosesFloat64, "float64 rows", "x.astype"),
-    (wrong.DecodesUndeclared, "decodes if it says so", "has_decoder = True"),
-    (wrong.HasNoDecoder, "decodes if it says so", "has_decoder = False"),
-    (wrong.DecodesToLittle, "decodes if it says so", "(300, 2) where x is (300, 4)"),
-    (wrong.IsNotQuantised, "codes as it declares", "quantised, and a dimension takes"),
+    (wrong.DecodesUndeclared, "decodes if it declares a decoder", "has_decoder = True"),
+    (wrong.HasNoDecoder, "decodes if it declares a decoder", "has_decoder = False"),
+    (wrong.DecodesToLittle, "decodes if it declares a decoder", "(300, 2) where x is (300, 4)"),
+    (wrong.IsNotQuantised, "codes as it declares", "quantised; a dimension has"),
     (wrong.DrawsNothing, "codes as it declares", "another generator gives the same"),
     (wrong.BadBits, "rate, bits and parameters", "0, 1, or -1"),
     (wrong.CannotRestore, "restored from its state", "restore raised NotImplementedError: right"),
-    (wrong.LosesInKeeping, "restored from its state", "other codes than what was fitted"),
+    (wrong.LosesInKeeping, "restored from its state", "other codes than the fit"),
     (wrong.RestoresAnother, "restored from its state", "a NoneType for a released"),
     (wrong.KeepsNoArrays, "restored from its state", "Return a mapping of names to arrays"),
-    (wrong.BadName, "name and texts", "'My Method' is no name"),
+    (wrong.BadName, "name and texts", "'My Method' is not a name"),
     (wrong.NoSummary, "name and texts", "summary is ''"),
     (wrong.OneAlias, "name and texts", "aliases = ('other-name',)"),
     (wrong.WordForATrack, "name and texts", "track = Track.BLIND"),
@@ -92,7 +96,7 @@ WRONG = [
     (wrong.TakesAnything, "parameters have defaults", "extra='forbid'"),
     (wrong.KnobsUndeclared, "knobs and points agree", "beta=0.1 does not set the knobs (none)"),
     (wrong.PointsOutside, "knobs and points agree", "beta=2 lies outside 0 .. 1"),
-    (wrong.PointsAlike, "knobs and points agree", "one label"),
+    (wrong.PointsAlike, "knobs and points agree", "the same label"),
     (wrong.SearchesElsewhere, "search space", "'beta', which is not a parameter"),
     (wrong.SearchesTooFar, "search space", "width = 'wide'"),
     (wrong.SupportsIsABool, "supports()", "returned False"),
@@ -165,7 +169,7 @@ def test_one_fault_is_told_once() -> None:
     """What cannot be looked at without a fit is skipped, and says why."""
     outcomes = [check.outcome() for check in method_checks(wrong.Raises)]
     assert [o.promise.text for o in outcomes if o.verdict is Verdict.FAILED] == [
-        "fit gives one result a unit, of the declared kind"
+        "fit gives one result per unit, of the declared kind"
     ]
     assert {o.what for o in outcomes if o.verdict is Verdict.SKIPPED} >= {
         "there is no fit to look at; see above"
@@ -189,15 +193,14 @@ class StateRaises(wrong.Right):
             raise RuntimeError("no such weights")
 
 
-def test_a_mistake_in_state_costs_the_encoder_and_not_the_training() -> None:
-    trial = MethodTrial(StateRaises)
-    job = FitJob(
+def whole_job(trial: MethodTrial) -> FitJob:
+    return FitJob(
         id="1",
         title="",
         estimate=1.0,
         point_estimate=1.0,
-        method=StateRaises,
-        params=StateRaises.Params(),
+        method=trial.method,
+        params=trial.method.Params(),
         data=trial.data,
         keys=("a",),
         units=tuple(trial.units()),
@@ -205,7 +208,11 @@ def test_a_mistake_in_state_costs_the_encoder_and_not_the_training() -> None:
         device="cpu",
         curve_points=None,
     )
-    (result,) = job.run(lambda fraction, note: None)
+
+
+def test_a_mistake_in_state_costs_the_encoder_and_not_the_training() -> None:
+    trial = MethodTrial(StateRaises)
+    (result,) = whole_job(trial).run(lambda fraction, note: None)
     assert result.status is Status.DONE
     assert result.arrays
     assert (result.encoder, result.not_stored) == (None, "RuntimeError: no such weights")
@@ -246,21 +253,7 @@ def reachable(things: object) -> Iterator[object]:
 
 def test_nothing_that_fit_is_given_leads_to_labels_or_to_other_roles() -> None:
     trial = MethodTrial(Curious)
-    job = FitJob(
-        id="1",
-        title="",
-        estimate=1.0,
-        point_estimate=1.0,
-        method=Curious,
-        params=Curious.Params(),
-        data=trial.data,
-        keys=("a",),
-        units=tuple(trial.units()),
-        iterations=1,
-        device="cpu",
-        curve_points=None,
-    )
-    job.run(lambda fraction, note: None)
+    whole_job(trial).run(lambda fraction, note: None)
     arrays = [a for a in reachable(Curious.seen) if isinstance(a, np.ndarray)]
     train = trial.data.roles["encoder-train"]
     assert any(a is train.x for a in arrays)

@@ -158,15 +158,19 @@ def test_a_good_metric_passes(metric: type[Metric]) -> None:
 @pytest.mark.parametrize(
     ("metric", "promise", "says"),
     [
-        (BadName, "name and texts", "'Spread!' is no name"),
+        (BadName, "name and texts", "'Spread!' is not a name"),
         (BadLevel, "name and texts", "level is 'points'"),
         (BadDirection, "name and texts", "direction is 'up'"),
         (Unexplained, "columns are named", "not explained"),
-        (BadColumn, "columns are named", "'Z spread' is no column"),
-        (TakenColumn, "columns are named", "'i' belongs to the metric 'information'"),
+        (BadColumn, "columns are named", "'Z spread' is not a column name"),
+        (
+            TakenColumn,
+            "columns are named",
+            "'mutual_information' belongs to the metric 'information'",
+        ),
         (ReservedColumn, "columns are named", "'rank' belongs to the leaderboard"),
         (NotANumber, "finite numbers", "z_spread is nan"),
-        (NotANumberOfNothing, "finite numbers", "says nothing z_spread is inf"),
+        (NotANumberOfNothing, "finite numbers", "without information z_spread is inf"),
         (AWord, "finite numbers", "z_spread is 'wide'"),
         (Undeclared, "no others", "'z_width', which is not declared"),
         (LeavesOut, "all declared columns", "leaves out 'z_spread'"),

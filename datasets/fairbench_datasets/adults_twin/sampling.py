@@ -74,8 +74,8 @@ EDUCATION = (
     "Doctorate",
 )
 
-# Rows are drawn in blocks of this size: it bounds memory at a few megabytes a column, and a row's
-# sums do not depend on how many rows were asked for.
+# Rows are drawn in blocks of this size: it bounds memory at a few megabytes per column, and a row's
+# sums do not depend on how many rows are drawn.
 _BLOCK = 4096
 
 # Upper edges of the bins that a numeric column shows to the columns after it. Forty hours has a bin
@@ -117,7 +117,7 @@ class Conditional:
 
 
 def features(column: str, values: NDArray[Any]) -> Floats:
-    """What each value of a column shows to the columns after it, shape ``(v, width)``.
+    """Return the features of each value of a column for later columns, shape ``(v, width)``.
 
     A category is an indicator; a number is the indicators of its bins and the number itself, scaled
     and clipped to the order of 1. Education has both: its levels are ordered.
@@ -134,7 +134,7 @@ def features(column: str, values: NDArray[Any]) -> Floats:
 
 
 def quantise(weight: Floats) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Round ``(r, c)`` weights to int8, one scale a row: ``weight ~ integers * scale[:, None]``."""
+    """Round ``(r, c)`` weights to int8, a scale per row: ``weight ~ integer * scale[:, None]``."""
     largest = np.abs(weight).max(axis=1, initial=0.0)
     scale = (np.maximum(largest, 1e-8) / 127.0).astype(np.float32)
     return np.rint(weight / scale[:, None]).astype(np.int8), scale
@@ -146,7 +146,7 @@ def restore(integers: NDArray[np.int8], scale: NDArray[np.float32]) -> Floats:
 
 
 def load_network() -> dict[str, Conditional]:
-    """Read the committed parameters: one conditional a column of `CHAIN`, in that order."""
+    """Read the committed parameters: one conditional per column of `CHAIN`, in that order."""
     network = {}
     with files(__package__).joinpath("parameters.npz").open("rb") as file, np.load(file) as stored:
         for column in CHAIN:
@@ -169,7 +169,7 @@ def draw(network: Mapping[str, Conditional], *, rows: int, seed: int) -> dict[st
     dict
         The values of each column of `CHAIN`, shape ``(rows,)``.
     """
-    # Row-major uniforms, one a cell: row i takes the same numbers whatever `rows` is.
+    # Row-major uniforms, one per cell: row i takes the same numbers whatever `rows` is.
     uniforms = np.random.default_rng(seed).random((rows, len(CHAIN)))
     blocks = [
         _draw_block(network, uniforms[start : start + _BLOCK]) for start in range(0, rows, _BLOCK)

@@ -1,4 +1,4 @@
-"""DSprites-Unfair: binary images of shapes whose shape tells of their orientation.
+"""DSprites-Unfair: binary images whose shape depends on the orientation.
 
 The SoFaiR paper's variant of dSprites (Matthey et al. 2017). X is a 64 x 64 image, S the quadrant
 of the orientation (4 groups), Y the shape. The 737,280 images of the original are procedural and
@@ -61,24 +61,27 @@ class DSpritesUnfair(Dataset):
         labels = {role: latents[rows] for role, rows in drawn.items()}
         return Images(
             pixels={role: packed[rows] for role, rows in drawn.items()},
-            s={role: found[:, 3] // 10 for role, found in labels.items()},
+            s={role: classes[:, 3] // 10 for role, classes in labels.items()},
             groups=tuple(f"quadrant {q}" for q in (1, 2, 3, 4)),
             y={
-                role: {"shape": found[:, 1].copy(), "large": (found[:, 2] >= 3).astype(np.int64)}
-                for role, found in labels.items()
+                role: {
+                    "shape": classes[:, 1].copy(),
+                    "large": (classes[:, 2] >= 3).astype(np.int64),
+                }
+                for role, classes in labels.items()
             },
             source="real" if given else "rendered",
         )
 
 
 def read_original(path: Path) -> npt.NDArray[np.uint8]:
-    """The images of the original file, packed, ``(737280, 512)``; DataError if it is another."""
+    """Read the original file, packed images ``(737280, 512)``; DataError for another file."""
     content = path.read_bytes()
     blob = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
     if blob != ORIGINAL_BLOB:
         raise DataError(
             f"{path} is not the original file: its git blob id is {blob}, not {ORIGINAL_BLOB}.",
-            "Download it again, or take it away: the images are then rendered.",
+            "Download it again, or remove it: the images are then rendered.",
         )
     images = np.load(path)["imgs"]
     parts = [

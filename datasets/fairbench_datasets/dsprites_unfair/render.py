@@ -30,7 +30,7 @@ FACTORS = {"colour": 1, "shape": 3, "scale": 6, "orientation": 40, "x": 32, "y":
 """The columns of latents, in their order, and how many classes each has."""
 
 SHAPES = ("square", "ellipse", "heart")
-"""What the classes of the factor shape are."""
+"""Classes of the factor shape."""
 
 # Where sprites have their origin at classes 0 and 31 of x and of y. The steps between are 32/31
 # pixel: the original's images differ from class to class by more than a shift.
@@ -53,7 +53,7 @@ the lobes to the rightmost point and on to the tip. The left half is its mirror 
 _REACH = SQUARE * np.sqrt(2.0)
 _BOX = int(np.ceil(2 * _REACH))
 
-# The heart's outline is looked up by |u|, at this many steps a pixel.
+# The heart's outline is looked up by |u|, at this many steps per pixel.
 _STEPS = 2048
 
 # Images drawn at a time: their arrays stay in the processor's cache.
@@ -88,7 +88,7 @@ def render(latents: NDArray[np.integer]) -> NDArray[np.uint8]:
 
 
 def render_packed(latents: NDArray[np.integer]) -> NDArray[np.uint8]:
-    """Draw images, eight pixels a byte: all 737,280 take 377 MB.
+    """Draw images, eight pixels per byte: all 737,280 take 377 MB.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def render_packed(latents: NDArray[np.integer]) -> NDArray[np.uint8]:
 
 
 def placement(latents: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
-    """Where sprites are, and how to get from the image to their own coordinates.
+    """Positions of sprites, and the map from the image to their own coordinates.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def _checked(latents: NDArray[np.integer]) -> NDArray[np.int64]:
 def _draw(latents: NDArray[np.int64], images: NDArray[np.uint8]) -> None:
     """Draw sprites onto empty images, shape (n, 64, 64)."""
     x, y, cos, sin = placement(latents)
-    # Only pixels of a box around the sprite are looked at.
+    # Only pixels of a box around the sprite are computed.
     left, top = (np.ceil(centre - _REACH).astype(np.int64) for centre in (x, y))
     dx = (left - x)[:, None] + np.arange(_BOX)
     dy = (top - y)[:, None] + np.arange(_BOX)
@@ -179,7 +179,7 @@ def _inside_ellipse(u: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[n
 
 def _inside_heart(u: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.bool_]:
     upper, lower = _heart_by_column()
-    # The last column stands for all that is further right than the heart.
+    # The last column is for everything to the right of the heart.
     column = np.minimum(np.abs(u) * _STEPS, len(upper) - 1).astype(np.intp)
     inside: NDArray[np.bool_] = (upper[column] <= v) & (v <= lower[column])
     return inside

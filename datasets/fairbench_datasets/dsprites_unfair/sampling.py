@@ -1,4 +1,4 @@
-"""How DSprites-Unfair is drawn: all factors uniform, but the shape depends on the orientation.
+"""Sampling of DSprites-Unfair: all factors uniform, but the shape depends on the orientation.
 
 The SoFaiR paper (appendix, "DSprites-Unfair"): given the class i_o of orientation, a shape of class
 i_s has weight 1 + 10 ((i_o / 40)^3 + (i_s / 3)^3). S is the quadrant of the orientation, i_o // 10.
@@ -23,13 +23,13 @@ DRAWS = {
     Role.VALIDATION: 20_000,
     Role.TEST: 20_000,
 }
-"""Images a role."""
+"""Images per role."""
 
 SEED = 20_211
 
 
 def all_latents() -> npt.NDArray[np.int64]:
-    """Every combination of factors, ``(737280, 6)``, in the original's order: y turns fastest."""
+    """Every combination of factors, ``(737280, 6)``, in the original's order: y varies fastest."""
     return np.stack([axis.ravel() for axis in np.indices(CLASSES)], axis=1)
 
 
@@ -46,8 +46,8 @@ def image_ids(packed: npt.NDArray[np.uint8]) -> Ints:
 
     Orientation classes 0 and 39 are the same angle, and squares and small ellipses coincide at
     others too: of the 737,280 rendered images 715,772 are distinct.
-    Rows are told apart by a 64-bit hash: that two of a million distinct ones collide has a chance
-    of one in fifty million, and would only put two images into the same role.
+    Rows are compared by a 64-bit hash: two of a million distinct ones collide with a chance of one
+    in fifty million, and would only be put into the same role.
     """
     words = np.ascontiguousarray(packed).view(np.uint64)
     factors = np.random.default_rng(SEED).integers(0, 2**64, words.shape[1], np.uint64) | 1
@@ -80,9 +80,9 @@ def draw(ids: Ints, latents: Ints) -> Mapping[Role, Ints]:
     role_of = np.empty(distinct, np.int64)
     role_of[order] = np.minimum(np.searchsorted(ends, np.arange(distinct), side="right"), 3)
     chance = shape_given_orientation()[latents[:, 3], latents[:, 1]]
-    found: dict[Role, Ints] = {}
+    drawn: dict[Role, Ints] = {}
     for number, (role, count) in enumerate(DRAWS.items()):
         pool = np.flatnonzero(role_of[ids] == number)
         share = chance[pool] / chance[pool].sum()
-        found[role] = rng.choice(pool, size=count, p=share)
-    return found
+        drawn[role] = rng.choice(pool, size=count, p=share)
+    return drawn

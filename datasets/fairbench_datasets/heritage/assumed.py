@@ -1,4 +1,4 @@
-"""What the simulated twin assumes where nothing is published: how things hang together.
+"""Assumptions of the simulated twin on unpublished dependences.
 
 None of these numbers was measured on anybody. They are common sense about medicine in its coarsest
 form (old people's hearts, children's coughs, young women's pregnancies), with strengths chosen so
@@ -23,7 +23,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Use:
-    """How a count over a member's year hangs together: standard normal score = the sum of these.
+    """Dependences of a count over a member's year: standard normal score = the sum of these.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ LABS = Use((-0.8, -0.5, -0.1, 0.0, 0.1, 0.3, 0.4, 0.5, 0.4), 0.15, 0.5, 0.3, 0.7
 DRUGS = Use((-0.5, -0.6, -0.5, -0.3, 0.0, 0.3, 0.6, 0.8, 0.8), 0.10, 0.5, 0.7, 0.4)
 
 YEAR_THERE = 0.63
-"""Chance that a member is there in a year; those never there are there in one."""
+"""Chance that a member is enrolled in a year; each is enrolled in at least one."""
 
 DELAY_SPREAD = 0.35
 """Standard deviation of the logarithm of a member's mean delay in a year."""
@@ -173,7 +173,7 @@ _CHARLSON = {
     "STROKE": 0.34,
 }
 _CHARLSON_OF_AGE = (0.0, 0.0, 0.01, 0.01, 0.01, 0.02, 0.03, 0.04, 0.05)
-"""Chance of one from what no column tells, by age band."""
+"""Chance of one from causes outside the columns, by age band."""
 
 
 def condition_rates(shares: Mapping[str, float], claims: Ints) -> Array:

@@ -1,4 +1,4 @@
-"""What has been published of Health Heritage's marginals, as the simulated twin uses it.
+"""Published marginals of Health Heritage, as the simulated twin uses them.
 
 Numbers are rounded. They are of release 3, a row a member and year: mean, quartiles and maximum of
 claims, lab tests and drugs, mean claims by condition and procedure group; and of the members table:
@@ -32,7 +32,7 @@ MEMBERS = (
 
 
 @dataclass(frozen=True)
-class Summary:
+class CountSummary:
     """A count over a member's year.
 
     Parameters
@@ -66,9 +66,9 @@ class Summary:
         return np.interp(level, (0, 0.25, 0.5, 0.75), points) + np.minimum(tail, room)
 
 
-CLAIMS = Summary(12.15, 4, 8, 17, least=1, most=44)
-LABS = Summary(6.47, 0, 4, 10, least=0, most=111)
-DRUGS = Summary(10.39, 0, 3, 14, least=0, most=84)
+CLAIMS = CountSummary(12.15, 4, 8, 17, least=1, most=44)
+LABS = CountSummary(6.47, 0, 4, 10, least=0, most=111)
+DRUGS = CountSummary(10.39, 0, 3, 14, least=0, most=84)
 
 DELAYS = (54.3, 38.6, 38.6)
 """Mean days until a claim was paid in the first year and the others: days over claims."""

@@ -1,4 +1,4 @@
-"""From the release's four files to one row a member.
+"""Turn the release's four files into one row per member.
 
 A member's three years are one row. Its columns:
 
@@ -51,7 +51,7 @@ UNKNOWN = -1
 
 @dataclass(frozen=True)
 class Members:
-    """Everybody in Members.csv, in the file's order.
+    """The members in Members.csv, in the file's order.
 
     Parameters
     ----------

@@ -120,9 +120,9 @@ def read_chunks(source: Path, name: str, columns: Sequence[str]) -> Iterator[Chu
 def _check_header(header: list[str], columns: Sequence[str], where: str) -> None:
     missing = [column for column in columns if column not in header]
     if missing:
-        found = ", ".join(repr(field[:30]) for field in header[:15]) or "nothing"
+        columns_there = ", ".join(repr(field[:30]) for field in header[:15]) or "nothing"
         raise DataError(
-            f"{where}, line 1: the column {missing[0]!r} is missing; there is {found}.", AGAIN
+            f"{where}, line 1: the column {missing[0]!r} is missing; it has {columns_there}.", AGAIN
         )
     twice = [column for column in columns if header.count(column) > 1]
     if twice:

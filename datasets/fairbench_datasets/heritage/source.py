@@ -22,7 +22,7 @@ MAX_BYTES = 1_000_000_000
 
 URL = "https://foreverdata.org/1015/index.html"
 AGAIN = f"Get the original release again: {URL}"
-"""What to do about a file that is not what it should be."""
+"""Hint of errors about a damaged file."""
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def open_text(source: Path, name: str) -> Iterator[tuple[str, TextIO]]:
                 archive.open(_member(archive, source, name)) as stream,
             ):
                 yield where, _text(stream)
-    # What zipfile raises at a directory or a stream that makes no sense.
+    # The errors of zipfile for a damaged directory or stream.
     except (
         zipfile.BadZipFile,
         zlib.error,
@@ -94,8 +94,8 @@ def _member(archive: zipfile.ZipFile, path: Path, name: str) -> zipfile.ZipInfo:
                 f"{path} holds no {name}, but another zip: {inner[0]!r}.",
                 f"Unpack that zip, and put {name} and the others (or the inner zip) in its place.",
             )
-        found = ", ".join(repr(e.filename) for e in entries[:5]) or "nothing"
-        raise DataError(f"{path} holds no {name}; it holds {found}.", AGAIN)
+        names = ", ".join(repr(e.filename) for e in entries[:5]) or "nothing"
+        raise DataError(f"{path} holds no {name}; it holds {names}.", AGAIN)
     if len(named) > 1:
         both = " and ".join(repr(entry.filename) for entry in named[:2])
         raise DataError(f"{path} holds more than one {name}: {both}.", AGAIN)

@@ -84,7 +84,7 @@ def _years(rng: np.random.Generator, n: int) -> npt.NDArray[np.bool_]:
 
 def _yearly(
     rng: np.random.Generator,
-    summary: published.Summary,
+    summary: published.CountSummary,
     use: assumed.Use,
     s: Ints,
     frailty: Array,

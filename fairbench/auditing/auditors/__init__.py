@@ -1,1 +1,1 @@
-"""The members of the audit family, the views they look at, and how they are pooled."""
+"""The members of the audit ensemble, their views of z, and how they are pooled."""

@@ -1,8 +1,8 @@
-"""Honest probabilities: each member calibrated, and all of them blended, on held-out rows.
+"""Calibrate each member's probabilities, and blend all members, on held-out rows.
 
-A classifier that is too sure of itself reads less than it knows, and one that learned nothing but
-noise reads below zero. Both are put right on the held-out part of auditor-train, never on validation
-or test.
+An overconfident classifier gives too low an estimate, and one that learned only noise gives a
+negative one. Both are corrected on the held-out part of the auditor training set, never on the
+validation or test set.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairbench.api import Floats
-from fairbench.auditing.auditors.samples import Sample, Weights
+from fairbench.auditing.auditors.samples import LabelledRows, Weights
 
 _POWERS = (0.0, 0.25, 0.5, 0.7, 0.85, 1.0, 1.15, 1.3)
-"""Trust in a member: 0 is the prior alone, 1 the member as it is, above 1 it was too timid."""
+"""Exponents of a member: 0 is the prior alone, 1 the member as it is, above 1 sharper."""
 _SHARES = (0.001, 0.01, 0.05)
 """Shares of the prior mixed in."""
 _RIDGE = 10.0
-"""Rows that the best single member weighs for, in the pool."""
+"""Strength of the pull towards the best single member, in rows."""
 
 
 def calibrated(p: Floats, prior: Weights, power: float, share: float) -> Floats:
-    """prior (p / prior)^power, normalised, with a share of the prior mixed in; ``(n, classes)``.
+    """Return prior (p / prior)^power, normalised, mixed with some of the prior; ``(n, classes)``.
 
-    Rows that a member has no finite answer for get the prior.
+    Rows without a finite prediction get the prior.
     """
     known = np.isfinite(p).all(axis=1, keepdims=True)
     p = np.where(known, p, prior)
@@ -36,21 +36,21 @@ def calibrated(p: Floats, prior: Weights, power: float, share: float) -> Floats:
     return np.asarray((1 - share) * out + share * prior, dtype=np.float32)
 
 
-def calibration(p: Floats, held: Sample, prior: Weights) -> tuple[float, float]:
-    """The power and the share with the lowest log loss on held-out rows."""
+def calibration(p: Floats, held: LabelledRows, prior: Weights) -> tuple[float, float]:
+    """Return the power and the share with the lowest log loss on held-out rows."""
     rows = np.arange(len(held.labels))
-    tried = []
+    losses = []
     for power in _POWERS:
         sharp = calibrated(p, prior, power, 0.0)[rows, held.labels].astype(np.float64)
         for share in _SHARES:
             mixed = (1 - share) * sharp + share * prior[held.labels]
-            tried.append((-float(np.average(np.log(mixed), weights=held.weights)), power, share))
-    _, power, share = min(tried)
+            losses.append((-float(np.average(np.log(mixed), weights=held.weights)), power, share))
+    _, power, share = min(losses)
     return power, share
 
 
 def pooled(members: Sequence[Floats], weights: Weights, prior: Weights) -> Floats:
-    """prior * product of (p_m / prior)^w_m, normalised: a log-linear pool, ``(n, classes)``."""
+    """Pool log-linearly: prior * product of (p_m / prior)^w_m, normalised; ``(n, classes)``."""
     score = np.log(prior) + sum(
         w * _evidence(p, prior) for w, p in zip(weights, members, strict=True)
     )
@@ -59,10 +59,10 @@ def pooled(members: Sequence[Floats], weights: Weights, prior: Weights) -> Float
     return np.asarray(out / out.sum(axis=1, keepdims=True), dtype=np.float32)
 
 
-def pool_weights(members: Sequence[Floats], held: Sample, prior: Weights) -> Weights:
-    """Weights, none negative, of a log-linear pool with a low log loss on held-out rows.
+def pool_weights(members: Sequence[Floats], held: LabelledRows, prior: Weights) -> Weights:
+    """Fit the weights of a log-linear pool, none negative, by log loss on held-out rows.
 
-    A ridge draws them to the best single member, the stronger the fewer the held-out rows.
+    A ridge penalty pulls them to the best single member, more so with fewer held-out rows.
     """
     from scipy.optimize import minimize
 
@@ -87,8 +87,8 @@ def pool_weights(members: Sequence[Floats], held: Sample, prior: Weights) -> Wei
         slope = ((p - target) * share[:, None] * evidence).sum(axis=(1, 2)) + 2 * ridge * off
         return value, slope
 
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(start))
-    return np.asarray(found.x, dtype=np.float64)
+    result = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(start))
+    return np.asarray(result.x, dtype=np.float64)
 
 
 def _evidence(p: Floats, prior: Weights) -> Weights:

@@ -1,10 +1,10 @@
-"""Trees for more than two groups: one split of the groups after another, each with its own trees.
+"""Boosted trees for more than two groups: nested splits of the groups, each with its own trees.
 
 Boosting all groups at once stops when the rarest of them overfit, whatever is left to learn of the
-others. A split of the groups into two is a binary problem, which stops at its own best round. By
-the chain rule the probability of a group is the product along its path through the splits. Which
-groups to tell apart first is read off held-out rows: of sex crossed with race that is sex, where z
-tells sex and not race.
+others. A split of the groups into two sets is a binary problem, which stops at its own best round.
+By the chain rule the probability of a group is the product along its path through the splits. The
+order of the splits is chosen on held-out rows: for sex crossed with race, sex comes first where z
+depends on sex but not on race.
 """
 
 from __future__ import annotations
@@ -17,54 +17,62 @@ import numpy.typing as npt
 
 from fairbench.api import Floats, Ints
 from fairbench.auditing.auditors.blend import calibrated, calibration
-from fairbench.auditing.auditors.samples import Sample, Training, Weights
+from fairbench.auditing.auditors.samples import LabelledRows, Training, Weights
 from fairbench.auditing.auditors.trees import fit_trees
 
 _LEAST_ROWS = 20
-"""Held-out rows without which a split says what shares say."""
+"""Held-out rows below which a split predicts its class prior."""
 _LEAST_ROUNDS, _MOST_TREES = 20, 1000
-"""Boosting rounds that groups are told from all others by, and trees of all groups together."""
+"""Fewest boosting rounds of one group against all others, and most trees of all groups."""
 _TINY = 1e-9
 
 Side = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Split:
-    """Two sets of groups, which are told apart before the groups of each are.
+class GroupSplit:
+    """Two sets of groups, separated before the groups within each.
 
     Parameters
     ----------
-    one, other : Split or int
-        More splits, or one group.
+    one, other : GroupSplit or int
+        A further split, or one group.
     """
 
-    one: Split | int
-    other: Split | int
+    one: GroupSplit | int
+    other: GroupSplit | int
 
 
-def groups_of(node: Split | int) -> list[int]:
-    """The groups below a split, in ascending order."""
+def groups_of(node: GroupSplit | int) -> list[int]:
+    """Return the groups below a split, in ascending order."""
     if isinstance(node, int):
         return [node]
     return sorted(groups_of(node.one) + groups_of(node.other))
 
 
-def find_splits(training: Training, *, rounds: int, patience: int, seed: int) -> Split | int:
-    """The splits whose sides z tells apart best, from the top down.
+def find_splits(training: Training, *, rounds: int, patience: int, seed: int) -> GroupSplit | int:
+    """Find the splits whose two sides z separates best, from the top down.
 
-    Deep trees tell each group from all others; sums of their probabilities tell how much is known
-    of any split. Splits are climbed to from each single group, by moving one group at a time.
+    Deep trees separate each group from all others; sums of their probabilities predict any split.
+    The best split is found by hill climbing from each single group, moving one group at a time.
     """
     groups = np.arange(training.classes)
     rounds = min(rounds, max(_LEAST_ROUNDS, _MOST_TREES // training.classes))
     fit = _Fit(training, rounds, patience, seed, deep=True)
-    says = np.column_stack([fit.tell(groups == group, groups)(training.held.x) for group in groups])
-    return _divide(says + _TINY, training.held, groups.tolist())
+    scores = np.column_stack(
+        [fit.side_classifier(groups == group, groups)(training.held.x) for group in groups]
+    )
+    return _divide(scores + _TINY, training.held, groups.tolist())
 
 
 def fit_split_trees(
-    training: Training, splits: Split | int, *, rounds: int, patience: int, seed: int, deep: bool
+    training: Training,
+    splits: GroupSplit | int,
+    *,
+    rounds: int,
+    patience: int,
+    seed: int,
+    deep: bool,
 ) -> Callable[[Floats], Floats]:
     """Fit trees to every split.
 
@@ -86,28 +94,32 @@ def fit_split_trees(
 
 
 Shares = npt.NDArray[np.float32]
-"""Of each row, ``(n,)``."""
+"""A probability per row, ``(n,)``."""
 
 
-def _paths(node: Split | int, fit: _Fit) -> Callable[[Floats], dict[int, Shares]]:
-    """The probability of each group below a node, given that it is one of these."""
+def _paths(node: GroupSplit | int, fit: _Fit) -> Callable[[Floats], dict[int, Shares]]:
+    """Return the classifier of the groups below a node, given that the group is one of these."""
     if isinstance(node, int):
         return lambda rows: {node: np.ones(len(rows), np.float32)}
     groups = np.array(groups_of(node))
     side = np.isin(np.arange(fit.training.classes), groups_of(node.one))
-    tell, one, other = fit.tell(side, groups), _paths(node.one, fit), _paths(node.other, fit)
+    classify, one, other = (
+        fit.side_classifier(side, groups),
+        _paths(node.one, fit),
+        _paths(node.other, fit),
+    )
 
-    def given(rows: Floats) -> dict[int, Shares]:
-        share = tell(rows)
-        ones = {group: found * share for group, found in one(rows).items()}
-        return ones | {group: found * (1 - share) for group, found in other(rows).items()}
+    def shares(rows: Floats) -> dict[int, Shares]:
+        share = classify(rows)
+        ones = {group: inner * share for group, inner in one(rows).items()}
+        return ones | {group: inner * (1 - share) for group, inner in other(rows).items()}
 
-    return given
+    return shares
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """Fits trees to a split."""
+    """Fits trees to one split."""
 
     training: Training
     rounds: int
@@ -115,8 +127,8 @@ class _Fit:
     seed: int
     deep: bool
 
-    def tell(self, side: Side, groups: Ints) -> Callable[[Floats], Shares]:
-        """Calibrated probability of a side of some groups."""
+    def side_classifier(self, side: Side, groups: Ints) -> Callable[[Floats], Shares]:
+        """Fit the calibrated probability of one side, among rows of some groups."""
         prior = self.training.prior
         share = float(prior[groups[side[groups]]].sum() / prior[groups].sum())
         shares = np.array([1 - share, share])
@@ -134,26 +146,28 @@ class _Fit:
         return lambda rows: calibrated(trees(rows), shares, power, mixed)[:, 1]
 
 
-def _of(sample: Sample, side: Side, groups: Ints) -> Sample:
-    """Rows of some groups, labelled by the side they are on."""
+def _of(sample: LabelledRows, side: Side, groups: Ints) -> LabelledRows:
+    """Return the rows of some groups, labelled by their side."""
     kept = np.isin(sample.labels, groups)
-    return Sample(sample.x[kept], side[sample.labels[kept]].astype(np.int64), sample.weights[kept])
+    return LabelledRows(
+        sample.x[kept], side[sample.labels[kept]].astype(np.int64), sample.weights[kept]
+    )
 
 
-def _divide(says: Floats, held: Sample, groups: list[int]) -> Split | int:
+def _divide(scores: Floats, held: LabelledRows, groups: list[int]) -> GroupSplit | int:
     if len(groups) == 1:
         return groups[0]
     kept = np.isin(held.labels, groups)
-    one = _best_side(says[kept], held.labels[kept], held.weights[kept], groups)
+    one = _best_side(scores[kept], held.labels[kept], held.weights[kept], groups)
     other = [group for group in groups if group not in one]
-    return Split(_divide(says, held, one), _divide(says, held, other))
+    return GroupSplit(_divide(scores, held, one), _divide(scores, held, other))
 
 
-def _best_side(says: Floats, labels: Ints, weights: Weights, groups: list[int]) -> list[int]:
-    """The groups of one side of the split that is known best; the first, if nothing is."""
+def _best_side(scores: Floats, labels: Ints, weights: Weights, groups: list[int]) -> list[int]:
+    """Return one side of the split with the largest gain; the first group without held-out rows."""
     if not len(labels):
         return groups[:1]
-    mine = says[:, groups] / says[:, groups].sum(axis=1, keepdims=True)
+    mine = scores[:, groups] / scores[:, groups].sum(axis=1, keepdims=True)
     place = np.searchsorted(groups, labels)
 
     def gain(side: Side) -> float:
@@ -168,12 +182,12 @@ def _best_side(says: Floats, labels: Ints, weights: Weights, groups: list[int]) 
         return float(entropy - loss)
 
     climbed = (_climb(start, gain) for start in np.eye(len(groups), dtype=bool))
-    _, side = max(climbed, key=lambda found: found[0])
+    _, side = max(climbed, key=lambda reached: reached[0])
     return [group for group, inside in zip(groups, side, strict=True) if inside]
 
 
 def _climb(side: Side, gain: Callable[[Side], float]) -> tuple[float, Side]:
-    """Move one group at a time to the other side, the best first, while the split gains by it."""
+    """Move one group at a time to the other side, the best first, while the gain rises."""
     reached = gain(side)
     while True:
         moves = [side ^ move for move in np.eye(len(side), dtype=bool)]

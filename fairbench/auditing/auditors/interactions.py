@@ -1,9 +1,9 @@
-"""Interactions of bits: products of up to four columns that tell of s what no column tells alone.
+"""Interactions of bits: products of up to four columns that predict s where no column does alone.
 
 A parity of three bits among 64 is invisible to boosted trees, which add one column at a time, and
 hard for MLPs. With columns b of +-1 and the residual r of a linear auditor, the sums over rows of
-r b_i b_j b_k are matrix products, so all products can be looked at, on rows to fit alone, and the
-few that stand out are handed to the auditors as columns of their own.
+r b_i b_j b_k are matrix products, so all products can be screened, on training rows alone, and the
+few that stand out are given to the auditors as extra columns.
 """
 
 from __future__ import annotations
@@ -15,60 +15,61 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Floats
-from fairbench.auditing.auditors.samples import Sample, Training
+from fairbench.auditing.auditors.samples import LabelledRows, Training
 
 _MOST_COLUMNS = 256
-"""Columns screened; of wider views those that are most balanced between their two values."""
-_MOST_FOUND = 24
-"""Products handed on."""
+"""Most columns screened; of wider views those most balanced between their two values."""
+_MOST_PRODUCTS = 24
+"""Most products returned."""
 _OPERATIONS = {2: 4e9, 3: 8e9, 4: 2e10}
-"""Floating-point operations that an order may cost: its rows are a random part where they would
-cost more."""
+"""Most floating-point operations by order; beyond, a random part of the rows is screened."""
 _SURE = 3.5
-"""Standard errors by which a product must explain what the best auditor so far got wrong."""
+"""Standard errors by which a product must explain the residual of the best auditor so far."""
 _FEWEST_ROWS = 1000
-"""An order that can afford fewer rows than this is not screened."""
+"""Rows below which an order is not screened."""
 
 Products = list[tuple[int, ...]]
 Signs = npt.NDArray[np.float32]
 
 
-def find_products(training: Training, residual: Floats, *, seed: int) -> tuple[Products, Split]:
+def find_products(
+    training: Training, residual: Floats, *, seed: int
+) -> tuple[Products, MedianSigns]:
     """Screen products of two, three and four columns of a view.
 
     Parameters
     ----------
     training : Training
-        Seen through the view.
+        Rows as the view gives them.
     residual : ndarray, shape (n, classes)
         One-hot labels minus a linear auditor's probabilities, on ``training.fit``.
     seed : int
-        For the part of the rows that costly orders look at.
+        For the random part of the rows in costly orders.
 
     Returns
     -------
     products : list of tuple of int
-        Numbers of ``split``'s columns.
-    split : Split
-        What turns columns into signs.
+        Column numbers of ``signs``.
+    signs : MedianSigns
+        Turns columns into signs.
     """
-    split = Split(training.fit)
+    to_signs = MedianSigns(training.fit)
     weighted = _residuals(training.fit, residual)
     order = np.random.default_rng(seed).permutation(len(training.fit.labels))
-    found: list[tuple[float, tuple[int, ...]]] = []
+    products: list[tuple[float, tuple[int, ...]]] = []
     for size in (2, 3, 4):
-        found += _screen(split, training.fit.x, weighted, order, size)
-    found.sort(reverse=True)
-    return [columns for _, columns in found[:_MOST_FOUND]], split
+        products += _screen(to_signs, training.fit.x, weighted, order, size)
+    products.sort(reverse=True)
+    return [columns for _, columns in products[:_MOST_PRODUCTS]], to_signs
 
 
-class Split:
-    """Columns as signs: above their median or not, +1 or -1; a column of two values keeps them.
+class MedianSigns:
+    """Map columns to signs: +1 above their median, else -1; a column of two values keeps them.
 
     Constant columns, and all but the most balanced of a very wide view, are left out.
     """
 
-    def __init__(self, fit: Sample) -> None:
+    def __init__(self, fit: LabelledRows) -> None:
         x = fit.x
         low, high = x.min(axis=0), x.max(axis=0)
         middle = np.median(x, axis=0)
@@ -86,9 +87,9 @@ class Split:
         return signs
 
 
-def tell_more(products: Products, split: Split, held: Sample, p: Floats) -> bool:
-    """Whether products tell of held-out rows what an auditor's probabilities p do not."""
-    signs = split(held.x)
+def improve_on(products: Products, to_signs: MedianSigns, held: LabelledRows, p: Floats) -> bool:
+    """Return whether products explain residuals of an auditor's probabilities on held-out rows."""
+    signs = to_signs(held.x)
     made = np.column_stack([signs[:, columns].prod(axis=1) for columns in products])
     residual = np.eye(p.shape[1], dtype=np.float32)[held.labels] - p
     weighted = residual * held.weights[:, None]
@@ -97,11 +98,11 @@ def tell_more(products: Products, split: Split, held: Sample, p: Floats) -> bool
     return bool((stats > _SURE).any())
 
 
-def product_columns(products: Products, split: Split) -> Callable[[Floats], Floats]:
-    """Map rows ``(n, d)`` to ``(n, d + products)``: the products joined to the columns."""
+def product_columns(products: Products, to_signs: MedianSigns) -> Callable[[Floats], Floats]:
+    """Return a map of rows ``(n, d)`` to ``(n, d + products)``: the columns and the products."""
 
     def apply(x: Floats) -> Floats:
-        signs = split(x)
+        signs = to_signs(x)
         made = [signs[:, columns].prod(axis=1) for columns in products]
         joined: Floats = np.column_stack([x, *made]).astype(np.float32)
         return joined
@@ -109,8 +110,8 @@ def product_columns(products: Products, split: Split) -> Callable[[Floats], Floa
     return apply
 
 
-def _residuals(fit: Sample, residual: Floats) -> Signs:
-    """Weighted and scaled so that a sum of independent signs over all rows has variance 1."""
+def _residuals(fit: LabelledRows, residual: Floats) -> Signs:
+    """Weight and scale, so that a sum of independent signs over all rows has variance 1."""
     r = residual * fit.weights[:, None]
     if r.shape[1] == 2:
         r = r[:, 1:]  # the other is its negative
@@ -120,10 +121,10 @@ def _residuals(fit: Sample, residual: Floats) -> Signs:
 
 
 def _screen(
-    split: Split, x: Floats, weighted: Signs, order: npt.NDArray[np.int64], size: int
+    to_signs: MedianSigns, x: Floats, weighted: Signs, order: npt.NDArray[np.int64], size: int
 ) -> list[tuple[float, tuple[int, ...]]]:
-    """Products of ``size`` columns beyond what the largest of so many sums of noise would be."""
-    d, classes = len(split.columns), weighted.shape[1]
+    """Find products of ``size`` columns with sums beyond the largest expected of noise."""
+    d, classes = len(to_signs.columns), weighted.shape[1]
     if d < size:
         return []
     operations = {2: d**2, 3: d**3, 4: (d * (d - 1) / 2) ** 2}[size] * 2.0 * classes
@@ -131,17 +132,17 @@ def _screen(
     if rows < min(_FEWEST_ROWS, len(x)):
         return []
     part = order[:rows]
-    signs = split(x[part])
+    signs = to_signs(x[part])
     scale = math.sqrt(len(x) / rows)
     limit = math.sqrt(2 * math.log(max(2.0, math.comb(d, size) * classes))) + 1
-    found: dict[tuple[int, ...], float] = {}
+    stats: dict[tuple[int, ...], float] = {}
     for c in range(classes):
         r = weighted[part, c] * scale
         for stat, columns in _STATISTICS[size](signs, r, limit):
-            found[columns] = max(stat, found.get(columns, 0.0))
-    best = sorted(((stat, columns) for columns, stat in found.items()), reverse=True)
-    # Rank by what a product explains of the rows it was looked for in: a z-score a row.
-    return [(stat / math.sqrt(rows), columns) for stat, columns in best[:_MOST_FOUND]]
+            stats[columns] = max(stat, stats.get(columns, 0.0))
+    best = sorted(((stat, columns) for columns, stat in stats.items()), reverse=True)
+    # Rank orders screened on different numbers of rows by z-score per root of rows.
+    return [(stat / math.sqrt(rows), columns) for stat, columns in best[:_MOST_PRODUCTS]]
 
 
 def _pairs(signs: Signs, r: Signs, limit: float) -> list[tuple[float, tuple[int, ...]]]:
@@ -151,22 +152,22 @@ def _pairs(signs: Signs, r: Signs, limit: float) -> list[tuple[float, tuple[int,
 
 
 def _triples(signs: Signs, r: Signs, limit: float) -> list[tuple[float, tuple[int, ...]]]:
-    found = []
+    triples = []
     for i in range(signs.shape[1] - 2):
         later = signs[:, i + 1 :]
         with_i = later * (signs[:, i] * r)[:, None]
         table = np.abs(with_i.T @ later)
         j, k = np.nonzero(np.triu(table > limit, 1))
         columns = np.stack([np.full(len(j), i), j + i + 1, k + i + 1], axis=1)
-        found += _strongest(table[j, k], columns)
-    return found
+        triples += _strongest(table[j, k], columns)
+    return triples
 
 
 def _quadruples(signs: Signs, r: Signs, limit: float) -> list[tuple[float, tuple[int, ...]]]:
     d = signs.shape[1]
     i, j = np.triu_indices(d, 1)
     products = signs[:, i] * signs[:, j]
-    found = []
+    quadruples = []
     # Every four columns are three pairs of pairs: keep the one whose first pair comes before.
     for start in range(0, len(i), 512):
         block = slice(start, start + 512)
@@ -176,14 +177,14 @@ def _quadruples(signs: Signs, r: Signs, limit: float) -> list[tuple[float, tuple
         kept = j[a] < i[b]
         a, b = a[kept], b[kept]
         columns = np.stack([i[a], j[a], i[b], j[b]], axis=1)
-        found += _strongest(table[a - start, b], columns)
-    return found
+        quadruples += _strongest(table[a - start, b], columns)
+    return quadruples
 
 
 def _strongest(
     stats: npt.NDArray[np.float32], columns: npt.NDArray[np.int64]
 ) -> list[tuple[float, tuple[int, ...]]]:
-    best = np.argsort(-stats, kind="stable")[:_MOST_FOUND]
+    best = np.argsort(-stats, kind="stable")[:_MOST_PRODUCTS]
     return [(float(stats[at]), tuple(int(c) for c in columns[at])) for at in best]
 
 

@@ -23,24 +23,24 @@ from fairbench.stats.seeds import derive_seed
 from fairbench.training.layers import StackedMLP
 
 _HELD_OUT = 0.1
-"""Share of auditor-train that decides when to stop."""
+"""Share of the auditor training set that is held out for early stopping."""
 _RISE = 0.15
-"""Share of a one-cycle schedule that the learning rate rises, from a tenth of its peak."""
+"""Share of a one-cycle schedule in which the learning rate rises, from a tenth of its peak."""
 _MOST_ROWS = 250_000
-"""Rows a one-cycle schedule looks at, about: on large tables it makes fewer epochs of them."""
+"""Rows of a one-cycle schedule, over all epochs, about: large tables get fewer epochs."""
 _FEWEST_EPOCHS = 3
 _WHOLE = 512
-"""Grouped rows up to which every step takes all of them, weighted, instead of a random batch."""
+"""Grouped rows up to which every step takes all of them, weighted, not a random batch."""
 
 _MOST_WHOLE_STEPS = 40
-"""Such steps an epoch at most."""
+"""Most such steps per epoch."""
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class MLPSettings:
-    """How a stack of MLPs is trained; see AuditConfig for each."""
+    """Hyperparameters of a stack of MLPs; see AuditConfig for each."""
 
     hidden: tuple[int, ...]
     epochs: int
@@ -53,7 +53,7 @@ class MLPSettings:
 
 @dataclass(frozen=True)
 class _Order:
-    """Which rows are trained on and which decide when to stop, and how much each counts.
+    """Rows to train on and rows held out for early stopping, with their weights.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class _Order:
     epoch : int
         Rows of an epoch.
     weights : Tensor, shape (rows,), optional
-        Given, every step takes all of ``rest``, so weighted.
+        If given, every step takes all of ``rest`` with these weights.
     held_weights : Tensor, shape (held-out rows,), optional
     """
 
@@ -81,14 +81,13 @@ def fit_classifiers(
     seeds: Sequence[int],
     draws: int = 1,
 ) -> Callable[[Floats], Floats]:
-    """Train one classifier a seed on rows ``(n, k)``, ``draws`` draws of n / draws rows.
+    """Train one classifier per seed on rows ``(n, k)``, ``draws`` draws of n / draws rows.
 
     Returns
     -------
     callable
         Maps ``(m, k)`` to probabilities ``(len(seeds), m, classes)``.
     """
-
     target = torch.from_numpy(labels.copy())
     order = _own_hold_outs(len(z), seeds, draws)
     predict = _fit(z, target, classes, _cross_entropy, settings, seeds, order)
@@ -98,7 +97,7 @@ def fit_classifiers(
 def fit_weighted_classifiers(
     training: Training, *, settings: MLPSettings, seeds: Sequence[int]
 ) -> Callable[[Floats], Floats]:
-    """Train one classifier a seed on grouped rows, all with the same rows held out.
+    """Train one classifier per seed on grouped rows, all with the same rows held out.
 
     Returns
     -------
@@ -130,7 +129,7 @@ def fit_regressors(
     seeds: Sequence[int],
     draws: int = 1,
 ) -> Callable[[Floats], Floats]:
-    """Train one regressor a seed on rows ``(n, k)``, targets ``(n / draws, d)``, squared error.
+    """Train one regressor per seed on rows ``(n, k)``, targets ``(n / draws, d)``, squared error.
 
     Returns
     -------
@@ -203,7 +202,7 @@ def _fit(
 
 
 def _length(settings: MLPSettings, rows: int) -> tuple[int, int]:
-    """Epochs and patience. A cycle that is cut short never reaches its low rates: no patience."""
+    """Return epochs and patience; a cycle must reach its low rates, so it has no patience."""
     if not settings.one_cycle:
         return settings.epochs, settings.patience
     epochs = min(settings.epochs, max(_FEWEST_EPOCHS, round(_MOST_ROWS / rows)))
@@ -211,14 +210,14 @@ def _length(settings: MLPSettings, rows: int) -> tuple[int, int]:
 
 
 def _one_cycle(done: float) -> float:
-    """Share of the peak learning rate after ``done`` (0 to 1) of all steps."""
+    """Return the share of the peak learning rate after ``done`` (0 to 1) of all steps."""
     if done < _RISE:
         return 0.1 + 0.9 * done / _RISE
     return 0.5 * (1 + math.cos(math.pi * (done - _RISE) / (1 - _RISE)))
 
 
 def _steps(order: _Order, size: int) -> int:
-    """Steps of an epoch; where each takes all rows there is no noise to average over: few do."""
+    """Return the steps of an epoch: few where each takes all rows, as there is no noise then."""
     steps = -(-order.epoch // size)
     return steps if order.weights is None else min(steps, _MOST_WHOLE_STEPS)
 
@@ -226,7 +225,7 @@ def _steps(order: _Order, size: int) -> int:
 def _batches(
     order: _Order, rngs: Sequence[np.random.Generator], size: int
 ) -> Iterator[tuple[Tensor, Tensor | float]]:
-    """Rows ``(models, batch)`` of each step of an epoch, and what each counts in the loss."""
+    """Yield the rows ``(models, batch)`` of each step of an epoch, and their weights."""
     if order.weights is not None:
         for _ in range(_steps(order, size)):
             yield order.rest, order.weights
@@ -238,17 +237,17 @@ def _batches(
 
 
 def _own_hold_outs(n: int, seeds: Sequence[int], draws: int) -> _Order:
-    """Each model holds out rows of its own.
+    """Hold out rows of its own for each model.
 
-    With several draws of each row an epoch is still as many steps as rows ask for: of the draws
-    each epoch sees a random part.
+    With several draws of each row an epoch has as many steps as with one: it sees a random part of
+    the draws.
     """
     held_out, rest = _hold_out(n, seeds, draws)
     return _Order(rest, held_out, rest.shape[1] // draws)
 
 
 def _hold_out(n: int, seeds: Sequence[int], draws: int) -> tuple[Tensor, Tensor]:
-    """Row numbers held out and left to train on, ``(models, ...)`` each; every model its own.
+    """Return row numbers held out and left to train on, ``(models, ...)`` each.
 
     All draws of a row are on one side: a row seen in training must not decide when to stop.
     """

@@ -1,9 +1,9 @@
-"""What z tells of x, as auditors of s look at it: the ``reconstruction`` view.
+"""The ``reconstruction`` view: x as regressors predict it from z.
 
 An encoder trained against an adversary can warp x until classifiers find little of s in z, and lose
-next to nothing of x. Whoever has some rows of both x and z first learns to read x off z, which
-teaches many numbers a row where s teaches one bit, and then looks for s in what was read: the warp
-is undone. What is read off z is a function of z, so a classifier of it is one of z, and its
+next to nothing of x. An attacker with some rows of both x and z can first learn to predict x from
+z, with many targets per row where s gives one bit, and then look for s in the prediction: the warp
+is undone. The prediction is a function of z, so a classifier of it is a classifier of z, and its
 cross-entropy bounds I(Z;S) as any other's does.
 """
 
@@ -20,19 +20,19 @@ from fairbench.auditing.config import AuditConfig
 from fairbench.stats.seeds import derive_seed
 
 _REGRESSORS = 2
-"""Averaged, but never more than the audit has MLPs."""
+"""Regressors that are averaged; never more than the audit's MLPs."""
 _MOST_TARGETS = 512
-"""Columns of x beyond which its principal axes are learned instead: trees take no image."""
+"""Columns of x beyond which its principal axes are the targets: trees cannot take images."""
 _AXES = 64
 _DECIMALS = 3
-"""Of x as read off z: the last bits depend on what else is in a batch, and where many rows share a
-code, trees cut right there."""
+"""Of the prediction: the last bits depend on the rest of the batch, and where many rows share a
+code, trees would split on them."""
 
 
 def reconstruction(
-    z: Floats, x: Floats, people: Ints, *, config: AuditConfig, seed: int, draws: int = 1
+    z: Floats, x: Floats, fit_rows: Ints, *, config: AuditConfig, seed: int, draws: int = 1
 ) -> View:
-    """Fit regressors of x on z, by the rows of some people.
+    """Fit regressors of x on z.
 
     Parameters
     ----------
@@ -40,23 +40,23 @@ def reconstruction(
         Draw after draw.
     x : ndarray, shape (n, d)
         Standardised.
-    people : ndarray of int64
-        Rows of x to fit on; the others are kept for what calibrates the auditors.
+    fit_rows : ndarray of int64
+        Rows of x to fit on; the others are held out for calibration.
     """
-    look = _scaled(z)
-    rows = np.concatenate([people + draw * len(x) for draw in range(draws)])
+    scale = _scaled(z)
+    rows = np.concatenate([fit_rows + draw * len(x) for draw in range(draws)])
     predict = fit_regressors(
-        look(z[rows]),
-        _targets(x[people], seed),
+        scale(z[rows]),
+        _targets(x[fit_rows], seed),
         settings=_settings(config),
         seeds=[derive_seed(seed, i) for i in range(min(_REGRESSORS, config.mlps))],
         draws=draws,
     )
-    return View("reconstruction", lambda given: predict(look(given)).mean(axis=0).round(_DECIMALS))
+    return View("reconstruction", lambda rows: predict(scale(rows)).mean(axis=0).round(_DECIMALS))
 
 
 def _settings(config: AuditConfig) -> MLPSettings:
-    """Wider than the strict MLPs and twice as long: a warp is harder to learn than a boundary."""
+    """Return settings wider than the strict MLPs', and twice as long: a warp is harder to learn."""
     return MLPSettings(
         hidden=config.hidden,
         epochs=2 * config.strict_epochs,
@@ -69,12 +69,12 @@ def _settings(config: AuditConfig) -> MLPSettings:
 
 
 def _scaled(z: Floats) -> Callable[[Floats], Floats]:
-    """z on a common scale and, where tails are heavy, by ranks too."""
+    """Return a map of z to columns on a common scale and, where tails are heavy, ranks too."""
     common = standardised(z)
     spread = ranks(z, common)
     if spread is None:
         return common.apply
-    return lambda given: np.hstack([common.apply(given), spread.apply(given)])
+    return lambda rows: np.hstack([common.apply(rows), spread.apply(rows)])
 
 
 def _targets(x: Floats, seed: int) -> Floats:
@@ -83,5 +83,5 @@ def _targets(x: Floats, seed: int) -> Floats:
     from sklearn.decomposition import PCA
 
     axes = PCA(_AXES, svd_solver="randomized", random_state=seed % 2**32).fit_transform(x)
-    found: Floats = (axes / axes[:, 0].std()).astype(np.float32)
-    return found
+    scaled: Floats = (axes / axes[:, 0].std()).astype(np.float32)
+    return scaled

@@ -1,12 +1,13 @@
-"""Labelled rows as auditors train on them: equal rows grouped and counted, some held out.
+"""Labelled rows that auditors train on: equal rows grouped and weighted, some held out.
 
-Quantised codes have few distinct rows, and a weighted distinct row teaches all that its copies do.
+Quantised codes have few distinct rows; training on one weighted row equals training on its copies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +17,11 @@ from fairbench.api import Floats, Ints
 Weights = npt.NDArray[np.float64]
 
 GROUPING_PAYS = 0.5
-"""Rows are grouped where distinct ones are at most this share of all."""
+"""Share of distinct rows up to which rows are grouped."""
 
 
 @dataclass(frozen=True)
-class Sample:
+class LabelledRows:
     """Labelled rows, each standing for ``weights`` equal ones.
 
     Parameters
@@ -37,37 +38,37 @@ class Sample:
 
     @property
     def total(self) -> int:
-        """Rows it stands for."""
+        """Number of rows, copies counted."""
         return int(self.weights.sum())
 
     def repeated(self) -> Ints:
-        """Number of each row as often as the row occurs, ``(total,)``."""
+        """Return the number of each row as often as the row occurs, ``(total,)``."""
         return np.repeat(np.arange(len(self.labels)), self.weights.astype(np.int64))
 
-    def seen_through(self, view: Callable[[Floats], Floats]) -> Sample:
-        """The same rows through a view."""
-        return Sample(view(self.x), self.labels, self.weights)
+    def seen_through(self, view: Callable[[Floats], Floats]) -> LabelledRows:
+        """Return the same rows through a view."""
+        return LabelledRows(view(self.x), self.labels, self.weights)
 
 
 @dataclass(frozen=True)
 class Training:
-    """What one member of the family learns from.
+    """Rows that one member of the ensemble learns from.
 
     Parameters
     ----------
-    fit : Sample
+    fit : LabelledRows
         Rows that parameters are fitted on.
-    held : Sample
-        Rows of other people, from auditor-train too: early stopping, strengths of regularisation,
-        calibration and weights of the blend are read off these.
+    held : LabelledRows
+        Held-out rows of the auditor training set, for early stopping, strengths of regularisation,
+        calibration and the weights of the blend.
     prior : ndarray, shape (classes,)
-        Shares of the labels, none of them 0.
+        Class prior, without zeros.
     draws : int
-        Draws of each person's z that ``fit`` holds.
+        Draws of each row of z in ``fit``.
     """
 
-    fit: Sample
-    held: Sample
+    fit: LabelledRows
+    held: LabelledRows
     prior: Weights
     draws: int = 1
 
@@ -77,14 +78,14 @@ class Training:
         return len(self.prior)
 
     def seen_through(self, view: Callable[[Floats], Floats]) -> Training:
-        """The same rows through a view."""
+        """Return the same rows through a view."""
         fit, held = self.fit.seen_through(view), self.held.seen_through(view)
         return Training(fit, held, self.prior, self.draws)
 
 
 @dataclass(frozen=True)
 class Distinct:
-    """The distinct rows of an array, and which one each row is.
+    """The distinct rows of an array, and the number of the one that each row equals.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ class Distinct:
 
 
 def distinct(z: Floats) -> Distinct:
-    """Group equal rows of ``(n, d)``; where few are equal, every row stands for itself."""
+    """Group equal rows of ``(n, d)``; where few are equal, every row is its own group."""
     first, inverse = group(z)
     if len(first) > GROUPING_PAYS * len(z):
         return Distinct(z, np.arange(len(z)))
@@ -105,54 +106,62 @@ def distinct(z: Floats) -> Distinct:
 
 
 def group(z: Floats) -> tuple[Ints, Ints]:
-    """First row of each group of equal rows, and the group of each row."""
-    clean = np.ascontiguousarray(z + 0 if z.dtype.kind == "f" else z)  # -0.0 is 0.0
-    width = clean.dtype.itemsize * clean.shape[1]
-    keys = clean.view(np.dtype((np.void, width))).ravel()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    """Return the first row of each group of equal rows, and the group of each row."""
+    _, first, inverse = np.unique(row_keys(z), return_index=True, return_inverse=True)
     return first, inverse
 
 
+def row_keys(rows: npt.NDArray[Any]) -> npt.NDArray[np.void]:
+    """Return each row as one opaque value, ``(n,)``, with -0.0 equal to 0.0."""
+    return opaque(rows + 0 if rows.dtype.kind == "f" else rows)
+
+
+def opaque(rows: npt.NDArray[Any]) -> npt.NDArray[np.void]:
+    """Return the bytes of each row as one opaque value, ``(n,)``."""
+    rows = np.ascontiguousarray(rows)
+    return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+
+
 def prior_of(labels: Ints, classes: int) -> Weights:
-    """Shares of the labels, half a row added to each so that no class is impossible."""
+    """Return the class prior, with half a row added to each class so that none is impossible."""
     counts = np.bincount(labels, minlength=classes) + 0.5
     return np.asarray(counts / counts.sum(), dtype=np.float64)
 
 
 def held_out_rows(rows: int) -> int:
-    """How many of ``rows`` people are held out: a tenth, and of small tables up to a third."""
+    """Return how many rows are held out: a tenth, of small tables up to a third."""
     return max(1, round(max(0.1 * rows, min(400, rows / 3))))
 
 
-def sides_of(people: int, seed: int) -> tuple[Ints, Ints]:
-    """Numbers of the people to fit on and of those held out."""
-    order = np.random.default_rng(seed).permutation(people)
-    held = held_out_rows(people)
+def sides_of(rows: int, seed: int) -> tuple[Ints, Ints]:
+    """Return the numbers of the rows to fit on and of those held out."""
+    order = np.random.default_rng(seed).permutation(rows)
+    held = held_out_rows(rows)
     return order[held:], order[:held]
 
 
 def training(z: Floats, labels: Ints, *, classes: int, seed: int, draws: int = 1) -> Training:
-    """Split auditor-train into rows to fit and rows held out, and group equal ones.
+    """Split the auditor training set into rows to fit on and rows held out, and group equal ones.
 
     Parameters
     ----------
     z : ndarray, shape (n, k)
-        ``draws`` draws of n / draws people, draw after draw; all draws of one are on one side.
+        ``draws`` draws of n / draws rows, draw after draw; all draws of a row are on one side.
     labels : ndarray of int64, shape (n,)
     """
-    people = len(z) // draws
+    rows = len(z) // draws
     keys = distinct(z)
     sides = []
-    for part in sides_of(people, seed):
-        chosen = np.concatenate([np.sort(part) + draw * people for draw in range(draws)])
+    for part in sides_of(rows, seed):
+        chosen = np.concatenate([np.sort(part) + draw * rows for draw in range(draws)])
         sides.append(_sample(keys, chosen, labels, classes))
     return Training(sides[0], sides[1], prior_of(labels, classes), draws)
 
 
-def _sample(keys: Distinct, chosen: Ints, labels: Ints, classes: int) -> Sample:
+def _sample(keys: Distinct, chosen: Ints, labels: Ints, classes: int) -> LabelledRows:
     if len(keys.rows) == len(keys.inverse):
-        return Sample(keys.rows[chosen], labels[chosen], np.ones(len(chosen)))
+        return LabelledRows(keys.rows[chosen], labels[chosen], np.ones(len(chosen)))
     pair = keys.inverse[chosen] * classes + labels[chosen]
     pairs, counts = np.unique(pair, return_counts=True)
     row, label = np.divmod(pairs, classes)
-    return Sample(keys.rows[row], label, counts.astype(np.float64))
+    return LabelledRows(keys.rows[row], label, counts.astype(np.float64))

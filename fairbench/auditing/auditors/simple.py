@@ -1,6 +1,6 @@
-"""The simple members of the family: logistic regression, nearest neighbours, counting.
+"""The simple members of the ensemble: logistic regression, nearest neighbours, counting.
 
-Each maps a Training to a classifier, and reads its own strength of regularisation off the held-out
+Each maps a Training to a classifier, and chooses its own strength of regularisation on the held-out
 rows.
 """
 
@@ -11,10 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fairbench.api import Floats
-from fairbench.auditing.auditors.samples import Sample, Training, group
+from fairbench.auditing.auditors.samples import LabelledRows, Training, group, row_keys
 from fairbench.stats.scores import log_loss
 
 Classifier = Callable[[Floats], Floats]
@@ -23,23 +22,23 @@ Classifier = Callable[[Floats], Floats]
 _STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 """Prior variances of a weight (scikit-learn's C), from strong regularisation to weak."""
 _REFERENCE_ROWS = 4096
-"""Rows that neighbours are looked for among, at most: cost grows with them, accuracy slowly."""
+"""Most rows among which neighbours are searched: cost grows with them, accuracy slowly."""
 _NEIGHBOUR_COLUMNS = 12
-"""Columns that distances are taken over; wider rows are projected on their principal axes."""
+"""Most columns of a distance; wider rows are projected on their principal axes."""
 _NEIGHBOURS = (10, 30, 100)
 _PRIOR_VOTES = (1.0, 3.0, 10.0, 30.0)
-"""Votes that the prior casts."""
+"""Candidate weights of the prior, in votes."""
 _PRIOR_ROWS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""Rows of each cell that the prior stands for, in counting."""
+"""Candidate weights of the prior in each cell, in rows."""
 
 
-def held_out_loss(probabilities: Floats, held: Sample) -> float:
-    """Mean log loss on held-out rows, nats."""
+def held_out_loss(probabilities: Floats, held: LabelledRows) -> float:
+    """Return the mean log loss on held-out rows, nats."""
     return float(np.average(log_loss(probabilities, held.labels), weights=held.weights))
 
 
 def fit_logistic(training: Training) -> Classifier:
-    """Multinomial logistic regression; the L2 strength with the lowest held-out loss."""
+    """Fit multinomial logistic regression with the L2 strength of the lowest held-out loss."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
@@ -49,13 +48,13 @@ def fit_logistic(training: Training) -> Classifier:
     for strength in _STRENGTHS:
         model.C = strength
         with warnings.catch_warnings():
-            # Stopping short of the optimum is one more way of regularising.
+            # Stopping before convergence regularises too.
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(fit.x, fit.labels, sample_weight=fit.weights)
-        found = _linear(model.coef_.copy(), model.intercept_.copy(), model.classes_, training)
-        loss = held_out_loss(found(training.held.x), training.held)
+        classify = _linear(model.coef_.copy(), model.intercept_.copy(), model.classes_, training)
+        loss = held_out_loss(classify(training.held.x), training.held)
         if best is None or loss < best[0]:
-            best = (loss, found)
+            best = (loss, classify)
     assert best is not None
     return best[1]
 
@@ -75,7 +74,7 @@ def _linear(weights: Any, bias: Any, classes: Any, training: Training) -> Classi
 
 
 def fit_neighbours(training: Training, *, seed: int) -> Classifier:
-    """Votes of the k nearest rows and of the prior; how many of each, by held-out loss."""
+    """Fit votes of the k nearest rows and of the prior; both numbers by held-out loss."""
     from sklearn.neighbors import NearestNeighbors
 
     fit = training.fit
@@ -99,17 +98,17 @@ def fit_neighbours(training: Training, *, seed: int) -> Classifier:
 
     sizes = [k for k in _NEIGHBOURS if k <= len(chosen)] or [len(chosen)]
     held = training.held
-    tried = [
+    losses = [
         (held_out_loss(share(counted, k, m), held), k, m)
         for k, counted in zip(sizes, tally(held.x, sizes), strict=True)
         for m in _PRIOR_VOTES
     ]
-    _, k, m = min(tried)
+    _, k, m = min(losses)
     return lambda rows: share(tally(rows, [k])[0], k, m)
 
 
 def _principal(x: Floats) -> Callable[[Floats], Floats]:
-    """Projection on the first principal axes of x; none where x is narrow."""
+    """Return the projection on the first principal axes of x; the identity where x is narrow."""
     if x.shape[1] <= _NEIGHBOUR_COLUMNS:
         return lambda rows: rows
     axes = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)[2][:_NEIGHBOUR_COLUMNS].T
@@ -117,7 +116,7 @@ def _principal(x: Floats) -> Callable[[Floats], Floats]:
 
 
 def fit_counting(training: Training) -> Classifier:
-    """Shares of the labels in each cell of a code, shrunk towards the prior.
+    """Fit the shares of the labels in each cell of a code, shrunk towards the prior.
 
     With m rows of prior in a cell of n rows, each with label c n_c times, the cell predicts
     (n_c + m prior_c) / (n + m): the posterior mean under a Dirichlet prior; an unseen cell predicts
@@ -128,10 +127,10 @@ def fit_counting(training: Training) -> Classifier:
     first, cell = group(fit.x)
     counts = np.zeros((len(first), training.classes))
     np.add.at(counts, (cell, fit.labels), fit.weights)
-    place = {key: i for i, key in enumerate(_keys(fit.x[first]))}
+    place = {key.tobytes(): i for i, key in enumerate(row_keys(fit.x[first]))}
 
     def look_up(rows: Floats, prior_rows: float) -> Floats:
-        at = np.array([place.get(key, -1) for key in _keys(rows)])
+        at = np.array([place.get(key.tobytes(), -1) for key in row_keys(rows)])
         shares = (counts + prior_rows * training.prior) / (
             counts.sum(axis=1, keepdims=True) + prior_rows
         )
@@ -141,8 +140,3 @@ def fit_counting(training: Training) -> Classifier:
     losses = [held_out_loss(look_up(held.x, m), held) for m in _PRIOR_ROWS]
     best = _PRIOR_ROWS[int(np.argmin(losses))]
     return lambda rows: look_up(rows, best)
-
-
-def _keys(rows: npt.NDArray[Any]) -> list[bytes]:
-    clean = np.ascontiguousarray(rows + 0 if rows.dtype.kind == "f" else rows)
-    return [row.tobytes() for row in clean]

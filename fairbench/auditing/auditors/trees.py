@@ -1,7 +1,7 @@
-"""Boosted trees that stop at their best round: auditors, and regressors of the refitted decoder.
+"""Boosted trees cut at their best round: auditors, and regressors of the refitted decoder.
 
 scikit-learn's histogram gradient boosting stops some rounds after the best and keeps them all; on a
-small table these are the ones that overfit. Here the rounds after the best are left out again.
+small table these overfit. Here predictions use the rounds up to the best alone.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from fairbench.api import Floats
 from fairbench.auditing.auditors.samples import Training
 
 _DEEP_ROUNDS = 40
-"""Boosting rounds of deep trees at most: they overfit early."""
+"""Most boosting rounds of deep trees: they overfit early."""
 _REGRESSION_RATE = 0.2
-"""Learning rate of a decoder's trees; there is a model a column of x, so they must be few."""
+"""Learning rate of a decoder's trees; with one model per column of x, rounds must be few."""
 
 
 def fit_trees(
@@ -42,7 +42,7 @@ def fit_trees(
         random_state=seed % 2**32,
         **_SHAPE[deep],
     )
-    # Not the grouped rows with weights: the least rows of a leaf are counted without them.
+    # Not the grouped rows with weights: the minimum rows of a leaf are counted without weights.
     rows = fit.repeated()
     model.fit(
         fit.x[rows],
@@ -68,7 +68,7 @@ _SHAPE: dict[bool, dict[str, Any]] = {
     False: {"max_leaf_nodes": 31, "learning_rate": 0.1},
     True: {"max_leaf_nodes": 255, "min_samples_leaf": 5, "learning_rate": 0.2},
 }
-"""Trees by whether they are deep."""
+"""Hyperparameters by whether trees are deep."""
 
 
 def fit_tree_regressor(
@@ -82,7 +82,7 @@ def fit_tree_regressor(
 ) -> Callable[[Floats], Floats]:
     """Fit boosted trees to one column ``(n,)`` by squared error.
 
-    ``held`` are rows ``(m, d)`` and their targets ``(m,)`` that tell when to stop.
+    ``held`` are rows ``(m, d)`` and their targets ``(m,)`` for early stopping.
 
     Returns
     -------
@@ -104,8 +104,8 @@ def fit_tree_regressor(
     def predict(rows: Floats) -> Floats:
         if best == 0:
             return np.full(len(rows), mean, np.float32)
-        found: Floats = _at_round(model.staged_predict(rows), best).astype(np.float32)
-        return found
+        predicted: Floats = _at_round(model.staged_predict(rows), best).astype(np.float32)
+        return predicted
 
     return predict
 

@@ -1,7 +1,7 @@
-"""What auditors look at: z as it is, z on a common scale, and, where z is a code, its bits.
+"""Views of z: as it is, on a common scale, by ranks and, where z is a code, by its bits.
 
-A view is fitted on auditor-train alone. Whether z is a code is read off z itself, never off what
-the method says of itself: an auditor that can be told not to look is none.
+A view is fitted on the auditor training set alone. Whether z is a code is decided from z itself,
+never from what the method declares: a method must not be able to switch an auditor off.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from fairbench.api import Floats
 _Values = npt.NDArray[np.float64]
 
 _MOST_BITS = 16
-"""Finest grid, 2^-16, and widest range, 2^16 steps, at which a column counts as a code."""
+"""Finest grid, 2^-16, and widest range, 2^16 steps, of a column that counts as a code."""
 
 _MOST_LEVELS = 256
-"""Values off any grid that a column may have and still be a code: its levels, in their order."""
+"""Most distinct values of a column off any grid that counts as a code: its sorted levels."""
 _ROUNDING = 0.1
-"""How far off a grid, in steps, rounding may put a value."""
+"""Largest distance from a grid that is taken for rounding, in steps."""
 
 _HEAVY = 15.0
 """Standard deviations from the mean at which a tail is heavy."""
@@ -33,7 +33,7 @@ _CHUNK = 8192
 
 @dataclass(frozen=True)
 class View:
-    """A way of looking at representations.
+    """A transformation of representations that auditors are fitted on.
 
     Parameters
     ----------
@@ -49,19 +49,19 @@ class View:
 
 
 def views_of(z: Floats) -> list[View]:
-    """The strict family's views of representations like z, ``(n, k)``, of auditor-train."""
+    """Fit the strict ensemble's views on z of the auditor training set, ``(n, k)``."""
     common = standardised(z)
     others = (ranks(z, common), bit_planes(z))
     return [common, *(view for view in others if view is not None)]
 
 
 def raw() -> View:
-    """z as released: what the paper's auditors see."""
+    """Return the view of z as released, which the paper's auditors use."""
     return View("raw", lambda z: z)
 
 
 def standardised(z: Floats) -> View:
-    """Each column to mean 0 and variance 1, so that a small scale hides nothing."""
+    """Fit the view of columns at mean 0 and variance 1, so that a small scale hides nothing."""
     # In units of the largest value, so that no square overflows or vanishes.
     largest, least = z.max(axis=0).astype(np.float64), z.min(axis=0).astype(np.float64)
     unit = np.maximum(np.abs(largest), np.abs(least))
@@ -85,10 +85,10 @@ def standardised(z: Floats) -> View:
 
 
 def ranks(z: Floats, common: View) -> View | None:
-    """Each column by its ranks in auditor-train, as normal scores; None where no tail is heavy.
+    """Fit the view of each column's ranks, as normal scores; None where no tail is heavy.
 
-    A few values far out take all of a column's variance: on the common scale what the other rows
-    tell shrinks to nothing. Trees ask for the order of values alone and need no such view.
+    A few extreme values take all of a column's variance: standardised, the differences among the
+    other rows shrink to nothing. Trees depend on the order of values alone and need no such view.
     """
     if not len(z) or np.abs(common.apply(z)).max(initial=0.0) < _HEAVY:
         return None
@@ -109,12 +109,12 @@ def ranks(z: Floats, common: View) -> View | None:
 
 
 def bit_planes(z: Floats) -> View | None:
-    """The binary digits of the columns that are codes, and the other columns standardised.
+    """Fit the view of the binary digits of columns that are codes, and the others standardised.
 
     A column is a code where it is not constant and all its values lie on a grid 2^-g, g <= 16, or
-    on an even grid of any other step, within 2^16 steps; or else has few levels, which count in
-    their order. None where no column is, or none of more than one bit: the standardised view shows
-    single bits as well.
+    on an even grid of any other step, within 2^16 steps; or else has few levels, numbered in order.
+    None where no column is a code, or none of more than one bit: the standardised view shows single
+    bits as well.
     """
     planes = [_planes(z[:, column]) for column in range(z.shape[1])]
     if all(plane is None or plane(z[:1, 0]).shape[1] == 1 for plane in planes):
@@ -123,14 +123,14 @@ def bit_planes(z: Floats) -> View | None:
     rest = standardised(z[:, others])
 
     def apply(rows: Floats) -> Floats:
-        found = [plane(rows[:, c]) for c, plane in enumerate(planes) if plane is not None]
-        return np.hstack([*found, rest.apply(rows[:, others])])
+        digits = [plane(rows[:, c]) for c, plane in enumerate(planes) if plane is not None]
+        return np.hstack([*digits, rest.apply(rows[:, others])])
 
     return View("bit-planes", apply)
 
 
 def _planes(column: Floats) -> Callable[[Floats], Floats] | None:
-    """Maps values ``(n,)`` of one column to their digits ``(n, width)``; None: not a code."""
+    """Return a map of one column ``(n,)`` to its digits ``(n, width)``; None if it is no code."""
     wide = column.astype(np.float64)
     if wide.min() == wide.max():
         return None
@@ -149,12 +149,12 @@ def _planes(column: Floats) -> Callable[[Floats], Floats] | None:
 
 
 def _dyadic(wide: _Values) -> Callable[[_Values], _Values] | None:
-    """Steps of a grid 2^-g: the code that an encoder of binary digits wrote."""
+    """Return a map to steps of a grid 2^-g: the code of an encoder of binary digits."""
     grid = next((g for g in range(_MOST_BITS + 1) if _on_grid(wide, g)), None)
     if grid is None:
         return None
     steps = np.round(wide * 2**grid)
-    # Count from 0 where the code does, so that planes are the digits the encoder wrote.
+    # Count from 0 where the code does, so that planes are the digits of the encoder.
     low, high = min(steps.min(), 0.0), steps.max()
     if high - low >= 2**_MOST_BITS:
         return None
@@ -162,7 +162,7 @@ def _dyadic(wide: _Values) -> Callable[[_Values], _Values] | None:
 
 
 def _even(wide: _Values) -> Callable[[_Values], _Values] | None:
-    """Steps of any even grid from the lowest value up: a code times 1e-6, or standardised."""
+    """Return a map to steps of any even grid from the lowest value up, as of a rescaled code."""
     values = np.unique(wide)
     low, span = values[0], values[-1] - values[0]
     step = np.diff(values).min()
@@ -172,16 +172,16 @@ def _even(wide: _Values) -> Callable[[_Values], _Values] | None:
     steps = (values - low) / step
     if np.abs(steps - np.round(steps)).max() > _ROUNDING:
         return None
-    return lambda given: np.round((given - low) / step)
+    return lambda new: np.round((new - low) / step)
 
 
 def _levels(wide: _Values) -> Callable[[_Values], _Values] | None:
-    """Numbers of the levels of a column that has few and repeats them."""
+    """Return a map to the numbers of the levels of a column that has few and repeats them."""
     values, counts = np.unique(wide, return_counts=True)
     if len(values) > _MOST_LEVELS or counts.mean() < 5:
         return None
     middle = values[:-1] / 2 + values[1:] / 2
-    return lambda given: np.searchsorted(middle, given).astype(np.float64)
+    return lambda new: np.searchsorted(middle, new).astype(np.float64)
 
 
 def _on_grid(column: _Values, grid: int) -> bool:

@@ -1,1 +1,1 @@
-"""Channels of known information, and the family measured on them."""
+"""Channels of known information, and the audit ensemble measured on them."""

@@ -1,4 +1,4 @@
-"""Channels whose I(Z;S) is known: what a family of auditors is calibrated against.
+"""Channels whose I(Z;S) is known, to calibrate the audit against.
 
 Each channel draws rows (z, s) from a law of its own and knows its mutual information in nats, in
 closed form or by numerical integration of the formula it prints.
@@ -22,7 +22,7 @@ Draw = Callable[[np.random.Generator, int], tuple[npt.NDArray[np.float64], Ints]
 """Maps a generator and a number of rows n to z ``(n, k)`` and s ``(n,)``."""
 
 FLIP = 0.1
-"""Noise of the channels that show a bit: s is that bit, turned over in a tenth of all rows."""
+"""Noise of the channels that show a bit: s is that bit, flipped in a tenth of all rows."""
 BITS = 64
 """Fair bits among which a parity is hidden."""
 
@@ -41,11 +41,11 @@ class Channel:
     draw : callable
         Draws n rows by a generator.
     truth : callable
-        I(Z;S) in nats; integrals are done when asked for.
+        Returns I(Z;S) in nats; integrals are computed at the first call.
     limit : bool
-        Whether the family is known not to read this channel; shown, and held to no target.
+        Whether the ensemble is known to miss this channel; shown, without a target.
     original : callable, optional
-        Maps z to the x that it was made from, which auditors are then given.
+        Maps z to the x that it was made from; given, auditors get x too.
     """
 
     name: str
@@ -77,9 +77,9 @@ def location_information(
     Parameters
     ----------
     density : callable
-        Of the noise, symmetric about 0.
+        Density of the noise, symmetric about 0.
     shifts, shares : sequence of float
-        Place and probability of each group.
+        Location and probability of each group.
     """
     from scipy import integrate
 

@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Track
+from fairbench.metrics.rows import LeaderboardRow, PointRow
+from fairbench.report.format import format_figure
 from fairbench.report.gather import DatasetReport, Report
 from fairbench.report.headings import HEADINGS, PAGE, PAGE_COST, headed
 from fairbench.report.panels import Panel, all_names
 from fairbench.report.style import Look, looks
-from fairbench.store.database import Row
 
 _SYMBOLS = {
     "o": "circle",
@@ -38,14 +39,14 @@ _SYMBOLS = {
 
 _DASHES: Mapping[object, str] = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
 
-INTERVAL = ("aufdc_low", "95% interval")
+INTERVAL = ("aufdc_low", "95% confidence interval")
 """Stands right of AUFDC in the page's leaderboard."""
 
 TRACKS = {
     Track.BLIND: "The encoder sees the features x alone.",
     Track.AWARE: "The encoder may also see s, so little leakage costs little: A_y at I<10% ranks.",
 }
-"""What each track is, for people."""
+"""Tracks, explained."""
 
 WORDS = {
     "auditor": "a classifier that is trained to predict s from z, after the method has finished",
@@ -53,15 +54,15 @@ WORDS = {
     "nats": "unit of information: one yes-or-no answer is worth at most 0.69",
     "point": "one setting of a method's fairness parameter, and what was measured of it",
     "seed": "a whole repetition of training and audit with other random numbers",
-    "validation, test": "rows that choose among auditors and points, and rows that are reported",
+    "validation set, test set": "rows that choose among auditors and points; rows of the figures",
     "simulated": "drawn from published statistics because the real files were not there",
 }
-"""What no column is called and a reader may still ask for."""
+"""Terms of the glossary that are no columns."""
 
 TERMS = (
     *(
-        "i",
-        "d",
+        "mutual_information",
+        "distortion",
         "aufdc",
         "rank",
         "interval_over",
@@ -73,7 +74,7 @@ TERMS = (
     ),
     *("audit", "params", "tags", "accuracy_y_at_accuracy_s_10", "complete", "data_source"),
 )
-"""What the glossary explains beside the columns that the page shows."""
+"""Columns that the glossary explains beside those that the page shows."""
 
 
 def page(report: Report) -> str:
@@ -89,7 +90,7 @@ def page(report: Report) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["number"] = number
+    environment.filters["number"] = format_number
     environment.filters["moment"] = lambda text: text.replace("T", " ").replace("+00:00", " UTC")
     shown = [p for dataset in report.datasets for p in dataset.panels]
     baselines = [name for panel in shown for name in panel.baselines]
@@ -104,7 +105,7 @@ def page(report: Report) -> str:
         others={name: text for name, text in report.glossary.items() if name not in named},
         tracks=TRACKS,
         headings=HEADINGS,
-        name_of=lambda panel, row: panel.names[(row["method"], row["params"])],
+        name_of=lambda panel, row: panel.names[row.variant],
         charts=_packed(_json([_charts(dataset, look) for dataset in report.datasets])),
         css=(here / "page.css").read_text("utf-8"),
         script=(here / "page.js").read_text("utf-8"),
@@ -112,7 +113,7 @@ def page(report: Report) -> str:
     )
 
 
-def number(value: Any) -> str:
+def format_number(value: Any) -> str:
     """A cell's text: whole numbers whole, others with three digits or decimals, None empty."""
     if value is None:
         return ""
@@ -121,8 +122,7 @@ def number(value: Any) -> str:
     if isinstance(value, int) or (isinstance(value, float) and abs(value) >= 100):
         return f"{value:,.0f}"
     if isinstance(value, float):
-        decimals = 1 if abs(value) >= 10 else 3
-        return f"{value + 0.0:.{decimals}f}".replace("-0.000", "0.000")
+        return format_figure(value, decimals=1 if abs(value) >= 10 else 3)
     return str(value)
 
 
@@ -138,7 +138,7 @@ def _board() -> dict[str, str]:
 
 def _present(columns: Mapping[str, str], panel: Panel) -> list[tuple[str, str]]:
     """Of the columns those in which a row of the panel has a value."""
-    return [c for c in columns.items() if any(row.get(c[0]) is not None for row in panel.rows)]
+    return [c for c in columns.items() if any(row.value(c[0]) is not None for row in panel.rows)]
 
 
 def _json(value: Any) -> str:
@@ -157,9 +157,9 @@ def _charts(dataset: DatasetReport, look: Mapping[str, Look]) -> list[dict[str, 
 def _panel_charts(panel: Panel, look: Mapping[str, Look]) -> dict[str, Any]:
     curves = panel.curves()
     names = panel.names
-    found = []
+    drawn = []
     for row in panel.rows:
-        name = names[(row["method"], row["params"])]
+        name = names[row.variant]
         seeds = [points for points in curves[name] if points]
         if seeds:
             lines = {
@@ -170,28 +170,26 @@ def _panel_charts(panel: Panel, look: Mapping[str, Look]) -> dict[str, Any]:
                 "front": _shorts(panel.front(row, 50)),
                 "front_band": _front_band(panel, row),
             }
-            found.append({**_curve(name, row, seeds, look[name]), **lines})
-    ends = next((row for row in panel.rows if row["distortion_max"] is not None), None)
-    return {
-        "curves": found,
-        "ends": [ends["distortion_max"], ends["mutual_information_max"]] if ends else None,
-    }
+            drawn.append({**_curve(name, row, seeds, look[name]), **lines})
+    return {"curves": drawn, "ends": panel.ends}
 
 
-def _curve(name: str, row: Row, seeds: Sequence[Sequence[Row]], look: Look) -> dict[str, Any]:
+def _curve(
+    name: str, row: LeaderboardRow, seeds: Sequence[Sequence[PointRow]], look: Look
+) -> dict[str, Any]:
     measured = [point for points in seeds for point in points]
     return {
         "name": name,
-        "whole": bool(row["complete"]),
+        "whole": row.complete,
         "colour": look.colour,
         "symbol": _SYMBOLS[look.marker],
         "dash": _DASHES.get(look.line, "dash"),
-        "d": [_short(p["d"]) for p in measured],
-        "i": [_short(p["i"]) for p in measured],
-        "accuracy_s": [_short(p["accuracy_s"]) for p in measured],
-        "accuracy_y": [_short(p.get("accuracy_y")) for p in measured],
-        "seed": [p["seed"] for p in measured],
-        "knob": [p["point"] for p in measured],
+        "d": [_short(p.figures["distortion"]) for p in measured],
+        "i": [_short(p.figures["mutual_information"]) for p in measured],
+        "a_s": [_short(p.figures["accuracy_s"]) for p in measured],
+        "a_y": [_short(p.figures.get("accuracy_y")) for p in measured],
+        "seed": [p.seed for p in measured],
+        "knob": [p.point for p in measured],
     }
 
 
@@ -217,7 +215,7 @@ def _outline(there: Shorts, back: Shorts) -> Shorts:
     return [there[k] + back[k][::-1] for k in (0, 1)]
 
 
-def _front_band(panel: Panel, row: Row) -> Shorts:
+def _front_band(panel: Panel, row: LeaderboardRow) -> Shorts:
     x, low, high = panel.front_band(row)
     return _outline(_shorts(_steps(x, high)), _shorts(_steps(x, low)))
 

@@ -7,10 +7,15 @@ import pytest
 
 from fairbench.api import Floats, Ints
 from fairbench.api.types import AUDIT_ROLES
-from fairbench.auditing.auditors.group_tree import Split, find_splits, fit_split_trees, groups_of
+from fairbench.auditing.auditors.group_tree import (
+    GroupSplit,
+    find_splits,
+    fit_split_trees,
+    groups_of,
+)
 from fairbench.auditing.auditors.samples import Training, training
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.auditing.ensemble import audit, boosted_trees
+from fairbench.auditing.ensemble import audit, fit_boosted_trees
 from fairbench.auditing.validation.channels import CHANNELS
 from fairbench.stats.scores import information
 
@@ -37,7 +42,7 @@ def rows(n: int = 4000) -> Training:
 
 def test_what_z_tells_is_told_apart_first() -> None:
     splits = find_splits(rows(), rounds=60, patience=9, seed=0)
-    assert isinstance(splits, Split)
+    assert isinstance(splits, GroupSplit)
     assert groups_of(splits) == list(range(10))
     large = {4, 9}
     assert len(large & {*groups_of(splits.one)}) == 1
@@ -105,8 +110,8 @@ def test_more_groups_do_not_hide_what_z_tells_of_two() -> None:
 def test_the_trees_that_describe_data_read_many_groups_too() -> None:
     """What ``data describe`` prints of X, by boosted trees alone."""
     (z, s), (new, labels) = crossed(6000, 0), crossed(6000, 1)
-    classify = boosted_trees(z, s, classes=10, config=PRESETS[Audit.STRICT], seed=0)
-    two = boosted_trees(
+    classify = fit_boosted_trees(z, s, classes=10, config=PRESETS[Audit.STRICT], seed=0)
+    two = fit_boosted_trees(
         z, FIRST[s].astype(np.int64), classes=2, config=PRESETS[Audit.STRICT], seed=0
     )
     of_two = information(two(new), FIRST[labels].astype(np.int64))

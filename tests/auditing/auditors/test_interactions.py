@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairbench.api import Floats
-from fairbench.auditing.auditors.interactions import find_products, product_columns, tell_more
+from fairbench.auditing.auditors.interactions import find_products, improve_on, product_columns
 from fairbench.auditing.auditors.samples import Training, training
 
 
@@ -30,7 +30,7 @@ def test_the_strongest_product_is_the_parity(places: tuple[int, ...], classes: i
     products, split = find_products(rows, residual, seed=0)
     assert products[0] == places
     prior = np.tile(rows.prior.astype(np.float32), (len(rows.held.labels), 1))
-    assert tell_more(products, split, rows.held, prior)
+    assert improve_on(products, split, rows.held, prior)
 
 
 def test_noise_has_no_products() -> None:

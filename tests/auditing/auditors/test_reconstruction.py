@@ -9,7 +9,7 @@ from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.auditing.auditors.reconstruction import reconstruction
 from fairbench.auditing.auditors.samples import sides_of
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.auditing.ensemble import Audited, audit
+from fairbench.auditing.ensemble import EnsembleAudit, audit
 
 STRICT, QUICK = PRESETS[Audit.STRICT], PRESETS[Audit.QUICK]
 FLIPPED = 0.05
@@ -35,7 +35,7 @@ PARTS = dict(
 Z, X, S = ({role: part[i] for role, part in PARTS.items()} for i in range(3))
 
 
-def audited(x: Floats | None) -> Audited:
+def audited(x: Floats | None) -> EnsembleAudit:
     return audit(Z, S, classes=2, config=STRICT, seed=0, x=x)
 
 

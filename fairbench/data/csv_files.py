@@ -1,0 +1,122 @@
+"""Read CSV files: guess separator and header line, and yield cells as text, in parts."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairbench.data.column_values import is_number
+from fairbench.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
+"""Cells of a CSV file that count as missing values."""
+
+SEPARATORS = (",", ";", "\t", "|", " ")
+"""Separators that are tried, in this order, where none is declared."""
+
+_SNIFFED_LINES = 50
+
+
+def sniff(path: Path) -> tuple[str, bool]:
+    """Guess separator and header line of a CSV file from its first lines."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+            lines = [line for _, line in zip(range(_SNIFFED_LINES), stream, strict=False)]
+    except OSError:
+        return ",", True  # reading the table raises the error
+    best, rows = ",", list[list[str]]()
+    for separator in SEPARATORS:
+        reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+        try:
+            parsed = [row for row in reader if row]
+        except csv.Error:
+            continue  # such as a field that is too long: it does not fit
+        widths = {len(row) for row in parsed}
+        if len(widths) == 1 and len(parsed[0]) > (len(rows[0]) if rows else 1):
+            best, rows = separator, parsed
+    header = not rows or not any(is_number(field) for field in rows[0])
+    return best, header
+
+
+def csv_frames(
+    path: Path, separator: str, *, single: bool, rows: int | None = None
+) -> Iterator[pd.DataFrame]:
+    """Yield cells of a CSV file as text, up to ``rows`` lines at a time; the first may be names."""
+    import pandas as pd
+
+    try:
+        with pd.read_csv(
+            path,
+            sep=separator,
+            header=None,
+            dtype=str,
+            keep_default_na=False,
+            skipinitialspace=True,
+            encoding="utf-8-sig",
+            compression=None,
+            low_memory=False,
+            iterator=True,
+        ) as reader:
+            while len(frame := _next(reader, rows)):
+                if len(frame.columns) == 1 and not single:
+                    raise DataError(
+                        f"{path} has only one column if its fields are separated by {separator!r}.",
+                        'Write another separator into the card, as in separator: ";"',
+                    )
+                yield frame
+                if rows is None:
+                    return
+    except UnicodeDecodeError:
+        raise DataError(
+            f"{path}, line {_first_line_not_utf8(path)}: not text in UTF-8.",
+            "Convert the file first, for instance: iconv -f latin1 -t utf-8 OLD.csv > NEW.csv",
+        ) from None
+    except pd.errors.EmptyDataError:
+        raise DataError(f"{path} has only empty lines.", "Is it the right file?") from None
+    except pd.errors.ParserError as error:
+        raise DataError(f"{path}{_parser_error(str(error))}.", "Is the separator right?") from None
+
+
+def _next(reader: Any, rows: int | None) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        frame: pd.DataFrame = reader.read(rows)
+    except StopIteration:
+        return pd.DataFrame()
+    return frame
+
+
+def stripped(frame: pd.DataFrame) -> pd.DataFrame:
+    """Strip all cells; rows with too few fields keep the NaN that pandas adds."""
+    cells: pd.DataFrame = frame.apply(lambda column: column.str.strip())
+    return cells
+
+
+def names_in(frame: pd.DataFrame) -> list[str]:
+    """Return the names of the columns, from the first row."""
+    names = [text if isinstance(text, str) else "" for text in frame.iloc[0]]
+    return [text or f"column-{i + 1}" for i, text in enumerate(names)]
+
+
+def _parser_error(text: str) -> str:
+    match = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
+    if match:
+        return f", line {match[2]}: {match[3]} fields instead of {match[1]}"
+    return f" is not a CSV file: {text.removeprefix('Error tokenizing data. C error: ')}"
+
+
+def _first_line_not_utf8(path: Path) -> int:
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
+    return 0

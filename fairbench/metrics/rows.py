@@ -1,0 +1,243 @@
+"""Rows of the published tables: each column's name, type and meaning, spelled once.
+
+The fields of a row are its columns, in their order; ``figures`` stands where the metrics' own
+columns stand. Lists of columns, documentation and the types of loaded tables derive from these
+classes (:mod:`fairbench.metrics.columns`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
+
+Method = Annotated[str, "name of the method"]
+Params = Annotated[str, "hyperparameters that differ from the defaults; `default` where none does"]
+Track = Annotated[str, "what the encoder sees: blind or aware; each is ranked apart"]
+Budget = Annotated[str, "full, quick or a number of iterations; each is ranked apart"]
+Audit = Annotated[str, "strict or quick; each is ranked apart"]
+Dataset = Annotated[str, "name of the dataset"]
+DataSource = Annotated[
+    str,
+    "real; rendered: images drawn by fairbench; or simulated: an embedded twin, never to be "
+    "compared with real rows",
+]
+Seeds = Annotated[int, "seeds with at least one measured point"]
+DistortionMax = Annotated[
+    float | None, "mean squared distance of x from the mean of its group, on the test set"
+]
+
+
+class Group(NamedTuple):
+    """Rows that are ranked together."""
+
+    track: str
+    budget: str
+    audit: str
+
+
+class Variant(NamedTuple):
+    """A method with one choice of hyperparameters: one row of its group."""
+
+    method: str
+    params: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRow:
+    """A row of a table.
+
+    The classes below declare ``method``, ``params``, ``track``, ``budget`` and ``audit`` where
+    their tables have them.
+    """
+
+    @property
+    def group(self) -> Group:
+        """Rows that it is ranked with, or belongs to."""
+        return Group(*(getattr(self, name) for name in Group._fields))
+
+    @property
+    def variant(self) -> Variant:
+        """Method and hyperparameters."""
+        return Variant(*(getattr(self, name) for name in Variant._fields))
+
+    def cells(self) -> dict[str, Any]:
+        """Return values by column, in the order of the table."""
+        cells: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            cells.update(value if field.name == "figures" else {field.name: value})
+        return cells
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaderboardRow(TableRow):
+    """One method on one dataset, over all its seeds."""
+
+    rank: Annotated[
+        int | None,
+        "1 + the number of methods that are significantly better within track, budget and audit; "
+        "shared by rows that do not differ significantly; empty where the row is not complete",
+    ] = None
+    ranked_by: Annotated[
+        str | None,
+        "column that ranks the row's group: aufdc, or accuracy_y_at_leakage_10 in the aware track",
+    ] = None
+    interval_over: Annotated[
+        str | None,
+        "what 95% confidence intervals and ranks account for: rows and seeds, or rows (the test "
+        "set of this one model); empty without bootstrap replicates: such a row ranks by its "
+        "value alone",
+    ] = None
+    method: Method
+    params: Params
+    track: Track
+    tags: Annotated[str, "coding, shots, whether it has a decoder, and whether it is a baseline"]
+    budget: Budget
+    audit: Audit
+    dataset: Dataset
+    data_source: DataSource
+    complete: Annotated[bool, "whether all points of all seeds are there"]
+    seeds: Seeds
+    seeds_missing: Annotated[int, "requested seeds without a single measured point"]
+    points: Annotated[int, "measured points, over all seeds"]
+    points_missing: Annotated[int, "points that failed, diverged or are not done, over all seeds"]
+    figures: Mapping[str, float | None]
+    mutual_information_max: Annotated[
+        float | None,
+        "I(X;S) of raw x by the strict auditors on the test set, nats; mean over seeds",
+    ]
+    distortion_max: DistortionMax
+    device: Annotated[
+        str | None, "device it was trained on; costs of cpu and cuda are never summed"
+    ]
+    processor: Annotated[str | None, "processor, or accelerator, of the training machine"]
+    iterations: Annotated[int, "training steps"]
+    protocol: Annotated[int, "version of the measuring protocol"]
+    audit_version: Annotated[int | None, "version of the auditors and metrics that measured it"]
+    plugin: Annotated[str, "distribution and version that the method comes from"]
+    fairbench: Annotated[str | None, "version of fairbench that trained it"]
+    python: Annotated[str | None, "version of Python that it was trained with"]
+    torch: Annotated[str | None, "version of torch"]
+    scikit_learn: Annotated[str | None, "version of scikit-learn"]
+    fingerprint: Annotated[str, "first 12 digits of the sha256 of data and split"]
+
+    def value(self, column: str) -> Any:
+        """Return the value of any column; None where the row has none."""
+        return self.figures.get(column, getattr(self, column, None))
+
+    def interval(self, column: str) -> tuple[float, float] | None:
+        """Return the 95% confidence interval of a figure, where there is one."""
+        low, high = (self.figures.get(f"{column}_{end}") for end in ("low", "high"))
+        return None if low is None or high is None else (low, high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointRow(TableRow):
+    """One point of one curve, or a unit that gave no point."""
+
+    method: Method
+    params: Params
+    track: Track
+    budget: Budget
+    audit: Audit
+    dataset: Dataset
+    data_source: DataSource
+    seed: Annotated[int, "seed of the unit"]
+    point_number: Annotated[int | None, "number of the point on its curve, from 0"] = None
+    point: Annotated[str | None, "setting of the knobs"] = None
+    status: Annotated[str, "DONE, or the reason why there are no figures"]
+    auditor: Annotated[
+        str | None, "strict auditor chosen on the validation set, and the view it is trained on"
+    ] = None
+    on_front: Annotated[
+        bool | None,
+        "whether the point is on its curve's Pareto front of accuracy_y against accuracy_s",
+    ] = None
+    figures: Mapping[str, Any]
+    mutual_information_max: Annotated[
+        float | None,
+        "I(X;S) of raw x by the strict auditors on the test set, nats, for the row's seed",
+    ]
+    distortion_max: DistortionMax
+    mutual_information_max_validation: Annotated[
+        float | None, "I(X;S) on the validation set by the same auditor"
+    ]
+    distortion_max_validation: Annotated[float | None, "D_max on the validation set"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttainmentRow(TableRow):
+    """One vertex of an attainment surface of a method's curves over seeds."""
+
+    method: Method
+    params: Params
+    track: Track
+    budget: Budget
+    audit: Audit
+    dataset: Dataset
+    data_source: DataSource
+    seeds: Seeds
+    level: Annotated[
+        float, "percent of the seeds whose curve passes through or below the point; 50: the median"
+    ]
+    distortion: Annotated[float, "D on the test set"]
+    mutual_information: Annotated[float, "I on the test set, nats"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditorRow(TableRow):
+    """The estimate of one auditor on one view of one measured point."""
+
+    method: Method
+    params: Params
+    track: Track
+    budget: Budget
+    audit: Audit
+    auditor: str
+    view: str
+    mutual_information: float
+    chosen: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureRow(TableRow):
+    """A unit or a point that was tried and gave no figures."""
+
+    method: Method
+    params: Params
+    track: Track
+    budget: Budget
+    audit: Audit
+    seed: int
+    point: str | None
+    status: str
+    error: str | None
+
+
+PUBLISHED: tuple[type[TableRow], ...] = (LeaderboardRow, PointRow, AttainmentRow)
+"""Rows of the CSV files, their columns documented."""
+
+
+def describe_columns(kind: type[TableRow]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return columns and meanings of a table: those before and those after its metrics' columns."""
+    before: dict[str, str] = {}
+    after: dict[str, str] = {}
+    place = before
+    hints = get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        if field.name == "figures":
+            place = after
+        else:
+            place[field.name] = hints[field.name].__metadata__[0]
+    return before, after
+
+
+def columns_of_type(kind: type) -> frozenset[str]:
+    """Return the columns of the published tables that hold values of one type."""
+    return frozenset(
+        name
+        for row in PUBLISHED
+        for name, hint in get_type_hints(row).items()
+        if name != "figures" and kind in (get_args(hint) or (hint,))
+    )
