@@ -143,7 +143,7 @@ def _auditors(axes: Axes, panel: Panel, summaries: Sequence[AuditorSummary]) -> 
 
 
 def _estimate(cell: AuditorSummary, most: int) -> str:
-    """One auditor's mean, a star where it is of fewer than ``most`` points, and where it decided."""
+    """One auditor's mean, starred if over fewer than ``most`` points, and how often it decided."""
     text = format_share(cell.mutual_information) + ("*" if cell.points < most else "")
     return f"{text} ({cell.chosen})" if cell.chosen else text
 
