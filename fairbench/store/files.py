@@ -38,8 +38,8 @@ def write(folder: Path, content: bytes, ending: str) -> str:
     except OSError as error:
         raise StoreError(
             f"{target.name} cannot be written to {folder}: {error.strerror}.",
-            "Free some disk space (fairbench clean --dry-run lists what can go), then resume with the "
-            "same command.",
+            "Free some disk space (fairbench clean --dry-run lists what can go), then resume with "
+            "the same command.",
         ) from error
     return name
 
