@@ -37,7 +37,10 @@ def select_unit(query: ModelQuery, results: StoredResults) -> UnitRecord:
     units = [unit for unit in fitted if unit.method == name]
     units = latest([unit for unit in units if not unit.of_a_trial]) or units
     if not units:
-        raise StoreError(f"The store holds no fitted model of {name}.", f"Methods here: {methods}.")
+        raise StoreError(
+            f"The store holds no fitted model of {name}.",
+            f"Methods here: {methods}. Run it first: fairbench run --methods {name}",
+        )
     units = _of_dataset(units, query.dataset, results.registry)
     units = _of_seed(units, query.seed)
     units = _of_point(units, query.point, results.measured_points(units))

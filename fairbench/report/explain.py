@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import DatasetInfo, Floats, Ints, Role
 from fairbench.errors import StoreError
+from fairbench.leaderboard.frames import to_frame
 from fairbench.models.lookup import StoredModel
 from fairbench.models.query import ModelQuery, ResultsLocation
 from fairbench.models.results import StoredResults
@@ -20,9 +20,6 @@ from fairbench.registry import Registry
 from fairbench.runs.fit_job import unpack_bits
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Bits = npt.NDArray[np.int8]
 """``(n, k, bits)``: 0, 1, or -1 where masked."""
@@ -289,24 +286,14 @@ def bit_rows(tables: Sequence[BitTable]) -> list[BitRow]:
 
 def bits_csv(tables: Sequence[BitTable]) -> bytes:
     """Write the table of bits as CSV, one row per point, dimension and bit."""
-    import pandas as pd
-
-    return _csv(pd.DataFrame(bit_rows(tables), columns=[field.name for field in fields(BitRow)]))
+    return _csv([asdict(row) for row in bit_rows(tables)])
 
 
 def information_csv(steps: Sequence[Step]) -> bytes:
     """Write the steps as CSV: from, to, bits, and a column per feature."""
-    import pandas as pd
-
-    frame = pd.DataFrame([step.correlation for step in steps])
-    frame.insert(0, "from", [step.before for step in steps])
-    frame.insert(1, "to", [step.after for step in steps])
-    frame.insert(2, "bits", [step.bits for step in steps])
-    return _csv(frame)
+    return _csv([{"from": s.before, "to": s.after, "bits": s.bits, **s.correlation} for s in steps])
 
 
-def _csv(frame: pd.DataFrame) -> bytes:
-    """CSV with numbers rounded to 6 significant digits."""
-    rounded = frame.map(lambda value: float(f"{value:.6g}") if isinstance(value, float) else value)
-    text: str = rounded.to_csv(index=False, lineterminator="\n")
+def _csv(rows: Sequence[Mapping[str, object]]) -> bytes:
+    text: str = to_frame(rows).to_csv(index=False, lineterminator="\n")
     return text.encode()

@@ -1,7 +1,8 @@
 """Trained encoders as files of their own: weights in safetensors, everything else as JSON in it.
 
 One file holds all that new rows need: how raw columns become x, what was fitted, and by which
-method and parameters. Nothing is pickled: reading a file runs no code but the method's ``restore``.
+method and hyperparameters. Nothing is pickled: reading a file runs no code but the method's
+``restore``.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ class Encoder:
     Parameters
     ----------
     method : Method
-        With the parameters it was fitted with.
+        With the hyperparameters it was fitted with.
     unit : Unit
         Seed, and the point of a multi-shot method.
     info : DatasetInfo
-        What it was fitted on.
+        Of the dataset it was fitted on.
     fitted : Representation or Curve
     preprocessing : Preprocessing or None
         How raw columns become x; None for images, which are x.
     notes : mapping of str to text, number, list or mapping
-        What else its owner keeps with it.
+        Notes of the program that wrote it.
     """
 
     method: Method
@@ -58,7 +59,7 @@ class Encoder:
     notes: Mapping[str, Any] = field(default_factory=dict)
 
     def at(self, point: Point | None = None) -> Representation:
-        """The representation at a point; of a multi-shot method, or without knobs, the only one."""
+        """Return the representation at a point; of a method without a curve the only one."""
         if isinstance(self.fitted, Representation):
             return self.fitted
         assert point is not None
@@ -66,14 +67,14 @@ class Encoder:
 
 
 def pack(encoder: Encoder) -> bytes | None:
-    """The bytes of an encoder's file; None where the method cannot be kept."""
+    """Return the bytes of an encoder's file; None where the method cannot be stored."""
     from safetensors.numpy import save
 
     state = encoder.fitted.state()
     if state is None:
         return None
     point = encoder.unit.point
-    # C order: what safetensors writes is memory as it lies.
+    # C order: safetensors writes the memory as it lies.
     arrays = {name: np.array(array, order="C") for name, array in state.items()}
     described = {
         "format": FORMAT,
@@ -90,13 +91,13 @@ def pack(encoder: Encoder) -> bytes | None:
 
 
 def write(path: Path, encoder: Encoder) -> None:
-    """Write an encoder to a file of one's own choice; StoreError: its method cannot be kept."""
+    """Write an encoder to a file; StoreError where its method cannot be stored."""
     from fairbench.files import write_atomically
 
     content = pack(encoder)
     if content is None:
         raise StoreError(
-            f"What {encoder.method.name} fits has no form that could be kept in a file.",
+            f"What {encoder.method.name} fits has no form that could be stored in a file.",
             "Its Representation has no state(): see docs/plugins.md, or choose another method.",
         )
     try:
@@ -119,7 +120,7 @@ def read(path: Path, registry: Registry) -> Encoder:
 
 
 def read_as(path: Path, find: Callable[[str], type[Method]]) -> Encoder:
-    """As :func:`read`, with the class of a method from elsewhere than a registry."""
+    """Read an encoder's file, as :func:`read`, with method classes from another source."""
     described, state = _parts(path)
     try:
         if described["format"] > FORMAT:
@@ -150,13 +151,13 @@ def _restored(
     # A plugin's code, given arrays of another version of itself, may raise anything.
     except Exception as error:
         raise _changed(path, method.name, f"{type(error).__name__}: {error}") from error
-    found = described["preprocessing"]
-    preprocessing = found and Preprocessing.from_json(found)
+    steps = described["preprocessing"]
+    preprocessing = steps and Preprocessing.from_json(steps)
     return Encoder(method, unit, info, fitted, preprocessing, described.get("notes", {}))
 
 
 def _digest(arrays: Mapping[str, np.ndarray]) -> str:
-    """The sha256 of names, types, shapes and bytes of arrays, whatever their order."""
+    """Return the sha256 of names, types, shapes and bytes of arrays, whatever their order."""
     digest = hashlib.sha256()
     for name, array in sorted(arrays.items()):
         digest.update(repr((name, array.dtype.name, array.shape)).encode())
@@ -187,30 +188,30 @@ def _parts(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     except (SafetensorError, OSError, ValueError) as error:
         raise _damaged(path, error) from None
     if not isinstance(described, dict) or "format" not in described:
-        raise StoreError(f"{path} is no encoder that fairbench wrote.")
+        raise StoreError(f"{path} is not an encoder that fairbench wrote.")
     return described, state
 
 
-def _info(found: Mapping[str, Any]) -> DatasetInfo:
+def _info(described: Mapping[str, Any]) -> DatasetInfo:
     architecture: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
-        for key, value in found["architecture"].items()
+        for key, value in described["architecture"].items()
     }
     return DatasetInfo(
-        name=found["name"],
+        name=described["name"],
         features=tuple(
-            Feature(f["name"], f["source"], tuple(f["categories"])) for f in found["features"]
+            Feature(f["name"], f["source"], tuple(f["categories"])) for f in described["features"]
         ),
-        groups=tuple(found["groups"]),
+        groups=tuple(described["groups"]),
         architecture=Architecture(**architecture),
     )
 
 
 def path_of(results: Path, name: str) -> Path:
-    """Where a results folder keeps an encoder."""
+    """Return the path of a stored encoder in a results folder."""
     return results / FOLDER / name
 
 
 def keep(results: Path, content: bytes) -> str:
-    """Write an encoder beside a store; returns the file's name, the sha256 of its bytes."""
+    """Write an encoder beside a store; return the file's name, the sha256 of its bytes."""
     return artefacts.write(results / FOLDER, content, "safetensors")

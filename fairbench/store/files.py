@@ -1,4 +1,4 @@
-"""Files beside the store, named by what they hold and never half-written.
+"""Files beside the store, named by their content and never half-written.
 
 Representations are one compressed file per unit; encoders are another, see
 :mod:`fairbench.store.encoders`.
@@ -20,14 +20,14 @@ FOLDER = "representations"
 
 
 def save(results: Path, arrays: Mapping[str, np.ndarray]) -> str:
-    """Write arrays under the results folder; returns the file's name, the sha256 of its bytes."""
+    """Write arrays under the results folder; return the file's name, the sha256 of its bytes."""
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **{name: arrays[name] for name in sorted(arrays)})
     return write(results / FOLDER, buffer.getvalue(), "npz")
 
 
 def write(folder: Path, content: bytes, ending: str) -> str:
-    """Write a file named by the sha256 of its bytes, unless it is there; returns its name."""
+    """Write a file named by the sha256 of its bytes, unless it is there; return its name."""
     name = f"{hashlib.sha256(content).hexdigest()}.{ending}"
     target = folder / name
     if target.exists():
@@ -38,7 +38,8 @@ def write(folder: Path, content: bytes, ending: str) -> str:
     except OSError as error:
         raise StoreError(
             f"{target.name} cannot be written to {folder}: {error.strerror}.",
-            "Free some disk space (fairbench clean tells what can go); the same command resumes.",
+            "Free some disk space (fairbench clean --dry-run lists what can go), then resume with "
+            "the same command.",
         ) from error
     return name
 
@@ -53,12 +54,12 @@ def read(path: Path) -> bytes | None:
 
 
 def exists(results: Path, name: str | None) -> bool:
-    """Whether a file is there; what it holds is seen when it is loaded."""
+    """Whether a file is there; its content is checked when it is loaded."""
     return name is not None and (results / FOLDER / name).is_file()
 
 
 def load(results: Path, name: str) -> dict[str, np.ndarray] | None:
-    """Arrays of a representation; None where the file is gone or damaged."""
+    """Load the arrays of a representation; None where the file is gone or damaged."""
     content = read(results / FOLDER / name)
     if content is None:
         return None
@@ -73,5 +74,5 @@ def drop(results: Path, name: str) -> None:
 
 
 def files(folder: Path) -> list[Path]:
-    """All files of a folder, leftovers of interrupted writes included."""
+    """List all files of a folder, leftovers of interrupted writes included."""
     return sorted(p for p in folder.glob("*") if p.is_file()) if folder.is_dir() else []

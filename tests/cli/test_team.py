@@ -16,7 +16,7 @@ from fairbench.api import Point
 from fairbench.cli.app import main
 from fairbench.data.prepare import Prepared, load_dataset
 from tests.conftest import make_table
-from tests.support.stored_models import REGISTRY, keep_model
+from tests.support.stored_models import REGISTRY, store_model
 
 Here = Callable[..., tuple[int, str, str]]
 
@@ -36,8 +36,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Path
         },
         "beta=0.9": {"mutual_information_y_validation": 0.2, "mutual_information_validation": 0.01},
     }
-    keep_model(results, prepared, "sofair", points)
-    keep_model(
+    store_model(results, prepared, "sofair", points)
+    store_model(
         results, prepared, "identity", {"-": {"mutual_information_validation": 0.3}}, point=Point()
     )
     make_table().x.assign(id=range(2000)).to_csv(place / "new.csv", index=False)
@@ -90,7 +90,7 @@ def test_nothing_fits_says_how_near_it_came(here: Here) -> None:
     assert "sofair, beta=0.9, seed 0 leaks least: I = 0.0100 nats" in out
 
 
-def test_a_point_between_audited_ones_is_told(here: Here) -> None:
+def test_a_point_between_audited_ones_is_named_as_such(here: Here) -> None:
     words = ("encode", "--method", "sofair", "--input", "new.csv", "--output", "z.csv")
     code, _, err = here(*words, "--point", "beta=0.5")
     assert code == 0
@@ -144,7 +144,7 @@ def test_a_card_is_written_or_printed(here: Here, folder: Path) -> None:
         ),
         (
             "encode --method identity --input new.csv --output z.csv --separator ;",
-            "is the separator right?",
+            "Is the separator right?",
         ),
         ("encode --method identity --input new.csv --output z.csv --results no", "no results in"),
         (
@@ -162,7 +162,7 @@ def test_a_card_is_written_or_printed(here: Here, folder: Path) -> None:
         ("model-card --method identity --output no/card.md", "cannot be written"),
     ],
 )
-def test_a_users_mistake_is_told_in_a_few_lines(here: Here, words: str, says: str) -> None:
+def test_a_users_mistake_is_answered_in_a_few_lines(here: Here, words: str, says: str) -> None:
     code, out, err = here(*shlex.split(words))
     assert code == 2
     assert says in err
@@ -190,7 +190,7 @@ def test_a_card_that_is_named_now_is_where_the_data_are(here: Here, folder: Path
     code, _, err = here("data", "new", "mine.csv", *words)
     assert code == 0, err
     data = load_dataset(REGISTRY.dataset(str(folder / "mine.yaml")))
-    keep_model(folder / "own", data, "identity", {"-": {}}, point=Point())
+    store_model(folder / "own", data, "identity", {"-": {}}, point=Point())
     words = ("--dataset", "mine.yaml", "--results", "own")
     code, printed, err = here("model-card", "--method", "identity", *words)
     assert code == 0

@@ -396,7 +396,7 @@ def test_arrays_stay_arrays_through_a_file(tmp_path: Path) -> None:
 
 def test_a_method_that_cannot_be_kept_says_so(tmp_path: Path) -> None:
     fair = FairRepresentation("conditional-quantile", params={"bins": 4, "trees": 2}).fit(X, s=S)
-    with pytest.raises(StoreError, match="no form that could be kept"):
+    with pytest.raises(StoreError, match="no form that could be stored"):
         fair.save(tmp_path / "file")
     again = pickle.loads(pickle.dumps(fair))
     np.testing.assert_array_equal(again.transform(X, s=S), fair.transform(X, s=S))

@@ -20,7 +20,7 @@ from fairbench.models.select import KEY_DIGITS
 from fairbench.models.stored_data import find_card
 from fairbench.store.encoders import path_of
 from fairbench.store.records import RunRecord
-from tests.support.stored_models import REGISTRY, keep_model
+from tests.support.stored_models import REGISTRY, store_model
 
 POINTS = {"beta=0.2": {"mutual_information": 0.03}, f"beta={1 / 3:.6g}": {}, "beta=0.9": {}}
 
@@ -28,12 +28,12 @@ POINTS = {"beta=0.2": {"mutual_information": 0.03}, f"beta={1 / 3:.6g}": {}, "be
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    keep_model(folder, prepared, "sofair", POINTS)
+    store_model(folder, prepared, "sofair", POINTS)
     for gamma in (0.5, 2.0):
         point = Point.of(gamma=gamma)
-        keep_model(folder, prepared, "latfr", {point.label: {}}, point=point)
-    keep_model(folder, prepared, "identity", {"-": {}}, point=Point())
-    keep_model(folder, prepared, "identity", {"-": {}}, point=Point(), seed=4)
+        store_model(folder, prepared, "latfr", {point.label: {}}, point=point)
+    store_model(folder, prepared, "identity", {"-": {}}, point=Point())
+    store_model(folder, prepared, "identity", {"-": {}}, point=Point(), seed=4)
     return folder
 
 
@@ -86,7 +86,7 @@ def test_a_query_without_a_match_lists_the_choices(
 
 def test_several_models_that_fit_are_listed_by_key(folder: Path, prepared: Prepared) -> None:
     params = {"learning_rate": 0.01}
-    key = keep_model(folder, prepared, "sofair", POINTS, params=params)
+    key = store_model(folder, prepared, "sofair", POINTS, params=params)
     with pytest.raises(
         FairbenchError, match="2 models of sofair fit: name one with --unit"
     ) as said:
@@ -125,7 +125,7 @@ def test_a_curve_with_points_of_its_own_is_read_at_those(
     tmp_path: Path, prepared: Prepared
 ) -> None:
     quick = {"search_rows": 300, "search_trees": 2, "trees": 2}
-    keep_model(tmp_path, prepared, "drop-features", {"dropped=1": {}}, params=quick)
+    store_model(tmp_path, prepared, "drop-features", {"dropped=1": {}}, params=quick)
     encoder = find(tmp_path, "drop-features").encoder
     assert resolve_point(encoder, "dropped=2", []) == Point.of(dropped=2)
     with pytest.raises(FairbenchError, match="at these points alone: dropped=1, dropped=2"):

@@ -28,7 +28,7 @@ from fairbench.models.recommend import (
 )
 from fairbench.models.results import StoredResults
 from fairbench.store.database import Store
-from tests.support.stored_models import REGISTRY, keep_model
+from tests.support.stored_models import REGISTRY, store_model
 
 
 def results_in(folder: Path) -> StoredResults:
@@ -65,7 +65,7 @@ def test_validation_chooses_and_test_does_not(tmp_path: Path, prepared: Prepared
             "accuracy_y": 0.9,
         },
     }
-    keep_model(tmp_path, prepared, "sofair", points)
+    store_model(tmp_path, prepared, "sofair", points)
     assert chosen(tmp_path, Limits(0.05)) == ["beta=0.2", "beta=0.3"]
     assert chosen(tmp_path, Limits(0.04)) == ["beta=0.3"]
     assert chosen(tmp_path, Limits(0.001)) == []
@@ -81,7 +81,7 @@ def test_accuracy_counts_on_validation(tmp_path: Path, prepared: Prepared) -> No
         },
         "beta=0.3": {"accuracy_y_validation": None},  # measured before it was kept
     }
-    keep_model(tmp_path, prepared, "sofair", points)
+    store_model(tmp_path, prepared, "sofair", points)
     assert chosen(tmp_path, Limits(0.5, 0.8)) == ["beta=0.2"]
     assert chosen(tmp_path, Limits(0.1, 0.8)) == []
     near = find_nearest_misses(candidates_in(tmp_path), Limits(0.1, 0.8))
@@ -101,7 +101,7 @@ def test_without_a_task_the_least_distortion_counts(tmp_path: Path, prepared: Pr
         f"beta={beta}": {**none, "distortion_validation": d, "distortion": -d}
         for beta, d in ((0.1, 3.0), (0.2, 1.0), (0.3, 2.0))
     }
-    keep_model(tmp_path, prepared, "sofair", points)
+    store_model(tmp_path, prepared, "sofair", points)
     assert chosen(tmp_path, Limits(0.05)) == ["beta=0.2", "beta=0.3", "beta=0.1"]
     with pytest.raises(FairbenchError, match=r"no task|before accuracies"):
         chosen(tmp_path, Limits(0.05, 0.5))
@@ -113,12 +113,12 @@ def test_seeds_and_methods_stand_side_by_side_and_audits_do_not(
     strict = Audit.STRICT
     for seed, useful in ((0, 0.1), (1, 0.3)):
         figures = {"beta=0.1": {"mutual_information_y_validation": useful}}
-        keep_model(tmp_path, prepared, "sofair", figures, seed=seed, audit=strict)
+        store_model(tmp_path, prepared, "sofair", figures, seed=seed, audit=strict)
     figures = {"-": {"mutual_information_y_validation": 0.2}}
-    keep_model(tmp_path, prepared, "identity", figures, point=Point(), audit=strict)
+    store_model(tmp_path, prepared, "identity", figures, point=Point(), audit=strict)
     weak = {"dropped=1": {"mutual_information_y_validation": 9.0}}
     quick = {"search_rows": 300, "search_trees": 2, "trees": 2}
-    keep_model(tmp_path, prepared, "drop-features", weak, params=quick)
+    store_model(tmp_path, prepared, "drop-features", weak, params=quick)
     found = candidates_in(tmp_path)
     best = select_within_limits(found, Limits(0.05))
     assert [(c.unit.method, c.unit.seed, c.is_baseline) for c in best] == [
@@ -142,7 +142,7 @@ def test_seeds_and_methods_stand_side_by_side_and_audits_do_not(
         (lambda: RecommendQuery(Limits(0.1), level=1.0), "it is a probability"),
     ],
 )
-def test_a_limit_that_is_none_is_told(make: object, says: str) -> None:
+def test_a_limit_out_of_range_is_refused(make: object, says: str) -> None:
     assert callable(make)
     with pytest.raises(FairbenchError, match=says):
         make()
@@ -152,7 +152,7 @@ def test_a_store_without_points_says_so(tmp_path: Path, prepared: Prepared) -> N
     Store.in_folder(tmp_path)
     with pytest.raises(FairbenchError, match="no measured point"):
         candidates_in(tmp_path)
-    keep_model(tmp_path, prepared, "sofair", {"beta=0.1": {}})
+    store_model(tmp_path, prepared, "sofair", {"beta=0.1": {}})
     with pytest.raises(FairbenchError, match="is of the aware track"):
         gather_candidates(results_in(tmp_path), track=Track.AWARE)
 
@@ -162,7 +162,7 @@ def test_a_recommendation_holds_the_best_and_the_others_in_order(
 ) -> None:
     useful = {"beta=0.1": 0.1, "beta=0.2": 0.3, "beta=0.3": 0.2}
     points = {label: {"mutual_information_y_validation": y} for label, y in useful.items()}
-    keep_model(tmp_path, prepared, "sofair", points)
+    store_model(tmp_path, prepared, "sofair", points)
     location = ResultsLocation(tmp_path)
     found = recommend(RecommendQuery(Limits(0.05)), location, REGISTRY)
     assert found.chosen is not None
@@ -182,9 +182,9 @@ def test_certificates_allow_for_every_candidate_that_could_have_one(
     gammas = (0.0, 0.5, 0.99)
     for gamma in gammas:
         point = Point.of(gamma=gamma)
-        keep_model(tmp_path, prepared, "fare-tree", {point.label: {}}, point=point)
-    keep_model(tmp_path, prepared, "identity", {"-": {}}, point=Point())
-    keep_model(tmp_path, prepared, "constant", {"-": {}}, point=Point())
+        store_model(tmp_path, prepared, "fare-tree", {point.label: {}}, point=point)
+    store_model(tmp_path, prepared, "identity", {"-": {}}, point=Point())
+    store_model(tmp_path, prepared, "constant", {"-": {}}, point=Point())
     candidates = candidates_in(tmp_path).points
     found = certify_candidates(candidates, prepared, level=0.1)
     # Raw numbers have too many values, which is seen without looking at test.

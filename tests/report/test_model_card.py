@@ -25,7 +25,7 @@ from fairbench.store.status import Status
 from fairbench.versions import AUDIT_VERSION
 from fairbench_datasets.adults import AdultsGender
 from tests.conftest import make_table
-from tests.support.stored_models import REGISTRY, keep_model
+from tests.support.stored_models import REGISTRY, store_model
 
 FIGURES = {
     "mutual_information": 0.0123,
@@ -63,7 +63,7 @@ def stored_point(folder: Path, method: str = "sofair") -> StoredPoint:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    key = keep_model(
+    key = store_model(
         folder, prepared, "sofair", {"beta=0.2": FIGURES}, params={"learning_rate": 0.01}
     )
     store = Store.in_folder(folder)
@@ -166,7 +166,7 @@ def test_what_is_not_available_is_left_out(stored: StoredPoint) -> None:
 
 
 def test_commands_name_the_results_that_were_named(tmp_path: Path, prepared: Prepared) -> None:
-    keep_model(tmp_path, prepared, "identity", {"-": {}}, point=Point())
+    store_model(tmp_path, prepared, "identity", {"-": {}}, point=Point())
     location = ResultsLocation(tmp_path, f"sqlite:///{tmp_path}/fairbench.sqlite")
     model = find_model(ModelQuery("identity"), location, REGISTRY)
     for words in (model.run_command(), model.measured_point(None).encode_command()):
@@ -190,7 +190,7 @@ def test_commands_name_the_results_that_were_named(tmp_path: Path, prepared: Pre
 def test_names_show_as_they_are(tmp_path: Path, prepared: Prepared, name: str) -> None:
     info = replace(prepared.info, name=name, groups=(name, "other"))
     data = replace(prepared, info=info)
-    keep_model(tmp_path, data, "identity", {"-": FIGURES}, point=Point())
+    store_model(tmp_path, data, "identity", {"-": FIGURES}, point=Point())
     card = model_card(stored_point(tmp_path, "identity")).split("## How to do it again")[0]
     lines = [line for line in card.splitlines() if "2 groups" in line or line.startswith("# ")]
     lines.append(next(line for line in card.splitlines() if line.startswith("An encoder")))

@@ -1,4 +1,4 @@
-"""A kept encoder encodes new rows as it did when it was fitted, and refuses what it cannot read."""
+"""A stored encoder encodes new rows as when it was fitted, and refuses what it cannot read."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def fitted(name: str, data: Prepared) -> Encoder:
 
 
 @pytest.mark.parametrize("name", REGISTRY.methods.classes)
-def test_what_is_kept_encodes_as_it_did(name: str, prepared: Prepared, tmp_path: Path) -> None:
+def test_a_stored_encoder_encodes_as_it_did(name: str, prepared: Prepared, tmp_path: Path) -> None:
     encoder = fitted(name, prepared)
     path = tmp_path / "encoder.safetensors"
     if encoder.fitted.state() is None:
-        with pytest.raises(StoreError, match="no form that could be kept"):
+        with pytest.raises(StoreError, match="no form that could be stored"):
             encoders.write(path, encoder)
         assert name == "conditional-quantile"  # boosted trees within its encoder
         return
@@ -66,7 +66,7 @@ def test_what_is_kept_encodes_as_it_did(name: str, prepared: Prepared, tmp_path:
     np.testing.assert_array_equal(codes(back), codes(encoder))
 
 
-def test_a_kept_encoder_says_what_is_wrong_with_it(prepared: Prepared, tmp_path: Path) -> None:
+def test_a_stored_encoder_says_what_is_wrong_with_it(prepared: Prepared, tmp_path: Path) -> None:
     path = tmp_path / "encoder.safetensors"
     encoders.write(path, fitted("leace", prepared))
     content = path.read_bytes()
@@ -178,7 +178,7 @@ def test_raw_rows_become_the_x_they_were(onehot: bool) -> None:
     np.testing.assert_array_equal(x[order[0]], every[order[1]])
 
 
-def test_values_that_were_not_there_are_told_or_replaced(prepared: Prepared) -> None:
+def test_values_that_were_not_there_are_named_or_replaced(prepared: Prepared) -> None:
     kept = prepared.preprocessing
     assert kept is not None
     frame = pd.DataFrame(

@@ -40,7 +40,7 @@ FIGURES = {
 """Of a point, where a test does not say."""
 
 
-def keep_model(
+def store_model(
     results: Path,
     data: Prepared,
     name: str,
@@ -52,7 +52,7 @@ def keep_model(
     params: Mapping[str, Any] | None = None,
     read: Sequence[Point] | None = None,
 ) -> str:
-    """Fit a small model, keep it and its representations, and say what auditors found.
+    """Fit a small model, and store it with its representations and the figures of an audit.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ def keep_model(
         for role in AUDIT_ROLES
     }
     budget = Budget("quick", 20, PRESETS[audit])
-    told = (name, seed, point, sorted((params or {}).items()))
-    key = hashlib.sha256(repr(told).encode()).hexdigest()
+    identity = (name, seed, point, sorted((params or {}).items()))
+    key = hashlib.sha256(repr(identity).encode()).hexdigest()
     planned = PlannedUnit(key, cls, method.params, data, unit, budget, 16 if curve else None, None)
     content = encoders.pack(Encoder(method, unit, data.info, fitted, data.preprocessing))
     store = Store.in_folder(results)
