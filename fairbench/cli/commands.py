@@ -71,22 +71,22 @@ COMMANDS = {
     ),
     "recommend": Entry(
         OWN_DATA,
-        "Choose the most useful point within a limit of leakage: by validation, reported on test.",
+        "Recommend a stored point within a leakage limit. Exit code 1 where none fits.",
         "recommend:recommend_command",
     ),
     "encode": Entry(
         OWN_DATA,
-        "Encode new rows with a trained model, as the rows it was trained on were.",
+        "Encode new rows with a trained model.",
         "encode:encode_command",
     ),
     "model-card": Entry(
         OWN_DATA,
-        "Write what is known of a trained encoder (Markdown): data, what leaks, limits, how made.",
+        "Write the model card of a trained encoder (Markdown): data, leakage, limits, commands.",
         "model_card:model_card_command",
     ),
     "explain": Entry(
         OWN_DATA,
-        "Tell what a code's bits say, and what comes back as the fairness constraint loosens.",
+        "Explain the bits of a code: which are released as the fairness constraint loosens.",
         "explain:explain_command",
     ),
     "status": Entry(

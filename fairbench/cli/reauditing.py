@@ -132,8 +132,8 @@ def _units(
     ]
     if older:
         err.print(
-            f"{format_count(len(older), 'older model')} that no leaderboard shows any more (the code, "
-            "data or points have changed): left as they are.",
+            f"{format_count(len(older), 'older model')} that no leaderboard shows any more (the "
+            "code, data or points have changed): left as they are.",
             markup=False,
         )
     if not names:
@@ -176,9 +176,8 @@ def _datasets(
             problem = f"{error.message} {error.hint}".strip()
         if problem:
             kind = "simulated twin, " if source == "simulated" else ""
-            problems.append(
-                f"LEFT: {name} ({kind}{format_count(len(members), 'model')}): {problem}"
-            )
+            models = format_count(len(members), "model")
+            problems.append(f"LEFT: {name} ({kind}{models}): {problem}")
     return datasets, problems
 
 
@@ -222,8 +221,8 @@ def _report(audit: Reaudit, written: Sequence[Path]) -> None:
     )
     if outcome.gone:
         err.print(
-            f"{format_count(len(outcome.gone), 'model')} without a representation on disk: their old "
-            "figures stay, but count as missing beside newer ones. fairbench run trains them "
+            f"{format_count(len(outcome.gone), 'model')} without a representation on disk: their "
+            "old figures stay, but count as missing beside newer ones. fairbench run trains them "
             "again.",
             markup=False,
         )

@@ -37,9 +37,6 @@ _CANNOT_READ = "The store cannot be read"
 
 K = TypeVar("K", bound=Record)
 
-Row = Any
-"""TRANSITION."""
-
 
 def now() -> str:
     """The time in UTC, ISO 8601, to the second."""
@@ -203,16 +200,6 @@ def parse_export(lines: Iterable[str]) -> list[Record]:
     """Exported lines as records; StoreError if a line cannot be read."""
     tables = {name: TABLE_OF[kind] for name, kind in TABLES.items()}
     return read_export(lines, tables, SCHEMA_VERSION)
-
-
-def of_a_trial(unit: Any) -> bool:
-    """TRANSITION."""
-    return bool(unit.of_a_trial)
-
-
-def belongs(point: Any, unit: Any) -> bool:
-    """TRANSITION."""
-    return bool(point.belongs_to(unit))
 
 
 def _in_order(records: Iterable[Record]) -> list[Record]:

@@ -31,21 +31,8 @@ Figures = Mapping[str, float | None]
 """Measured figures by column; None where a figure does not exist."""
 
 
-class Subscripts:
-    """TRANSITION: lets records be subscripted until all callers use fields."""
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return getattr(self, name, default)
-
-    def __or__(self, changes: Mapping[str, Any]) -> Any:
-        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
-
-
 @dataclass(frozen=True)
-class ReadPoint(Subscripts):
+class ReadPoint:
     """A setting of the knobs at which a model was read.
 
     Parameters
@@ -60,7 +47,7 @@ class ReadPoint(Subscripts):
 
 
 @dataclass(frozen=True)
-class AuditorReading(Subscripts):
+class AuditorReading:
     """The estimate of one auditor on one view of a representation.
 
     Parameters
@@ -84,7 +71,7 @@ AuditorReadings = Annotated[tuple[AuditorReading, ...] | None, sa.JSON, AuditorR
 
 
 @dataclass(frozen=True)
-class RunRecord(Subscripts):
+class RunRecord:
     """A command that was given.
 
     Parameters
@@ -103,7 +90,7 @@ class RunRecord(Subscripts):
 
 
 @dataclass(frozen=True)
-class Record(Subscripts):
+class Record:
     """What all records that are exported have."""
 
     key: Key
