@@ -39,9 +39,9 @@ from fairbench.stats.intervals import Array, Sample, estimate
 from fairbench.store.database import Store
 from fairbench.store.records import ReferenceRecord
 
-AUDITORS_LUCK = 0.01
-"""Share of an area that other trainings of the same auditors move it by (standard deviation): on
-Adults, .003 of I for x itself and .012 for random projections of it."""
+AUDITOR_SD = 0.01
+"""Standard deviation of an area over trainings of the same auditors, as a share of it: on Adults,
+.003 of I for x itself and .012 for random projections of it."""
 
 
 @dataclass(frozen=True)
@@ -246,8 +246,8 @@ def _make_samples(
         known = [figure for figure in figures if figure is not None]
         same = len({len(replicates) for replicates in rows}) == 1
         if same and len(known) == len(rows) == len(measured):
-            luck = AUDITORS_LUCK * known[0] if column == "aufdc" else 0.0
-            samples[column] = Sample(np.array(known), np.stack(rows), luck)
+            auditor_sd = AUDITOR_SD * known[0] if column == "aufdc" else 0.0
+            samples[column] = Sample(np.array(known), np.stack(rows), auditor_sd)
     return samples
 
 

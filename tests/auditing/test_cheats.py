@@ -225,7 +225,7 @@ def test_every_figure_that_ranks_has_an_interval_of_rows_alone(quick: Ran) -> No
 
 
 def test_one_curve_has_its_own_median(quick: Ran) -> None:
-    own = [row for row in quick.tables.attainment if row["method"] == "whole-curve"]
+    own = [row.cells() for row in quick.tables.attainment if row.method == "whole-curve"]
     assert {row["level"] for row in own} == {50}
     assert own[0]["distortion"] == 0
     assert own[0]["mutual_information"] == pytest.approx(
