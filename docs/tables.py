@@ -53,7 +53,7 @@ PAPER = "learning_rate=3e-05"
 """A hyperparameter of the rows that pages call ``paper``; other rows with any are ``tuned``."""
 
 BY_SEED = {"SoFaiR": "sofair", "MSFaiR": "msfair", "SoFaiR-NOS": "sofair-nos"}
-"""Label -> method, in the tables by seed and of median curves."""
+"""Label -> method, in the table by seed."""
 
 STEPS = {"beta > 1.1": 1.1, "1.1 to .9": 0.9, ".9 to .7": 0.7, ".7 to .45": 0.45, "to 0": 0.0}
 """Row of the table of steps -> lower end of the betas at which its steps start."""
@@ -273,17 +273,6 @@ def write_seeds(table: Table) -> None:
         ]
 
 
-def write_median_curves(table: Table) -> None:
-    """Write the distortion at which the median curve over seeds reaches a given information."""
-    for row in table.rows:
-        surface = select_rows("adults-gender-attainment.csv", BY_SEED[row[0]], None)
-        median = surface[surface["level"] == 50].sort_values("mutual_information")
-        for place, head in enumerate(table.heads[1:], start=1):
-            row[place] = (
-                f"{np.interp(float(head), median['mutual_information'], median['distortion']):.2f}"
-            )
-
-
 def write_disparities(table: Table) -> None:
     """Write the largest disparity of any bit at the setting nearest to a beta."""
     for row in table.rows:
@@ -316,7 +305,7 @@ def find_writer(table: Table) -> Callable[[Table], None] | None:
     if "method" in table.heads and {*table.heads} & ({*QUOTED} - {"rank", "seeds"}):
         return write_methods
     if first in BY_SEED:
-        return write_median_curves if table.heads[0] == "D at I =" else write_seeds
+        return write_seeds
     if first in STEPS:
         return write_steps
     if first == "seed 0":
