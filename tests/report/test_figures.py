@@ -11,9 +11,9 @@ from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.registry import load_registry
 from fairbench.report.figures import auditors_figure, cost_figure, curves_figure, fronts_figure
 from fairbench.report.gather import DatasetReport, gather
-from fairbench.report.labelled import labelled_curves_figure
 from fairbench.report.style import looks
 from fairbench.store.records import PointRecord, Record
+from readme_figure import labelled_curves_figure
 from tests.support.runs import Change, failed, honest, stored, three_seeds
 
 

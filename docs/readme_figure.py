@@ -1,26 +1,39 @@
-"""Curves of a few methods, labelled at their lines: a figure for a README or a slide."""
+"""Draw the README's figure: curves of a few methods of a results folder, labelled at their lines.
+
+fairbench results import leaderboards/records.jsonl.gz --results DIR
+python docs/readme_figure.py DIR
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairbench.errors import ConfigError, UnknownNameError
+from fairbench.leaderboard.build import build
 from fairbench.metrics.rows import LeaderboardRow
+from fairbench.registry import load_registry
 from fairbench.report.figures import draw_ends
 from fairbench.report.format import format_share
-from fairbench.report.panels import Panel
+from fairbench.report.panels import Panel, panels
 from fairbench.report.style import looks, new_figure, styled
+from fairbench.store.database import Store
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Pixels = NDArray[np.float64]
+
+TARGET = Path(__file__).parents[1] / "leaderboards" / "figures" / "readme-adults-gender.png"
+
+SHOWN = ("sofair", "fare-tree", "beta-vae", "drop-features", "msfair", "latfr", "maxent-arl")
 
 MOST = 8
 """Curves that can be told apart by their labels."""
@@ -174,3 +187,17 @@ def _inside(points: Pixels, box: Pixels) -> int:
 
 def _overlap(a: Pixels, b: Pixels) -> bool:
     return bool((a[0] < b[1]).all() and (b[0] < a[1]).all())
+
+
+def main() -> None:
+    """Draw the curves of Adults-Gender's blind track at full budget."""
+    store = Store.in_folder(Path(sys.argv[1]), create=False)
+    (table,) = (t for t in build(store, load_registry()) if t.dataset == "adults-gender")
+    (panel,) = (p for p in panels(table) if p.group[:2] == ("blind", "full"))
+    figure = labelled_curves_figure(panel, SHOWN)
+    with styled():
+        figure.savefig(TARGET, dpi=150, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main()
