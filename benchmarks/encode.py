@@ -77,7 +77,7 @@ def write(path: Path, rows: int) -> None:
 def measured(words: list[str]) -> tuple[float, float, float]:
     """Seconds of wall clock and of processor, and peak RSS (MB), of one process."""
     start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "fairbench.cli.app", *words])
+    process = subprocess.Popen([sys.executable, "-m", "fairbench.cli", *words])
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
     if status:

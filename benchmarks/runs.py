@@ -43,7 +43,7 @@ def main() -> int:
     methods, limits, memory_limit = JOBS[given.job]
     with tempfile.TemporaryDirectory() as folder:
         results = given.results or Path(folder) / "results"
-        command = [sys.executable, "-m", "fairbench.cli.app", "run", "--methods", methods]
+        command = [sys.executable, "-m", "fairbench.cli", "run", "--methods", methods]
         command += ["--dataset", "adults", "--budget", given.budget, "--results", str(results)]
         command += ["--seed-list", str(given.seed)]
         start = time.perf_counter()

@@ -21,7 +21,7 @@ def main() -> int:
         times = []
         for _ in range(7):
             start = time.perf_counter()
-            command = [sys.executable, "-m", "fairbench.cli.app", *words]
+            command = [sys.executable, "-m", "fairbench.cli", *words]
             subprocess.run(command, check=True, capture_output=True)
             times.append(time.perf_counter() - start)
         median = statistics.median(times)

@@ -73,7 +73,7 @@ def fairbench(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]
             "COLUMNS": "200",
         }
         return subprocess.run(
-            [sys.executable, "-m", "fairbench.cli.app", *words],
+            [sys.executable, "-m", "fairbench.cli", *words],
             cwd=tmp_path,
             env=clean | defaults | env,
             capture_output=True,

@@ -291,9 +291,15 @@ def test_trials_of_a_search_take_no_models_place(tmp_path: Path) -> None:
     out = tmp_path / "out"
     stored(out)
     store = Store.in_folder(out)
-    later_on = {"run": "trial-1", "code": "newer", "finished": "2026-02-01T00:00:00+00:00"}
-    trials = [row | later_on | {"key": f"trial-{row['key']}"} for row in store.records(UnitRecord)]
-    store.put(trials)
+    store.put(
+        unit.replace(
+            key=f"trial-{unit.key}",
+            run="trial-1",
+            code="newer",
+            finished="2026-02-01T00:00:00+00:00",
+        )
+        for unit in store.records(UnitRecord)
+    )
     store.engine.dispose()
     done = later(tmp_path, "audit", "--results", "out")
     assert done.returncode == 0, done.stderr
@@ -356,7 +362,7 @@ def test_after_an_upgrade_a_run_audits_what_is_kept_and_trains_nothing(tmp_path:
         "plain",
     )
     env = os.environ | {"FAIRBENCH_OFFLINE": "1", "PYTHONPATH": str(TOY) + os.pathsep + PATH}
-    command = [sys.executable, "-m", "fairbench.cli.app", *words]
+    command = [sys.executable, "-m", "fairbench.cli", *words]
     subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=True)
     shutil.copytree(tmp_path / "out", tmp_path / "twin" / "out")
     upgraded = later(tmp_path, *words)

@@ -154,7 +154,7 @@ def test_a_run_killed_half_way_resumes_to_the_same_bytes(fairbench: Call, tmp_pa
     words = ("--methods", "latfr", "--points", "3")
     whole = fairbench("run", "--dataset", "toy", "--budget", "quick", "--results", "whole", *words)
     assert whole.returncode == 0
-    command = [sys.executable, "-m", "fairbench.cli.app", *RUN, *words]
+    command = [sys.executable, "-m", "fairbench.cli", *RUN, *words]
     env = os.environ | {"PYTHONPATH": str(TOY), "FAIRBENCH_OFFLINE": "1"}
     for pause in (3.0, 5.0):
         process = subprocess.Popen(
@@ -169,7 +169,7 @@ def test_a_run_killed_half_way_resumes_to_the_same_bytes(fairbench: Call, tmp_pa
 
 
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_resume(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "fairbench.cli.app", *RUN, "--methods", "hangs"]
+    command = [sys.executable, "-m", "fairbench.cli", *RUN, "--methods", "hangs"]
     env = os.environ | {"PYTHONPATH": str(TOY), "FAIRBENCH_OFFLINE": "1"}
     process = subprocess.Popen(
         command,

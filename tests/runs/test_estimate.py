@@ -10,6 +10,8 @@ from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared
 from fairbench.runs.estimate import audit_seconds, fit_seconds
 from fairbench.runs.plan import Budget
+from fairbench.store.records import UnitRecord
+from fairbench.store.status import Status
 from fairbench.training import Networks, NeuralMethod, StackedModel, Streams
 
 BUDGET = Budget("1000", 1000, PRESETS[Audit.STRICT])
@@ -26,13 +28,20 @@ class Neural(NeuralMethod):
         raise NotImplementedError
 
 
-def record(dataset: str, ms: float) -> dict[str, object]:
-    return {
-        "method": "neural",
-        "dataset": dataset,
-        "status": "DONE",
-        "costs": {"milliseconds_per_model_step": ms},
-    }
+def record(dataset: str, ms: float) -> UnitRecord:
+    texts = ("key", "track", "params_label", "plugin", "budget", "data_source", "code")
+    return UnitRecord(
+        **dict.fromkeys((*texts, "fingerprint"), "x"),
+        status=Status.DONE,
+        method="neural",
+        dataset=dataset,
+        seed=0,
+        tags=[],
+        params={},
+        iterations=1,
+        protocol=1,
+        costs={"milliseconds_per_model_step": ms},
+    )
 
 
 def test_records_of_the_same_dataset_decide(prepared: Prepared) -> None:

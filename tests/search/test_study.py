@@ -19,7 +19,7 @@ from pydantic import Field, create_model
 
 from fairbench.api import Knob, Point
 from fairbench.api.method import Method, Params
-from fairbench.config import RunConfig, make_search
+from fairbench.config import RunConfig, SearchConfig, build_config
 from fairbench.data.prepare import Prepared
 from fairbench.errors import CheckError, ConfigError, StoreError, UnknownNameError
 from fairbench.leaderboard import build as leaderboard
@@ -179,7 +179,8 @@ class Bench:
         return RunConfig(**{**fixed, **given})
 
     def prepare(self, *, run: Mapping[str, Any] | None = None, **given: Any) -> Search:
-        config = make_search(self.run_config(**(run or {})), {"trials": 12, **given})
+        options = {"run": self.run_config(**(run or {})), "trials": 12, **given}
+        config = build_config(SearchConfig, **options)
         return Search(
             config,
             self.registry,
