@@ -130,7 +130,7 @@ GOOD_S = ("--s", "s.npy")
         (["--z", "empty.npy", *GOOD_S], "empty.npy"),
         (["--z", "cut.npy", *GOOD_S], "cut.npy is damaged"),
         (["--z", "cut.npz", *GOOD_S], "cut.npz is damaged"),
-        (["--z", "words.npy", *GOOD_S], "words.npy holds pickled objects or is no npy file"),
+        (["--z", "words.npy", *GOOD_S], "words.npy holds pickled objects or is not a npy file"),
         (["--z", "z.npy", "--s", "names.npy"], "astype(str)"),
         (["--z", "z.npy", "--s", "people.csv:sxe"], "no column 'sxe'. Did you mean 'sex'"),
         (["--z", "z.npy", "--s", "people.csv"], "s has 4 columns, and one is needed"),

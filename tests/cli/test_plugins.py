@@ -98,8 +98,8 @@ def test_a_broken_promise_says_what_why_and_what_to_do_with_code_1(fairbench: Ru
     assert "on rows of toy" in done.stdout
     assert (
         "FAILED   fit leaves its rows as they are: fit writes into train.x.\n"
-        "         why: All methods of a run share the rows: one that writes into them harms the "
-        "others.\n"
+        "         why: All methods of a run share the rows: one that writes into them changes "
+        "the others'\n         figures.\n"
         "         to do: Work on a copy: train.x.copy().\n"
     ) in done.stdout
     assert "changes the working directory" in done.stdout
