@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from fairbench.runs.executors.base import (
     Broke,
@@ -22,16 +23,10 @@ from fairbench.store.database import Store
 
 
 class JobSource(ABC):
-    """Jobs against a store, and what is written of them: a training run, or a re-audit.
-
-    Attributes
-    ----------
-    id : str
-        Under which it claims jobs.
-    store : Store
-    """
+    """Jobs against a store, and what is written of them: a training run, or a re-audit."""
 
     id: str
+    """Under which it claims jobs."""
     store: Store
 
     @abstractmethod
@@ -47,7 +42,7 @@ class JobSource(ABC):
         """What is left to do of a job that is settled."""
 
     @abstractmethod
-    def finish(self, job: Job, result: object) -> Sequence[Job]:
+    def finish(self, job: Job, result: Any) -> Sequence[Job]:
         """Write what a job gave; return the jobs that follow from it."""
 
     @abstractmethod
@@ -70,7 +65,6 @@ def drive(
 
     Parameters
     ----------
-    source : JobSource
     executor : Executor
         Not stopped at the end: it may be used again.
     observe : callable

@@ -37,7 +37,6 @@ class Budget:
         ``full``, ``quick`` or a number of iterations; rows of different labels are ranked apart.
     iterations : int
         Training steps.
-    audit : AuditConfig
     """
 
     label: str
@@ -53,11 +52,6 @@ class PlannedUnit:
     ----------
     key : str
         sha256 over everything its figures depend on.
-    method : type of Method
-    params : Params
-    data : Prepared
-    unit : Unit
-    budget : Budget
     curve_points : int, optional
         Points at which a single-shot curve is read; None: its own list.
     skipped : str, optional
@@ -144,9 +138,8 @@ def resolve_methods(names: Sequence[str], registry: Registry) -> list[str]:
     """Registered names of the requested methods, in that order, then the baselines."""
     requested: list[str] = []
     for name in names:
-        requested += (
-            list(registry.methods.classes) if name == "all" else [registry.methods.resolve(name)]
-        )
+        every = name == "all"
+        requested += registry.methods.classes if every else [registry.methods.resolve(name)]
     # A track's baselines join every run with a method of that track, so that no leaderboard is
     # without them; the blind ones always do.
     tracks = {registry.methods[name].track for name in requested} | {Track.BLIND}
@@ -216,15 +209,11 @@ def units_of(
     )
     curve_points = (config.points or DEFAULT_POINTS) if single else None
     skipped = instance.supports(data.info)
-    found = []
-    for seed in config.seeds:
-        for point in points:
-            unit = Unit(seed, point)
-            key = _unit_key(method, params, data, unit, budget, curve_points)
-            found.append(
-                PlannedUnit(key, method, params, data, unit, budget, curve_points, skipped)
-            )
-    return found
+    planned = []
+    for unit in (Unit(seed, point) for seed in config.seeds for point in points):
+        key = _unit_key(method, params, data, unit, budget, curve_points)
+        planned.append(PlannedUnit(key, method, params, data, unit, budget, curve_points, skipped))
+    return planned
 
 
 def stacks(
@@ -238,7 +227,7 @@ def stacks(
     for unit in units:
         alike = (unit.data.fingerprint, unit.budget, unit.method.name, unit.params)
         groups.setdefault(alike, []).append(unit)
-    found = []
+    stacked = []
     for members in groups.values():
         most = largest_stack(
             device,
@@ -250,9 +239,9 @@ def stacks(
         )
         start = 0
         for size in spread(len(members), most, len(memory)):
-            found.append(members[start : start + size])
+            stacked.append(members[start : start + size])
             start += size
-    return found
+    return stacked
 
 
 def bytes_of(stack: Sequence[PlannedUnit], data: Prepared | None = None) -> float:
@@ -269,12 +258,12 @@ def params_label(method: type[Method], params: Params) -> str:
     """Parameters that differ from the defaults, ``name=value``; ``default`` where none does."""
     defaults = method.Params().model_dump(mode="json")
     values = params.model_dump(mode="json")
-    changed = [f"{k}={_plain(v)}" for k, v in sorted(values.items()) if v != defaults[k]]
+    changed = [
+        f"{name}={json.dumps(value, separators=(',', ':'))}"
+        for name, value in sorted(values.items())
+        if value != defaults[name]
+    ]
     return " ".join(changed) or "default"
-
-
-def _plain(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
 
 
 def code_of(method: type[Method]) -> str:
@@ -305,7 +294,7 @@ def _unit_key(
             "point": unit.point.label if unit.point else None,
             "curve_points": curve_points,
             "iterations": budget.iterations,
-            # What is kept does not depend on the audit, but a quick curve and a full one of equal
+            # What is stored does not depend on the audit, but a quick curve and a full one of equal
             # iterations are different rows of the leaderboard.
             "label": budget.label,
         }

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fairbench.api import Metric
 from fairbench.auditing.config import PRESETS, Audit
@@ -48,24 +49,16 @@ class PointsToMeasure:
 
 @dataclass
 class ReauditSummary:
-    """What a re-audit did.
-
-    Parameters
-    ----------
-    measured : set of str
-        Keys of points.
-    elsewhere : set of str
-        Keys of points that another run measured meanwhile.
-    gone : set of str
-        Keys of units whose representation is not on disk, or damaged: they keep their figures.
-    broken : list of (str, Status, str)
-        Title, status and error of jobs that gave nothing.
-    """
+    """What a re-audit did."""
 
     measured: set[str] = field(default_factory=set)
+    """Keys of points."""
     elsewhere: set[str] = field(default_factory=set)
+    """Keys of points that another run measured meanwhile."""
     gone: set[str] = field(default_factory=set)
+    """Keys of units whose representation is not on disk, or damaged: their figures stay."""
     broken: list[tuple[str, Status, str]] = field(default_factory=list)
+    """Title, status and error of jobs that gave nothing."""
 
 
 class Reaudit(JobSource):
@@ -73,10 +66,8 @@ class Reaudit(JobSource):
 
     Parameters
     ----------
-    store : Store
     results : Path
         The folder that holds the representations.
-    registry : Registry
     units : sequence of UnitRecord
         Units to measure.
     datasets : mapping of str to Prepared
@@ -192,16 +183,14 @@ class Reaudit(JobSource):
             self.summary.elsewhere |= set(job.keys) - left
         return remaining
 
-    def finish(self, job: Job, result: object) -> list[Job]:
-        assert not isinstance(job, FitJob)
-        self.audits.finish(job, result)
+    def finish(self, job: Job, result: Any) -> list[Job]:
+        self.audits.finish(result)
         if isinstance(job, AuditJob):
             self.summary.measured.update(job.keys)
         return []
 
     def fail(self, event: Broke) -> None:
-        assert not isinstance(event.job, FitJob)
-        self.audits.fail(event.job, event)
+        self.audits.fail(event)
         self.summary.broken.append((event.job.title, event.status, event.error))
 
 

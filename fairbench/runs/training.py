@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from fairbench.config import Rerun, RunConfig
 from fairbench.registry import Registry
@@ -27,22 +28,14 @@ from fairbench.training.stack_size import device_memory, gpu_share
 
 @dataclass
 class RunSummary:
-    """What a run did.
-
-    Parameters
-    ----------
-    done, reused : int
-        Units trained now, and taken from the store.
-    broken : list of (str, Status, str)
-        Title, status and error of units and audits that gave nothing.
-    not_stored : list of (str, str)
-        Title and error of units whose encoder could not be stored.
-    """
+    """What a run did; ``done`` and ``reused`` count units trained now and taken from the store."""
 
     done: int = 0
     reused: int = 0
     broken: list[tuple[str, Status, str]] = field(default_factory=list)
+    """Title, status and error of units and audits that gave nothing."""
     not_stored: list[tuple[str, str]] = field(default_factory=list)
+    """Title and error of units whose encoder could not be stored."""
 
 
 class TrainingRun(JobSource):
@@ -50,10 +43,6 @@ class TrainingRun(JobSource):
 
     Parameters
     ----------
-    config : RunConfig
-    registry : Registry
-    plan : Plan
-    store : Store
     device : str
         ``cpu`` or ``cuda``, resolved.
     trial : bool
@@ -202,11 +191,10 @@ class TrainingRun(JobSource):
         if isinstance(job, FitJob):
             self.units.write_running(self._fits[job.id])
 
-    def finish(self, job: Job, result: object) -> list[Job]:
+    def finish(self, job: Job, result: Any) -> list[Job]:
         if not isinstance(job, FitJob):
-            self.audits.finish(job, result)
+            self.audits.finish(result)
             return []
-        assert isinstance(result, list)
         keys = {planned.key for planned in self._fits[job.id]}
         follow = self._finish_units([unit for unit in result if unit.key in keys])
         if job.checkpoint is not None:
@@ -217,7 +205,7 @@ class TrainingRun(JobSource):
         job = event.job
         if not isinstance(job, FitJob):
             self.summary.broken.append((job.title, event.status, event.error))
-            self.audits.fail(job, event)
+            self.audits.fail(event)
             return
         broken = [
             self._break(planned, event.status, event.error, event.traceback)
@@ -305,7 +293,10 @@ class TrainingRun(JobSource):
             hardware=dict(result.hardware),
             versions=dict(result.versions),
             artefact=files.save(self.config.results, result.arrays),
-            encoder=self._store_encoder(result),
+            # Trials of a search store no encoder.
+            encoder=None
+            if result.encoder is None or self._is_trial
+            else encoders.keep(self.config.results, result.encoder),
             finished=now(),
         )
         self.units.records[result.key] = unit
@@ -317,15 +308,9 @@ class TrainingRun(JobSource):
             self.summary.not_stored.append((planned.title, result.not_stored))
         return unit, self.units.missing_points(planned)
 
-    def _store_encoder(self, result: UnitResult) -> str | None:
-        """Write the trained encoder; trials of a search store none."""
-        if result.encoder is None or self._is_trial:
-            return None
-        return encoders.keep(self.config.results, result.encoder)
-
     def _break(
         self, planned: PlannedUnit, status: Status, error: str, traceback: str | None
     ) -> UnitRecord | None:
         """The record of a unit that gave nothing; None where an earlier result of it stands."""
         self.summary.broken.append((planned.title, status, error))
-        return self.units.break_unit(planned, status, error, traceback, now())
+        return self.units.break_unit(planned, status, error, traceback)

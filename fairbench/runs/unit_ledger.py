@@ -11,7 +11,7 @@ from fairbench.config import Rerun
 from fairbench.runs.audits import AuditLedger, AuditTarget, MissingPoint
 from fairbench.runs.plan import Plan, PlannedUnit, stacks
 from fairbench.store import files
-from fairbench.store.database import Store
+from fairbench.store.database import Store, now
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
 
@@ -21,8 +21,6 @@ class UnitLedger:
 
     Parameters
     ----------
-    plan : Plan
-    store : Store
     audits : AuditLedger
         Knows which points are without a result.
     results : Path
@@ -97,9 +95,9 @@ class UnitLedger:
 
     def earlier_failures(self) -> list[tuple[str, Status, str]]:
         """Failures that this request would meet again and does not retry: title, status, error."""
-        failures: list[tuple[str, Status, str]] = []
         if self.rerun is not None:
-            return failures
+            return []
+        failures: list[tuple[str, Status, str]] = []
         for planned in self.plan.units:
             unit = self.records.get(planned.key)
             if unit is None:
@@ -135,11 +133,9 @@ class UnitLedger:
 
     def _knows(self, packing: Sequence[str]) -> bool:
         """Whether all of a stack is of this request, and none of it failed."""
-        for key in packing:
-            unit = self.records.get(key)
-            if key not in self.by_key or (unit is not None and unit.status.bad):
-                return False
-        return True
+        units = [self.records.get(key) for key in packing]
+        failed = any(unit is not None and unit.status.bad for unit in units)
+        return set(packing) <= set(self.by_key) and not failed
 
     # ---- writing ---------------------------------------------------------------------------
 
@@ -173,14 +169,14 @@ class UnitLedger:
         )
 
     def break_unit(
-        self, planned: PlannedUnit, status: Status, error: str, traceback: str | None, when: str
+        self, planned: PlannedUnit, status: Status, error: str, traceback: str | None
     ) -> UnitRecord | None:
         """The record of a unit that gave nothing; None where an earlier result of it stands."""
         if planned.key in self._earlier:
             self.records[planned.key] = self._earlier[planned.key]
             return None
         broken = self.records[planned.key].replace(
-            status=status, error=error, traceback=traceback, finished=when
+            status=status, error=error, traceback=traceback, finished=now()
         )
         self.records[planned.key] = broken
         return broken

@@ -21,7 +21,6 @@ from fairbench.runs.executors.base import (
     Broke,
     Event,
     Executor,
-    Finished,
     Idle,
     Progressed,
     Started,
@@ -34,7 +33,6 @@ from fairbench.training.threads import THREAD_VARIABLES
 
 _PROGRESS_EVERY = 0.2
 """Seconds between progress messages of a job."""
-
 
 JOB_ENVIRONMENT = {
     # Thread pools are sized when libraries load.
@@ -49,7 +47,6 @@ JOB_ENVIRONMENT = {
 
 _LONGEST_WAIT = 1.0
 """Seconds without news after which the caller may look around."""
-
 
 _PR_SET_PDEATHSIG = 1
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -167,10 +164,9 @@ class InlineExecutor(Executor):
             return Broke(child.job, Status.CRASHED, _how_it_died(child.process), None, seconds)
         if kind == "progress":
             return Progressed(child.job, *content)
-        ok, result, status, error, trace = content
-        if ok:
-            return Finished(child.job, result, seconds)
-        return Broke(child.job, status, error, trace, seconds)
+        event, fields = content
+        ended: Event = event(child.job, *fields, seconds)
+        return ended
 
     def _remove(self, child: _Child) -> None:
         self._running.remove(child)
