@@ -33,11 +33,8 @@ class Trial:
 
     Parameters
     ----------
-    number : int
-        From 0.
     params : mapping
         The searched hyperparameters, as plain values.
-    outcome : TrialOutcome
     values : tuple of float
         By objective, means over seeds; empty unless complete.
     error : str
@@ -63,20 +60,11 @@ class Trial:
 
 @dataclass
 class RunningTrial:
-    """A trial under way.
+    """A trial under way; ``params`` is None where what was drawn is no valid set of them."""
 
-    Parameters
-    ----------
-    asked : optuna.trial.Trial
-    params : Params, optional
-        None where what was drawn is no valid set of them.
-    used : dict
-        The searched hyperparameters, as plain values.
-    """
-
-    asked: Any
+    optuna_trial: Any
     params: Params | None
-    used: dict[str, Any]
+    drawn: dict[str, Any]
     outcome: TrialOutcome | None = None
     error: str = ""
     areas: list[float] = field(default_factory=list)
@@ -148,10 +136,8 @@ def validation_area(points: Sequence[Mapping[str, float]], reference: Mapping[st
     curve = [
         (point["distortion_validation"], point["mutual_information_validation"]) for point in points
     ]
-    i_max, d_max = (
-        reference["mutual_information_max_validation"],
-        reference["distortion_max_validation"],
-    )
+    i_max = reference["mutual_information_max_validation"]
+    d_max = reference["distortion_max_validation"]
     return strict_area(
         curve,
         curve,

@@ -72,15 +72,7 @@ AuditorReadings = Annotated[tuple[AuditorReading, ...] | None, sa.JSON, AuditorR
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A command that was given.
-
-    Parameters
-    ----------
-    id, started, command : str
-    config : mapping
-        Its configuration.
-    versions : mapping of str to str
-    """
+    """A command that was given, with its configuration and the versions of libraries."""
 
     id: Annotated[str, sa.String(64), "key"]
     started: Annotated[str, sa.String(40)]
@@ -175,7 +167,7 @@ class UnitRecord(Record):
 
     @property
     def of_a_trial(self) -> bool:
-        """Whether nothing but a search has asked for it so far."""
+        """Whether only trials of a search have trained it so far."""
         return str(self.run).startswith(TRIAL)
 
     @property
@@ -291,10 +283,10 @@ class ReferenceRecord(Record):
 
 
 TRIAL = "trial-"
-"""Start of a unit's ``run`` where only trials of a search have asked for it.
+"""Start of a unit's ``run`` where only trials of a search have trained it.
 
 Leaderboards leave such units out: a table of all trials would be a table to choose from by test
-figures. A run that asks for one of them makes it its own.
+figures. A run that needs one of them makes it its own.
 """
 
 TABLES: Mapping[str, type[Record]] = {
@@ -329,11 +321,8 @@ R = TypeVar("R", bound="Record | RunRecord")
 def _nested_fields(kind: type) -> dict[str, type]:
     """Fields that hold a sequence of small records, and their kinds."""
     hints = get_type_hints(kind, include_extras=True)
-    return {
-        name: hint.__metadata__[1]
-        for name, hint in hints.items()
-        if len(hint.__metadata__) > 1 and isinstance(hint.__metadata__[1], type)
-    }
+    marks = ((name, mark) for name, hint in hints.items() for mark in hint.__metadata__[1:])
+    return {name: mark for name, mark in marks if isinstance(mark, type)}
 
 
 _NESTED: Mapping[type, Mapping[str, type]] = {
@@ -343,9 +332,7 @@ _NESTED: Mapping[type, Mapping[str, type]] = {
 
 def to_row(record: Record | RunRecord) -> dict[str, Any]:
     """Return a record as plain values, as databases and exports hold it."""
-    row: dict[str, Any] = {
-        field.name: getattr(record, field.name) for field in dataclasses.fields(record)
-    }
+    row = dict(vars(record))
     for name in _NESTED[type(record)]:
         if row[name] is not None:
             row[name] = [dataclasses.asdict(part) for part in row[name]]
@@ -359,7 +346,7 @@ def from_row(kind: type[R], row: Mapping[str, Any]) -> R:
     values = dict(row)
     for name, part in _NESTED[kind].items():
         if values.get(name) is not None:
-            values[name] = tuple(part(**found) for found in values[name])
+            values[name] = tuple(part(**fields) for fields in values[name])
     if "status" in values:
         values["status"] = Status(values["status"])
     return kind(**values)

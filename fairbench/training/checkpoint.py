@@ -27,7 +27,6 @@ class Checkpoint:
 
     Parameters
     ----------
-    path : Path
     every : float
         Seconds between two saves.
     """

@@ -72,8 +72,6 @@ class StackedMLP(nn.Module):
 
     Parameters
     ----------
-    generators : sequence of torch.Generator
-        One per model.
     sizes : sequence of int
         Features of each layer, input first: ``(9, 128, 128, 8)``.
     """
@@ -98,8 +96,6 @@ class StackedConv(nn.Module):
 
     Parameters
     ----------
-    generators : sequence of torch.Generator
-        One per model.
     n_in, n_out : int
         Channels in and out.
     transposed : bool

@@ -12,7 +12,8 @@ import sqlalchemy as sa
 
 from fairbench.errors import StoreError
 from fairbench.store import files as artefacts
-from fairbench.store.database import Store, parse_export
+from fairbench.store.database import Store
+from fairbench.store.export import parse_export
 from fairbench.store.records import (
     PointRecord,
     ReadPoint,

@@ -161,11 +161,8 @@ def test_every_method_on_the_engine_continues(
                 raise CutOffError
 
         context = FitContext(140, progress=progress, checkpoint=path, checkpoint_every=0.0)
-        found = []
-        for fitted in method().fit(train_rows, units, context):
-            model = fitted.model  # type: ignore[union-attr]
-            found += [tensor.numpy() for tensor in model.state_dict().values()]
-        return found
+        fits = method().fit(train_rows, units, context)
+        return [array for fitted in fits for array in fitted.state().values()]  # type: ignore[union-attr]
 
     with pytest.raises(CutOffError):
         representations(path, cut=True)

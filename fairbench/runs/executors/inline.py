@@ -172,7 +172,7 @@ class InlineExecutor(Executor):
         self._running.remove(child)
         if child.device is not None:
             self._gpus().give_back(child.device, _share(child.job))
-        # A job has said its last word; threads or children it left behind must not outlive it.
+        # The job has ended; threads or children it left behind must not outlive it.
         child.process.kill()
         child.process.join()
         child.connection.close()

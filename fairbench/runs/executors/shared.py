@@ -32,10 +32,8 @@ class SharedExecutor(Executor):
     ----------
     inner : Executor
         Runs the jobs.
-    claims : Claims
-        Of this run.
     settled : callable
-        Whether some of a job is in the store by now; asked once the job is claimed. If it is, the
+        Whether some of a job is in the store by now; called once the job is claimed. If it is, the
         event Elsewhere hands the job back, and what is left of it can be submitted anew.
     look_every : float
         Seconds between looks at jobs that others hold.
