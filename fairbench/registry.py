@@ -52,7 +52,7 @@ class Catalogue(Generic[T]):
             if not isinstance(text, str) or not NAME.fullmatch(text):
                 raise PluginError(
                     f"{cls.__module__}.{cls.__qualname__} has the {self.kind} name {text!r}, which "
-                    "is no name: lower-case words joined by single hyphens, like 'my-method'.",
+                    "is no name: lower-case words joined by single hyphens, like 'my-method'."
                 )
             if text in self._aliases:
                 owner = self._aliases[text]
@@ -105,15 +105,10 @@ class Registry:
 
 
 def load_registry(points: Iterable[EntryPoint] | None = None) -> Registry:
-    """Load every entry point of the group ``fairbench``.
+    """Load every entry point of the group ``fairbench``, or those given.
 
     A plugin that raises while it is imported, or registers something bad, is left out whole and
     listed in ``Registry.broken``.
-
-    Parameters
-    ----------
-    points : iterable of EntryPoint, optional
-        Instead of those of the installed distributions.
     """
     if points is None:
         points = entry_points(group=hookspecs.ENTRY_POINT_GROUP)

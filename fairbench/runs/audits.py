@@ -83,15 +83,9 @@ as points are for a metric that has come since."""
 
 
 class AuditLedger:
-    """Audit and reference jobs against a store.
+    """Audit and reference jobs against a store, by point ``metrics``.
 
-    Parameters
-    ----------
-    store : Store
-    metrics : sequence of Metric types
-        Point metrics.
-    retry : bool
-        Whether points whose audit failed are missing too.
+    With ``retry``, points whose audit failed are missing too.
     """
 
     def __init__(self, store: Store, metrics: Sequence[type[Metric]], *, retry: bool) -> None:
@@ -165,10 +159,7 @@ class AuditLedger:
     # ---- jobs ------------------------------------------------------------------------------
 
     def jobs(
-        self,
-        target: AuditTarget,
-        missing: Sequence[MissingPoint],
-        arrays: Mapping[str, np.ndarray],
+        self, target: AuditTarget, missing: Sequence[MissingPoint], arrays: Mapping[str, np.ndarray]
     ) -> list[Job]:
         """Jobs that audit the missing points of one unit, whose encoded arrays are given."""
         jobs: list[Job] = []
@@ -270,10 +261,7 @@ class AuditLedger:
         """Write that a job gave nothing, and why."""
         self.store.put(
             self._pending[key].replace(
-                status=event.status,
-                error=event.error,
-                traceback=event.traceback,
-                finished=now(),
+                status=event.status, error=event.error, traceback=event.traceback, finished=now()
             )
             for key in event.job.claimed
         )

@@ -63,14 +63,9 @@ def drive(
 ) -> None:
     """Run all jobs of a source, and those that follow from them, writing results as they come.
 
-    Parameters
-    ----------
-    executor : Executor
-        Not stopped at the end: it may be used again.
-    observe : callable
-        Called with every event, after the source has taken it in.
-    ahead : int, optional
-        Jobs of the source in memory at most, but for those that wait for other runs; default: all.
+    ``observe`` is called with every event, after the source has taken it in. At most ``ahead`` jobs
+    of the source are in memory, but for those that wait for other runs; None: all. The executor is
+    not stopped at the end: it may be used again.
     """
     jobs = iter(source.jobs())
     ready: set[str] = set()

@@ -15,16 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api import (
-    AUDIT_ROLES,
-    Coding,
-    FitContext,
-    Point,
-    Role,
-    Track,
-    TrainingRows,
-    Unit,
-)
+from fairbench.api import AUDIT_ROLES, Coding, FitContext, Point, Role, Track, TrainingRows, Unit
 from fairbench.api.costs import EARLIER_SECONDS
 from fairbench.api.method import Curve, Diverged, Method, Params, Representation
 from fairbench.data.prepare import Prepared
@@ -48,8 +39,6 @@ class UnitResult:
         ``{i}/z/{role}``, ``{i}/own/{role}``, ``{i}/permuted``, ``{i}/rate`` for point i; z of a
         stochastic encoder is ``(DRAWS * n, k)``, draw after draw. Where the method has bits, those
         of test as :func:`fairbench.runs.encoding.pack_bits` packs them.
-    costs : mapping of str to float
-        See fairbench.api.costs.COSTS.
     encoder : bytes or None
         File of the trained encoder, see fairbench.store.encoders; None where there is none.
     not_stored : str, optional
@@ -168,7 +157,7 @@ class FitJob:
         if work is not None and "steps" in costs:
             # A product and a sum forward, and twice that backward, for each row.
             training = method.workload(self.data.info)
-            rows = 1 if training is None else training.batch_size
+            rows = training.batch_size if training else 1
             costs["flops"] = 6.0 * work * rows * costs["steps"]
         encoder, not_stored = _packed(
             Encoder(method, unit, self.data.info, outcome, self.data.preprocessing)
@@ -213,7 +202,7 @@ class FitJob:
         earlier = reported.get(EARLIER_SECONDS, 0.0)
         seconds, units = meter.seconds["train"] + earlier, len(self.units)
         training = method.workload(self.data.info)
-        again = 1 if training is None else training.models_per_unit
+        again = training.models_per_unit if training else 1
         costs = {
             "train_seconds": seconds / units,
             "stack_seconds": seconds,

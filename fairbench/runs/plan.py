@@ -29,14 +29,9 @@ QUICK_IMAGE_ITERATIONS = 500
 
 @dataclass(frozen=True)
 class Budget:
-    """How much training and auditing a run asks for.
+    """Training steps and audit of a run; rows of different labels are ranked apart.
 
-    Parameters
-    ----------
-    label : str
-        ``full``, ``quick`` or a number of iterations; rows of different labels are ranked apart.
-    iterations : int
-        Training steps.
+    ``label`` is ``full``, ``quick`` or a number of iterations.
     """
 
     label: str
@@ -48,14 +43,8 @@ class Budget:
 class PlannedUnit:
     """One model to train, and all that identifies it.
 
-    Parameters
-    ----------
-    key : str
-        sha256 over everything its figures depend on.
-    curve_points : int, optional
-        Points at which a single-shot curve is read; None: its own list.
-    skipped : str, optional
-        Why the method cannot run here.
+    ``key`` is the sha256 over everything its figures depend on; ``curve_points`` is how many points
+    of a single-shot curve are read; ``skipped`` says why the method cannot run here.
     """
 
     key: str
@@ -116,10 +105,8 @@ class Plan:
 def make_plan(config: RunConfig, registry: Registry, datasets: Sequence[Prepared]) -> Plan:
     """List the units of a request, baselines included.
 
-    Raises
-    ------
-    UnknownNameError, ConfigError
-        A name or a parameter that does not exist, or a value that cannot be used.
+    Raises UnknownNameError or ConfigError for a name or parameter that does not exist, or a value
+    that cannot be used.
     """
     names = resolve_methods(config.methods, registry)
     params = method_params(config.params, names, registry)

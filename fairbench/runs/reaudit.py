@@ -62,20 +62,10 @@ class ReauditSummary:
 
 
 class Reaudit(JobSource):
-    """One audit of stored representations.
+    """One audit of the representations of ``units`` that the folder ``results`` holds.
 
-    Parameters
-    ----------
-    results : Path
-        The folder that holds the representations.
-    units : sequence of UnitRecord
-        Units to measure.
-    datasets : mapping of str to Prepared
-        By fingerprint; all that the units need.
-    audit : Audit, optional
-        How hard to audit; None: as each unit's points were.
-    again : bool
-        Whether to measure also what the present auditors have measured.
+    ``datasets`` are by fingerprint. ``audit`` says how hard to audit; None: as each unit's points
+    were. With ``again``, what the present auditors have measured is measured too.
     """
 
     def __init__(
@@ -151,15 +141,8 @@ class Reaudit(JobSource):
 
     def begin(self, command: str) -> None:
         """Record the re-audit; ``command`` is what was typed."""
-        self.store.add_run(
-            RunRecord(
-                id=self.id,
-                started=now(),
-                command=command,
-                config={"again": self._again, "audit_version": AUDIT_VERSION},
-                versions=versions(),
-            )
-        )
+        config = {"again": self._again, "audit_version": AUDIT_VERSION}
+        self.store.add_run(RunRecord(self.id, now(), command, config, versions()))
 
     def jobs(self) -> Iterator[Job]:
         """All jobs; a representation is read when its turn has come."""

@@ -39,15 +39,9 @@ class RunSummary:
 
 
 class TrainingRun(JobSource):
-    """One run of a plan against a store.
+    """One run of a plan against a store, on the device ``cpu`` or ``cuda``.
 
-    Parameters
-    ----------
-    device : str
-        ``cpu`` or ``cuda``, resolved.
-    trial : bool
-        Whether this is a trial of a search: leaderboards leave its units out until a run needs
-        them too.
+    Leaderboards leave the units of a ``trial`` of a search out until a run needs them too.
     """
 
     def __init__(
@@ -174,15 +168,8 @@ class TrainingRun(JobSource):
     def begin(self, command: str) -> None:
         """Record the run and what it is going to do; ``command`` is what was typed."""
         self.summary.broken += self.units.earlier_failures()
-        self.store.add_run(
-            RunRecord(
-                id=self.id,
-                started=now(),
-                command=command,
-                config=self.config.model_dump(mode="json"),
-                versions=versions(),
-            )
-        )
+        config = self.config.model_dump(mode="json")
+        self.store.add_run(RunRecord(self.id, now(), command, config, versions()))
         checkpoint_files.make_folder(self.config.results)
         self.units.adopt(self.plan.units)
         self._write_planned([job for job in self._planned if isinstance(job, FitJob)])
@@ -197,8 +184,7 @@ class TrainingRun(JobSource):
             return []
         keys = {planned.key for planned in self._fits[job.id]}
         follow = self._finish_units([unit for unit in result if unit.key in keys])
-        if job.checkpoint is not None:
-            checkpoint_files.drop(job.checkpoint)
+        checkpoint_files.drop(job.checkpoint)
         return follow
 
     def fail(self, event: Broke) -> None:
@@ -207,13 +193,12 @@ class TrainingRun(JobSource):
             self.summary.broken.append((job.title, event.status, event.error))
             self.audits.fail(event)
             return
-        broken = [
-            self._break(planned, event.status, event.error, event.traceback)
-            for planned in self._fits[job.id]
-        ]
-        self.store.put(unit for unit in broken if unit is not None)
+        broken: list[UnitRecord] = []
+        for planned in self._fits[job.id]:
+            broken += self._break(planned, event.status, event.error, event.traceback)
+        self.store.put(broken)
         # What was killed may go on with more time or memory; what raised would raise again.
-        if event.status is Status.FAILED and job.checkpoint is not None:
+        if event.status is Status.FAILED:
             checkpoint_files.drop(job.checkpoint)
 
     def is_settled(self, job: Job) -> bool:
@@ -269,8 +254,7 @@ class TrainingRun(JobSource):
             planned = self.units.by_key[result.key]
             if result.status is not Status.DONE:
                 error = result.error or ""
-                broken = self._break(planned, result.status, error, result.traceback)
-                records += [] if broken is None else [broken]
+                records += self._break(planned, result.status, error, result.traceback)
                 continue
             unit, missing = self._finish_unit(planned, result)
             target = self.units.target(planned)
@@ -284,6 +268,7 @@ class TrainingRun(JobSource):
         self, planned: PlannedUnit, result: UnitResult
     ) -> tuple[UnitRecord, list[MissingPoint]]:
         """The record of a fitted unit, and which of its points are to be audited."""
+        content = None if self._is_trial else result.encoder
         unit = self.units.records[result.key].replace(
             status=Status.DONE,
             error=None if result.not_stored is None else f"encoder not kept: {result.not_stored}",
@@ -293,10 +278,7 @@ class TrainingRun(JobSource):
             hardware=dict(result.hardware),
             versions=dict(result.versions),
             artefact=files.save(self.config.results, result.arrays),
-            # Trials of a search store no encoder.
-            encoder=None
-            if result.encoder is None or self._is_trial
-            else encoders.keep(self.config.results, result.encoder),
+            encoder=encoders.keep(self.config.results, content) if content else None,
             finished=now(),
         )
         self.units.records[result.key] = unit
@@ -310,7 +292,7 @@ class TrainingRun(JobSource):
 
     def _break(
         self, planned: PlannedUnit, status: Status, error: str, traceback: str | None
-    ) -> UnitRecord | None:
-        """The record of a unit that gave nothing; None where an earlier result of it stands."""
+    ) -> list[UnitRecord]:
+        """The record of a unit that gave nothing, unless an earlier result of it stands."""
         self.summary.broken.append((planned.title, status, error))
         return self.units.break_unit(planned, status, error, traceback)

@@ -19,18 +19,8 @@ from fairbench.store.status import Status
 class UnitLedger:
     """Records of planned units, as the store had them when last looked at.
 
-    Parameters
-    ----------
-    audits : AuditLedger
-        Knows which points are without a result.
-    results : Path
-        Folder of the representations.
-    rerun : Rerun, optional
-        What is done again though it is in the store.
-    run : str
-        Id of this run.
-    trial : bool
-        Whether this is a trial of a search: it takes nothing from an earlier run.
+    ``results`` is the folder of the representations, ``rerun`` says what is done again though it is
+    in the store, and ``run`` is the id of this run. A ``trial`` takes nothing from an earlier run.
     """
 
     def __init__(
@@ -170,16 +160,16 @@ class UnitLedger:
 
     def break_unit(
         self, planned: PlannedUnit, status: Status, error: str, traceback: str | None
-    ) -> UnitRecord | None:
-        """The record of a unit that gave nothing; None where an earlier result of it stands."""
+    ) -> list[UnitRecord]:
+        """The record of a unit that gave nothing, unless an earlier result of it stands."""
         if planned.key in self._earlier:
             self.records[planned.key] = self._earlier[planned.key]
-            return None
+            return []
         broken = self.records[planned.key].replace(
             status=status, error=error, traceback=traceback, finished=now()
         )
         self.records[planned.key] = broken
-        return broken
+        return [broken]
 
     # ---- other runs on the same store --------------------------------------------------------
 

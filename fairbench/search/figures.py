@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#8c8c8c", "#000000"
 
-_MARKS = {
-    TrialOutcome.DIVERGED: ("x", "diverged"),
-    TrialOutcome.FAILED: ("+", "failed"),
-}
+_MARKS = {TrialOutcome.DIVERGED: ("x", "diverged"), TrialOutcome.FAILED: ("+", "failed")}
 
 
 def draw_history(search: Search) -> bytes:

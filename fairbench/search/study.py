@@ -22,14 +22,7 @@ from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
 from fairbench.runs.executors.base import Event, Executor
 from fairbench.runs.job import Job
-from fairbench.runs.plan import (
-    Plan,
-    PlannedUnit,
-    make_budget,
-    reference_key,
-    units_of,
-    validated,
-)
+from fairbench.runs.plan import Plan, PlannedUnit, make_budget, reference_key, units_of, validated
 from fairbench.runs.training import TrainingRun
 from fairbench.search.sampler import make_sampler, make_study
 from fairbench.search.space import held_params, search_space, shortened
@@ -60,16 +53,7 @@ Watch = Callable[[Sequence[Job]], AbstractContextManager[Callable[[Event], None]
 class Search:
     """A search against a store; a context manager, as it may hold an executor.
 
-    Parameters
-    ----------
-    data : Prepared
-        Of the only dataset.
-    device : str
-        ``cpu`` or ``cuda``, resolved.
-    workers : int
-        Jobs at a time.
-    command : str
-        What was typed, for the records and files of the search.
+    ``command`` is what was typed, for the records and files of the search.
 
     Raises
     ------

@@ -124,25 +124,12 @@ def measure_trial(
 
 
 def validation_area(points: Sequence[Mapping[str, float]], reference: Mapping[str, float]) -> float:
-    """AUFDC with the validation set in place of test: hull, area and ends.
-
-    Parameters
-    ----------
-    points : sequence of mapping
-        Of one curve, with ``distortion_validation`` and ``mutual_information_validation``.
-    reference : mapping
-        With ``distortion_max_validation`` and ``mutual_information_max_validation``.
-    """
+    """AUFDC of one curve with the validation set in place of test: hull, area and ends."""
     curve = [
         (point["distortion_validation"], point["mutual_information_validation"]) for point in points
     ]
     i_max = reference["mutual_information_max_validation"]
     d_max = reference["distortion_max_validation"]
     return strict_area(
-        curve,
-        curve,
-        i_max=i_max,
-        d_max=d_max,
-        i_max_validation=i_max,
-        d_max_validation=d_max,
+        curve, curve, i_max=i_max, d_max=d_max, i_max_validation=i_max, d_max_validation=d_max
     )

@@ -49,12 +49,7 @@ _CANNOT = "Claims on jobs cannot be written to the store"
 class Claims:
     """The claims of one run; a context manager that renews them, and gives them up at the end.
 
-    Parameters
-    ----------
-    owner : str
-        The run's id.
-    heartbeat, stale : float
-        Seconds; see HEARTBEAT and STALE.
+    ``owner`` is the run's id; for the others, seconds, see HEARTBEAT and STALE.
     """
 
     def __init__(

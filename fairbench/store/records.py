@@ -33,14 +33,7 @@ Figures = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class ReadPoint:
-    """A setting of the knobs at which a model was read.
-
-    Parameters
-    ----------
-    label : str
-        ``beta=0.5``, or ``-`` for a method without knobs.
-    knobs : mapping of str to float
-    """
+    """A setting of the knobs at which a model was read; its label is ``-`` without knobs."""
 
     label: str
     knobs: Mapping[str, float]
@@ -48,15 +41,9 @@ class ReadPoint:
 
 @dataclass(frozen=True)
 class AuditorReading:
-    """The estimate of one auditor on one view of a representation.
+    """The estimate of one auditor on one view, nats, on the validation and on the test set.
 
-    Parameters
-    ----------
-    auditor, view : str
-    mutual_information_validation, mutual_information : float
-        On the validation and on the test set, nats.
-    chosen : bool
-        Whether it is the strict auditor of its point.
+    The strict auditor of its point is ``chosen``.
     """
 
     auditor: str
@@ -108,15 +95,10 @@ class UnitRecord(Record):
         Id of the run it belongs to; of a trial of a search it starts with ``trial-``.
     error, traceback : str, optional
         Why it is not DONE; of one that is DONE why its encoder is not stored.
-    method, dataset, track, plugin, budget, data_source, fingerprint, code : str
-    seed, iterations, protocol : int
     point : str, optional
         Label of a multi-shot unit's point; None for single-shot units.
-    tags : sequence of str
     params : mapping
-        All hyperparameters.
-    params_label : str
-        Those that differ from the defaults.
+        All hyperparameters; ``params_label`` has those that differ from the defaults.
     curve_points : int, optional
         Points at which a single-shot curve is read.
     packing : sequence of str, optional
@@ -125,7 +107,6 @@ class UnitRecord(Record):
         Points it was read at; None before it was trained.
     costs : mapping of str to float, optional
         See fairbench.api.costs.
-    hardware, versions : mapping, optional
     artefact, encoder : str, optional
         Names of the files of its representations and of its encoder.
     finished : str, optional
@@ -191,17 +172,10 @@ class PointRecord(Record):
         Key of its unit.
     number : int
         Its place among the points of the unit, from 0.
-    error, traceback : str, optional
-    label : str
-    knobs : mapping of str to float
     audit : str
         Preset of the audit.
-    audit_config : mapping
     values : mapping of str to float, optional
         Figures by column, where it is DONE.
-    auditors : tuple of AuditorReading, optional
-    seconds : float, optional
-    finished : str, optional
     audit_version : int, optional
         None: of the first version, which did not record it.
     replicates : str, optional
@@ -247,15 +221,7 @@ class PointRecord(Record):
 class ReferenceRecord(Record):
     """What the curves of one dataset, seed and audit are normalised by.
 
-    Parameters
-    ----------
-    error, traceback : str, optional
-    dataset, fingerprint, audit : str
-    protocol, seed : int
-    values : mapping of str to float, optional
-        Figures by name, where it is DONE.
-    seconds, finished, audit_version, replicates
-        As of points.
+    Its fields are as those of points; ``values`` are figures by name.
     """
 
     error: MaybeText = None

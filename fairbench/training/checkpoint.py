@@ -19,16 +19,11 @@ if TYPE_CHECKING:
 
 
 class Checkpoint:
-    """Saves and restores a training stack.
+    """Saves and restores a training stack; ``every`` seconds between two saves.
 
     All that later steps depend on is saved: parameters and buffers (with
     ``get_extra_state`` of a module that has more), the optimizer, every stream, the watch over
     diverging models, and torch's global generator.
-
-    Parameters
-    ----------
-    every : float
-        Seconds between two saves.
     """
 
     def __init__(self, path: Path, every: float) -> None:

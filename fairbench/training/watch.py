@@ -19,14 +19,9 @@ _EXPLOSION = 1e8
 
 @dataclass(frozen=True)
 class Schedule:
-    """Steps, batch size and learning rate of a stack.
+    """Steps, rows per model and step (drawn with replacement), and learning rate of a stack.
 
-    Parameters
-    ----------
-    batch_size : int
-        Rows per model and step, drawn with replacement.
-    learning_rate : float
-        Of Adam at its peak; it decays to zero along a half cosine.
+    The learning rate is Adam's at its peak; it decays to zero along a half cosine.
     """
 
     iterations: int

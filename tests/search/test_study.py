@@ -25,7 +25,7 @@ from fairbench.errors import CheckError, ConfigError, StoreError, UnknownNameErr
 from fairbench.leaderboard import build as leaderboard
 from fairbench.metrics.aufdc import Aufdc
 from fairbench.registry import Registry
-from fairbench.runs.audit_job import AuditJob, Measurement
+from fairbench.runs.audit_job import AuditJob, Measurement, ReferenceJob
 from fairbench.runs.audits import REFERENCE_FIGURES
 from fairbench.runs.driver import drive
 from fairbench.runs.executors.base import Event, Executor, Finished, Started
@@ -122,11 +122,11 @@ class Answers(Executor):
         if isinstance(job, AuditJob):
             self.audits += len(job.keys)
             return [
-                Measurement(key, self._values(float(job.arrays[f"{n}/value"])), (), 1.0, "")
+                Measurement(key, self._values(float(job.arrays[f"{n}/value"])), 1.0, "")
                 for key, n in zip(job.keys, job.numbers, strict=True)
             ]
-        ends = sorted(REFERENCE_FIGURES)
-        return dict.fromkeys(ends, 1.0), 1.0, ""
+        assert isinstance(job, ReferenceJob)
+        return [Measurement(job.key, dict.fromkeys(sorted(REFERENCE_FIGURES), 1.0), 1.0, "")]
 
     def _fit(self, job: FitJob, i: int) -> UnitResult:
         point = job.units[i].point

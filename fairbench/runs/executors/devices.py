@@ -33,7 +33,7 @@ class Devices:
 
 
 def environment_of(number: int | None, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Variables with which a process sees GPU ``number`` of those inherited alone."""
+    """Variables with which a process sees GPU ``number`` of the inherited alone."""
     if number is None:
         return {}
     visible = [

@@ -64,15 +64,9 @@ class _Child:
 class InlineExecutor(Executor):
     """Up to ``workers`` child processes at a time, forked from a server that has torch loaded.
 
-    Parameters
-    ----------
-    workers : int
-        Jobs at a time.
-    timeout : float or None
-        Seconds a job may take; it is killed, whatever it is doing.
-    assign_devices : bool
-        Whether to give each job that trains on a GPU one of this machine's; else it sees what this
-        process sees.
+    A job that takes longer than ``timeout`` seconds is killed, whatever it is doing. With
+    ``assign_devices``, each job that trains on a GPU gets one of this machine's; else it sees what
+    this process sees.
     """
 
     def __init__(self, *, workers: int, timeout: float | None, assign_devices: bool = True) -> None:
