@@ -95,8 +95,6 @@ class AuditLedger:
         self._pending: dict[str, PointRecord | ReferenceRecord] = {}
         self._again: dict[str, str | None] = {}
 
-    # ---- what is missing -------------------------------------------------------------------
-
     def status(self, target: AuditTarget, label: str) -> Status | None:
         """What became of one point under the present auditors."""
         return self._points.get(point_key(target.unit, label, target.config))
@@ -122,8 +120,6 @@ class AuditLedger:
         """Take points for missing: what they measured was another model."""
         for point in target.points:
             self._points.pop(point_key(target.unit, point.label, target.config), None)
-
-    # ---- other runs on the same store --------------------------------------------------------
 
     def refresh(self) -> None:
         """Take in what other runs have measured since."""
@@ -155,8 +151,6 @@ class AuditLedger:
         missing = [point for point in self.missing(target) if point.key in job.keys]
         bad = [s for s in statuses if s is not None and s.bad and not self.retry]
         return self.jobs(target, missing, job.arrays), bad
-
-    # ---- jobs ------------------------------------------------------------------------------
 
     def jobs(
         self, target: AuditTarget, missing: Sequence[MissingPoint], arrays: Mapping[str, np.ndarray]
@@ -223,8 +217,6 @@ class AuditLedger:
             seed=audit_seed(seed),
             config=config,
         )
-
-    # ---- records ---------------------------------------------------------------------------
 
     def record(self, target: AuditTarget, missing: MissingPoint) -> PointRecord:
         """Return a point's record before it is audited."""

@@ -117,8 +117,6 @@ class Reaudit(JobSource):
         if reference is not None:
             self._references.append(reference)
 
-    # ---- what is to be done ----------------------------------------------------------------
-
     @property
     def estimate(self) -> float:
         """Seconds of work, on one core."""
@@ -136,8 +134,6 @@ class Reaudit(JobSource):
     def to_measure(self) -> set[str]:
         """Keys of the points to measure."""
         return {point.key for work in self._work for point in work.missing}
-
-    # ---- execution -------------------------------------------------------------------------
 
     def begin(self, command: str) -> None:
         """Record the re-audit; ``command`` is what was typed."""

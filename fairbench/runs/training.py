@@ -74,8 +74,6 @@ class TrainingRun(JobSource):
         self._fits: dict[str, list[PlannedUnit]] = {}
         self._planned = self._plan_jobs()
 
-    # ---- planning --------------------------------------------------------------------------
-
     def jobs(self) -> list[Job]:
         """Jobs that can start now: missing fits, references, and audits of what is fitted."""
         return self._planned
@@ -162,8 +160,6 @@ class TrainingRun(JobSource):
             for data, seed, audit in self.plan.references.values()
         ]
         return [job for job in jobs if job is not None]
-
-    # ---- execution -------------------------------------------------------------------------
 
     def begin(self, command: str) -> None:
         """Record the run and what it is going to do; ``command`` is what was typed."""
@@ -278,7 +274,7 @@ class TrainingRun(JobSource):
             hardware=dict(result.hardware),
             versions=dict(result.versions),
             artefact=files.save(self.config.results, result.arrays),
-            encoder=encoders.keep(self.config.results, content) if content else None,
+            encoder=encoders.save(self.config.results, content) if content else None,
             finished=now(),
         )
         self.units.records[result.key] = unit

@@ -40,8 +40,6 @@ class UnitLedger:
         self.records = {unit.key: unit for unit in store.records(UnitRecord)}
         self._earlier: dict[str, UnitRecord] = {}
 
-    # ---- what is missing -------------------------------------------------------------------
-
     def must_fit(self, planned: PlannedUnit) -> bool:
         """Whether a unit has to be trained, by what the store holds of it."""
         unit = self.records.get(planned.key)
@@ -127,8 +125,6 @@ class UnitLedger:
         failed = any(unit is not None and unit.status.bad for unit in units)
         return set(packing) <= set(self.by_key) and not failed
 
-    # ---- writing ---------------------------------------------------------------------------
-
     def write_planned(self, stacked: Sequence[tuple[PlannedUnit, Sequence[str]]]) -> None:
         """Write units as PENDING with their packing before anything starts.
 
@@ -170,8 +166,6 @@ class UnitLedger:
         )
         self.records[planned.key] = broken
         return [broken]
-
-    # ---- other runs on the same store --------------------------------------------------------
 
     def refresh(self, keys: Sequence[str]) -> None:
         """Take in what other runs have written of some units since."""

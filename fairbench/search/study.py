@@ -94,8 +94,6 @@ class Search:
         if self._executor is not None:
             self._executor.stop()
 
-    # ---- results ---------------------------------------------------------------------------
-
     @property
     def best(self) -> Trial | None:
         """The complete trial of the least area, the first of equals; None: all failed."""
@@ -115,8 +113,6 @@ class Search:
     def full_params(self, trial: Trial) -> dict[str, Any]:
         """All that ``run --params`` needs to train what the trial trained."""
         return {**self.held, **trial.params}
-
-    # ---- trials ----------------------------------------------------------------------------
 
     def run(self, watch: Watch, report: Callable[[Trial], None]) -> None:
         """Run all trials, ``parallel`` at a time; ``report`` is called for each."""
@@ -217,8 +213,6 @@ class Search:
             points=trial.points,
             replayed=trial.replayed,
         )
-
-    # ---- figures from the store ------------------------------------------------------------
 
     def _take(
         self, trial: RunningTrial, measured: TrialMeasurements, reference: Mapping[str, float]

@@ -212,6 +212,6 @@ def path_of(results: Path, name: str) -> Path:
     return results / FOLDER / name
 
 
-def keep(results: Path, content: bytes) -> str:
+def save(results: Path, content: bytes) -> str:
     """Write an encoder beside a store; return the file's name, the sha256 of its bytes."""
     return artefacts.write(results / FOLDER, content, "safetensors")

@@ -371,8 +371,8 @@ def test_files_say_what_was_found(bench: Bench, tmp_path: Path) -> None:
     assert search.best is not None
     assert frame["aufdc"].min() == pytest.approx(search.best.values[0])
     # The YAML names exactly the models that the trial trained.
-    found = yaml.safe_load(output.read_text())
-    params = validated(Bowl, found["bowl"])
+    written = yaml.safe_load(output.read_text())
+    params = validated(Bowl, written["bowl"])
     budget = make_budget(10, bench.data)
     units = units_of(Bowl, params, bench.data, budget, bench.run_config())
     stored = {row.key for row in bench.store().records(UnitRecord)}
@@ -486,8 +486,8 @@ def test_two_searches_at_once_share_the_work_and_find_the_same(
         return same(search.trials)
 
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(run, searches))
-    assert found == [same(whole.trials)] * 2
+        finished = list(pool.map(run, searches))
+    assert finished == [same(whole.trials)] * 2
     assert alone.fits == sum(executor.fits for executor in executors)
     assert alone.audits == sum(executor.audits for executor in executors)
 
@@ -536,6 +536,6 @@ def test_optuna_says_nothing(bench: Bench, capfd: pytest.CaptureFixture[str]) ->
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         search_files.write(bench.search(trials=14))
-    told = capfd.readouterr()
-    assert told.out == ""
-    assert told.err == ""
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert printed.err == ""

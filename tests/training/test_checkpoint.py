@@ -111,8 +111,8 @@ def test_a_damaged_checkpoint_is_told_and_ignored(
     path.write_bytes(garbled)
     continued, _, _ = fit(Checkpoint(path, 1e9))
     assert same(fit()[0], continued)
-    (told,) = checkpoints.review([path])
-    assert "damaged" in told
+    (message,) = checkpoints.review([path])
+    assert "damaged" in message
     assert not path.exists()
     assert checkpoints.review([path]) == []
 
@@ -142,8 +142,8 @@ def test_seconds_before_the_cut_count(path: Path) -> None:
 
 
 def neural_methods() -> list[type[NeuralMethod]]:
-    found = load_registry().methods.classes.values()
-    return [m for m in found if issubclass(m, NeuralMethod)]
+    methods = load_registry().methods.classes.values()
+    return [m for m in methods if issubclass(m, NeuralMethod)]
 
 
 @pytest.mark.parametrize("method", neural_methods(), ids=lambda m: m.name)
