@@ -129,8 +129,7 @@ class FitJob:
             # What one unit's plugin code raises must not cost its stack-mates their training.
             except Exception as error:
                 text = f"{type(error).__name__}: {error}".splitlines()[0]
-                trace = traceback.format_exc()
-                results.append(UnitResult(key, Status.FAILED, text, trace))
+                results.append(UnitResult(key, Status.FAILED, text, traceback.format_exc()))
         return results
 
     def _encode(

@@ -196,9 +196,22 @@ def units_of(
     )
     curve_points = (config.points or DEFAULT_POINTS) if single else None
     skipped = instance.supports(data.info)
+    content = {
+        "method": method.name,
+        "params": params.model_dump(mode="json"),
+        "code": code_of(method),
+        "dataset": data.info.name,
+        "fingerprint": data.fingerprint,
+        "curve_points": curve_points,
+        "iterations": budget.iterations,
+        # What is stored does not depend on the audit, but a quick curve and a full one of equal
+        # iterations are different rows of the leaderboard.
+        "label": budget.label,
+    }
     planned = []
     for unit in (Unit(seed, point) for seed in config.seeds for point in points):
-        key = _unit_key(method, params, data, unit, budget, curve_points)
+        own = {"seed": unit.seed, "point": unit.point.label if unit.point else None}
+        key = _hash(content | own)
         planned.append(PlannedUnit(key, method, params, data, unit, budget, curve_points, skipped))
     return planned
 
@@ -260,32 +273,6 @@ def code_of(method: type[Method]) -> str:
     """
     code = _hash([plugin_source(method), ENGINE_VERSION, PROTOCOL_VERSION])[:16]
     return earlier_code(method, code)
-
-
-def _unit_key(
-    method: type[Method],
-    params: Params,
-    data: Prepared,
-    unit: Unit,
-    budget: Budget,
-    curve_points: int | None,
-) -> str:
-    return _hash(
-        {
-            "method": method.name,
-            "params": params.model_dump(mode="json"),
-            "code": code_of(method),
-            "dataset": data.info.name,
-            "fingerprint": data.fingerprint,
-            "seed": unit.seed,
-            "point": unit.point.label if unit.point else None,
-            "curve_points": curve_points,
-            "iterations": budget.iterations,
-            # What is stored does not depend on the audit, but a quick curve and a full one of equal
-            # iterations are different rows of the leaderboard.
-            "label": budget.label,
-        }
-    )
 
 
 def point_key(unit_key: str, label: str, audit: AuditConfig) -> str:

@@ -61,15 +61,7 @@ class TrainingRun(JobSource):
         self.audits = AuditLedger(
             store, point_metrics(registry), retry=config.rerun is Rerun.FAILED
         )
-        self.units = UnitLedger(
-            plan,
-            store,
-            self.audits,
-            results=config.results,
-            rerun=config.rerun,
-            run=self.id,
-            trial=trial,
-        )
+        self.units = UnitLedger(plan, store, self.audits, config, run=self.id, trial=trial)
         self._is_trial = trial
         self._fits: dict[str, list[PlannedUnit]] = {}
         self._planned = self._plan_jobs()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
-from fairbench.config import Rerun
+from fairbench.config import Rerun, RunConfig
 from fairbench.runs.audits import AuditLedger, AuditTarget, MissingPoint
 from fairbench.runs.plan import Plan, PlannedUnit, stacks
 from fairbench.store import files
@@ -19,8 +18,7 @@ from fairbench.store.status import Status
 class UnitLedger:
     """Records of planned units, as the store had them when last looked at.
 
-    ``results`` is the folder of the representations, ``rerun`` says what is done again though it is
-    in the store, and ``run`` is the id of this run. A ``trial`` takes nothing from an earlier run.
+    ``run`` is the id of this run. A ``trial`` of a search takes nothing from an earlier run.
     """
 
     def __init__(
@@ -28,14 +26,14 @@ class UnitLedger:
         plan: Plan,
         store: Store,
         audits: AuditLedger,
+        config: RunConfig,
         *,
-        results: Path,
-        rerun: Rerun | None,
         run: str,
         trial: bool,
     ) -> None:
         self.plan, self.store, self.audits = plan, store, audits
-        self.results, self.rerun, self.run, self.trial = results, rerun, run, trial
+        self.results, self.rerun = config.results, config.rerun
+        self.run, self.trial = run, trial
         self.by_key = {planned.key: planned for planned in plan.units}
         self.records = {unit.key: unit for unit in store.records(UnitRecord)}
         self._earlier: dict[str, UnitRecord] = {}

@@ -59,7 +59,7 @@ def draw_history(search: Search) -> bytes:
 
 
 def draw_importance(search: Search, table: pd.DataFrame) -> bytes:
-    """A bar a parameter, for each objective; PNG."""
+    """One bar per parameter and objective; PNG."""
     objectives = [name for name in table.columns if name != "parameter"]
     height = 1.3 + 0.36 * len(table) * len(objectives)
     title = f"what the {len(_complete(search))} complete trials say matters (fANOVA)"

@@ -29,18 +29,16 @@ class TrialOutcome(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Trial:
-    """One set of parameters and what it gave.
+    """One set of the searched hyperparameters, as plain values, and what it gave.
 
     Parameters
     ----------
-    params : mapping
-        The searched hyperparameters, as plain values.
     values : tuple of float
         By objective, means over seeds; empty unless complete.
     error : str
         Why it is not complete.
     seconds : float
-        Training, encoding and auditing it took, on one core, whenever that was.
+        Of training, encoding and auditing, on one core, whenever that was.
     seeds, points : int
         Curves and points that were measured.
     replayed : bool

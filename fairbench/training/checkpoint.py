@@ -72,16 +72,14 @@ class Checkpoint:
         """Restore the state; returns the next step, 0 where there is no usable checkpoint."""
         try:
             content = checkpoints.read(self.path)
-        except checkpoints.DamagedError:
-            return 0  # the driver reported it, if it was damaged before the run
-        if content is None:
-            return 0
-        try:
+            if content is None:
+                return 0
             # Plain tensors and numbers, nothing that could run.
             state: dict[str, Any] = torch.load(
                 io.BytesIO(content), map_location="cpu", weights_only=True
             )
-        except UnpicklingError:  # a module's extra state that is not plain
+        # The driver reported what was damaged before the run; extra state may not be plain.
+        except (checkpoints.DamagedError, UnpicklingError):
             return 0
         if state["made_for"] != _made_for(streams, schedule):
             return 0

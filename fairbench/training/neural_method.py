@@ -82,7 +82,7 @@ class NeuralMethod(Method):
         """Train all units as one stack; see :func:`fairbench.training.trainer.train`.
 
         Where its :class:`NeuralParams` have ``restarts``, that many models are trained for each
-        unit, and the best one is kept; see :mod:`fairbench.training.restarts`.
+        unit, and the best one is selected; see :mod:`fairbench.training.restarts`.
         """
         from fairbench.api.costs import EARLIER_SECONDS
         from fairbench.stats.seeds import derive_seed
@@ -135,8 +135,8 @@ class NeuralMethod(Method):
                 deadline=context.deadline,
             )
         return [
-            self._fitted(model.take(i), train.info) if reason is None else Diverged(reason)
-            for i, reason in ((i, reasons[i]) for i in selected)
+            Diverged(reason) if (reason := reasons[i]) else self._fitted(model.take(i), train.info)
+            for i in selected
         ]
 
     def restore(
