@@ -47,11 +47,11 @@ def representation(data: Prepared, kind: str) -> dict[Role, Floats]:
     if name == "components":
         return {role: (rows @ axes[:, : int(size)]).astype(np.float32) for role, rows in x.items()}
     steps = 2 ** int(size)
-    found = {}
+    coded = {}
     for role, rows in x.items():
         share = 1 / (1 + np.exp(-(rows @ axes[:, :8])))
-        found[role] = (np.floor(share * steps) / steps).astype(np.float32)
-    return found
+        coded[role] = (np.floor(share * steps) / steps).astype(np.float32)
+    return coded
 
 
 _data: list[Prepared] = []
@@ -100,7 +100,7 @@ def array(codes: bool) -> tuple[float, float]:
     torch.set_num_threads(CORES)
     wall, processor = time.perf_counter(), time.process_time()
     with threadpool_limits(CORES):
-        found = audit(
+        audited = audit(
             {role: z[rows] for role, rows in by_role.items()},
             {role: s[rows] for role, rows in by_role.items()},
             classes=2,
@@ -108,7 +108,7 @@ def array(codes: bool) -> tuple[float, float]:
             seed=0,
         )
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
-    print(f"  I {found.chosen.test_information:.4f} by {found.chosen.auditor}")
+    print(f"  I {audited.chosen.test_information:.4f} by {audited.chosen.auditor}")
     return wall, processor
 
 

@@ -93,8 +93,8 @@ def cell_by_cell(z_cells: Floats, z: Floats, s: Ints, groups: int) -> float:
     rows = np.bincount(s, minlength=groups)
 
     def lower(miss: float) -> Array:
-        found: Array = np.where(counts > 0, beta.ppf(miss, counts, rows - counts + 1), 0.0)
-        return found
+        bounds: Array = np.where(counts > 0, beta.ppf(miss, counts, rows - counts + 1), 0.0)
+        return bounds
 
     def upper(miss: float) -> Array:
         return np.nan_to_num(beta.ppf(1 - miss, counts + 1, rows - counts), nan=1.0)
@@ -114,9 +114,9 @@ def failures(rounds: int) -> bool:
         failed = np.zeros(2)
         for _ in range(rounds):
             z_cells, (z, s) = channel.draw(rng, fixing)[0], channel.draw(rng, n)
-            found = certify(z_cells, z, s, groups=len(channel.share))
-            assert found is not None
-            failed += [found.gap < channel.gap, found.information < channel.information]
+            certificate = certify(z_cells, z, s, groups=len(channel.share))
+            assert certificate is not None
+            failed += [certificate.gap < channel.gap, certificate.information < channel.information]
         rates = failed / rounds
         worst = max(worst, *rates)
         print(
@@ -136,16 +136,16 @@ def sharpness() -> None:
             for by in (0.0, 0.2) if codes > 1 else (0.0,):
                 channel = tilted(codes, by)
                 rng = np.random.default_rng(0)
-                found, by_cell, seconds = [], [], 0.0
+                certified, by_cell, seconds = [], [], 0.0
                 for _ in range(20):
                     z_cells, (z, s) = channel.draw(rng, TRAIN)[0], channel.draw(rng, n)
                     start = time.process_time()
                     certificate = certify(z_cells, z, s, groups=2)
                     seconds += time.process_time() - start
                     assert certificate is not None
-                    found.append((certificate.gap, certificate.information))
+                    certified.append((certificate.gap, certificate.information))
                     by_cell.append(cell_by_cell(z_cells, z, s, 2))
-                gap, information = np.mean(found, axis=0)
+                gap, information = np.mean(certified, axis=0)
                 print(
                     f"{codes:6}{n:8,}{channel.gap:8.3f}{gap:8.3f}{np.mean(by_cell):9.3f}"
                     f"{channel.information:9.4f}{information:9.4f}{50 * seconds:6.1f}"

@@ -105,16 +105,16 @@ def overhead(work: Callable[[], None]) -> dict[str, float]:
     """Shares of a profiled run by kind of work; what no kernel accounts for is overhead."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         wall = seconds(work)
-    found = {"matrix products": 0.0, "optimizer": 0.0, "element-wise": 0.0}
+    times = {"matrix products": 0.0, "optimizer": 0.0, "element-wise": 0.0}
     for event in profile.key_averages():
         spent = event.self_cpu_time_total / 1e6
         if event.key in MATRIX:
-            found["matrix products"] += spent
+            times["matrix products"] += spent
         elif event.key.startswith("aten::_fused_adam"):
-            found["optimizer"] += spent
+            times["optimizer"] += spent
         elif event.key.startswith("aten::") and not event.key.startswith(NO_KERNEL):
-            found["element-wise"] += spent
-    shares = {kind: spent / wall for kind, spent in found.items()}
+            times["element-wise"] += spent
+    shares = {kind: spent / wall for kind, spent in times.items()}
     return shares | {"overhead": 1 - sum(shares.values())}
 
 

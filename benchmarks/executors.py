@@ -54,7 +54,7 @@ def main() -> None:
     options = parser.parse_args()
     at_least = 0.1 * options.jobs / options.workers
     print(f"{options.jobs} jobs of 0.1 s on {options.workers} workers: {at_least:.1f} s of work")
-    found = {}
+    spent = {}
     for name in ("inline", "ray"):
         started = time.perf_counter()
         executor: Executor
@@ -65,10 +65,10 @@ def main() -> None:
         start = time.perf_counter() - started
         first, again = seconds(executor, options.jobs), seconds(executor, options.jobs)
         executor.stop()
-        found[name] = again
+        spent[name] = again
         print(f"{name:7} start {start:5.1f} s   first time {first:5.1f} s   again {again:5.1f} s")
-    over = (found["ray"] - found["inline"]) / options.jobs
-    print(f"Ray over inline, once warm: {1e3 * over:.0f} ms a job")
+    over = (spent["ray"] - spent["inline"]) / options.jobs
+    print(f"Ray over inline, once warm: {1e3 * over:.0f} ms per job")
 
 
 if __name__ == "__main__":

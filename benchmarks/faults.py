@@ -57,8 +57,8 @@ class Bench:
     def run(self, results: str, *more: str, **options: object) -> tuple[int, str]:
         """Exit code and what was told."""
         process = self.start(results, *more, **options)
-        _, told = process.communicate()
-        return process.returncode, told
+        _, text = process.communicate()
+        return process.returncode, text
 
     def metrics(self, results: str) -> pd.DataFrame:
         """Measured columns of all points; times and memory differ from run to run."""
@@ -79,20 +79,20 @@ class Bench:
         path = self.folder / results / "fairbench.sqlite"
         if not path.exists():
             return {}
-        found: dict[str, str] = {}
+        records: dict[str, str] = {}
         with sqlite3.connect(path, timeout=60) as connection:
             for table in ("units", "points", "references"):
                 query = f"SELECT key, finished FROM \"{table}\" WHERE status = 'DONE'"
                 try:
-                    found |= dict(connection.execute(query).fetchall())
+                    records |= dict(connection.execute(query).fetchall())
                 except sqlite3.OperationalError:  # killed before there was a table
                     continue
-        return found
+        return records
 
 
-def jobs_of(told: str) -> int:
+def jobs_of(text: str) -> int:
     """Jobs that a run started."""
-    return sum(line.startswith("start ") for line in told.splitlines())
+    return sum(line.startswith("start ") for line in text.splitlines())
 
 
 def kills(bench: Bench, options: argparse.Namespace) -> bool:
@@ -137,8 +137,8 @@ def two_runs(bench: Bench, options: argparse.Namespace) -> bool:
     """The same command twice at once on one store."""
     alone = jobs_of(bench.run("alone")[1])
     both = [bench.start("shared"), bench.start("shared")]
-    told = [process.communicate()[1] for process in both]
-    jobs = [jobs_of(text) for text in told]
+    texts = [process.communicate()[1] for process in both]
+    jobs = [jobs_of(text) for text in texts]
     codes = [process.returncode for process in both]
     print(f"two runs: exit codes {codes}; jobs {jobs[0]} + {jobs[1]}, of one run {alone}")
     return codes == [0, 0] and sum(jobs) == alone and bench.same("shared")
@@ -149,8 +149,8 @@ def two_folders(bench: Bench, options: argparse.Namespace) -> bool:
     alone = jobs_of(bench.run("here")[1])
     url = f"sqlite:///{bench.folder / 'shared.sqlite'}"
     both = [bench.start(name, "--store", url) for name in ("there", "yonder")]
-    told = [process.communicate()[1] for process in both]
-    jobs, codes = [jobs_of(text) for text in told], [process.returncode for process in both]
+    texts = [process.communicate()[1] for process in both]
+    jobs, codes = [jobs_of(text) for text in texts], [process.returncode for process in both]
     print(f"two folders: exit codes {codes}; jobs {jobs[0]} + {jobs[1]}, of one run {alone}")
     return codes == [0, 0] and sum(jobs) == alone and bench.same("there") and bench.same("yonder")
 
@@ -164,8 +164,8 @@ def one_of_two_killed(bench: Bench, options: argparse.Namespace) -> bool:
             break
     first.kill()
     first.communicate()
-    _, told = second.communicate()
-    print(f"one of two killed: the other ends with {second.returncode}, {jobs_of(told)} jobs")
+    _, text = second.communicate()
+    print(f"one of two killed: the other ends with {second.returncode}, {jobs_of(text)} jobs")
     return second.returncode == 0 and bench.same("widow")
 
 
@@ -181,7 +181,7 @@ def interrupt(bench: Bench, options: argparse.Namespace) -> bool:
                 break
         began = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)
-        _, told = process.communicate()
+        _, text = process.communicate()
         seconds = time.monotonic() - began
         kept = bench.finished(results)
         code, again = bench.run(results, "--executor", executor)
@@ -195,7 +195,7 @@ def interrupt(bench: Bench, options: argparse.Namespace) -> bool:
             f"Ctrl-C, {executor}: exit code {process.returncode} after {seconds:.1f} s; kept "
             f"{len(kept)}, redone {redone}; resumed to the same figures: {same}"
         )
-        good &= process.returncode == 130 and "Resume with:" in told and code == 0 and same
+        good &= process.returncode == 130 and "Resume with:" in text and code == 0 and same
         good &= bool(kept) and not redone
     return good
 
@@ -209,12 +209,12 @@ def full_disk(bench: Bench, options: argparse.Namespace) -> bool:
         def limited(limit: int = limit) -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-        code, told = bench.run(results, preexec_fn=limited)
-        error = next((x for x in told.splitlines() if x.startswith("Error:")), "no error")
+        code, text = bench.run(results, preexec_fn=limited)
+        error = next((x for x in text.splitlines() if x.startswith("Error:")), "no error")
         again, _ = bench.run(results)
         same = bench.same(results)
         print(f"full disk at {limit:,} bytes: exit code {code}, {error}; resumed: {again}, {same}")
-        good &= code == 2 and "Traceback" not in told and again == 0 and same
+        good &= code == 2 and "Traceback" not in text and again == 0 and same
     return good
 
 
@@ -230,18 +230,18 @@ def damage(bench: Bench, options: argparse.Namespace) -> bool:
         bench.run(results)
         folder = bench.folder / results
         files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-        told_of = recomputed = 0
+        messages = recomputed = 0
         for path in files:
             path.write_bytes(change(path.read_bytes()))
-            code, told = bench.run(results)
+            code, text = bench.run(results)
             if path.suffix == ".sqlite":
-                told_of += code == 2 and "Move the file away" in told
+                messages += code == 2 and "Move the file away" in text
                 path.unlink()
-                code, told = bench.run(results)
+                code, text = bench.run(results)
             recomputed += code == 0 and bench.same(results)
-        print(f"{way}: {len(files)} files, one after the other; {told_of} stores told; the same "
+        print(f"{way}: {len(files)} files, one after the other; {messages} messages; the same "
               f"figures after {recomputed}")  # fmt: skip
-        good &= recomputed == len(files) and told_of == 1
+        good &= recomputed == len(files) and messages == 1
     return good
 
 

@@ -92,10 +92,10 @@ def show(what: str, unit: str, sizes: Sequence[int], measure: Callable[[int], fl
     print(f"{what}, {unit}")
     first = None
     for size in sizes:
-        found = measure(size)
-        first = first or found
+        spent = measure(size)
+        first = first or spent
         print(
-            f"  {size:>7,}  {found:8.2f}  x {found / first:5.1f}  ({size / sizes[0]:g})", flush=True
+            f"  {size:>7,}  {spent:8.2f}  x {spent / first:5.1f}  ({size / sizes[0]:g})", flush=True
         )
 
 

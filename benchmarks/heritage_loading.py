@@ -52,12 +52,12 @@ def main() -> int:
             done = subprocess.run(
                 command, check=True, stdout=subprocess.PIPE, env={**os.environ, **single}
             )
-            found = json.loads(done.stdout)
-            seconds, gigabytes = found["seconds"], found["gigabytes"]
+            measured = json.loads(done.stdout)
+            seconds, gigabytes = measured["seconds"], measured["gigabytes"]
             print(
                 f"{folder.name:7} {seconds:5.1f} s (limit {MAX_SECONDS:.0f}; "
-                f"{found['processor']:.1f} s of processor time), "
-                f"{gigabytes:.2f} GB (limit {MAX_GIGABYTES:.0f}), {found['rows']:,} members"
+                f"{measured['processor']:.1f} s of processor time), "
+                f"{gigabytes:.2f} GB (limit {MAX_GIGABYTES:.0f}), {measured['rows']:,} members"
             )
             worst |= seconds > MAX_SECONDS or gigabytes > MAX_GIGABYTES
     return int(worst)
@@ -71,8 +71,8 @@ def load(folder: Path) -> None:
     table = Heritage().load(folder)
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # kilobytes on Linux
-    found = {"seconds": seconds, "gigabytes": peak / 1e9, "rows": len(table.s)}
-    print(json.dumps({**found, "processor": time.process_time()}))
+    measured = {"seconds": seconds, "gigabytes": peak / 1e9, "rows": len(table.s)}
+    print(json.dumps({**measured, "processor": time.process_time()}))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ from pathlib import Path
 from fairbench.registry import load_registry
 from fairbench.report.gather import gather
 from fairbench.report.page import page
-from fairbench.store.database import Store, parse_export
+from fairbench.store.database import Store
+from fairbench.store.export import parse_export
 from fairbench.store.records import PointRecord, ReadPoint, Record, ReferenceRecord, UnitRecord
 
 EXPORT = Path(__file__).parent.parent / "tests" / "support" / "adults-quick.jsonl"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import re
 import sys
@@ -26,39 +27,22 @@ NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 @dataclass(frozen=True)
 class BrokenPlugin:
-    """A plugin that could not be loaded, and was left out.
-
-    Parameters
-    ----------
-    source : str
-        Entry point and distribution.
-    error : str
-        Type and message of the exception.
-    """
+    """A plugin that could not be loaded, and was left out."""
 
     source: str
+    """Entry point and distribution."""
     error: str
+    """Type and message of the exception."""
 
 
 @dataclass
 class Catalogue(Generic[T]):
-    """All classes of one kind, by name.
-
-    Parameters
-    ----------
-    kind : str
-        ``method``, ``dataset`` or ``metric``.
-    """
+    """All classes of one kind (``method``, ``dataset`` or ``metric``), by name."""
 
     kind: str
     classes: dict[str, type[T]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     _aliases: dict[str, str] = field(default_factory=dict)
-
-    def copy(self) -> Catalogue[T]:
-        """A catalogue of the same classes, to which others can be added."""
-        copies = dict(self.classes), dict(self.sources), dict(self._aliases)
-        return Catalogue(self.kind, *copies)
 
     def add(self, cls: type[T], source: str) -> None:
         """Register a class; PluginError for a bad name or one that is taken."""
@@ -68,7 +52,7 @@ class Catalogue(Generic[T]):
             if not isinstance(text, str) or not NAME.fullmatch(text):
                 raise PluginError(
                     f"{cls.__module__}.{cls.__qualname__} has the {self.kind} name {text!r}, which "
-                    "is no name: lower-case words joined by single hyphens, like 'my-method'.",
+                    "is no name: lower-case words joined by single hyphens, like 'my-method'."
                 )
             if text in self._aliases:
                 owner = self._aliases[text]
@@ -77,8 +61,7 @@ class Catalogue(Generic[T]):
                     f"{self.sources[owner]} and {source}.",
                     "Uninstall one of them or rename one of the two.",
                 )
-        self.classes[name] = cls
-        self.sources[name] = source
+        self.classes[name], self.sources[name] = cls, source
         self._aliases.update(dict.fromkeys((name, *aliases), name))
 
     def resolve(self, name: str) -> str:
@@ -122,15 +105,10 @@ class Registry:
 
 
 def load_registry(points: Iterable[EntryPoint] | None = None) -> Registry:
-    """Load every entry point of the group ``fairbench``.
+    """Load every entry point of the group ``fairbench``, or those given.
 
     A plugin that raises while it is imported, or registers something bad, is left out whole and
     listed in ``Registry.broken``.
-
-    Parameters
-    ----------
-    points : iterable of EntryPoint, optional
-        Instead of those of the installed distributions.
     """
     if points is None:
         points = entry_points(group=hookspecs.ENTRY_POINT_GROUP)
@@ -179,7 +157,7 @@ def _with_classes(
 ) -> Catalogue[T]:
     """A copy of a catalogue with the classes that one plugin registers."""
     others = [other for other in manager.get_plugins() if other is not plugin]
-    extended = catalogue.copy()
+    extended = copy.deepcopy(catalogue)
     for classes in manager.subset_hook_caller(hook, others)():
         for cls in classes:
             _check_class(cls, base, catalogue.kind)
@@ -208,8 +186,7 @@ def _check_class(cls: Any, base: type, kind: str) -> None:
 def column_owners(metrics: Catalogue[Any]) -> dict[str, str]:
     """Columns that are taken, and their owners."""
     owners = {c: f"metric {m.name}" for m in metrics.classes.values() for c in m.columns}
-    owners.update(dict.fromkeys(RESERVED, "leaderboard"))
-    return owners
+    return owners | dict.fromkeys(RESERVED, "leaderboard")
 
 
 def _check_columns(metric: type[Metric], others: Catalogue[Any]) -> None:
@@ -280,12 +257,8 @@ def plugin_source(cls: type) -> Mapping[str, str]:
 def earlier_code(cls: type, code: str) -> str:
     """The code of an earlier source with the same results, where the plugin's package names one.
 
-    Parameters
-    ----------
-    cls : type
-        A plugin class.
-    code : str
-        Of its present source, see :func:`plugin_source`; returned where no other is declared.
+    ``code`` is of the present source, see :func:`plugin_source`; returned where no other is
+    declared.
     """
     package = sys.modules.get(cls.__module__.split(".")[0])
     same: Mapping[str, str] = getattr(package, "__fairbench_same_results__", {})

@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api.types import (
-    Architecture,
-    Ints,
-    Role,
-)
+from fairbench.api.types import Architecture, Ints, Role
 
 if TYPE_CHECKING:
     import pandas as pd

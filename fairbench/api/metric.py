@@ -10,10 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api.types import (
-    Floats,
-    Ints,
-)
+from fairbench.api.types import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Role(enum.StrEnum):
 
 
 AUDIT_ROLES = (Role.AUDITOR_TRAIN, Role.VALIDATION, Role.TEST)
-"""The roles that are encoded and kept; encoder-train is never audited."""
+"""The roles that are encoded and stored; encoder-train is never audited."""
 
 
 class Track(enum.StrEnum):
@@ -191,7 +191,7 @@ class Workload:
     batch_size : int
         Rows per training step.
     models_per_unit : int
-        Models that are trained for each unit, of which one is kept.
+        Models that are trained for each unit, of which one is selected.
     """
 
     architecture: Architecture

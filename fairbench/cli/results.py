@@ -23,7 +23,8 @@ from fairbench.registry import Registry
 from fairbench.report.tables import TableFormat, render
 from fairbench.store import encoders
 from fairbench.store import files as artefacts
-from fairbench.store.database import Store, parse_export
+from fairbench.store.database import Store
+from fairbench.store.export import parse_export
 from fairbench.training import checkpoint_files as checkpoints
 
 

@@ -17,7 +17,7 @@ from fairbench.models.query import ModelQuery, ResultsLocation
 from fairbench.models.results import StoredResults
 from fairbench.models.select import select_unit
 from fairbench.registry import Registry
-from fairbench.runs.fit_job import unpack_bits
+from fairbench.runs.encoding import unpack_bits
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
 

@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api import (
-    AUDIT_ROLES,
-)
+from fairbench.api import AUDIT_ROLES
 from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepare import Prepared
@@ -22,14 +20,14 @@ from fairbench.store.records import AuditorReading
 
 
 @dataclass(frozen=True)
-class PointResult:
-    """What was measured of one point; see fairbench.stats.bootstrap for their text."""
+class Measurement:
+    """Figures of one point or reference; ``replicates`` as stats.bootstrap writes them."""
 
     key: str
     values: Mapping[str, float | None]
-    auditors: Sequence[AuditorReading]
     seconds: float
     replicates: str
+    auditors: Sequence[AuditorReading] = ()
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class AuditJob:
     estimate: float
     data: Prepared
     keys: tuple[str, ...]
-    seeds: tuple[int, ...]
+    seed: int
     numbers: tuple[int, ...]
     arrays: Mapping[str, np.ndarray]
     config: AuditConfig
@@ -52,17 +50,16 @@ class AuditJob:
         """Keys that no other run may work on meanwhile."""
         return self.keys
 
-    def run(self, progress: Progress) -> list[PointResult]:
-        """Audit each point; a result a point."""
+    def run(self, progress: Progress) -> list[Measurement]:
+        """Audit each point; one result per point."""
         from fairbench.auditing.evaluate import evaluate
 
         results = []
-        jobs = zip(self.keys, self.seeds, self.numbers, strict=True)
-        for done, (key, seed, number) in enumerate(jobs):
+        for done, (key, number) in enumerate(zip(self.keys, self.numbers, strict=True)):
             progress(done / len(self.keys), f"point {done + 1} of {len(self.keys)}")
             start = time.perf_counter()
             encoded = encoded_from(self.arrays, number)
-            evaluation, audited = evaluate(encoded, self.data, config=self.config, seed=seed)
+            evaluation, audited = evaluate(encoded, self.data, config=self.config, seed=self.seed)
             values: dict[str, float | None] = {}
             for metric in self.metrics:
                 values.update(_measured(metric, evaluation))
@@ -77,8 +74,8 @@ class AuditJob:
                 for result in audited.results
             ]
             seconds = time.perf_counter() - start
-            kept = to_text(evaluation.replicates)
-            results.append(PointResult(key, values, auditors, seconds, kept))
+            replicates = to_text(evaluation.replicates)
+            results.append(Measurement(key, values, seconds, replicates, auditors))
         return results
 
 
@@ -129,10 +126,11 @@ class ReferenceJob:
         """Keys that no other run may work on meanwhile."""
         return (self.key,)
 
-    def run(self, progress: Progress) -> tuple[dict[str, float], float, str]:
-        """Values, seconds and the text of the replicates."""
+    def run(self, progress: Progress) -> list[Measurement]:
+        """Audit x; one result."""
         from fairbench.auditing.evaluate import audit_reference
 
         start = time.perf_counter()
         reference = audit_reference(self.data, config=self.config, seed=self.seed)
-        return reference.values, time.perf_counter() - start, to_text(reference.replicates)
+        seconds = time.perf_counter() - start
+        return [Measurement(self.key, reference.values, seconds, to_text(reference.replicates))]

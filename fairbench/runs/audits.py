@@ -1,8 +1,8 @@
 """Audits of encoded representations: which are missing, their jobs, their rows in the store.
 
 A run audits what it has just fitted, and what an earlier one fitted and has not measured with the
-present auditors; ``fairbench audit --results`` measures all that a store keeps. Both go through
-here, so a figure does not depend on which of them asked for it.
+present auditors; ``fairbench audit --results`` measures all that a store holds. Both go through
+here, so a figure does not depend on which of the two measured it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepare import Prepared
 from fairbench.registry import Registry
-from fairbench.runs.audit_job import AuditJob, PointResult, ReferenceJob
+from fairbench.runs.audit_job import AuditJob, Measurement, ReferenceJob
 from fairbench.runs.estimate import audit_seconds
 from fairbench.runs.executors.base import Broke
 from fairbench.runs.job import Job
@@ -35,19 +34,7 @@ POINTS_PER_JOB = 3
 
 @dataclass(frozen=True)
 class AuditTarget:
-    """A fitted unit whose points are to be audited.
-
-    Parameters
-    ----------
-    unit : str
-        Its key.
-    method : str
-    seed : int
-    points : tuple of ReadPoint
-        Points it was read at.
-    data : Prepared
-    config : AuditConfig
-    """
+    """A fitted unit whose points are to be audited; ``unit`` is its key."""
 
     unit: str
     method: str
@@ -81,7 +68,7 @@ def audit_seed(seed: int) -> int:
 
 
 REFERENCE_FIGURES = frozenset(
-    (
+    {
         "mutual_information_max",
         "mutual_information_max_validation",
         "mutual_information_max_paper",
@@ -89,33 +76,24 @@ REFERENCE_FIGURES = frozenset(
         "distortion_max_validation",
         "accuracy_s",
         "accuracy_s_constant",
-    )
+    }
 )
 """What every reference holds: one that an older fairbench measured without some is measured again,
 as points are for a metric that has come since."""
 
 
 class AuditLedger:
-    """Audit and reference jobs against a store.
+    """Audit and reference jobs against a store, by point ``metrics``.
 
-    Parameters
-    ----------
-    store : Store
-    metrics : sequence of Metric types
-        Point metrics.
-    retry : bool
-        Whether points whose audit failed are missing too.
+    With ``retry``, points whose audit failed are missing too.
     """
 
     def __init__(self, store: Store, metrics: Sequence[type[Metric]], *, retry: bool) -> None:
         self.store, self.metrics, self.retry = store, tuple(metrics), retry
         self._points = store.statuses(PointRecord)
         self._targets: dict[str, AuditTarget] = {}
-        self._pending: dict[str, PointRecord] = {}
-        self._references: dict[str, tuple[int, AuditConfig]] = {}
+        self._pending: dict[str, PointRecord | ReferenceRecord] = {}
         self._again: dict[str, str | None] = {}
-
-    # ---- what is missing -------------------------------------------------------------------
 
     def status(self, target: AuditTarget, label: str) -> Status | None:
         """What became of one point under the present auditors."""
@@ -142,8 +120,6 @@ class AuditLedger:
         """Take points for missing: what they measured was another model."""
         for point in target.points:
             self._points.pop(point_key(target.unit, point.label, target.config), None)
-
-    # ---- other runs on the same store --------------------------------------------------------
 
     def refresh(self) -> None:
         """Take in what other runs have measured since."""
@@ -176,13 +152,8 @@ class AuditLedger:
         bad = [s for s in statuses if s is not None and s.bad and not self.retry]
         return self.jobs(target, missing, job.arrays), bad
 
-    # ---- jobs ------------------------------------------------------------------------------
-
     def jobs(
-        self,
-        target: AuditTarget,
-        missing: Sequence[MissingPoint],
-        arrays: Mapping[str, np.ndarray],
+        self, target: AuditTarget, missing: Sequence[MissingPoint], arrays: Mapping[str, np.ndarray]
     ) -> list[Job]:
         """Jobs that audit the missing points of one unit, whose encoded arrays are given."""
         jobs: list[Job] = []
@@ -202,7 +173,7 @@ class AuditLedger:
                     estimate=audit_seconds(target.config, target.data) * len(chunk),
                     data=target.data.audited(),
                     keys=tuple(point.key for point in chunk),
-                    seeds=(audit_seed(target.seed),) * len(chunk),
+                    seed=audit_seed(target.seed),
                     numbers=tuple(point.number for point in chunk),
                     arrays={
                         name: array
@@ -220,14 +191,23 @@ class AuditLedger:
     ) -> ReferenceJob | None:
         """The job that measures what curves are normalised by; None: it is in the store."""
         key = reference_key(data, seed, config)
-        if key in self._references:
+        if key in self._pending:
             return None
         stored = self.store.find(ReferenceRecord, [key]).get(key)
         if stored is not None and stored.done:
             if not again and set(stored.figures) >= REFERENCE_FIGURES:
                 return None
             self._again[key] = stored.finished
-        self._references[key] = (seed, config)
+        self._pending[key] = ReferenceRecord(
+            key=key,
+            status=Status.PENDING,
+            dataset=data.info.name,
+            fingerprint=data.fingerprint,
+            protocol=PROTOCOL_VERSION,
+            seed=seed,
+            audit=config.preset.value,
+            audit_version=AUDIT_VERSION,
+        )
         return ReferenceJob(
             id=uuid.uuid4().hex,
             title=f"audit x itself on {data.info.name}, seed {seed}",
@@ -237,8 +217,6 @@ class AuditLedger:
             seed=audit_seed(seed),
             config=config,
         )
-
-    # ---- records ---------------------------------------------------------------------------
 
     def record(self, target: AuditTarget, missing: MissingPoint) -> PointRecord:
         """Return a point's record before it is audited."""
@@ -255,72 +233,27 @@ class AuditLedger:
             audit_version=AUDIT_VERSION,
         )
 
-    def finish(self, job: AuditJob | ReferenceJob, result: Any) -> None:
-        """Write what a job gave."""
-        if isinstance(job, AuditJob):
-            self._put_points(result)
-        else:
-            values, seconds, replicates = result
-            self._put_reference(
-                job, Status.DONE, values=values, seconds=seconds, replicates=replicates
-            )
+    def finish(self, results: Sequence[Measurement]) -> None:
+        """Write what a job measured."""
+        self.store.put(self._finished(result) for result in results)
 
-    def fail(self, job: AuditJob | ReferenceJob, event: Broke) -> None:
+    def _finished(self, result: Measurement) -> PointRecord | ReferenceRecord:
+        pending = self._pending[result.key]
+        if isinstance(pending, PointRecord):
+            pending = pending.replace(auditors=tuple(result.auditors))
+        return pending.replace(
+            status=Status.DONE,
+            values=dict(result.values),
+            seconds=result.seconds,
+            replicates=result.replicates,
+            finished=now(),
+        )
+
+    def fail(self, event: Broke) -> None:
         """Write that a job gave nothing, and why."""
-        if isinstance(job, ReferenceJob):
-            self._put_reference(job, event.status, error=event.error, traceback=event.traceback)
-            return
         self.store.put(
             self._pending[key].replace(
-                status=event.status,
-                error=event.error,
-                traceback=event.traceback,
-                finished=now(),
+                status=event.status, error=event.error, traceback=event.traceback, finished=now()
             )
-            for key in job.keys
+            for key in event.job.claimed
         )
-
-    def _put_points(self, results: Sequence[PointResult]) -> None:
-        self.store.put(
-            self._pending[result.key].replace(
-                status=Status.DONE,
-                error=None,
-                traceback=None,
-                values=dict(result.values),
-                auditors=tuple(result.auditors),
-                seconds=result.seconds,
-                replicates=result.replicates,
-                finished=now(),
-            )
-            for result in results
-        )
-
-    def _put_reference(
-        self,
-        job: ReferenceJob,
-        status: Status,
-        *,
-        values: Mapping[str, float] | None = None,
-        seconds: float | None = None,
-        replicates: str | None = None,
-        error: str | None = None,
-        traceback: str | None = None,
-    ) -> None:
-        seed, config = self._references[job.key]
-        reference = ReferenceRecord(
-            key=job.key,
-            status=status,
-            error=error,
-            traceback=traceback,
-            dataset=job.data.info.name,
-            fingerprint=job.data.fingerprint,
-            protocol=PROTOCOL_VERSION,
-            seed=seed,
-            audit=config.preset.value,
-            values=None if values is None else dict(values),
-            seconds=seconds,
-            finished=now(),
-            audit_version=AUDIT_VERSION,
-            replicates=replicates,
-        )
-        self.store.put([reference])

@@ -1,4 +1,4 @@
-"""What a job costs: time, memory and, where the device tells it, energy."""
+"""What a job costs: time, memory and, where the device reports it, energy."""
 
 from __future__ import annotations
 
@@ -14,13 +14,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Meter:
-    """Measures one job on one device.
-
-    Parameters
-    ----------
-    device : str
-        ``cpu`` or ``cuda``; CUDA work is waited for before a clock is read.
-    """
+    """Measures one job on ``cpu`` or ``cuda``; CUDA work is waited for before a clock is read."""
 
     device: str
     seconds: dict[str, float] = field(default_factory=dict)
@@ -59,10 +53,10 @@ class Meter:
             torch.cuda.synchronize()
 
     def _energy(self) -> float | None:
-        """Joules since the driver was loaded; None where the device does not tell.
+        """Joules since the driver was loaded; None where the device reports none.
 
         NVML numbers the cards of the machine, torch those that the process may see, so the card is
-        asked for by its UUID; a part of one (MIG) has no counter of its own.
+        named by its UUID; a part of one (MIG) has no counter of its own.
         """
         if self.device != "cuda":
             return None

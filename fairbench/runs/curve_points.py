@@ -27,21 +27,19 @@ def points_to_read(
     aware: bool = False,
     stochastic: bool = False,
 ) -> tuple[Point, ...]:
-    """Choose the points of a single-shot curve on the validation role.
+    """Choose the points of a single-shot curve on the validation set.
+
+    Distortion is measured by the curve's own decoder; without one the points are spread evenly over
+    the knob.
 
     Parameters
     ----------
-    curve : Curve
-        Fitted.
-    x, s : arrays of the validation role
-        Distortion is measured on them with the curve's own decoder; without one the points are
-        spread evenly over the knob.
+    x, s : ndarray, shape (n, features) and (n,)
+        The validation set.
     count : int, optional
         How many; default: the curve's own list, else 16.
-    aware : bool
-        Whether the encoder is given s.
-    stochastic : bool
-        Whether it is given a generator.
+    aware, stochastic : bool
+        Whether the encoder is given s, and a generator.
 
     Returns
     -------

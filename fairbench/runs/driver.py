@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from fairbench.runs.executors.base import (
     Broke,
@@ -22,16 +23,10 @@ from fairbench.store.database import Store
 
 
 class JobSource(ABC):
-    """Jobs against a store, and what is written of them: a training run, or a re-audit.
-
-    Attributes
-    ----------
-    id : str
-        Under which it claims jobs.
-    store : Store
-    """
+    """Jobs against a store, and what is written of them: a training run, or a re-audit."""
 
     id: str
+    """Under which it claims jobs."""
     store: Store
 
     @abstractmethod
@@ -47,7 +42,7 @@ class JobSource(ABC):
         """What is left to do of a job that is settled."""
 
     @abstractmethod
-    def finish(self, job: Job, result: object) -> Sequence[Job]:
+    def finish(self, job: Job, result: Any) -> Sequence[Job]:
         """Write what a job gave; return the jobs that follow from it."""
 
     @abstractmethod
@@ -68,15 +63,9 @@ def drive(
 ) -> None:
     """Run all jobs of a source, and those that follow from them, writing results as they come.
 
-    Parameters
-    ----------
-    source : JobSource
-    executor : Executor
-        Not stopped at the end: it may be used again.
-    observe : callable
-        Called with every event, after the source has taken it in.
-    ahead : int, optional
-        Jobs of the source in memory at most, but for those that wait for other runs; default: all.
+    ``observe`` is called with every event, after the source has taken it in. At most ``ahead`` jobs
+    of the source are in memory, but for those that wait for other runs; None: all. The executor is
+    not stopped at the end: it may be used again.
     """
     jobs = iter(source.jobs())
     ready: set[str] = set()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _STEP_MS = 0.6
 """Milliseconds of a step whatever the stack: launches, optimizer, random numbers."""
 _MODEL_STEP_MS = 0.8
-"""Milliseconds a model a step on top of that, on one core."""
+"""Milliseconds per model and step on top of that, on one core."""
 _IMAGE_MODEL_STEP_MS = 150.0
 """The same for convolutions, for each 64 x 64 pixels."""
 _PLAIN_FIT = 25.0

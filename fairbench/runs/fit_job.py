@@ -1,4 +1,4 @@
-"""What runs in a process of its own: fit a stack of units, audit points, measure a reference.
+"""The job that fits a stack of units and encodes the audit roles.
 
 A job is plain data that can be sent to another process or machine, and ``run`` gives plain data
 back. Nothing here writes: the driver does.
@@ -14,29 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fairbench.api import (
-    AUDIT_ROLES,
-    Coding,
-    FitContext,
-    Ints,
-    Point,
-    Role,
-    Track,
-    TrainingRows,
-    Unit,
-)
+from fairbench.api import AUDIT_ROLES, Coding, FitContext, Point, Role, Track, TrainingRows, Unit
 from fairbench.api.costs import EARLIER_SECONDS
 from fairbench.api.method import Curve, Diverged, Method, Params, Representation
 from fairbench.data.prepare import Prepared
-from fairbench.runs.contract import DECODED_ROLES, ContractError, Progress
+from fairbench.runs.contract import ContractError, Progress
 from fairbench.runs.cost import Meter, hardware, versions
+from fairbench.runs.curve_points import points_to_read
+from fairbench.runs.encoding import encode_point
 from fairbench.store.encoders import Encoder, pack
 from fairbench.store.status import Status
-
-DRAWS = 3
-"""Draws of a stochastic encoder that audits see; what is released is one of them."""
 
 
 @dataclass(frozen=True)
@@ -45,21 +33,16 @@ class UnitResult:
 
     Parameters
     ----------
-    key : str
-    status : Status
-    error, traceback : str, optional
     points : sequence of Point
         The points that were read or fitted.
     arrays : mapping of str to ndarray
         ``{i}/z/{role}``, ``{i}/own/{role}``, ``{i}/permuted``, ``{i}/rate`` for point i; z of a
         stochastic encoder is ``(DRAWS * n, k)``, draw after draw. Where the method has bits, those
-        of test as :func:`pack_bits` packs them.
-    costs : mapping of str to float
-        See fairbench.api.costs.COSTS.
+        of test as :func:`fairbench.runs.encoding.pack_bits` packs them.
     encoder : bytes or None
-        The file of the trained encoder, see fairbench.store.encoders; None where it cannot be kept.
+        File of the trained encoder, see fairbench.store.encoders; None where there is none.
     not_stored : str, optional
-        What went wrong where it could not be kept by mistake.
+        What went wrong where it could have been stored.
     """
 
     key: str
@@ -112,7 +95,7 @@ class FitJob:
         return len(self.keys) * (self.curve_points or 1)
 
     def run(self, progress: Progress) -> list[UnitResult]:
-        """Train, read the points, encode; one result a unit."""
+        """Train, read the points, encode; one result per unit."""
         meter = Meter(self.device)
         method = self.method(self.params)
         rows = self.data.roles[Role.ENCODER_TRAIN]
@@ -142,13 +125,11 @@ class FitJob:
                 results.append(UnitResult(key, Status.DIVERGED, outcome.reason))
                 continue
             try:
-                encoded = self._encode(key, unit, outcome, method, features, meter, reported)
-                results.append(encoded)
+                results.append(self._encode(key, unit, outcome, method, features, meter, reported))
             # What one unit's plugin code raises must not cost its stack-mates their training.
             except Exception as error:
                 text = f"{type(error).__name__}: {error}".splitlines()[0]
-                trace = traceback.format_exc()
-                results.append(UnitResult(key, Status.FAILED, text, trace))
+                results.append(UnitResult(key, Status.FAILED, text, traceback.format_exc()))
         return results
 
     def _encode(
@@ -165,7 +146,7 @@ class FitJob:
         points, representations = self._points(unit, outcome, method, features[Role.VALIDATION])
         arrays: dict[str, np.ndarray] = {}
         for i, representation in enumerate(representations):
-            arrays.update(self._arrays(i, representation, method, features, unit, meter))
+            arrays |= encode_point(i, representation, method, unit.seed, self.data, features, meter)
         costs = self._costs(method, meter, reported)
         costs["encode_seconds"] = meter.seconds["encode"] - before
         count = representations[0].parameters()
@@ -175,7 +156,7 @@ class FitJob:
         if work is not None and "steps" in costs:
             # A product and a sum forward, and twice that backward, for each row.
             training = method.workload(self.data.info)
-            rows = 1 if training is None else training.batch_size
+            rows = training.batch_size if training else 1
             costs["flops"] = 6.0 * work * rows * costs["steps"]
         encoder, not_stored = _packed(
             Encoder(method, unit, self.data.info, outcome, self.data.preprocessing)
@@ -195,8 +176,6 @@ class FitJob:
     def _points(
         self, unit: Unit, outcome: Representation | Curve, method: Method, x: np.ndarray
     ) -> tuple[tuple[Point, ...], list[Representation]]:
-        from fairbench.runs.curve_points import points_to_read
-
         if isinstance(outcome, Curve):
             points = points_to_read(
                 outcome,
@@ -216,53 +195,13 @@ class FitJob:
             raise ContractError(f"{method.name} is single-shot: its fit must return a Curve.")
         return (unit.point,), [outcome]
 
-    def _arrays(
-        self,
-        i: int,
-        representation: Representation,
-        method: Method,
-        features: Mapping[Role, np.ndarray],
-        unit: Unit,
-        meter: Meter,
-    ) -> dict[str, np.ndarray]:
-        arrays: dict[str, np.ndarray] = {}
-        rng = np.random.default_rng([unit.seed, i])
-        stochastic = method.coding is Coding.STOCHASTIC
-        for role in AUDIT_ROLES:
-            x = features[role]
-            s = self.data.roles[role].s if method.track is Track.AWARE else None
-            drawn = []
-            for generator in rng.spawn(DRAWS) if stochastic else [None]:
-                with meter.phase("encode"):
-                    z = representation.encode(x, s=s, generator=generator)
-                drawn.append(_checked(z, len(x), f"{method.name}.encode"))
-            arrays[f"{i}/z/{role}"] = np.concatenate(drawn)
-        for role in DECODED_ROLES:
-            x, labels = features[role], self.data.roles[role].s
-            drawn = np.split(arrays[f"{i}/z/{role}"], DRAWS if stochastic else 1)
-            squares = [_squares(representation, z, labels, x, method) for z in drawn]
-            if (own := _mean_of_draws(squares)) is not None:
-                arrays[f"{i}/own/{role}"] = own
-        x, labels = features[Role.TEST], self.data.roles[Role.TEST].s
-        shuffled = arrays[f"{i}/z/{Role.TEST}"][rng.permutation(len(x))]
-        permuted = _squares(representation, shuffled, labels, x, method)
-        if permuted is not None:
-            arrays[f"{i}/permuted"] = np.array(permuted.mean(dtype=np.float64))
-        if method.has_bits:
-            packed = pack_bits(representation.bits(x))
-            arrays |= {f"{i}/bits/{k}": array for k, array in packed.items()}
-        rate = representation.rate(x)
-        if rate is not None:
-            arrays[f"{i}/rate"] = np.array(rate, dtype=np.float64)
-        return arrays
-
     def _costs(
         self, method: Method, meter: Meter, reported: Mapping[str, float]
     ) -> dict[str, float]:
         earlier = reported.get(EARLIER_SECONDS, 0.0)
         seconds, units = meter.seconds["train"] + earlier, len(self.units)
         training = method.workload(self.data.info)
-        again = 1 if training is None else training.models_per_unit
+        again = training.models_per_unit if training else 1
         costs = {
             "train_seconds": seconds / units,
             "stack_seconds": seconds,
@@ -287,56 +226,3 @@ def _packed(encoder: Encoder) -> tuple[bytes | None, str | None]:
     # Figures are not worse for a mistake in state(), and hours of training may stand behind them.
     except Exception as error:
         return None, " ".join(f"{type(error).__name__}: {error}".split())[:200]
-
-
-def pack_bits(bits: npt.NDArray[np.int8]) -> dict[str, np.ndarray]:
-    """Released bits ``(n, k, bits)`` of 0, 1, or -1 where masked, at two bits each."""
-    return {
-        "ones": np.packbits(bits == 1),
-        "kept": np.packbits(bits >= 0),
-        "shape": np.array(bits.shape, np.int64),
-    }
-
-
-def unpack_bits(packed: Mapping[str, np.ndarray]) -> npt.NDArray[np.int8]:
-    """What :func:`pack_bits` was given."""
-    n, k, width = (int(size) for size in packed["shape"])
-    ones, kept = (
-        np.unpackbits(packed[name], count=n * k * width).reshape(n, k, width).astype(np.int8)
-        for name in ("ones", "kept")
-    )
-    return ones - (1 - kept)
-
-
-def _checked(z: Any, rows: int, what: str) -> np.ndarray:
-    array = np.asarray(z)
-    if array.ndim != 2 or len(array) != rows or array.shape[1] == 0:
-        raise ContractError(f"{what} returned shape {array.shape} for {rows} rows.")
-    if array.dtype.kind not in "fiub":
-        raise ContractError(f"{what} returned dtype {array.dtype}, not numbers.")
-    if array.dtype != np.uint8:  # pixels as they are: a quarter of the memory
-        array = array.astype(np.float32, copy=False)
-    if not np.isfinite(array).all():
-        raise ContractError(f"{what} returned values that are not finite.")
-    return array
-
-
-def _mean_of_draws(squares: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    known = [array for array in squares if array is not None]
-    return np.mean(known, axis=0) if known else None
-
-
-def _squares(
-    representation: Representation, z: np.ndarray, s: Ints, x: np.ndarray, method: Method
-) -> np.ndarray | None:
-    x_hat = representation.decode(z, s)
-    if x_hat is None:
-        return None
-    if np.shape(x_hat) != x.shape:
-        raise ContractError(
-            f"{method.name}.decode returned shape {np.shape(x_hat)}; x has {x.shape}."
-        )
-    squares: np.ndarray = ((np.asarray(x_hat, np.float32) - x) ** 2).sum(axis=1)
-    if not np.isfinite(squares).all():
-        raise ContractError(f"{method.name}.decode returned values that are not finite.")
-    return squares

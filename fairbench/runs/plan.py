@@ -29,15 +29,9 @@ QUICK_IMAGE_ITERATIONS = 500
 
 @dataclass(frozen=True)
 class Budget:
-    """How much training and auditing a run asks for.
+    """Training steps and audit of a run; rows of different labels are ranked apart.
 
-    Parameters
-    ----------
-    label : str
-        ``full``, ``quick`` or a number of iterations; rows of different labels are ranked apart.
-    iterations : int
-        Training steps.
-    audit : AuditConfig
+    ``label`` is ``full``, ``quick`` or a number of iterations.
     """
 
     label: str
@@ -49,19 +43,8 @@ class Budget:
 class PlannedUnit:
     """One model to train, and all that identifies it.
 
-    Parameters
-    ----------
-    key : str
-        sha256 over everything its figures depend on.
-    method : type of Method
-    params : Params
-    data : Prepared
-    unit : Unit
-    budget : Budget
-    curve_points : int, optional
-        Points at which a single-shot curve is read; None: its own list.
-    skipped : str, optional
-        Why the method cannot run here.
+    ``key`` is the sha256 over everything its figures depend on; ``curve_points`` is how many points
+    of a single-shot curve are read; ``skipped`` says why the method cannot run here.
     """
 
     key: str
@@ -122,10 +105,8 @@ class Plan:
 def make_plan(config: RunConfig, registry: Registry, datasets: Sequence[Prepared]) -> Plan:
     """List the units of a request, baselines included.
 
-    Raises
-    ------
-    UnknownNameError, ConfigError
-        A name or a parameter that does not exist, or a value that cannot be used.
+    Raises UnknownNameError or ConfigError for a name or parameter that does not exist, or a value
+    that cannot be used.
     """
     names = resolve_methods(config.methods, registry)
     params = method_params(config.params, names, registry)
@@ -144,9 +125,8 @@ def resolve_methods(names: Sequence[str], registry: Registry) -> list[str]:
     """Registered names of the requested methods, in that order, then the baselines."""
     requested: list[str] = []
     for name in names:
-        requested += (
-            list(registry.methods.classes) if name == "all" else [registry.methods.resolve(name)]
-        )
+        every = name == "all"
+        requested += registry.methods.classes if every else [registry.methods.resolve(name)]
     # A track's baselines join every run with a method of that track, so that no leaderboard is
     # without them; the blind ones always do.
     tracks = {registry.methods[name].track for name in requested} | {Track.BLIND}
@@ -216,15 +196,24 @@ def units_of(
     )
     curve_points = (config.points or DEFAULT_POINTS) if single else None
     skipped = instance.supports(data.info)
-    found = []
-    for seed in config.seeds:
-        for point in points:
-            unit = Unit(seed, point)
-            key = _unit_key(method, params, data, unit, budget, curve_points)
-            found.append(
-                PlannedUnit(key, method, params, data, unit, budget, curve_points, skipped)
-            )
-    return found
+    content = {
+        "method": method.name,
+        "params": params.model_dump(mode="json"),
+        "code": code_of(method),
+        "dataset": data.info.name,
+        "fingerprint": data.fingerprint,
+        "curve_points": curve_points,
+        "iterations": budget.iterations,
+        # What is stored does not depend on the audit, but a quick curve and a full one of equal
+        # iterations are different rows of the leaderboard.
+        "label": budget.label,
+    }
+    planned = []
+    for unit in (Unit(seed, point) for seed in config.seeds for point in points):
+        own = {"seed": unit.seed, "point": unit.point.label if unit.point else None}
+        key = _hash(content | own)
+        planned.append(PlannedUnit(key, method, params, data, unit, budget, curve_points, skipped))
+    return planned
 
 
 def stacks(
@@ -238,7 +227,7 @@ def stacks(
     for unit in units:
         alike = (unit.data.fingerprint, unit.budget, unit.method.name, unit.params)
         groups.setdefault(alike, []).append(unit)
-    found = []
+    stacked = []
     for members in groups.values():
         most = largest_stack(
             device,
@@ -250,9 +239,9 @@ def stacks(
         )
         start = 0
         for size in spread(len(members), most, len(memory)):
-            found.append(members[start : start + size])
+            stacked.append(members[start : start + size])
             start += size
-    return found
+    return stacked
 
 
 def bytes_of(stack: Sequence[PlannedUnit], data: Prepared | None = None) -> float:
@@ -269,12 +258,12 @@ def params_label(method: type[Method], params: Params) -> str:
     """Parameters that differ from the defaults, ``name=value``; ``default`` where none does."""
     defaults = method.Params().model_dump(mode="json")
     values = params.model_dump(mode="json")
-    changed = [f"{k}={_plain(v)}" for k, v in sorted(values.items()) if v != defaults[k]]
+    changed = [
+        f"{name}={json.dumps(value, separators=(',', ':'))}"
+        for name, value in sorted(values.items())
+        if value != defaults[name]
+    ]
     return " ".join(changed) or "default"
-
-
-def _plain(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
 
 
 def code_of(method: type[Method]) -> str:
@@ -284,32 +273,6 @@ def code_of(method: type[Method]) -> str:
     """
     code = _hash([plugin_source(method), ENGINE_VERSION, PROTOCOL_VERSION])[:16]
     return earlier_code(method, code)
-
-
-def _unit_key(
-    method: type[Method],
-    params: Params,
-    data: Prepared,
-    unit: Unit,
-    budget: Budget,
-    curve_points: int | None,
-) -> str:
-    return _hash(
-        {
-            "method": method.name,
-            "params": params.model_dump(mode="json"),
-            "code": code_of(method),
-            "dataset": data.info.name,
-            "fingerprint": data.fingerprint,
-            "seed": unit.seed,
-            "point": unit.point.label if unit.point else None,
-            "curve_points": curve_points,
-            "iterations": budget.iterations,
-            # What is kept does not depend on the audit, but a quick curve and a full one of equal
-            # iterations are different rows of the leaderboard.
-            "label": budget.label,
-        }
-    )
 
 
 def point_key(unit_key: str, label: str, audit: AuditConfig) -> str:

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fairbench.api import Metric
 from fairbench.auditing.config import PRESETS, Audit
@@ -48,43 +49,23 @@ class PointsToMeasure:
 
 @dataclass
 class ReauditSummary:
-    """What a re-audit did.
-
-    Parameters
-    ----------
-    measured : set of str
-        Keys of points.
-    elsewhere : set of str
-        Keys of points that another run measured meanwhile.
-    gone : set of str
-        Keys of units whose representation is not on disk, or damaged: they keep their figures.
-    broken : list of (str, Status, str)
-        Title, status and error of jobs that gave nothing.
-    """
+    """What a re-audit did."""
 
     measured: set[str] = field(default_factory=set)
+    """Keys of points."""
     elsewhere: set[str] = field(default_factory=set)
+    """Keys of points that another run measured meanwhile."""
     gone: set[str] = field(default_factory=set)
+    """Keys of units whose representation is not on disk, or damaged: their figures stay."""
     broken: list[tuple[str, Status, str]] = field(default_factory=list)
+    """Title, status and error of jobs that gave nothing."""
 
 
 class Reaudit(JobSource):
-    """One audit of stored representations.
+    """One audit of the representations of ``units`` that the folder ``results`` holds.
 
-    Parameters
-    ----------
-    store : Store
-    results : Path
-        The folder that holds the representations.
-    registry : Registry
-    units : sequence of UnitRecord
-        Units to measure.
-    datasets : mapping of str to Prepared
-        By fingerprint; all that the units need.
-    audit : Audit, optional
-        How hard to audit; None: as each unit's points were.
-    again : bool
-        Whether to measure also what the present auditors have measured.
+    ``datasets`` are by fingerprint. ``audit`` says how hard to audit; None: as each unit's points
+    were. With ``again``, what the present auditors have measured is measured too.
     """
 
     def __init__(
@@ -136,8 +117,6 @@ class Reaudit(JobSource):
         if reference is not None:
             self._references.append(reference)
 
-    # ---- what is to be done ----------------------------------------------------------------
-
     @property
     def estimate(self) -> float:
         """Seconds of work, on one core."""
@@ -156,19 +135,10 @@ class Reaudit(JobSource):
         """Keys of the points to measure."""
         return {point.key for work in self._work for point in work.missing}
 
-    # ---- execution -------------------------------------------------------------------------
-
     def begin(self, command: str) -> None:
         """Record the re-audit; ``command`` is what was typed."""
-        self.store.add_run(
-            RunRecord(
-                id=self.id,
-                started=now(),
-                command=command,
-                config={"again": self._again, "audit_version": AUDIT_VERSION},
-                versions=versions(),
-            )
-        )
+        config = {"again": self._again, "audit_version": AUDIT_VERSION}
+        self.store.add_run(RunRecord(self.id, now(), command, config, versions()))
 
     def jobs(self) -> Iterator[Job]:
         """All jobs; a representation is read when its turn has come."""
@@ -192,16 +162,14 @@ class Reaudit(JobSource):
             self.summary.elsewhere |= set(job.keys) - left
         return remaining
 
-    def finish(self, job: Job, result: object) -> list[Job]:
-        assert not isinstance(job, FitJob)
-        self.audits.finish(job, result)
+    def finish(self, job: Job, result: Any) -> list[Job]:
+        self.audits.finish(result)
         if isinstance(job, AuditJob):
             self.summary.measured.update(job.keys)
         return []
 
     def fail(self, event: Broke) -> None:
-        assert not isinstance(event.job, FitJob)
-        self.audits.fail(event.job, event)
+        self.audits.fail(event)
         self.summary.broken.append((event.job.title, event.status, event.error))
 
 

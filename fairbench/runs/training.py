@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from fairbench.config import Rerun, RunConfig
 from fairbench.registry import Registry
@@ -27,38 +28,20 @@ from fairbench.training.stack_size import device_memory, gpu_share
 
 @dataclass
 class RunSummary:
-    """What a run did.
-
-    Parameters
-    ----------
-    done, reused : int
-        Units trained now, and taken from the store.
-    broken : list of (str, Status, str)
-        Title, status and error of units and audits that gave nothing.
-    not_stored : list of (str, str)
-        Title and error of units whose encoder could not be stored.
-    """
+    """What a run did; ``done`` and ``reused`` count units trained now and taken from the store."""
 
     done: int = 0
     reused: int = 0
     broken: list[tuple[str, Status, str]] = field(default_factory=list)
+    """Title, status and error of units and audits that gave nothing."""
     not_stored: list[tuple[str, str]] = field(default_factory=list)
+    """Title and error of units whose encoder could not be stored."""
 
 
 class TrainingRun(JobSource):
-    """One run of a plan against a store.
+    """One run of a plan against a store, on the device ``cpu`` or ``cuda``.
 
-    Parameters
-    ----------
-    config : RunConfig
-    registry : Registry
-    plan : Plan
-    store : Store
-    device : str
-        ``cpu`` or ``cuda``, resolved.
-    trial : bool
-        Whether this is a trial of a search: leaderboards leave its units out until a run needs
-        them too.
+    Leaderboards leave the units of a ``trial`` of a search out until a run needs them too.
     """
 
     def __init__(
@@ -78,20 +61,10 @@ class TrainingRun(JobSource):
         self.audits = AuditLedger(
             store, point_metrics(registry), retry=config.rerun is Rerun.FAILED
         )
-        self.units = UnitLedger(
-            plan,
-            store,
-            self.audits,
-            results=config.results,
-            rerun=config.rerun,
-            run=self.id,
-            trial=trial,
-        )
+        self.units = UnitLedger(plan, store, self.audits, config, run=self.id, trial=trial)
         self._is_trial = trial
         self._fits: dict[str, list[PlannedUnit]] = {}
         self._planned = self._plan_jobs()
-
-    # ---- planning --------------------------------------------------------------------------
 
     def jobs(self) -> list[Job]:
         """Jobs that can start now: missing fits, references, and audits of what is fitted."""
@@ -180,20 +153,11 @@ class TrainingRun(JobSource):
         ]
         return [job for job in jobs if job is not None]
 
-    # ---- execution -------------------------------------------------------------------------
-
     def begin(self, command: str) -> None:
         """Record the run and what it is going to do; ``command`` is what was typed."""
         self.summary.broken += self.units.earlier_failures()
-        self.store.add_run(
-            RunRecord(
-                id=self.id,
-                started=now(),
-                command=command,
-                config=self.config.model_dump(mode="json"),
-                versions=versions(),
-            )
-        )
+        config = self.config.model_dump(mode="json")
+        self.store.add_run(RunRecord(self.id, now(), command, config, versions()))
         checkpoint_files.make_folder(self.config.results)
         self.units.adopt(self.plan.units)
         self._write_planned([job for job in self._planned if isinstance(job, FitJob)])
@@ -202,30 +166,27 @@ class TrainingRun(JobSource):
         if isinstance(job, FitJob):
             self.units.write_running(self._fits[job.id])
 
-    def finish(self, job: Job, result: object) -> list[Job]:
+    def finish(self, job: Job, result: Any) -> list[Job]:
         if not isinstance(job, FitJob):
-            self.audits.finish(job, result)
+            self.audits.finish(result)
             return []
-        assert isinstance(result, list)
         keys = {planned.key for planned in self._fits[job.id]}
         follow = self._finish_units([unit for unit in result if unit.key in keys])
-        if job.checkpoint is not None:
-            checkpoint_files.drop(job.checkpoint)
+        checkpoint_files.drop(job.checkpoint)
         return follow
 
     def fail(self, event: Broke) -> None:
         job = event.job
         if not isinstance(job, FitJob):
             self.summary.broken.append((job.title, event.status, event.error))
-            self.audits.fail(job, event)
+            self.audits.fail(event)
             return
-        broken = [
-            self._break(planned, event.status, event.error, event.traceback)
-            for planned in self._fits[job.id]
-        ]
-        self.store.put(unit for unit in broken if unit is not None)
+        broken: list[UnitRecord] = []
+        for planned in self._fits[job.id]:
+            broken += self._break(planned, event.status, event.error, event.traceback)
+        self.store.put(broken)
         # What was killed may go on with more time or memory; what raised would raise again.
-        if event.status is Status.FAILED and job.checkpoint is not None:
+        if event.status is Status.FAILED:
             checkpoint_files.drop(job.checkpoint)
 
     def is_settled(self, job: Job) -> bool:
@@ -281,8 +242,7 @@ class TrainingRun(JobSource):
             planned = self.units.by_key[result.key]
             if result.status is not Status.DONE:
                 error = result.error or ""
-                broken = self._break(planned, result.status, error, result.traceback)
-                records += [] if broken is None else [broken]
+                records += self._break(planned, result.status, error, result.traceback)
                 continue
             unit, missing = self._finish_unit(planned, result)
             target = self.units.target(planned)
@@ -296,6 +256,7 @@ class TrainingRun(JobSource):
         self, planned: PlannedUnit, result: UnitResult
     ) -> tuple[UnitRecord, list[MissingPoint]]:
         """The record of a fitted unit, and which of its points are to be audited."""
+        content = None if self._is_trial else result.encoder
         unit = self.units.records[result.key].replace(
             status=Status.DONE,
             error=None if result.not_stored is None else f"encoder not kept: {result.not_stored}",
@@ -305,7 +266,7 @@ class TrainingRun(JobSource):
             hardware=dict(result.hardware),
             versions=dict(result.versions),
             artefact=files.save(self.config.results, result.arrays),
-            encoder=self._store_encoder(result),
+            encoder=encoders.save(self.config.results, content) if content else None,
             finished=now(),
         )
         self.units.records[result.key] = unit
@@ -317,15 +278,9 @@ class TrainingRun(JobSource):
             self.summary.not_stored.append((planned.title, result.not_stored))
         return unit, self.units.missing_points(planned)
 
-    def _store_encoder(self, result: UnitResult) -> str | None:
-        """Write the trained encoder; trials of a search store none."""
-        if result.encoder is None or self._is_trial:
-            return None
-        return encoders.keep(self.config.results, result.encoder)
-
     def _break(
         self, planned: PlannedUnit, status: Status, error: str, traceback: str | None
-    ) -> UnitRecord | None:
-        """The record of a unit that gave nothing; None where an earlier result of it stands."""
+    ) -> list[UnitRecord]:
+        """The record of a unit that gave nothing, unless an earlier result of it stands."""
         self.summary.broken.append((planned.title, status, error))
-        return self.units.break_unit(planned, status, error, traceback, now())
+        return self.units.break_unit(planned, status, error, traceback)

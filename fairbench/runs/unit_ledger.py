@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
-from fairbench.config import Rerun
+from fairbench.config import Rerun, RunConfig
 from fairbench.runs.audits import AuditLedger, AuditTarget, MissingPoint
 from fairbench.runs.plan import Plan, PlannedUnit, stacks
 from fairbench.store import files
-from fairbench.store.database import Store
+from fairbench.store.database import Store, now
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
 
@@ -19,20 +18,7 @@ from fairbench.store.status import Status
 class UnitLedger:
     """Records of planned units, as the store had them when last looked at.
 
-    Parameters
-    ----------
-    plan : Plan
-    store : Store
-    audits : AuditLedger
-        Knows which points are without a result.
-    results : Path
-        Folder of the representations.
-    rerun : Rerun, optional
-        What is done again though it is in the store.
-    run : str
-        Id of this run.
-    trial : bool
-        Whether this is a trial of a search: it takes nothing from an earlier run.
+    ``run`` is the id of this run. A ``trial`` of a search takes nothing from an earlier run.
     """
 
     def __init__(
@@ -40,19 +26,17 @@ class UnitLedger:
         plan: Plan,
         store: Store,
         audits: AuditLedger,
+        config: RunConfig,
         *,
-        results: Path,
-        rerun: Rerun | None,
         run: str,
         trial: bool,
     ) -> None:
         self.plan, self.store, self.audits = plan, store, audits
-        self.results, self.rerun, self.run, self.trial = results, rerun, run, trial
+        self.results, self.rerun = config.results, config.rerun
+        self.run, self.trial = run, trial
         self.by_key = {planned.key: planned for planned in plan.units}
         self.records = {unit.key: unit for unit in store.records(UnitRecord)}
         self._earlier: dict[str, UnitRecord] = {}
-
-    # ---- what is missing -------------------------------------------------------------------
 
     def must_fit(self, planned: PlannedUnit) -> bool:
         """Whether a unit has to be trained, by what the store holds of it."""
@@ -97,9 +81,9 @@ class UnitLedger:
 
     def earlier_failures(self) -> list[tuple[str, Status, str]]:
         """Failures that this request would meet again and does not retry: title, status, error."""
-        failures: list[tuple[str, Status, str]] = []
         if self.rerun is not None:
-            return failures
+            return []
+        failures: list[tuple[str, Status, str]] = []
         for planned in self.plan.units:
             unit = self.records.get(planned.key)
             if unit is None:
@@ -135,13 +119,9 @@ class UnitLedger:
 
     def _knows(self, packing: Sequence[str]) -> bool:
         """Whether all of a stack is of this request, and none of it failed."""
-        for key in packing:
-            unit = self.records.get(key)
-            if key not in self.by_key or (unit is not None and unit.status.bad):
-                return False
-        return True
-
-    # ---- writing ---------------------------------------------------------------------------
+        units = [self.records.get(key) for key in packing]
+        failed = any(unit is not None and unit.status.bad for unit in units)
+        return set(packing) <= set(self.by_key) and not failed
 
     def write_planned(self, stacked: Sequence[tuple[PlannedUnit, Sequence[str]]]) -> None:
         """Write units as PENDING with their packing before anything starts.
@@ -173,19 +153,17 @@ class UnitLedger:
         )
 
     def break_unit(
-        self, planned: PlannedUnit, status: Status, error: str, traceback: str | None, when: str
-    ) -> UnitRecord | None:
-        """The record of a unit that gave nothing; None where an earlier result of it stands."""
+        self, planned: PlannedUnit, status: Status, error: str, traceback: str | None
+    ) -> list[UnitRecord]:
+        """The record of a unit that gave nothing, unless an earlier result of it stands."""
         if planned.key in self._earlier:
             self.records[planned.key] = self._earlier[planned.key]
-            return None
+            return []
         broken = self.records[planned.key].replace(
-            status=status, error=error, traceback=traceback, finished=when
+            status=status, error=error, traceback=traceback, finished=now()
         )
         self.records[planned.key] = broken
-        return broken
-
-    # ---- other runs on the same store --------------------------------------------------------
+        return [broken]
 
     def refresh(self, keys: Sequence[str]) -> None:
         """Take in what other runs have written of some units since."""

@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#8c8c8c", "#000000"
 
-_MARKS = {
-    TrialOutcome.DIVERGED: ("x", "diverged"),
-    TrialOutcome.FAILED: ("+", "failed"),
-}
+_MARKS = {TrialOutcome.DIVERGED: ("x", "diverged"), TrialOutcome.FAILED: ("+", "failed")}
 
 
 def draw_history(search: Search) -> bytes:
@@ -62,7 +59,7 @@ def draw_history(search: Search) -> bytes:
 
 
 def draw_importance(search: Search, table: pd.DataFrame) -> bytes:
-    """A bar a parameter, for each objective; PNG."""
+    """One bar per parameter and objective; PNG."""
     objectives = [name for name in table.columns if name != "parameter"]
     height = 1.3 + 0.36 * len(table) * len(objectives)
     title = f"what the {len(_complete(search))} complete trials say matters (fANOVA)"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairbench.errors import StoreError
 from fairbench.files import write_atomically
@@ -40,18 +39,12 @@ def folder_of(search: Search) -> Path:
 
 
 def write(search: Search, output: Path | None = None) -> list[Path]:
-    """Write all files of a search that has ended; returns their paths.
-
-    Raises
-    ------
-    StoreError
-        A file cannot be written.
-    """
+    """Write all files of a search that has ended; return their paths, or raise StoreError."""
     from fairbench.search.figures import draw_front, draw_history, draw_importance
 
     folder = folder_of(search)
     two = len(search.config.objectives) > 1
-    files = {folder / "trials.csv": _csv(trials_frame(search))}
+    files = {folder / "trials.csv": _csv(_frame(search, search.trials))}
     if search.best is not None:
         if two:
             files[folder / "pareto.yaml"] = pareto_yaml(search).encode()
@@ -84,7 +77,12 @@ def best_yaml(search: Search, trial: Trial) -> str:
 
     params = {search.method.name: search.full_params(trial)}
     body: str = yaml.safe_dump(params, sort_keys=True)
-    return f"# {search.command}\n# {_of_trial(search, trial)}\n{body}"
+    text = f"trial {trial.number} of {len(search.trials)}: "
+    text += f"area {trial.values[0]:.4f} on the validation set"
+    first = search.trials[0]
+    if search.defaults and first.values:
+        text += f", {first.values[0]:.4f} with the defaults"
+    return f"# {search.command}\n# {text}\n{body}"
 
 
 def pareto_yaml(search: Search) -> str:
@@ -104,28 +102,16 @@ def pareto_yaml(search: Search) -> str:
     return f"# {search.command}\n# Figures are of the validation set.\n{body}"
 
 
-def _of_trial(search: Search, trial: Trial) -> str:
-    text = f"trial {trial.number} of {len(search.trials)}: "
-    text += f"area {trial.values[0]:.4f} on the validation set"
-    first = search.trials[0]
-    if search.defaults and first.values:
-        text += f", {first.values[0]:.4f} with the defaults"
-    return text
-
-
-def trials_frame(search: Search) -> pd.DataFrame:
-    """All trials, a row each."""
-    return _frame(search, search.trials)
-
-
 def _frame(search: Search, trials: Sequence[Trial]) -> pd.DataFrame:
+    """The trials, one row each."""
     import pandas as pd
 
+    names = [objective.value for objective in search.config.objectives]
     rows = [
         {
             "number": trial.number,
             **trial.params,
-            **_values(search, trial),
+            **dict(zip(names, trial.values or (None,) * len(names), strict=True)),
             "state": trial.outcome.value,
             "seconds": round(trial.seconds, 3),
             "seeds": trial.seeds,
@@ -135,12 +121,6 @@ def _frame(search: Search, trials: Sequence[Trial]) -> pd.DataFrame:
         for trial in trials
     ]
     return pd.DataFrame(rows)
-
-
-def _values(search: Search, trial: Trial) -> dict[str, float | None]:
-    names = [objective.value for objective in search.config.objectives]
-    values = trial.values or (None,) * len(names)
-    return dict(zip(names, values, strict=True))
 
 
 def importances(search: Search) -> pd.DataFrame | None:
@@ -169,18 +149,15 @@ def _importance(search: Search, number: int) -> dict[str, float] | None:
     if len(complete) < IMPORTANCE_TRIALS or len({t.values[number] for t in complete}) == 1:
         return None
 
-    def target(trial: Any) -> float:
-        return float(trial.values[number])
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         importance: dict[str, float] = get_param_importances(
-            search.study, evaluator=FanovaImportanceEvaluator(seed=0), target=target
+            search.study,
+            evaluator=FanovaImportanceEvaluator(seed=0),
+            target=lambda trial: float(trial.values[number]),
         )
     return importance
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
-    buffer = io.StringIO()
-    frame.to_csv(buffer, index=False, lineterminator="\n")
-    return buffer.getvalue().encode()
+    return frame.to_csv(index=False, lineterminator="\n").encode()

@@ -27,12 +27,8 @@ def held_params(
 def search_space(method: type[Method], held: Mapping[str, Any]) -> dict[str, Any]:
     """Optuna distributions of the parameters to search, by name.
 
-    Raises
-    ------
-    ConfigError
-        There is nothing to search.
-    CheckError
-        What the method declares is not a distribution of its own parameters.
+    Raises ConfigError where there is nothing to search, and CheckError where what the method
+    declares is not a distribution of its own parameters.
     """
     from optuna.distributions import BaseDistribution
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any, Self
 
 from fairbench.api import Shots
@@ -23,14 +22,7 @@ from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
 from fairbench.runs.executors.base import Event, Executor
 from fairbench.runs.job import Job
-from fairbench.runs.plan import (
-    Plan,
-    PlannedUnit,
-    make_budget,
-    reference_key,
-    units_of,
-    validated,
-)
+from fairbench.runs.plan import Plan, PlannedUnit, make_budget, reference_key, units_of, validated
 from fairbench.runs.training import TrainingRun
 from fairbench.search.sampler import make_sampler, make_study
 from fairbench.search.space import held_params, search_space, shortened
@@ -61,19 +53,7 @@ Watch = Callable[[Sequence[Job]], AbstractContextManager[Callable[[Event], None]
 class Search:
     """A search against a store; a context manager, as it may hold an executor.
 
-    Parameters
-    ----------
-    config : SearchConfig
-    registry : Registry
-    data : Prepared
-        Of the only dataset.
-    store : Store
-    device : str
-        ``cpu`` or ``cuda``, resolved.
-    workers : int
-        Jobs at a time.
-    command : str
-        What was typed, for the records and files of the search.
+    ``command`` is what was typed, for the records and files of the search.
 
     Raises
     ------
@@ -110,16 +90,9 @@ class Search:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._executor is not None:
             self._executor.stop()
-
-    # ---- results ---------------------------------------------------------------------------
 
     @property
     def best(self) -> Trial | None:
@@ -141,16 +114,14 @@ class Search:
         """All that ``run --params`` needs to train what the trial trained."""
         return {**self.held, **trial.params}
 
-    # ---- trials ----------------------------------------------------------------------------
-
     def run(self, watch: Watch, report: Callable[[Trial], None]) -> None:
-        """Ask, run and tell trials, ``parallel`` at a time; ``report`` is called for each."""
+        """Run all trials, ``parallel`` at a time; ``report`` is called for each."""
         for start in range(0, self.config.trials, self.config.parallel):
             stop = min(start + self.config.parallel, self.config.trials)
             batch = [self._ask(number) for number in range(start, stop)]
             self._run_batch(batch, watch)
             for trial in batch:
-                self.trials.append(self._tell(trial))
+                self.trials.append(self._finish(trial))
                 report(self.trials[-1])
 
     def _enqueue_defaults(self) -> bool:
@@ -217,25 +188,23 @@ class Search:
             self._executor = make_executor(self.config.run)
         return self._executor
 
-    def _tell(self, trial: RunningTrial) -> Trial:
+    def _finish(self, trial: RunningTrial) -> Trial:
+        """Give the sampler what a trial gave."""
         from optuna.trial import TrialState
 
         assert trial.outcome is not None
         values: tuple[float, ...] = ()
         if trial.outcome is TrialOutcome.COMPLETE:
-            means = {
-                Objective.AUFDC: lambda: statistics.fmean(trial.areas),
-                Objective.COST: lambda: statistics.fmean(trial.costs),
-            }
-            values = tuple(means[objective]() for objective in self.config.objectives)
-            self.study.tell(trial.asked, values=values)
+            measured = {Objective.AUFDC: trial.areas, Objective.COST: trial.costs}
+            values = tuple(statistics.fmean(measured[each]) for each in self.config.objectives)
+            self.study.tell(trial.optuna_trial, values=values)
         else:
             failed = trial.outcome is TrialOutcome.FAILED
             state = TrialState.FAIL if failed else TrialState.PRUNED
-            self.study.tell(trial.asked, state=state)
+            self.study.tell(trial.optuna_trial, state=state)
         return Trial(
-            number=trial.asked.number,
-            params=trial.used,
+            number=trial.optuna_trial.number,
+            params=trial.drawn,
             outcome=trial.outcome,
             values=values,
             error=trial.error,
@@ -245,18 +214,16 @@ class Search:
             replayed=trial.replayed,
         )
 
-    # ---- figures from the store ------------------------------------------------------------
-
     def _take(
         self, trial: RunningTrial, measured: TrialMeasurements, reference: Mapping[str, float]
     ) -> None:
         trial.seconds += measured.seconds
         trial.points += len(measured.points)
         if measured.problem is None and measured.pending:
-            # To tell the sampler anything now would make this search another one.
+            # Whatever the sampler learnt now would make this search another one.
             raise StoreError(
-                f"Trial {trial.asked.number} was not measured whole: another run on this store may "
-                "be at it.",
+                f"Trial {trial.optuna_trial.number} was not measured whole: another run on this "
+                "store may be at it.",
                 "The same command goes on once that has ended.",
             )
         if measured.problem is not None:

@@ -29,21 +29,16 @@ class TrialOutcome(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Trial:
-    """One set of parameters and what it gave.
+    """One set of the searched hyperparameters, as plain values, and what it gave.
 
     Parameters
     ----------
-    number : int
-        From 0.
-    params : mapping
-        The searched hyperparameters, as plain values.
-    outcome : TrialOutcome
     values : tuple of float
         By objective, means over seeds; empty unless complete.
     error : str
         Why it is not complete.
     seconds : float
-        Training, encoding and auditing it took, on one core, whenever that was.
+        Of training, encoding and auditing, on one core, whenever that was.
     seeds, points : int
         Curves and points that were measured.
     replayed : bool
@@ -63,20 +58,11 @@ class Trial:
 
 @dataclass
 class RunningTrial:
-    """A trial under way.
+    """A trial under way; ``params`` is None where what was drawn is no valid set of them."""
 
-    Parameters
-    ----------
-    asked : optuna.trial.Trial
-    params : Params, optional
-        None where what was drawn is no valid set of them.
-    used : dict
-        The searched hyperparameters, as plain values.
-    """
-
-    asked: Any
+    optuna_trial: Any
     params: Params | None
-    used: dict[str, Any]
+    drawn: dict[str, Any]
     outcome: TrialOutcome | None = None
     error: str = ""
     areas: list[float] = field(default_factory=list)
@@ -136,27 +122,12 @@ def measure_trial(
 
 
 def validation_area(points: Sequence[Mapping[str, float]], reference: Mapping[str, float]) -> float:
-    """AUFDC with the validation set in place of test: hull, area and ends.
-
-    Parameters
-    ----------
-    points : sequence of mapping
-        Of one curve, with ``distortion_validation`` and ``mutual_information_validation``.
-    reference : mapping
-        With ``distortion_max_validation`` and ``mutual_information_max_validation``.
-    """
+    """AUFDC of one curve with the validation set in place of test: hull, area and ends."""
     curve = [
         (point["distortion_validation"], point["mutual_information_validation"]) for point in points
     ]
-    i_max, d_max = (
-        reference["mutual_information_max_validation"],
-        reference["distortion_max_validation"],
-    )
+    i_max = reference["mutual_information_max_validation"]
+    d_max = reference["distortion_max_validation"]
     return strict_area(
-        curve,
-        curve,
-        i_max=i_max,
-        d_max=d_max,
-        i_max_validation=i_max,
-        d_max_validation=d_max,
+        curve, curve, i_max=i_max, d_max=d_max, i_max_validation=i_max, d_max_validation=d_max
     )

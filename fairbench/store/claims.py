@@ -10,11 +10,10 @@ import contextlib
 import os
 import platform
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import sqlalchemy as sa
 
@@ -50,14 +49,7 @@ _CANNOT = "Claims on jobs cannot be written to the store"
 class Claims:
     """The claims of one run; a context manager that renews them, and gives them up at the end.
 
-    Parameters
-    ----------
-    store : Store
-        The store that the runs share.
-    owner : str
-        The run's id.
-    heartbeat, stale : float
-        Seconds; see HEARTBEAT and STALE.
+    ``owner`` is the run's id; for the others, seconds, see HEARTBEAT and STALE.
     """
 
     def __init__(
@@ -75,12 +67,7 @@ class Claims:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
@@ -90,13 +77,11 @@ class Claims:
 
     def take(self, keys: Sequence[str]) -> bool:
         """Claim all of ``keys``; False, and nothing claimed, where another run holds one."""
-        rows = [
-            {"key": key, "owner": self.owner, "host": _host(), "pid": os.getpid()}
-            # In one order for all runs, so that none of two waits for the other.
-            for key in sorted(keys)
-        ]
+        mine = {"owner": self.owner, "host": _host(), "pid": os.getpid()}
         with translate_database_errors(_CANNOT):
-            dead = self._dead(keys)
+            # Nobody need wait for the silence of a process of this machine that is gone.
+            others = self._select(_claims.c.key.in_(keys), _claims.c.owner != self.owner)
+            dead = [row["owner"] for row in others if _is_dead(row)]
             with self._engine.connect() as connection, connection.begin() as transaction:
                 expired = _claims.c.heartbeat < self._clock() - self.stale
                 connection.execute(
@@ -105,10 +90,11 @@ class Claims:
                         expired | _claims.c.owner.in_(dead) | (_claims.c.owner == self.owner),
                     )
                 )
-                for row in rows:
-                    insert = self._store.insert(_claims).values(**row, heartbeat=self._clock())
-                    added = insert.on_conflict_do_nothing().returning(_claims.c.key)
-                    if connection.execute(added).first() is None:
+                insert = self._store.insert(_claims).values(**mine, heartbeat=self._clock())
+                # In one order for all runs, so that none of two waits for the other.
+                for key in sorted(keys):
+                    added = insert.values(key=key).on_conflict_do_nothing()
+                    if connection.execute(added.returning(_claims.c.key)).first() is None:
                         transaction.rollback()
                         return False
         return True
@@ -123,31 +109,19 @@ class Claims:
 
     def holder(self, keys: Sequence[str]) -> str | None:
         """Who holds one of ``keys``, in words; None where nobody else does."""
-        for row in self._others(keys):
+        for row in self._select(_claims.c.key.in_(keys), _claims.c.owner != self.owner):
             return f"process {row['pid']} on {row['host'].split('/')[0]}"
         return None
 
     def held(self) -> frozenset[str]:
         """Keys that a living run holds."""
-        alive = _claims.c.heartbeat >= self._clock() - self.stale
-        with translate_database_errors(_CANNOT), self._engine.connect() as connection:
-            rows = connection.execute(sa.select(_claims).where(alive)).mappings().all()
-        return frozenset(row["key"] for row in rows if row["host"] != _host() or _lives(row["pid"]))
+        rows = self._select(_claims.c.heartbeat >= self._clock() - self.stale)
+        return frozenset(row["key"] for row in rows if not _is_dead(row))
 
-    def _others(self, keys: Iterable[str]) -> list[dict[str, Any]]:
-        query = sa.select(_claims).where(
-            _claims.c.key.in_(list(keys)), _claims.c.owner != self.owner
-        )
+    def _select(self, *where: sa.ColumnElement[bool]) -> Sequence[sa.RowMapping]:
+        query = sa.select(_claims).where(*where)
         with translate_database_errors(_CANNOT), self._engine.connect() as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
-
-    def _dead(self, keys: Sequence[str]) -> list[str]:
-        """Owners on this machine whose process is gone: nobody need wait for their silence."""
-        return [
-            row["owner"]
-            for row in self._others(keys)
-            if row["host"] == _host() and not _lives(row["pid"])
-        ]
+            return connection.execute(query).mappings().all()
 
     def _beat(self) -> None:
         renew = _claims.update().where(_claims.c.owner == self.owner)
@@ -188,11 +162,13 @@ def _host() -> str:
     return "/".join(parts)[:256]
 
 
-def _lives(pid: int) -> bool:
+def _is_dead(claim: sa.RowMapping) -> bool:
+    """Whether the process that holds a claim was of this machine and is gone."""
     try:
-        os.kill(pid, 0)
+        if claim["host"] == _host():
+            os.kill(claim["pid"], 0)
     except ProcessLookupError:
-        return False
-    except OSError:  # it is there, and another user's
         return True
-    return True
+    except OSError:  # it is there, and another user's
+        return False
+    return False

@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from fairbench.errors import StoreError
-from fairbench.store.export import read_export
 from fairbench.store.problems import first_line, show_url, translate_database_errors
 from fairbench.store.records import (
     TABLES,
     TRIAL,
     PointRecord,
+    R,
     Record,
     RunRecord,
     UnitRecord,
@@ -44,13 +44,7 @@ def now() -> str:
 
 
 class Store:
-    """A results database.
-
-    Parameters
-    ----------
-    url : str or sqlalchemy.URL
-        Where it is.
-    """
+    """The results database at a URL."""
 
     def __init__(self, url: str | sa.URL) -> None:
         try:
@@ -69,7 +63,7 @@ class Store:
 
     @classmethod
     def by_url(cls, url: str) -> Store:
-        """The store that ``--store`` names; StoreError for one that would keep nothing."""
+        """The store that ``--store`` names; StoreError for one that would store nothing."""
         try:
             parsed = sa.engine.make_url(url)
         except (sa.exc.SQLAlchemyError, ValueError):
@@ -121,7 +115,7 @@ class Store:
                 connection.execute(insert.on_conflict_do_nothing())
 
     def adopt(self, keys: Sequence[str], run: str) -> None:
-        """Give units that only a search has asked for to a run; nothing else of them changes."""
+        """Give units that only a search has trained to a run; nothing else of them changes."""
         units = TABLE_OF[UnitRecord]
         trials = units.c.key.in_(keys) & units.c.run.startswith(TRIAL)
         with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
@@ -148,15 +142,13 @@ class Store:
         rows = self._select(kind, sa.select(target).where(target.c.key.in_(keys)))
         return {record.key: record for record in rows}
 
-    def _select(self, kind: type[K], query: sa.Select[Any]) -> list[K]:
+    def _select(self, kind: type[R], query: sa.Select[Any]) -> list[R]:
         with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
             return [from_row(kind, dict(row)) for row in connection.execute(query).mappings()]
 
     def runs(self) -> list[RunRecord]:
         """Return the commands that were given, by id."""
-        query = sa.select(RUNS).order_by(RUNS.c.id)
-        with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
-            return [from_row(RunRecord, dict(row)) for row in connection.execute(query).mappings()]
+        return self._select(RunRecord, sa.select(RUNS).order_by(RUNS.c.id))
 
     def statuses(self, kind: type[Record]) -> dict[str, Status]:
         """Return the status of every record of a kind by key."""
@@ -194,12 +186,6 @@ class Store:
         return {
             name: sum(type(record) is kind for record in chosen) for name, kind in TABLES.items()
         }
-
-
-def parse_export(lines: Iterable[str]) -> list[Record]:
-    """Exported lines as records; StoreError if a line cannot be read."""
-    tables = {name: TABLE_OF[kind] for name, kind in TABLES.items()}
-    return read_export(lines, tables, SCHEMA_VERSION)
 
 
 def _in_order(records: Iterable[Record]) -> list[Record]:

@@ -19,16 +19,9 @@ NAMES_SINCE = 4
 
 
 def present_row(table: str, row: Mapping[str, Any], version: int) -> dict[str, Any]:
-    """Return a row of an older schema as the present one has it; the same row if it is new.
+    """Return a row of a table as the present schema has it; ``version`` is the one that wrote it.
 
-    Parameters
-    ----------
-    table : str
-        ``units``, ``points`` or ``references``.
-    row : mapping
-        Plain values; columns that came later may be missing.
-    version : int
-        Schema version that wrote it.
+    Columns that came later may be missing.
     """
     present = dict(row)
     for later, added in ADDED.items():

@@ -36,19 +36,8 @@ _KEY = "fairbench"
 class Encoder:
     """A fitted method, ready for new rows.
 
-    Parameters
-    ----------
-    method : Method
-        With the hyperparameters it was fitted with.
-    unit : Unit
-        Seed, and the point of a multi-shot method.
-    info : DatasetInfo
-        Of the dataset it was fitted on.
-    fitted : Representation or Curve
-    preprocessing : Preprocessing or None
-        How raw columns become x; None for images, which are x.
-    notes : mapping of str to text, number, list or mapping
-        Notes of the program that wrote it.
+    ``preprocessing`` says how raw columns become x, and is None for images, which are x; ``notes``
+    are those of the program that wrote it: text, numbers, lists and mappings.
     """
 
     method: Method
@@ -212,6 +201,6 @@ def path_of(results: Path, name: str) -> Path:
     return results / FOLDER / name
 
 
-def keep(results: Path, content: bytes) -> str:
+def save(results: Path, content: bytes) -> str:
     """Write an encoder beside a store; return the file's name, the sha256 of its bytes."""
     return artefacts.write(results / FOLDER, content, "safetensors")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,6 +13,7 @@ from fairbench.errors import StoreError
 from fairbench.stats.bootstrap import from_text
 from fairbench.store.earlier import present_row
 from fairbench.store.records import TABLES, Record, from_row
+from fairbench.store.schema import SCHEMA_VERSION, TABLE_OF
 from fairbench.store.status import Status
 
 _PLAIN: dict[type, tuple[type, ...]] = {
@@ -22,7 +23,7 @@ _PLAIN: dict[type, tuple[type, ...]] = {
 }
 
 
-def read_export(lines: Iterable[str], tables: Mapping[str, sa.Table], schema: int) -> list[Record]:
+def parse_export(lines: Iterable[str]) -> list[Record]:
     """Records of an export; StoreError names the first line that is not one of an export."""
     records: list[Record] = []
     version: int | None = None
@@ -31,13 +32,13 @@ def read_export(lines: Iterable[str], tables: Mapping[str, sa.Table], schema: in
             continue
         row = _parse(line, number)
         if version is None:
-            version = _version(row, number, schema)
+            version = _version(row, number)
             continue
         name = row.pop("table", None)
-        if not isinstance(name, str) or name not in tables:
+        if not isinstance(name, str) or name not in TABLES:
             raise _bad(number, "it names no table of a store")
         row = present_row(name, row, version)
-        _check_row(row, tables[name], number)
+        _check_row(row, TABLE_OF[TABLES[name]], number)
         try:
             records.append(from_row(TABLES[name], row))
         except (TypeError, ValueError):
@@ -57,11 +58,11 @@ def _parse(line: str, number: int) -> dict[str, Any]:
     return row
 
 
-def _version(row: dict[str, Any], number: int, schema: int) -> int:
+def _version(row: dict[str, Any], number: int) -> int:
     version = row.get("fairbench_export")
     if not isinstance(version, int) or version < 1:
         raise _bad(number, "an export starts with its version")
-    if version > schema:
+    if version > SCHEMA_VERSION:
         raise StoreError("The export was written by a newer fairbench.", "Upgrade fairbench.")
     return version
 

@@ -33,14 +33,7 @@ Figures = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class ReadPoint:
-    """A setting of the knobs at which a model was read.
-
-    Parameters
-    ----------
-    label : str
-        ``beta=0.5``, or ``-`` for a method without knobs.
-    knobs : mapping of str to float
-    """
+    """A setting of the knobs at which a model was read; its label is ``-`` without knobs."""
 
     label: str
     knobs: Mapping[str, float]
@@ -48,15 +41,9 @@ class ReadPoint:
 
 @dataclass(frozen=True)
 class AuditorReading:
-    """The estimate of one auditor on one view of a representation.
+    """The estimate of one auditor on one view, nats, on the validation and on the test set.
 
-    Parameters
-    ----------
-    auditor, view : str
-    mutual_information_validation, mutual_information : float
-        On the validation and on the test set, nats.
-    chosen : bool
-        Whether it is the strict auditor of its point.
+    The strict auditor of its point is ``chosen``.
     """
 
     auditor: str
@@ -72,15 +59,7 @@ AuditorReadings = Annotated[tuple[AuditorReading, ...] | None, sa.JSON, AuditorR
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A command that was given.
-
-    Parameters
-    ----------
-    id, started, command : str
-    config : mapping
-        Its configuration.
-    versions : mapping of str to str
-    """
+    """A command that was given, with its configuration and the versions of libraries."""
 
     id: Annotated[str, sa.String(64), "key"]
     started: Annotated[str, sa.String(40)]
@@ -116,15 +95,10 @@ class UnitRecord(Record):
         Id of the run it belongs to; of a trial of a search it starts with ``trial-``.
     error, traceback : str, optional
         Why it is not DONE; of one that is DONE why its encoder is not stored.
-    method, dataset, track, plugin, budget, data_source, fingerprint, code : str
-    seed, iterations, protocol : int
     point : str, optional
         Label of a multi-shot unit's point; None for single-shot units.
-    tags : sequence of str
     params : mapping
-        All hyperparameters.
-    params_label : str
-        Those that differ from the defaults.
+        All hyperparameters; ``params_label`` has those that differ from the defaults.
     curve_points : int, optional
         Points at which a single-shot curve is read.
     packing : sequence of str, optional
@@ -133,7 +107,6 @@ class UnitRecord(Record):
         Points it was read at; None before it was trained.
     costs : mapping of str to float, optional
         See fairbench.api.costs.
-    hardware, versions : mapping, optional
     artefact, encoder : str, optional
         Names of the files of its representations and of its encoder.
     finished : str, optional
@@ -175,7 +148,7 @@ class UnitRecord(Record):
 
     @property
     def of_a_trial(self) -> bool:
-        """Whether nothing but a search has asked for it so far."""
+        """Whether only trials of a search have trained it so far."""
         return str(self.run).startswith(TRIAL)
 
     @property
@@ -199,17 +172,10 @@ class PointRecord(Record):
         Key of its unit.
     number : int
         Its place among the points of the unit, from 0.
-    error, traceback : str, optional
-    label : str
-    knobs : mapping of str to float
     audit : str
         Preset of the audit.
-    audit_config : mapping
     values : mapping of str to float, optional
         Figures by column, where it is DONE.
-    auditors : tuple of AuditorReading, optional
-    seconds : float, optional
-    finished : str, optional
     audit_version : int, optional
         None: of the first version, which did not record it.
     replicates : str, optional
@@ -255,15 +221,7 @@ class PointRecord(Record):
 class ReferenceRecord(Record):
     """What the curves of one dataset, seed and audit are normalised by.
 
-    Parameters
-    ----------
-    error, traceback : str, optional
-    dataset, fingerprint, audit : str
-    protocol, seed : int
-    values : mapping of str to float, optional
-        Figures by name, where it is DONE.
-    seconds, finished, audit_version, replicates
-        As of points.
+    Its fields are as those of points; ``values`` are figures by name.
     """
 
     error: MaybeText = None
@@ -291,10 +249,10 @@ class ReferenceRecord(Record):
 
 
 TRIAL = "trial-"
-"""Start of a unit's ``run`` where only trials of a search have asked for it.
+"""Start of a unit's ``run`` where only trials of a search have trained it.
 
 Leaderboards leave such units out: a table of all trials would be a table to choose from by test
-figures. A run that asks for one of them makes it its own.
+figures. A run that needs one of them makes it its own.
 """
 
 TABLES: Mapping[str, type[Record]] = {
@@ -329,11 +287,8 @@ R = TypeVar("R", bound="Record | RunRecord")
 def _nested_fields(kind: type) -> dict[str, type]:
     """Fields that hold a sequence of small records, and their kinds."""
     hints = get_type_hints(kind, include_extras=True)
-    return {
-        name: hint.__metadata__[1]
-        for name, hint in hints.items()
-        if len(hint.__metadata__) > 1 and isinstance(hint.__metadata__[1], type)
-    }
+    marks = ((name, mark) for name, hint in hints.items() for mark in hint.__metadata__[1:])
+    return {name: mark for name, mark in marks if isinstance(mark, type)}
 
 
 _NESTED: Mapping[type, Mapping[str, type]] = {
@@ -343,9 +298,7 @@ _NESTED: Mapping[type, Mapping[str, type]] = {
 
 def to_row(record: Record | RunRecord) -> dict[str, Any]:
     """Return a record as plain values, as databases and exports hold it."""
-    row: dict[str, Any] = {
-        field.name: getattr(record, field.name) for field in dataclasses.fields(record)
-    }
+    row = dict(vars(record))
     for name in _NESTED[type(record)]:
         if row[name] is not None:
             row[name] = [dataclasses.asdict(part) for part in row[name]]
@@ -359,7 +312,7 @@ def from_row(kind: type[R], row: Mapping[str, Any]) -> R:
     values = dict(row)
     for name, part in _NESTED[kind].items():
         if values.get(name) is not None:
-            values[name] = tuple(part(**found) for found in values[name])
+            values[name] = tuple(part(**fields) for fields in values[name])
     if "status" in values:
         values["status"] = Status(values["status"])
     return kind(**values)

@@ -39,12 +39,8 @@ _TRIES, _PAUSE = 100, 0.05
 def open_schema(engine: sa.Engine) -> None:
     """Make the tables of an empty database, or bring older ones up to date.
 
-    Several processes may do so at once.
-
-    Raises
-    ------
-    StoreError
-        The database is damaged, or was written by a newer fairbench.
+    Several processes may do so at once. Raises StoreError where the database is damaged, or was
+    written by a newer fairbench.
     """
     _check(engine)
     _retry(lambda: _create(engine))

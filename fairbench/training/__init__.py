@@ -39,22 +39,18 @@ __all__ = [
 ]
 
 _LAZY = {
-    "Batch": "fairbench.training.model",
-    "Networks": "fairbench.training.networks",
-    "StackedConv": "fairbench.training.layers",
-    "StackedLinear": "fairbench.training.layers",
-    "StackedMLP": "fairbench.training.layers",
-    "StackedModel": "fairbench.training.model",
-    "Streams": "fairbench.training.streams",
-    "onehot": "fairbench.training.model",
-    "summed_squares": "fairbench.training.model",
+    "layers": ("StackedConv", "StackedLinear", "StackedMLP"),
+    "model": ("Batch", "StackedModel", "onehot", "summed_squares"),
+    "networks": ("Networks",),
+    "streams": ("Streams",),
 }
 
 
 def __getattr__(name: str) -> object:
     """Load a name that needs torch when it is first used."""
-    if name not in _LAZY:
-        raise AttributeError(f"module 'fairbench.training' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_LAZY[name]), name)
+    for module, names in _LAZY.items():
+        if name in names:
+            return getattr(import_module(f"fairbench.training.{module}"), name)
+    raise AttributeError(f"module 'fairbench.training' has no attribute {name!r}")

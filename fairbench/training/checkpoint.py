@@ -19,17 +19,11 @@ if TYPE_CHECKING:
 
 
 class Checkpoint:
-    """Saves and restores a training stack.
+    """Saves and restores a training stack; ``every`` seconds between two saves.
 
     All that later steps depend on is saved: parameters and buffers (with
     ``get_extra_state`` of a module that has more), the optimizer, every stream, the watch over
     diverging models, and torch's global generator.
-
-    Parameters
-    ----------
-    path : Path
-    every : float
-        Seconds between two saves.
     """
 
     def __init__(self, path: Path, every: float) -> None:
@@ -78,16 +72,14 @@ class Checkpoint:
         """Restore the state; returns the next step, 0 where there is no usable checkpoint."""
         try:
             content = checkpoints.read(self.path)
-        except checkpoints.DamagedError:
-            return 0  # the driver reported it, if it was damaged before the run
-        if content is None:
-            return 0
-        try:
+            if content is None:
+                return 0
             # Plain tensors and numbers, nothing that could run.
             state: dict[str, Any] = torch.load(
                 io.BytesIO(content), map_location="cpu", weights_only=True
             )
-        except UnpicklingError:  # a module's extra state that is not plain
+        # The driver reported what was damaged before the run; extra state may not be plain.
+        except (checkpoints.DamagedError, UnpicklingError):
             return 0
         if state["made_for"] != _made_for(streams, schedule):
             return 0

@@ -55,10 +55,11 @@ def read(path: Path) -> bytes | None:
     return content
 
 
-def drop(path: Path) -> None:
+def drop(path: Path | None) -> None:
     """Delete a checkpoint if there is one."""
-    with contextlib.suppress(OSError):
-        path.unlink(missing_ok=True)
+    if path is not None:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def review(paths: Sequence[Path]) -> list[str]:

@@ -32,14 +32,17 @@ class StackedLinear(nn.Module):
         super().__init__()
         # PyTorch's own default for Linear: uniform in +-1/sqrt(fan in), for weights and biases.
         bound = 1.0 / math.sqrt(n_in) if n_in else 0.0
-        weight = [torch.rand(n_in, n_out, generator=g) * 2 * bound - bound for g in generators]
-        bias = [torch.rand(1, n_out, generator=g) * 2 * bound - bound for g in generators]
-        self.weight = nn.Parameter(torch.stack(weight))
-        self.bias = nn.Parameter(torch.stack(bias))
+        self.weight = _uniform(generators, bound, n_in, n_out)
+        self.bias = _uniform(generators, bound, 1, n_out)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map ``(models, batch, n_in)`` to ``(models, batch, n_out)``."""
         return torch.baddbmm(self.bias, x, self.weight)
+
+
+def _uniform(generators: Sequence[torch.Generator], bound: float, *shape: int) -> nn.Parameter:
+    drawn = [torch.rand(shape, generator=g) * 2 * bound - bound for g in generators]
+    return nn.Parameter(torch.stack(drawn))
 
 
 class _LinearReLU(torch.autograd.Function):
@@ -70,12 +73,7 @@ class _LinearReLU(torch.autograd.Function):
 class StackedMLP(nn.Module):
     """Stacked fully connected network with ReLU between layers and none after the last.
 
-    Parameters
-    ----------
-    generators : sequence of torch.Generator
-        One per model.
-    sizes : sequence of int
-        Features of each layer, input first: ``(9, 128, 128, 8)``.
+    ``sizes`` are the features of each layer, input first: ``(9, 128, 128, 8)``.
     """
 
     def __init__(self, generators: Sequence[torch.Generator], sizes: Sequence[int]) -> None:
@@ -98,8 +96,6 @@ class StackedConv(nn.Module):
 
     Parameters
     ----------
-    generators : sequence of torch.Generator
-        One per model.
     n_in, n_out : int
         Channels in and out.
     transposed : bool
@@ -123,12 +119,9 @@ class StackedConv(nn.Module):
         self.transposed, self.uses = transposed, uses
         # PyTorch's own defaults: fan in counts the second axis of the weight.
         first, second = (n_in, n_out) if transposed else (n_out, n_in)
-        shape = (first, second, self.KERNEL, self.KERNEL)
         bound = 1.0 / math.sqrt(second * self.KERNEL**2)
-        weight = [torch.rand(shape, generator=g) * 2 * bound - bound for g in generators]
-        bias = [torch.rand(n_out, generator=g) * 2 * bound - bound for g in generators]
-        self.weight = nn.Parameter(torch.stack(weight))
-        self.bias = nn.Parameter(torch.stack(bias))
+        self.weight = _uniform(generators, bound, first, second, self.KERNEL, self.KERNEL)
+        self.bias = _uniform(generators, bound, n_out)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map ``(batch, models * n_in, height, width)`` to ``(batch, models * n_out, ...)``."""

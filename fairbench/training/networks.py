@@ -25,14 +25,8 @@ class Networks:
     ----------
     features : int
         Columns of x; of an image, channels times height times width.
-    hidden : tuple of int
-        Units of each hidden layer; the decoder mirrors the encoder.
-    latent : int
-        Dimensions of the representation.
-    image : tuple of int, optional
-        Channels, height and width where a row is an image.
-    channels : tuple of int
-        Channels of each convolution, which halves height and width; between x and ``hidden``.
+    hidden, latent, image, channels
+        See :class:`fairbench.api.types.Architecture`; convolutions lie between x and ``hidden``.
     """
 
     features: int
@@ -61,16 +55,7 @@ class Networks:
 class StackedConvEncoder(nn.Module):
     """Convolutions, each halving height and width, then fully connected layers; ReLU between.
 
-    Parameters
-    ----------
-    generators : sequence of torch.Generator
-        One per model.
-    image : tuple of int
-        Channels, height, width of x.
-    channels : sequence of int
-        Of each convolution.
-    sizes : sequence of int
-        Of the fully connected layers after them, outputs last.
+    ``sizes`` are those of the fully connected layers, outputs last.
     """
 
     def __init__(
@@ -103,16 +88,7 @@ class StackedConvEncoder(nn.Module):
 class StackedConvDecoder(nn.Module):
     """Fully connected layers, then transposed convolutions that mirror an encoder's.
 
-    Parameters
-    ----------
-    generators : sequence of torch.Generator
-        One per model.
-    sizes : sequence of int
-        Of the fully connected layers, inputs first.
-    channels : sequence of int
-        Of the encoder's convolutions.
-    image : tuple of int
-        Channels, height, width of x.
+    ``sizes`` are those of the fully connected layers, inputs first; ``channels`` the encoder's.
     """
 
     def __init__(

@@ -70,8 +70,6 @@ class NeuralMethod(Method):
         ----------
         units : sequence of Unit
             Seeds and points; knobs belong in buffers whose first axis is the models'.
-        info : DatasetInfo
-            Features and groups.
         networks : Networks
             Makes encoders and decoders that suit the dataset.
         streams : Streams
@@ -84,7 +82,7 @@ class NeuralMethod(Method):
         """Train all units as one stack; see :func:`fairbench.training.trainer.train`.
 
         Where its :class:`NeuralParams` have ``restarts``, that many models are trained for each
-        unit, and the best one is kept; see :mod:`fairbench.training.restarts`.
+        unit, and the best one is selected; see :mod:`fairbench.training.restarts`.
         """
         from fairbench.api.costs import EARLIER_SECONDS
         from fairbench.stats.seeds import derive_seed
@@ -103,9 +101,8 @@ class NeuralMethod(Method):
             for u, again in models
         ]
         streams = Streams(seeds, context.device)
-        model = self.build(
-            [unit for unit, _ in models], train.info, self.networks(train.info), streams
-        )
+        stacked = [unit for unit, _ in models]
+        model = self.build(stacked, train.info, self.networks(train.info), streams)
         model = model.to(context.device)
         checkpoint = None
         if context.checkpoint is not None:
@@ -138,8 +135,8 @@ class NeuralMethod(Method):
                 deadline=context.deadline,
             )
         return [
-            self._fitted(model.take(i), train.info) if reason is None else Diverged(reason)
-            for i, reason in ((i, reasons[i]) for i in selected)
+            Diverged(reason) if (reason := reasons[i]) else self._fitted(model.take(i), train.info)
+            for i in selected
         ]
 
     def restore(
@@ -163,32 +160,24 @@ class NeuralMethod(Method):
 
     def architecture(self, info: DatasetInfo) -> Architecture:
         """The dataset's architecture, as far as the hyperparameters do not replace it."""
-        p, suited = self.params, info.architecture
-        return replace(
-            suited,
-            hidden=suited.hidden if p.hidden is None else p.hidden,
-            latent=suited.latent if p.latent is None else p.latent,
-        )
+        given = {"hidden": self.params.hidden, "latent": self.params.latent}
+        changes = {name: value for name, value in given.items() if value is not None}
+        return replace(info.architecture, **changes)
 
     def networks(self, info: DatasetInfo) -> Networks:
         """Encoders and decoders of that architecture."""
         from fairbench.training.networks import Networks
 
-        sizes = self.architecture(info)
-        return Networks(
-            features=len(info.features),
-            hidden=sizes.hidden,
-            latent=sizes.latent,
-            image=sizes.image,
-            channels=sizes.channels,
-        )
+        return Networks(features=len(info.features), **vars(self.architecture(info)))
 
     def _fitted(self, model: StackedModel, info: DatasetInfo) -> NeuralRepresentation | NeuralCurve:
-        groups, features = len(info.groups), len(info.features)
-        stochastic = self.coding is Coding.STOCHASTIC
-        if self.shots is Shots.SINGLE:
-            return NeuralCurve(self.knobs[0], model, groups, features, stochastic)
-        return NeuralRepresentation(model, groups, features, None, stochastic)
+        fitted = NeuralRepresentation(
+            model,
+            groups=len(info.groups),
+            features=len(info.features),
+            stochastic=self.coding is Coding.STOCHASTIC,
+        )
+        return NeuralCurve(self.knobs[0], fitted) if self.shots is Shots.SINGLE else fitted
 
 
 @dataclass
@@ -199,21 +188,19 @@ class NeuralRepresentation(Representation):
     ----------
     model : StackedModel
         A stack of one, on the CPU.
-    groups : int
-        Number of values of s.
-    features : int
-        Columns of x.
-    knob : float or None
-        Where a single-shot curve is read.
+    groups, features : int
+        Number of values of s, and of columns of x.
     stochastic : bool
         Whether the encoder takes noise.
+    knob : float or None
+        Where a single-shot curve is read.
     """
 
     model: StackedModel
     groups: int
     features: int
-    knob: float | None
     stochastic: bool
+    knob: float | None = None
 
     def encode(
         self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
@@ -290,7 +277,7 @@ class NeuralRepresentation(Representation):
 
     def state(self) -> Mapping[str, npt.NDArray[Any]]:
         """Weights and buffers, adversaries' included."""
-        return _state_of(self.model)
+        return {name: tensor.numpy() for name, tensor in self.model.state_dict().items()}
 
     def _knob(self, rows: int) -> torch.Tensor | None:
         import torch
@@ -313,20 +300,12 @@ class NeuralCurve(Curve):
     """A single-shot model: one network, read at any setting of its knob."""
 
     knob: Knob
-    model: StackedModel
-    groups: int
-    features: int
-    stochastic: bool
+    representation: NeuralRepresentation
 
     def at(self, point: Point) -> NeuralRepresentation:
         """The representation at ``point[knob]``."""
-        value = point[self.knob.name]
-        return NeuralRepresentation(self.model, self.groups, self.features, value, self.stochastic)
+        return replace(self.representation, knob=point[self.knob.name])
 
     def state(self) -> Mapping[str, npt.NDArray[Any]]:
         """Weights and buffers."""
-        return _state_of(self.model)
-
-
-def _state_of(model: StackedModel) -> dict[str, npt.NDArray[Any]]:
-    return {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+        return self.representation.state()

@@ -50,11 +50,8 @@ def select_best(
         The training set.
     groups : int
         Number of values of s.
-    restarts : int
     reasons : sequence of str or None
         Why each model diverged, if so: it is selected only where all of its unit did.
-    device : torch.device or str
-        Where the model is.
     deadline : float, optional
         Value of ``time.monotonic()``; TimeoutError is raised soon after.
     """
@@ -74,8 +71,7 @@ def select_best(
                 batch = Batch(seen, labels, onehot(labels, groups), 1.0, streams)
                 total += model.losses(batch)["model"] * len(rows)
     loss = total.double().cpu().numpy()
-    loss[[i for i, reason in enumerate(reasons) if reason is not None]] = np.inf
-    loss[np.isnan(loss)] = np.inf
+    loss[np.isnan(loss) | [reason is not None for reason in reasons]] = np.inf
     return [
         start + int(loss[start : start + restarts].argmin()) for start in range(0, models, restarts)
     ]

@@ -66,18 +66,9 @@ def largest_stack(
 ) -> int:
     """Most units in one stack.
 
-    Parameters
-    ----------
-    device : str
-        ``cpu`` or ``cuda``.
-    image : bool
-        Whether the models are convolutional.
-    bytes_per_unit, data_bytes : float
-        Of all models of a unit, and of the rows, which are resident once.
-    free_bytes : float or None
-        Of the device; None: no bound.
-    models_per_unit : int
-        More than one where the best of several models is selected for a unit.
+    ``bytes_per_unit`` counts all models of a unit, ``data_bytes`` the rows, which are resident
+    once; ``free_bytes`` is of the device; None: no bound. A unit has several models where the
+    best of them is selected.
     """
     most = (LARGEST_IMAGE_STACK if image else LARGEST_STACK)[device] // models_per_unit
     if free_bytes is not None:

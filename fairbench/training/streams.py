@@ -15,16 +15,10 @@ _BLOCK_STEPS = 64
 
 
 class Streams:
-    """Random numbers of each model, drawn in blocks on the CPU and moved to the device.
+    """Random numbers of each model, drawn in blocks on the CPU and moved to ``device``.
 
-    Drawing on the CPU gives CPU and CUDA runs the same numbers.
-
-    Parameters
-    ----------
-    seeds : sequence of int
-        One per model, from which its streams for different uses are derived.
-    device : torch.device or str
-        Where the drawn tensors are needed.
+    Drawing on the CPU gives CPU and CUDA runs the same numbers. From each model's seed its streams
+    for different uses are derived.
     """
 
     def __init__(self, seeds: Sequence[int], device: torch.device | str = "cpu") -> None:

@@ -42,10 +42,6 @@ def train(
     s : ndarray of int64, shape (n,)
     groups : int
         Number of values of s.
-    schedule : Schedule
-        Steps, batch and rate.
-    streams : Streams
-        Each model's random numbers.
     progress : callable
         ``progress(fraction, note)``.
     deadline : float, optional

@@ -19,16 +19,9 @@ _EXPLOSION = 1e8
 
 @dataclass(frozen=True)
 class Schedule:
-    """Steps, batch size and learning rate of a stack.
+    """Steps, rows per model and step (drawn with replacement), and learning rate of a stack.
 
-    Parameters
-    ----------
-    iterations : int
-        Steps.
-    batch_size : int
-        Rows per model and step, drawn with replacement.
-    learning_rate : float
-        Of Adam at its peak; it decays to zero along a half cosine.
+    The learning rate is Adam's at its peak; it decays to zero along a half cosine.
     """
 
     iterations: int
@@ -63,8 +56,7 @@ class Watch:
         if self._start is None:
             self._start = np.where(np.isfinite(size), np.maximum(size, 1.0), 1.0)
         for i in np.flatnonzero(~np.isfinite(size) | (size > _EXPLOSION * self._start)):
-            if self.reasons[i] is None:
-                self.reasons[i] = f"loss {size[i]:.3g} at step {step:,}"
+            self.reasons[i] = self.reasons[i] or f"loss {size[i]:.3g} at step {step:,}"
         self._mask(parameters)
 
     def check_parameters(self, parameters: dict[str, list[nn.Parameter]]) -> None:
@@ -73,8 +65,7 @@ class Watch:
             for parameter in own:
                 finite = parameter.detach().isfinite().flatten(1).all(1).cpu().numpy()
                 for i in np.flatnonzero(~finite):
-                    if self.reasons[i] is None:
-                        self.reasons[i] = "parameters not finite after the last step"
+                    self.reasons[i] = self.reasons[i] or "parameters not finite after the last step"
         self._mask(parameters)
 
     def _mask(self, parameters: dict[str, list[nn.Parameter]]) -> None:

@@ -127,5 +127,5 @@ def test_an_audit_finds_more_than_the_methods_own_adversary_believed(
         logits = fitted.model.adversary(torch.from_numpy(z)[None])[0]
     believed = information(torch.softmax(logits, dim=1).numpy(), test.s)
     auditor = HistGradientBoostingClassifier().fit(fitted.encode(audit_rows.x), audit_rows.s)
-    found = information(auditor.predict_proba(z), test.s)
-    assert found > believed + 0.05
+    estimate = information(auditor.predict_proba(z), test.s)
+    assert estimate > believed + 0.05

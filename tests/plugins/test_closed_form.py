@@ -18,8 +18,8 @@ def rows_of(data: Prepared) -> TrainingRows:
     return TrainingRows(rows.x, rows.s, data.info)
 
 
-def one(found: object) -> Representation:
-    (representation,) = found  # type: ignore[misc]
+def one(fitted: object) -> Representation:
+    (representation,) = fitted  # type: ignore[misc]
     assert isinstance(representation, Representation)
     return representation
 
@@ -71,9 +71,9 @@ def tree(data: Prepared, gamma: float, **params: int) -> Representation:
 def distortion_and_gap(data: Prepared, gamma: float) -> tuple[float, float]:
     """Squared error on the training rows, and how unevenly cells mix the groups."""
     train = rows_of(data)
-    found = tree(data, gamma, leaves=40)
-    z = found.encode(train.x)
-    x_hat = found.decode(z, train.s)
+    fitted = tree(data, gamma, leaves=40)
+    z = fitted.encode(train.x)
+    x_hat = fitted.decode(z, train.s)
     assert x_hat is not None
     _, cell = np.unique(z, axis=0, return_inverse=True)
     count = np.bincount(cell.ravel())
@@ -83,20 +83,20 @@ def distortion_and_gap(data: Prepared, gamma: float) -> tuple[float, float]:
 
 
 def test_gamma_trades_distortion_for_mixed_cells(prepared: Prepared) -> None:
-    found = [distortion_and_gap(prepared, gamma) for gamma in (0.0, 0.5, 0.9)]
-    distortions, gaps = zip(*found, strict=True)
+    measured = [distortion_and_gap(prepared, gamma) for gamma in (0.0, 0.5, 0.9)]
+    distortions, gaps = zip(*measured, strict=True)
     assert distortions[0] < distortions[1] < distortions[2]
     assert gaps[0] > gaps[1] > gaps[2]
 
 
 def test_cells_are_few_large_and_decoded_by_cell_and_group(prepared: Prepared) -> None:
     train = rows_of(prepared)
-    found = tree(prepared, 0.0, leaves=12, rows_a_leaf=30)
-    z = found.encode(train.x)
+    fitted = tree(prepared, 0.0, leaves=12, rows_a_leaf=30)
+    z = fitted.encode(train.x)
     cells, cell, count = np.unique(z, axis=0, return_inverse=True, return_counts=True)
     assert 2 < len(cells) <= 12
     assert count.min() >= 30
-    x_hat = found.decode(z, train.s)
+    x_hat = fitted.decode(z, train.s)
     assert x_hat is not None
     here = (cell.ravel() == 0) & (train.s == 1)
     expected = (train.x[here].sum(0) + cells[0]) / (here.sum() + 1)
@@ -106,8 +106,8 @@ def test_cells_are_few_large_and_decoded_by_cell_and_group(prepared: Prepared) -
 def test_a_first_split_is_the_best_there_is(prepared: Prepared) -> None:
     """Against every threshold of every column, by brute force."""
     train = rows_of(prepared)
-    found = tree(prepared, 0.0, leaves=2, rows_a_leaf=1, bins=255)
-    z = found.encode(train.x)
+    fitted = tree(prepared, 0.0, leaves=2, rows_a_leaf=1, bins=255)
+    z = fitted.encode(train.x)
     error = ((train.x - z) ** 2).sum()
     best = np.inf
     for j in range(train.x.shape[1]):

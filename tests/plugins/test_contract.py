@@ -58,14 +58,14 @@ def rows_of(data: Prepared) -> TrainingRows:
 
 
 def fit(method: Method, train: TrainingRows, units: Sequence[Unit]) -> list[Representation]:
-    found = []
+    outcomes = []
     for outcome in method.fit(train, units, FitContext(iterations=30)):
         assert not isinstance(outcome, Diverged)
         if isinstance(outcome, Curve):
             middle = Point.of(**{outcome.knob.name: min(outcome.knob.high, 1.0) / 2})
             outcome = outcome.at(outcome.points[0] if outcome.points else middle)
-        found.append(outcome)
-    return found
+        outcomes.append(outcome)
+    return outcomes
 
 
 def encode(
@@ -194,7 +194,7 @@ def test_points_and_search_space_are_of_the_methods_own_parameters(name: str) ->
         assert {knob for knob, _ in point.values} == known
     space = method.search_space()
     assert set(space) <= set(method.Params.model_fields)
-    assert all(isinstance(found, BaseDistribution) for found in space.values())
+    assert all(isinstance(distribution, BaseDistribution) for distribution in space.values())
     assert bool(space) or not issubclass(METHODS[name], NeuralMethod)
     assert params_label(METHODS[name], method.params) == "default"
 

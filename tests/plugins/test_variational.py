@@ -81,7 +81,7 @@ def test_a_draw_is_mean_plus_noise_and_costs_its_rate(prepared: Prepared) -> Non
     method = BetaVAE(VariationalParams(hidden=(16,), latent=2))
     units = [Unit(0, Point.of(beta=b)) for b in (0.05, 1.0)]
     loose, tight = method.fit(train, units, FitContext(iterations=1500))
-    rates = [found.rate(rows.x) for found in (loose, tight)]  # type: ignore[union-attr]
+    rates = [fitted.rate(rows.x) for fitted in (loose, tight)]  # type: ignore[union-attr]
     assert rates[0] > rates[1] > 0
     draws = [
         loose.encode(rows.x[:1].repeat(4000, 0), generator=np.random.default_rng(i))  # type: ignore[union-attr]
@@ -106,7 +106,7 @@ def test_a_higher_price_separates_groups_less(
     params = (VFAEParams if method is VFAE else VariationalParams)(hidden=(32,), latent=2)
     units = [Unit(0, Point.of(**free)), Unit(0, Point.of(**dear))]
     gaps = []
-    for found in method(params).fit(train, units, FitContext(iterations=1200)):
-        z = found.encode(rows.x, generator=np.random.default_rng(0))
+    for fitted in method(params).fit(train, units, FitContext(iterations=1200)):
+        z = fitted.encode(rows.x, generator=np.random.default_rng(0))
         gaps.append(np.abs((z[rows.s == 1].mean(0) - z[rows.s == 0].mean(0)) / z.std(0)).max())
     assert gaps[1] < 0.6 * gaps[0]

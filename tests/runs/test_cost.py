@@ -17,13 +17,13 @@ class Card:
 
     def __init__(self, readings: list[int | None]) -> None:
         self.readings = readings
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     def nvmlInit(self) -> None:
         pass
 
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
-        self.asked.append(uuid)
+        self.requested.append(uuid)
         return uuid
 
     def nvmlDeviceGetTotalEnergyConsumption(self, handle: str) -> int:
@@ -48,7 +48,7 @@ def metered(monkeypatch: pytest.MonkeyPatch, *readings: int | None, phase: str =
     meter = Meter("cuda")
     with meter.phase(phase):
         pass
-    assert set(card.asked) == {"GPU-1234"}
+    assert set(card.requested) == {"GPU-1234"}
     return meter
 
 
@@ -97,7 +97,7 @@ def test_a_curves_energy_is_of_all_its_models_or_unknown(
 ) -> None:
     costs = [{} if joules is None else {"energy_joules": joules} for joules in known]
     point = {"distortion": 1.0, "mutual_information": 0.1}
-    found = Cost().compute(CurveEvaluation([point], {}, costs))["energy_joules"]
-    assert found == expected
-    text = to_frame([{"method": "m", "energy_joules": found}]).to_csv(index=False)
+    energy = Cost().compute(CurveEvaluation([point], {}, costs))["energy_joules"]
+    assert energy == expected
+    text = to_frame([{"method": "m", "energy_joules": energy}]).to_csv(index=False)
     assert text == f"method,energy_joules\nm,{'' if expected is None else expected}\n"

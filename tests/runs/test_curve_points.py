@@ -43,8 +43,8 @@ class Steep(Curve):
 def test_points_are_spread_evenly_over_distortion() -> None:
     points = points_to_read(Steep(), X, S, 9)
     assert (points[0]["t"], points[-1]["t"]) == (0.0, 2.0)
-    found = np.array([max(0.0, p["t"] - 1.0) ** 2 for p in points])
-    np.testing.assert_allclose(np.diff(found), 1 / 8, atol=0.01)
+    distortion = np.array([max(0.0, p["t"] - 1.0) ** 2 for p in points])
+    np.testing.assert_allclose(np.diff(distortion), 1 / 8, atol=0.01)
 
 
 def test_no_point_is_wasted_on_a_plateau() -> None:

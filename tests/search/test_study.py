@@ -25,7 +25,7 @@ from fairbench.errors import CheckError, ConfigError, StoreError, UnknownNameErr
 from fairbench.leaderboard import build as leaderboard
 from fairbench.metrics.aufdc import Aufdc
 from fairbench.registry import Registry
-from fairbench.runs.audit_job import AuditJob, PointResult
+from fairbench.runs.audit_job import AuditJob, Measurement, ReferenceJob
 from fairbench.runs.audits import REFERENCE_FIGURES
 from fairbench.runs.driver import drive
 from fairbench.runs.executors.base import Event, Executor, Finished, Started
@@ -122,11 +122,11 @@ class Answers(Executor):
         if isinstance(job, AuditJob):
             self.audits += len(job.keys)
             return [
-                PointResult(key, self._values(float(job.arrays[f"{n}/value"])), (), 1.0, "")
+                Measurement(key, self._values(float(job.arrays[f"{n}/value"])), 1.0, "")
                 for key, n in zip(job.keys, job.numbers, strict=True)
             ]
-        ends = sorted(REFERENCE_FIGURES)
-        return dict.fromkeys(ends, 1.0), 1.0, ""
+        assert isinstance(job, ReferenceJob)
+        return [Measurement(job.key, dict.fromkeys(sorted(REFERENCE_FIGURES), 1.0), 1.0, "")]
 
     def _fit(self, job: FitJob, i: int) -> UnitResult:
         point = job.units[i].point
@@ -371,8 +371,8 @@ def test_files_say_what_was_found(bench: Bench, tmp_path: Path) -> None:
     assert search.best is not None
     assert frame["aufdc"].min() == pytest.approx(search.best.values[0])
     # The YAML names exactly the models that the trial trained.
-    found = yaml.safe_load(output.read_text())
-    params = validated(Bowl, found["bowl"])
+    written = yaml.safe_load(output.read_text())
+    params = validated(Bowl, best["bowl"])
     budget = make_budget(10, bench.data)
     units = units_of(Bowl, params, bench.data, budget, bench.run_config())
     stored = {row.key for row in bench.store().records(UnitRecord)}
@@ -486,8 +486,8 @@ def test_two_searches_at_once_share_the_work_and_find_the_same(
         return same(search.trials)
 
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(run, searches))
-    assert found == [same(whole.trials)] * 2
+        finished = list(pool.map(run, searches))
+    assert finished == [same(whole.trials)] * 2
     assert alone.fits == sum(executor.fits for executor in executors)
     assert alone.audits == sum(executor.audits for executor in executors)
 
@@ -536,6 +536,6 @@ def test_optuna_says_nothing(bench: Bench, capfd: pytest.CaptureFixture[str]) ->
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         search_files.write(bench.search(trials=14))
-    told = capfd.readouterr()
-    assert told.out == ""
-    assert told.err == ""
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert printed.err == ""

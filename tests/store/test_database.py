@@ -12,7 +12,8 @@ import sqlalchemy as sa
 
 from fairbench.errors import StoreError
 from fairbench.store import files as artefacts
-from fairbench.store.database import Store, parse_export
+from fairbench.store.database import Store
+from fairbench.store.export import parse_export
 from fairbench.store.records import (
     PointRecord,
     ReadPoint,
@@ -233,10 +234,10 @@ def test_both_databases_keep_rows_alike(store_url: str) -> None:
     first.put([reference("b", value=1e-300)])
     first.add([reference("a", value=7.0), reference("c")])
     again = Store.by_url(store_url)
-    found = {
+    figures = {
         row.key: row.figures["mutual_information_max"] for row in again.records(ReferenceRecord)
     }
-    assert found == {"a": 0.1 + 0.2, "b": 1e-300, "c": 1.0}
+    assert figures == {"a": 0.1 + 0.2, "b": 1e-300, "c": 1.0}
     assert again.find(ReferenceRecord, ["c", "z"]).keys() == {"c"}
     assert list(again.export()) == list(first.export())
     first.add_run(RunRecord("r", "now", "x", {}, {}))

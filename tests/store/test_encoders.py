@@ -134,14 +134,14 @@ def test_a_flipped_byte_is_found_where_the_file_says_what_it_held(
     assert encoders.read(path, REGISTRY).info == prepared.info
 
 
-@pytest.mark.parametrize("asked", [False, True])
-def test_missing_is_a_word_like_any_other_unless_a_dataset_made_it(asked: bool) -> None:
+@pytest.mark.parametrize("declared", [False, True])
+def test_missing_is_a_word_like_any_other_unless_a_dataset_made_it(declared: bool) -> None:
     made = make_table()
     x = made.x.assign(colour=made.x["colour"].replace("red", "missing"))
     table = Table(x, made.s, made.groups, made.y)
     plain = prepare(table, AdultsGender, source="simulated", origin="test")
     data = prepare(
-        replace(table, missing=("colour",) if asked else ()),
+        replace(table, missing=("colour",) if declared else ()),
         AdultsGender,
         source="simulated",
         origin="test",
@@ -152,7 +152,7 @@ def test_missing_is_a_word_like_any_other_unless_a_dataset_made_it(asked: bool) 
     kept = Preprocessing.from_json(written)
     for colours in (["missing", None], pd.Categorical(["missing", None])):
         frame = x.iloc[:2].assign(colour=colours)
-        if asked:
+        if declared:
             codes, replaced = kept.apply(frame, where="new.csv")
             assert not replaced
             np.testing.assert_array_equal(codes[0, 2], codes[1, 2])

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench.store.database import Store, parse_export
+from fairbench.store.database import Store
+from fairbench.store.export import parse_export
 from fairbench.store.records import PointRecord, Record, ReferenceRecord, UnitRecord
 from fairbench.store.status import Status
 

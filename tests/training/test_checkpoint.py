@@ -111,8 +111,8 @@ def test_a_damaged_checkpoint_is_told_and_ignored(
     path.write_bytes(garbled)
     continued, _, _ = fit(Checkpoint(path, 1e9))
     assert same(fit()[0], continued)
-    (told,) = checkpoints.review([path])
-    assert "damaged" in told
+    (message,) = checkpoints.review([path])
+    assert "damaged" in message
     assert not path.exists()
     assert checkpoints.review([path]) == []
 
@@ -142,8 +142,8 @@ def test_seconds_before_the_cut_count(path: Path) -> None:
 
 
 def neural_methods() -> list[type[NeuralMethod]]:
-    found = load_registry().methods.classes.values()
-    return [m for m in found if issubclass(m, NeuralMethod)]
+    methods = load_registry().methods.classes.values()
+    return [m for m in methods if issubclass(m, NeuralMethod)]
 
 
 @pytest.mark.parametrize("method", neural_methods(), ids=lambda m: m.name)
@@ -161,11 +161,8 @@ def test_every_method_on_the_engine_continues(
                 raise CutOffError
 
         context = FitContext(140, progress=progress, checkpoint=path, checkpoint_every=0.0)
-        found = []
-        for fitted in method().fit(train_rows, units, context):
-            model = fitted.model  # type: ignore[union-attr]
-            found += [tensor.numpy() for tensor in model.state_dict().values()]
-        return found
+        fits = method().fit(train_rows, units, context)
+        return [array for fitted in fits for array in fitted.state().values()]  # type: ignore[union-attr]
 
     with pytest.raises(CutOffError):
         representations(path, cut=True)

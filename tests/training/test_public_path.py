@@ -38,8 +38,9 @@ def test_declaring_a_method_loads_no_torch() -> None:
         "print('torch' in sys.modules);"
         "from fairbench.training import StackedModel; print('torch' in sys.modules)"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["False", "True"]
+    command = [sys.executable, "-c", code]
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert process.stdout.split() == ["False", "True"]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))

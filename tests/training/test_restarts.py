@@ -48,8 +48,8 @@ def test_the_least_loss_of_each_unit_is_kept(
 ) -> None:
     x, s = np.zeros((50, 2), np.float32), np.zeros(50, np.int64)
     reasons = ["broke" if i in diverged else None for i in range(6)]
-    found = select_best(Known(losses), x, s, groups=2, restarts=3, reasons=reasons, device="cpu")
-    assert found == kept
+    selected = select_best(Known(losses), x, s, groups=2, restarts=3, reasons=reasons, device="cpu")
+    assert selected == kept
 
 
 def fitted(prepared: Prepared, seeds: list[int], restarts: int) -> list[np.ndarray]:
@@ -58,10 +58,10 @@ def fitted(prepared: Prepared, seeds: list[int], restarts: int) -> list[np.ndarr
     train = TrainingRows(rows.x, rows.s, prepared.info)
     reported: dict[str, float] = {}
     context = FitContext(iterations=30, report=reported.__setitem__)
-    found = method.fit(train, [Unit(seed, None) for seed in seeds], context)
+    fits = method.fit(train, [Unit(seed, None) for seed in seeds], context)
     assert reported["steps"] == 30 * restarts
     codes = []
-    for one in found:
+    for one in fits:
         assert not isinstance(one, Diverged)
         assert isinstance(one, Curve)
         codes.append(one.at(Point.of(beta=0.3)).encode(rows.x))

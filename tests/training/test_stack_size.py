@@ -34,7 +34,7 @@ def test_a_stack_is_bounded_by_the_free_memory_and_by_nothing_on_the_cpu() -> No
 
 @pytest.mark.parametrize(("models_per_unit", "units"), [(1, 16), (5, 3), (50, 1)])
 def test_units_of_several_models_count_as_so_many(models_per_unit: int, units: int) -> None:
-    found = largest_stack(
+    most = largest_stack(
         "cpu",
         image=False,
         bytes_per_unit=1,
@@ -42,7 +42,7 @@ def test_units_of_several_models_count_as_so_many(models_per_unit: int, units: i
         free_bytes=None,
         models_per_unit=models_per_unit,
     )
-    assert found == units
+    assert most == units
 
 
 def test_larger_networks_batches_and_images_need_more() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -102,14 +103,12 @@ def classify(error: BaseException) -> Status:
 
 def run_guarded(
     job: Job, progress: Callable[[float, str], None]
-) -> tuple[bool, Any, Status, str, str]:
-    """Run a job and catch whatever it raises: ``(ok, result, status, error, traceback)``."""
-    import traceback
-
+) -> tuple[Callable[..., Finished | Broke], tuple[Any, ...]]:
+    """Run a job and catch whatever it raises: the event that ends it, and its fields in order."""
     use_one_thread()
     try:
-        return True, job.run(progress), Status.DONE, "", ""
+        return Finished, (job.run(progress),)
     # A plugin may raise anything, SystemExit included; the driver decides what becomes of it.
     except BaseException as error:
         text = f"{type(error).__name__}: {error}".splitlines()[0]
-        return False, None, classify(error), text, traceback.format_exc()
+        return Broke, (classify(error), text, traceback.format_exc())

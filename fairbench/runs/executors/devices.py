@@ -9,13 +9,7 @@ _SLACK = 1e-9
 
 
 class Devices:
-    """Shares of the GPUs of this machine.
-
-    Parameters
-    ----------
-    count : int
-        GPUs that may be used.
-    """
+    """Shares of ``count`` GPUs of this machine."""
 
     def __init__(self, count: int) -> None:
         self._free = [1.0] * count
@@ -38,11 +32,13 @@ class Devices:
             self._free[number] += min(share, 1.0)
 
 
-def environment_of(number: int | None, given: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What a process must find in its environment to see GPU ``number`` of those given alone."""
+def environment_of(number: int | None, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Variables with which a process sees GPU ``number`` of the inherited alone."""
     if number is None:
         return {}
-    visible = [part for part in given.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()]
+    visible = [
+        part for part in inherited.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()
+    ]
     return {"CUDA_VISIBLE_DEVICES": visible[number] if visible else str(number)}
 
 

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 
-from fairbench.runs.executors.base import Broke, Event, Executor, Finished, Started, run_guarded
+from fairbench.runs.executors.base import Event, Executor, Started, run_guarded
 from fairbench.runs.job import Job
 
 
@@ -28,12 +28,8 @@ class InProcessExecutor(Executor):
             job = self._waiting.popleft()
             yield Started(job)
             started = time.monotonic()
-            ok, result, status, error, trace = run_guarded(job, lambda fraction, note: None)
-            seconds = time.monotonic() - started
-            if ok:
-                yield Finished(job, result, seconds)
-            else:
-                yield Broke(job, status, error, trace, seconds)
+            event, fields = run_guarded(job, lambda fraction, note: None)
+            yield event(job, *fields, time.monotonic() - started)
 
     def stop(self) -> None:
         self._waiting.clear()

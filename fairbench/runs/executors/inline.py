@@ -21,7 +21,6 @@ from fairbench.runs.executors.base import (
     Broke,
     Event,
     Executor,
-    Finished,
     Idle,
     Progressed,
     Started,
@@ -34,7 +33,6 @@ from fairbench.training.threads import THREAD_VARIABLES
 
 _PROGRESS_EVERY = 0.2
 """Seconds between progress messages of a job."""
-
 
 JOB_ENVIRONMENT = {
     # Thread pools are sized when libraries load.
@@ -49,7 +47,6 @@ JOB_ENVIRONMENT = {
 
 _LONGEST_WAIT = 1.0
 """Seconds without news after which the caller may look around."""
-
 
 _PR_SET_PDEATHSIG = 1
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -67,15 +64,9 @@ class _Child:
 class InlineExecutor(Executor):
     """Up to ``workers`` child processes at a time, forked from a server that has torch loaded.
 
-    Parameters
-    ----------
-    workers : int
-        Jobs at a time.
-    timeout : float or None
-        Seconds a job may take; it is killed, whatever it is doing.
-    assign_devices : bool
-        Whether to give each job that trains on a GPU one of this machine's; else it sees what this
-        process sees.
+    A job that takes longer than ``timeout`` seconds is killed, whatever it is doing. With
+    ``assign_devices``, each job that trains on a GPU gets one of this machine's; else it sees what
+    this process sees.
     """
 
     def __init__(self, *, workers: int, timeout: float | None, assign_devices: bool = True) -> None:
@@ -167,16 +158,15 @@ class InlineExecutor(Executor):
             return Broke(child.job, Status.CRASHED, _how_it_died(child.process), None, seconds)
         if kind == "progress":
             return Progressed(child.job, *content)
-        ok, result, status, error, trace = content
-        if ok:
-            return Finished(child.job, result, seconds)
-        return Broke(child.job, status, error, trace, seconds)
+        event, fields = content
+        ended: Event = event(child.job, *fields, seconds)
+        return ended
 
     def _remove(self, child: _Child) -> None:
         self._running.remove(child)
         if child.device is not None:
             self._gpus().give_back(child.device, _share(child.job))
-        # A job has said its last word; threads or children it left behind must not outlive it.
+        # The job has ended; threads or children it left behind must not outlive it.
         child.process.kill()
         child.process.join()
         child.connection.close()

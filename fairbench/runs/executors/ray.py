@@ -42,16 +42,10 @@ class _Task:
 
 
 class RayExecutor(Executor):
-    """Up to ``workers`` Ray tasks at a time; a local cluster is started if no address is given.
+    """Up to ``workers`` Ray tasks at a time; None: as many as the cluster has CPUs.
 
-    Parameters
-    ----------
-    workers : int or None
-        Jobs at a time; None: the cluster's CPUs.
-    timeout : float or None
-        Seconds a job may take; it is killed, whatever it is doing.
-    address : str or None
-        Of a cluster; None: RAY_ADDRESS, else a cluster of this machine alone.
+    A job that takes longer than ``timeout`` seconds is killed, whatever it is doing. Without an
+    ``address``, RAY_ADDRESS names the cluster, else one of this machine alone is started.
     """
 
     def __init__(

@@ -28,17 +28,9 @@ LOOK_EVERY = 1.0
 class SharedExecutor(Executor):
     """Claims a job before the executor inside gets it; waits for jobs that other runs hold.
 
-    Parameters
-    ----------
-    inner : Executor
-        Runs the jobs.
-    claims : Claims
-        Of this run.
-    settled : callable
-        Whether some of a job is in the store by now; asked once the job is claimed. If it is, the
-        event Elsewhere hands the job back, and what is left of it can be submitted anew.
-    look_every : float
-        Seconds between looks at jobs that others hold.
+    ``settled`` says whether some of a job is in the store by now, and is called once the job is
+    claimed. If it is, the event Elsewhere hands the job back, and what is left of it can be
+    submitted anew. ``look_every`` is the time between looks at jobs that others hold, seconds.
     """
 
     def __init__(

@@ -145,8 +145,8 @@ class ExecutorTestCase:
         self, executor: Executor
     ) -> None:
         ends = self.ends(executor, "raise", "memory", "exit", "segfault", "kill", "fine")
-        found = {name: e.status for name, e in ends.items() if isinstance(e, Broke)}
-        assert found == {
+        statuses = {name: e.status for name, e in ends.items() if isinstance(e, Broke)}
+        assert statuses == {
             "raise": Status.FAILED,
             "memory": Status.OOM,
             "exit": Status.CRASHED,
