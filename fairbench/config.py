@@ -205,7 +205,6 @@ class SearchConfig(BaseModel):
         search depends on it, unlike on the number of workers.
     objectives : tuple of Objective
         Quantities to minimise; text such as ``aufdc,cost`` is split.
-    sampler : SamplerName
     seed : int
         Sampler seed.
     """

@@ -45,12 +45,10 @@ class CardOptions:
 
     Parameters
     ----------
-    sensitive : tuple of str, optional
     bins : tuple of str
         ``column:cut,cut``.
     labels : tuple of str, optional
         ``column``, ``column:value`` or ``column:>number``.
-    drop : tuple of str, optional
     categories : tuple of str
         Columns whose numbers are codes.
     test : str, optional
@@ -167,7 +165,7 @@ def _new_card(
     out.print()
     path = str(card) if "." in str(card) else f"./{card}"
     try:
-        check_data(registry, path, None)
+        check_data(registry.dataset(path), None)
     except FairbenchError as error:
         again = f"The card is written; edit it, then: fairbench data check {shlex.quote(path)}"
         raise DataError(error.message, f"{error.hint}\n{again}") from None

@@ -6,7 +6,6 @@ import contextlib
 import math
 import time
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from fairbench.cli.console import err
@@ -86,12 +85,7 @@ class ProgressDisplay:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
 
@@ -102,11 +96,11 @@ class ProgressDisplay:
             return
         job = event.job
         if isinstance(event, Waits):
-            self._line(f"waits  {job.title}: {event.holder} has it")
+            err.print(f"waits  {job.title}: {event.holder} has it", markup=False)
         elif isinstance(event, Elsewhere):
             self.estimate -= job.estimate  # what is left of it has an estimate of its own
             self._count("waiting", -1)
-            self._line(f"seen   {job.title}: done by another run")
+            err.print(f"seen   {job.title}: done by another run", markup=False)
         elif isinstance(event, Started):
             self._count("waiting", -1)
             self._count("running", 1)
@@ -149,18 +143,16 @@ class ProgressDisplay:
             title = event.job.title
             self._tasks[event.job.id] = self._bars.add_task(title, total=1.0, note="")
         else:
-            self._line(f"start  {event.job.title}")
+            err.print(f"start  {event.job.title}", markup=False)
 
     def _end(self, event: Finished | Broke) -> None:
         if self._bars is not None and event.job.id in self._tasks:
             self._bars.remove_task(self._tasks.pop(event.job.id))
         if isinstance(event, Broke):
-            self._line(f"{event.status.value}  {event.job.title}: {event.error}")
+            err.print(f"{event.status.value}  {event.job.title}: {event.error}", markup=False)
         elif self._bars is None:
-            self._line(f"done   {event.job.title} in {event.seconds:.1f} s{self._left(', ')}")
-
-    def _line(self, text: str) -> None:
-        err.print(text, markup=False)
+            left = self._left(", ")
+            err.print(f"done   {event.job.title} in {event.seconds:.1f} s{left}", markup=False)
 
     def _share(self) -> float:
         return min(sum(self._done.values()) / self.estimate, 1.0)
@@ -229,12 +221,7 @@ def memory() -> str:
 
 
 class TrialDisplay:
-    """Shows a search's trials as they end: one line per trial, and bars for its jobs on a terminal.
-
-    Parameters
-    ----------
-    search : Search
-    """
+    """Shows a search's trials: one line per trial as it ends, bars for its jobs on a terminal."""
 
     def __init__(self, search: Search) -> None:
         self.search = search

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fairbench.api.method import Method
 from fairbench.cli.console import err
-from fairbench.cli.searching import run_search, show_space
+from fairbench.cli.search import run_search, show_space
 from fairbench.cli.setup import command_line
 from fairbench.config import Rerun, RunConfig, SearchConfig, build_config
 from fairbench.data.prepare import Prepared

@@ -21,7 +21,6 @@ class RankedRow:
 
     Parameters
     ----------
-    row : LeaderboardRow
     samples : mapping of str to Sample
         By column, where there are replicates of every seed.
     """
@@ -36,10 +35,8 @@ class MethodComparison:
 
     Parameters
     ----------
-    group : Group
     column : str
         What the group is ranked by.
-    a, b : LeaderboardRow
     difference : Estimate or None
         a - b, paired over test rows; None where one has no replicates.
     """

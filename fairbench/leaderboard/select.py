@@ -21,9 +21,6 @@ class CurveRecords:
 
     Parameters
     ----------
-    seed : int
-    audit : str
-    units : list of UnitRecord
     points : list of PointRecord
         In the order of their knobs.
     """

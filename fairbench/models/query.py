@@ -19,7 +19,6 @@ class ModelQuery:
     method, dataset : str, optional
         Names or aliases. A simulated twin has ``-simulated`` behind its name; a user's own table is
         named by its dataset card.
-    seed : int, optional
     point : str, optional
         Label of a point, ``beta=0.3``.
     unit : str, optional

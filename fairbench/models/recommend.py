@@ -62,10 +62,8 @@ class RecommendQuery:
 
     Parameters
     ----------
-    limits : Limits
     dataset : str, optional
         Name or dataset card; needed where the store holds several datasets.
-    track : Track
     certified : bool
         Whether a certificate must keep the limit of leakage, too.
     level : float
@@ -151,8 +149,6 @@ class Recommendation:
 
     Parameters
     ----------
-    query : RecommendQuery
-    candidates : CandidateSet
     within_limits : tuple of StoredPoint
         Candidates that keep the limits on the validation set, the most useful first.
     certificates : Certificates or None

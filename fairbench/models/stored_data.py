@@ -78,7 +78,6 @@ class Cards:
 
     Parameters
     ----------
-    registry : Registry
     names : sequence of str
         Names of datasets and paths of dataset cards; names are ignored.
     """

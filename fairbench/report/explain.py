@@ -186,7 +186,6 @@ def bit_table(label: str, bits: Bits, s: Ints) -> BitTable:
 
     Parameters
     ----------
-    label : str
     bits : ndarray of int8, shape (n, k, bits)
     s : ndarray of int64, shape (n,)
     """

@@ -21,7 +21,6 @@ class AuditorSummary(TableRow):
 
     Parameters
     ----------
-    method, params, track, budget, audit, auditor, view : str
     points : int
         Points over which the figures are.
     mutual_information : float
@@ -48,10 +47,8 @@ class DatasetReport:
 
     Parameters
     ----------
-    name, data_source : str
     panels : tuple of Panel
         Rankings, each with its points.
-    auditors : tuple of AuditorSummary
     failures : tuple of FailureRow
         Models and points without figures, and why.
     problems : tuple of str
@@ -72,7 +69,6 @@ class Report:
 
     Parameters
     ----------
-    datasets : tuple of DatasetReport
     provenance : tuple of RunRecord
         By time.
     made : str
