@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Self
 
 import typer
-from pydantic import field_validator, model_validator
+from pydantic import model_validator
 
 from fairbench.auditing.config import Audit
 from fairbench.cli import options
@@ -18,7 +18,7 @@ from fairbench.cli.plugins import load_plugins
 from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.results import show_problems
 from fairbench.cli.setup import command_line, interrupted
-from fairbench.config import ExecutorConfig, build_config, split_names
+from fairbench.config import ExecutorConfig, Names, build_config
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, FairbenchError, nearest
 from fairbench.leaderboard import build as leaderboard
@@ -40,35 +40,14 @@ from fairbench.versions import PROTOCOL_VERSION
 
 
 class StoredAudit(ExecutorConfig):
-    """An audit of the representations of a store; extends ExecutorConfig.
-
-    Parameters
-    ----------
-    results : Path, optional
-        Results folder.
-    store : str, optional
-        Database URL instead of the SQLite file in the results folder.
-    datasets : tuple of str
-        Datasets to audit, and dataset cards (``.yaml``); default: all of the store.
-    audit : Audit, optional
-        Preset; default: that of each point.
-    again : bool
-        Whether to measure also what these auditors have measured.
-    data_root : Path, optional
-        Folder with data files.
-    """
+    """An audit of the representations of a store; extends ExecutorConfig."""
 
     results: Path | None = None
     store: str | None = None
-    datasets: tuple[str, ...] = ()
+    datasets: Names = ()
     audit: Audit | None = None
     again: bool = False
     data_root: Path | None = None
-
-    @field_validator("datasets", mode="before")
-    @classmethod
-    def _split_names(cls, value: object) -> object:
-        return split_names(value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _names_a_store(self) -> Self:

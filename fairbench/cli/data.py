@@ -119,13 +119,14 @@ def data_describe_command(name: DatasetName, data_root: DataRoot = None) -> None
     dataset = load_plugins().dataset(name)
     data = load_warning(dataset, data_root)
     s = np.concatenate([rows.s for rows in data.roles.values()])
+    by_role = ", ".join(f"{role.value} {len(rows.s):,}" for role, rows in data.roles.items())
     for key, value in (
         ("dataset", f"{dataset.name}: {dataset.summary}"),
         ("data", f"{data.source} ({data.origin})"),
         ("licence", dataset.licence or "-"),
         ("citation", dataset.citation or "-"),
         ("page", dataset.url or "-"),
-        ("rows", f"{len(s):,}: " + _sizes(data)),
+        ("rows", f"{len(s):,}: {by_role}"),
     ):
         out.print(
             textwrap.fill(
@@ -142,10 +143,6 @@ def data_describe_command(name: DatasetName, data_root: DataRoot = None) -> None
     _describe_information(data)
     _describe_labels(data)
     _describe_columns(data)
-
-
-def _sizes(data: Prepared) -> str:
-    return ", ".join(f"{role.value} {len(rows.s):,}" for role, rows in data.roles.items())
 
 
 def _describe_groups(data: Prepared, s: Ints, columns: Sequence[str]) -> None:

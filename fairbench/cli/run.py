@@ -43,8 +43,8 @@ def run_command(
     seed_list: options.SeedList = None,
     budget: options.BudgetOption = None,
     points: options.Points = None,
-    params: Annotated[
-        Path | None, typer.Option(help="Hyperparameters file (YAML), by method name.")
+    params_file: Annotated[
+        Path | None, typer.Option("--params", help="Hyperparameters file (YAML), by method name.")
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Configuration file (YAML) of the run; options override it.")
@@ -77,8 +77,8 @@ def run_command(
     registry = load_plugins()
     given = fields_of(RunConfig, ctx) | {"seeds": chosen_seeds(seeds, seed_list)}
     configured = build_config(RunConfig, config, **given)
-    if params is not None:
-        configured = with_params(params, configured, registry)
+    if params_file is not None:
+        configured = with_params(params_file, configured, registry)
     raise typer.Exit(_run(configured, registry, dry_run=dry_run, tune=tune))
 
 

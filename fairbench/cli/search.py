@@ -69,8 +69,9 @@ def search_command(
     seed_list: options.SeedList = None,
     budget: options.BudgetOption = None,
     points: options.Points = None,
-    params: Annotated[
-        Path | None, typer.Option(help="File of hyperparameters (YAML) that are held fixed.")
+    params_file: Annotated[
+        Path | None,
+        typer.Option("--params", help="File of hyperparameters (YAML) that are held fixed."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option(help="Another file (YAML) for the best hyperparameters.")
@@ -103,8 +104,8 @@ def search_command(
         "seeds": chosen_seeds(seeds, seed_list, first=FIRST_SEED) or (FIRST_SEED,),
     }
     run = build_config(RunConfig, **given)
-    if params is not None:
-        run = with_params(params, run, registry)
+    if params_file is not None:
+        run = with_params(params_file, run, registry)
     config = build_config(SearchConfig, run=run, **fields_of(SearchConfig, ctx))
     raise typer.Exit(_run(config, registry, output, dry_run=dry_run))
 

@@ -41,15 +41,7 @@ def detect_separator(source: Path) -> str:
 
 @dataclass
 class EncodingSummary:
-    """Counts of what was encoded.
-
-    Parameters
-    ----------
-    dimensions : int
-        Columns of z.
-    replaced : dict of str to int
-        How many unknown values of a column were replaced, where any were.
-    """
+    """Rows encoded, columns of z, and how many unknown values of which columns were replaced."""
 
     rows: int = 0
     dimensions: int = 0

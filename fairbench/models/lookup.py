@@ -254,10 +254,6 @@ class StoredPoint:
         knobs = f", {self.point.label}" if self.point.knobs else ""
         return f"{self.unit.method}{knobs}, seed {self.unit.seed}"
 
-    def encode_command(self) -> list[str]:
-        """Return the words of a ``fairbench encode`` command for it."""
-        return self.model.encode_command(self.point)
-
 
 def _value_of(value: T | FairbenchError) -> T:
     if isinstance(value, FairbenchError):

@@ -43,17 +43,7 @@ class AuditorSummary(TableRow):
 
 @dataclass(frozen=True)
 class DatasetReport:
-    """One dataset's part of the page.
-
-    Parameters
-    ----------
-    panels : tuple of Panel
-        Rankings, each with its points.
-    failures : tuple of FailureRow
-        Models and points without figures, and why.
-    problems : tuple of str
-        Errors of metrics.
-    """
+    """One dataset's part of the page: its rankings, auditors, failures, and errors of metrics."""
 
     name: str
     data_source: str
@@ -65,16 +55,9 @@ class DatasetReport:
 
 @dataclass(frozen=True)
 class Report:
-    """The whole page.
+    """The whole page: ``made`` is the time of the last measurement, and its only time.
 
-    Parameters
-    ----------
-    provenance : tuple of RunRecord
-        By time.
-    made : str
-        Time of the last measurement; the page itself has no other time.
-    glossary : mapping of str to str
-        Columns and their meanings, a line each.
+    ``provenance`` is by time; ``glossary`` has a line for each column.
     """
 
     datasets: tuple[DatasetReport, ...]
@@ -92,22 +75,20 @@ def gather(store: Store, registry: Registry) -> Report:
     for metric in registry.metrics.classes.values():
         glossary.update(metric.columns)
     return Report(
-        datasets=tuple(_dataset(table) for table in tables),
+        datasets=tuple(
+            DatasetReport(
+                name=table.dataset,
+                data_source=" ".join(sorted({row.data_source for row in table.leaderboard})),
+                panels=tuple(panels(table)),
+                auditors=tuple(summarise_auditors(table.auditors)),
+                failures=tuple(table.failures),
+                problems=tuple(dict.fromkeys(table.problems)),
+            )
+            for table in tables
+        ),
         provenance=tuple(sorted(store.runs(), key=lambda run: run.started)),
         made=max(finished, default=""),
         glossary=glossary | PROVENANCE,
-    )
-
-
-def _dataset(table: leaderboard.Tables) -> DatasetReport:
-    sources = {row.data_source for row in table.leaderboard}
-    return DatasetReport(
-        name=table.dataset,
-        data_source=" ".join(sorted(sources)),
-        panels=tuple(panels(table)),
-        auditors=tuple(summarise_auditors(table.auditors)),
-        failures=tuple(table.failures),
-        problems=tuple(dict.fromkeys(table.problems)),
     )
 
 

@@ -10,6 +10,7 @@ import json
 import math
 import shlex
 from collections.abc import Mapping
+from functools import partial
 from importlib.resources import files
 
 import numpy as np
@@ -36,12 +37,8 @@ _TRACKS = {
 def model_card(stored: StoredPoint, certificate: SelectedCertificate | None = None) -> str:
     """Write the model card of a stored point, as Markdown.
 
-    What is not available (data, encoder, plugin) is left out.
-
-    Parameters
-    ----------
-    certificate : SelectedCertificate, optional
-        The one that the point was chosen by, in place of the certificate of this point alone.
+    What is not available (data, encoder, plugin) is left out. A certificate that the point was
+    chosen by stands in place of the certificate of this point alone.
     """
     import jinja2
 
@@ -55,8 +52,8 @@ def model_card(stored: StoredPoint, certificate: SelectedCertificate | None = No
     knobs = f", {stored.point.label}" if stored.point.knobs else ""
     commands = [shlex.join(model.run_command())]
     if preprocessing:
-        encode = [*stored.encode_command(), "--input", "new.csv", "--output", "z.parquet"]
-        commands.append(shlex.join(encode))
+        encode = model.encode_command(stored.point)
+        commands.append(shlex.join([*encode, "--input", "new.csv", "--output", "z.parquet"]))
         commands.append("fairbench audit --z 'z.parquet:z*' --s new.csv:SENSITIVE")
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined,
@@ -71,8 +68,8 @@ def model_card(stored: StoredPoint, certificate: SelectedCertificate | None = No
         unit=unit,
         point=stored.point,
         reference=reference,
-        figure=lambda column: _figure(figures.get(column)),
-        interval=lambda column: _interval(figures, column),
+        figure=partial(_figure, figures),
+        interval=partial(_interval, figures),
         table=table,
         about=_about(stored),
         sources=_sources(model, encoder),
@@ -152,28 +149,28 @@ def _columns(steps: Preprocessing) -> Rows:
 def _leaks(
     figures: Mapping[str, float | None], reference: Mapping[str, float], data: Prepared | None
 ) -> Rows:
-    on_validation = {
-        name: _figure(figures.get(f"{name}_validation"))
-        for name in ("mutual_information", "accuracy_s")
-    }
-    rows = [
+    rows: Rows = [
         (
             "I(Z;S), nats",
-            on_validation["mutual_information"],
+            _figure(figures, "mutual_information_validation"),
             _interval(figures, "mutual_information"),
         ),
-        ("A_s, accuracy", on_validation["accuracy_s"], _figure(figures.get("accuracy_s"))),
-        ("A_s, balanced", "", _figure(figures.get("balanced_accuracy_s"))),
-        ("A_s, AUC", "", _figure(figures.get("auc_s"))),
+        (
+            "A_s, accuracy",
+            _figure(figures, "accuracy_s_validation"),
+            _figure(figures, "accuracy_s"),
+        ),
+        ("A_s, balanced", "", _figure(figures, "balanced_accuracy_s")),
+        ("A_s, AUC", "", _figure(figures, "auc_s")),
     ]
     if reference:
-        rows.append(("I(X;S), nats: x itself", "", _figure(reference["mutual_information_max"])))
+        rows.append(("I(X;S), nats: x itself", "", _figure(reference, "mutual_information_max")))
     if data is not None:
         share = np.bincount(data.roles[Role.TEST].s) / len(data.roles[Role.TEST].s)
         entropy = -sum(p * math.log(p) for p in share if p > 0)
         rows.append(("H(S), nats: the largest possible", "", f"{entropy:.3f}"))
         rows.append(("A_s of always predicting the largest group", "", f"{share.max():.3f}"))
-    return list(rows)
+    return rows
 
 
 def _auditors(stored: StoredPoint) -> Rows:
@@ -181,8 +178,8 @@ def _auditors(stored: StoredPoint) -> Rows:
         (
             reading.auditor,
             reading.view,
-            _figure(reading.mutual_information_validation),
-            _figure(reading.mutual_information),
+            format_figure(reading.mutual_information_validation, empty=""),
+            format_figure(reading.mutual_information, empty=""),
             "chosen" if reading.chosen else "",
         )
         for reading in sorted(stored.point.auditors or (), key=lambda a: (a.auditor, a.view))
@@ -227,7 +224,7 @@ def _tasks(figures: Mapping[str, float | None], data: Prepared | None) -> Rows:
     return [
         (
             suffix.removeprefix("_") or next(iter(names), "main task"),
-            *(_figure(figures.get(f"{column}{suffix}")) for column in columns),
+            *(_figure(figures, f"{column}{suffix}") for column in columns),
         )
         for suffix in suffixes
     ]
@@ -256,5 +253,5 @@ def _interval(figures: Mapping[str, float | None], column: str) -> str:
     return format_interval(value, figures.get(f"{column}_low"), figures.get(f"{column}_high"))
 
 
-def _figure(value: float | None) -> str:
-    return format_figure(value, empty="")
+def _figure(figures: Mapping[str, float | None], column: str) -> str:
+    return format_figure(figures.get(column), empty="")

@@ -145,13 +145,14 @@ def _panel_charts(panel: Panel, look: Mapping[str, Look]) -> dict[str, Any]:
         name = names[row.variant]
         seeds = [points for points in curves[name] if points]
         if seeds:
+            x, low, high = panel.front_band(row)
             lines = {
                 "hull": _curve_line(panel.surface(row, 50)),
                 "hull_band": _outline(
                     _curve_line(panel.surface(row, 25)), _curve_line(panel.surface(row, 75))
                 ),
                 "front": _shorts(panel.front(row, 50)),
-                "front_band": _front_band(panel, row),
+                "front_band": _outline(_shorts(_steps(x, high)), _shorts(_steps(x, low))),
             }
             drawn.append({**_curve(name, row, seeds, look[name]), **lines})
     return {"curves": drawn, "ends": panel.ends}
@@ -196,11 +197,6 @@ def _outline(there: Shorts, back: Shorts) -> Shorts:
     if not there[0] or not back[0]:
         return [[], []]
     return [there[k] + back[k][::-1] for k in (0, 1)]
-
-
-def _front_band(panel: Panel, row: LeaderboardRow) -> Shorts:
-    x, low, high = panel.front_band(row)
-    return _outline(_shorts(_steps(x, high)), _shorts(_steps(x, low)))
 
 
 def _steps(x: Sequence[float], y: Sequence[float]) -> Line:
