@@ -21,13 +21,7 @@ from fairbench.store.database import Store
 
 
 def searched_methods(config: RunConfig, registry: Registry, trials: int) -> list[type[Method]]:
-    """Return the methods of a run that have something to search.
-
-    Raises
-    ------
-    ConfigError
-        No method has, or ``trials`` is less than one.
-    """
+    """Return the methods of a run that have something to search; ConfigError if none has."""
     if trials < 1:
         raise ConfigError(f"--tune {trials}: at least one trial is needed.", "Try --tune 20.")
     methods = []

@@ -19,14 +19,8 @@ from fairbench.store.records import PointRecord, RunRecord
 class AuditorSummary(TableRow):
     """Estimates of one auditor and view, over the points and seeds of one method.
 
-    Parameters
-    ----------
-    points : int
-        Points over which the figures are.
-    mutual_information : float
-        Mean estimate on the test set, nats.
-    chosen : int
-        Points at which it is the strict auditor.
+    ``mutual_information`` is the mean on the test set, nats; ``chosen`` counts the points at which
+    it is the strict auditor.
     """
 
     method: str
