@@ -58,7 +58,6 @@ def labelled_curves_figure(panel: Panel, names: Sequence[str]) -> Figure:
 
     Parameters
     ----------
-    panel : Panel
     names : sequence of str
         At most eight complete rows: a method, for its row with default hyperparameters, or
         ``method:params`` as in the leaderboard.

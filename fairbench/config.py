@@ -6,10 +6,11 @@ import enum
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -71,6 +72,30 @@ class SamplerName(enum.StrEnum):
     """Draws from the declared distributions."""
 
 
+def parse_duration(text: str) -> float:
+    """Seconds of ``90``, ``90s``, ``30m`` or ``2h``; ValueError if none of these."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
+    if not match:
+        raise ValueError(f"{text!r} is not a duration like 90s, 30m or 2h")
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """``a, b`` to ``("a", "b")``."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+Seconds = Annotated[
+    float, BeforeValidator(lambda v: parse_duration(v) if isinstance(v, str) else v)
+]
+"""Seconds, or text such as 90s, 30m or 2h."""
+
+Names = Annotated[
+    tuple[str, ...], BeforeValidator(lambda v: split_names(v) if isinstance(v, str) else v)
+]
+"""Names, or text with commas between them."""
+
+
 class ExecutorConfig(BaseModel):
     """How jobs are run; unknown keys are errors.
 
@@ -94,12 +119,7 @@ class ExecutorConfig(BaseModel):
     in_process: bool = False
     ray_address: str | None = None
     workers: int | None = Field(None, ge=1)
-    timeout: float | None = Field(None, gt=0, allow_inf_nan=False)
-
-    @field_validator("timeout", mode="before")
-    @classmethod
-    def _parse_timeout(cls, value: object) -> object:
-        return parse_duration(value) if isinstance(value, str) else value
+    timeout: Seconds | None = Field(None, gt=0, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _one_executor(self) -> Self:
@@ -143,8 +163,8 @@ class RunConfig(ExecutorConfig):
         Time between two checkpoints of a long fit: seconds, or a duration such as 90s.
     """
 
-    methods: tuple[str, ...] = Field(min_length=1)
-    datasets: tuple[str, ...] = Field(min_length=1)
+    methods: Names = Field(min_length=1)
+    datasets: Names = Field(min_length=1)
     seeds: tuple[int, ...] = Field((0,), min_length=1)
     budget: str | int = "full"
     points: int | None = Field(None, ge=2)
@@ -155,12 +175,7 @@ class RunConfig(ExecutorConfig):
     data_root: Path | None = None
     require_real_data: bool = False
     rerun: Rerun | None = None
-    checkpoint_every: float = Field(300.0, ge=0, allow_inf_nan=False)
-
-    @field_validator("methods", "datasets", mode="before")
-    @classmethod
-    def _split_names(cls, value: object) -> object:
-        return split_names(value) if isinstance(value, str) else value
+    checkpoint_every: Seconds = Field(300.0, ge=0, allow_inf_nan=False)
 
     @field_validator("methods", "datasets", "seeds")
     @classmethod
@@ -184,11 +199,6 @@ class RunConfig(ExecutorConfig):
             return int(text)
         raise ValueError(f"{value!r} is not full, quick or a number of iterations (1 to 10^9)")
 
-    @field_validator("checkpoint_every", mode="before")
-    @classmethod
-    def _parse_checkpoint_every(cls, value: object) -> object:
-        return parse_duration(value) if isinstance(value, str) else value
-
 
 class SearchConfig(BaseModel):
     """A search of the hyperparameters of one method on one dataset.
@@ -205,7 +215,6 @@ class SearchConfig(BaseModel):
         search depends on it, unlike on the number of workers.
     objectives : tuple of Objective
         Quantities to minimise; text such as ``aufdc,cost`` is split.
-    sampler : SamplerName
     seed : int
         Sampler seed.
     """
@@ -293,14 +302,6 @@ def _config_error(error: ValidationError, used: Mapping[str, Any]) -> ConfigErro
     return ConfigError(f"{option if field in used else field}: {text} (got {first['input']!r}).")
 
 
-def parse_duration(text: str) -> float:
-    """Seconds of ``90``, ``90s``, ``30m`` or ``2h``; ValueError if none of these."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
-    if not match:
-        raise ValueError(f"{text!r} is not a duration like 90s, 30m or 2h")
-    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
-
-
 def read_yaml(file: Path, option: str, *, as_text: bool = False) -> Mapping[str, Any]:
     """Read a YAML mapping; ConfigError names the option it came from.
 
@@ -326,8 +327,3 @@ def read_yaml(file: Path, option: str, *, as_text: bool = False) -> Mapping[str,
         if not isinstance(key, str):
             raise ConfigError(f"{option} {file}: the key {key!r} is not a name.")
     return content
-
-
-def split_names(text: str) -> tuple[str, ...]:
-    """``a, b`` to ``("a", "b")``."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())

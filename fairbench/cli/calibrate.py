@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from fairbench.auditing.config import PRESETS, Audit, Member
-from fairbench.auditing.validation.channels import CHANNELS, Channel
+from fairbench.auditing.validation.channels import CHANNELS
 from fairbench.cli.console import err, out
 from fairbench.config import split_names
 from fairbench.errors import ConfigError, UnknownNameError
@@ -54,25 +54,16 @@ def calibrate_command(
 def calibrate(names: Sequence[str] | None, *, rows: int, seeds: int, as_json: bool) -> int:
     """Print the truth beside each auditor and the ensemble; return 1 if a target is missed.
 
-    Parameters
-    ----------
-    names : sequence of str, optional
-        Channels; default: all.
-    rows : int
-        Number of training rows, and of test rows; half as many choose.
-    seeds : int
-        Number of draws per channel; figures are means over them.
-    as_json : bool
-        Print JSON, with every auditor's figure on every view.
+    ``rows`` train and as many test, half as many choose; figures are means over ``seeds`` draws.
 
     Raises
     ------
-    ConfigError
-        Too few rows or seeds.
-    UnknownNameError
-        There is no such channel.
+    ConfigError, UnknownNameError
+        Too few rows or seeds, or there is no such channel.
     """
-    channels = _channels(names)
+    for name in names or ():
+        if name not in CHANNELS:
+            raise UnknownNameError("channel", name, CHANNELS)
     for what, value, least in (("rows", rows, _FEWEST_ROWS), ("seeds", seeds, 1)):
         if value < least:
             raise ConfigError(f"--{what} is {value}.", f"Give {least} or more.")
@@ -85,7 +76,7 @@ def calibrate(names: Sequence[str] | None, *, rows: int, seeds: int, as_json: bo
             f"{seeds} {'seed' if seeds == 1 else 'seeds'}\n"
         )
         out.print(_line("channel", "truth", "ensemble", "low", "high", *_COLUMNS, "chosen"))
-    for channel in channels:
+    for channel in (CHANNELS[name] for name in names or CHANNELS):
         readings = [
             audit_channel(channel, rows=rows, seed=seed, config=PRESETS[Audit.STRICT])
             for seed in range(seeds)
@@ -103,13 +94,6 @@ def calibrate(names: Sequence[str] | None, *, rows: int, seeds: int, as_json: bo
             markup=False,
         )
     return 1 if missed else 0
-
-
-def _channels(names: Sequence[str] | None) -> list[Channel]:
-    for name in names or ():
-        if name not in CHANNELS:
-            raise UnknownNameError("channel", name, CHANNELS)
-    return [CHANNELS[name] for name in names or CHANNELS]
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -31,25 +31,7 @@ class LabelText:
 
 @dataclass(frozen=True)
 class CardText:
-    """Contents of a new dataset card.
-
-    Parameters
-    ----------
-    table : Path
-    separator : str
-    header : bool
-    name : str, optional
-        Name of the dataset; default: the card's file name.
-    sensitive : mapping of str to tuple of str
-        Columns of S, and the cuts of numbers.
-    labels : tuple of LabelText
-    features : mapping of str to ColumnKind
-    drop : mapping of str to str
-        Columns left out, and why.
-    test : tuple of str, optional
-        Column and value of the official test rows.
-    onehot : bool
-    """
+    """Contents of a new dataset card."""
 
     table: Path
     separator: str

@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
-from fairbench.cli.console import out, show_notes, warn_simulated
+from fairbench.cli.console import out
+from fairbench.cli.data import load_warning
 from fairbench.cli.options import DataRoot, complete_datasets
 from fairbench.cli.plugins import load_plugins
-from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.registry import Registry
 from fairbench.testing.contracts import dataset_checks, method_checks, metric_checks
@@ -41,13 +42,7 @@ def check_command(
 
 
 def check_plugin(registry: Registry, name: str, dataset: str | None, root: Path | None) -> int:
-    """Check every promise of all that has this name; return 1 if one is broken, else 0.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such method, dataset or metric.
-    """
+    """Check every promise of all that has this name; return 1 if one is broken, else 0."""
     data = None
     if dataset is not None:
         if name not in registry.methods:
@@ -55,7 +50,7 @@ def check_plugin(registry: Registry, name: str, dataset: str | None, root: Path 
                 f"--dataset is the dataset to try a method on, and {name!r} is no method.",
                 f"See: fairbench check {name}",
             )
-        data = _load(registry, dataset, root)
+        data = load_warning(registry.dataset(dataset), root)
     bad = False
     for heading, checks in _contracts(registry, name, data, root):
         out.print(heading, markup=False, style="bold")
@@ -63,14 +58,6 @@ def check_plugin(registry: Registry, name: str, dataset: str | None, root: Path 
         bad |= any(outcome.verdict is Verdict.FAILED for outcome in outcomes)
         out.print(_summary(outcomes), markup=False)
     return int(bad)
-
-
-def _load(registry: Registry, name: str, root: Path | None) -> Prepared:
-    data = load_dataset(registry.dataset(name), root=root)
-    if data.source == "simulated":
-        warn_simulated([data.info.name])
-    show_notes(data.info.name, data.notes)
-    return data
 
 
 def _contracts(

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import typer
+from pydantic import BaseModel
+
 from fairbench.config import RunConfig, read_yaml, split_names
 from fairbench.errors import ConfigError
 from fairbench.registry import Registry
@@ -36,6 +39,11 @@ def chosen_seeds(
             )
         return tuple(int(part) for part in parts)
     return None
+
+
+def fields_of(model: type[BaseModel], ctx: typer.Context) -> dict[str, Any]:
+    """Return the options of a command that fill a configuration's field of the same name."""
+    return {name: value for name, value in ctx.params.items() if name in model.model_fields}
 
 
 def with_params(file: Path, config: RunConfig, registry: Registry) -> RunConfig:

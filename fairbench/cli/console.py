@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -188,3 +189,17 @@ def show_columns(columns: Sequence[str], rows: Sequence[Sequence[str]], *, words
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     out.print(table, soft_wrap=False, width=min(80, out.width))
+
+
+@contextmanager
+def spinner(text: str) -> Iterator[Callable[[str], None]]:
+    """Show a text on a terminal, with a clock, until the end; yield what replaces the text."""
+    if not err.is_terminal:
+        yield lambda text: None
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=err, transient=True) as bars:
+        task = bars.add_task(text, total=None)
+        yield lambda text: bars.update(task, description=text)

@@ -19,7 +19,6 @@ from fairbench.data.files import cache_folder, find_files, name_files
 from fairbench.data.files import data_root as find_data_root
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.errors import DataError
-from fairbench.registry import Registry
 from fairbench.stats.scores import entropy
 
 MOST_COLUMNS = 80
@@ -53,13 +52,12 @@ def _where(dataset: type[Dataset], root: Path | None) -> str:
 
 def data_check_command(name: DatasetName, data_root: DataRoot = None) -> None:
     """Check a dataset's files, or a table of your own, and print the rows of each group by role."""
-    check_data(load_plugins(), name, data_root)
+    check_data(load_plugins().dataset(name), data_root)
 
 
-def check_data(registry: Registry, name: str, root: Path | None) -> None:
+def check_data(dataset: type[Dataset], root: Path | None) -> None:
     """Check files, and print how many rows of each group are in each role."""
-    dataset = registry.dataset(name)
-    data = _load(dataset, root)
+    data = load_warning(dataset, root)
     out.print(f"{dataset.name}: {data.source} ({data.origin})", markup=False)
     if data.source == "real":
         for line in _checked(dataset, root):
@@ -107,7 +105,7 @@ def data_fetch_command(
     out.print(f"{dataset.name}: {files.origin}, {files.path}", markup=False)
 
 
-def _load(dataset: type[Dataset], root: Path | None) -> Prepared:
+def load_warning(dataset: type[Dataset], root: Path | None) -> Prepared:
     """Load a dataset, and warn if it is simulated or doubtful."""
     data = load_dataset(dataset, root=root)
     if data.source == "simulated":
@@ -119,15 +117,16 @@ def _load(dataset: type[Dataset], root: Path | None) -> Prepared:
 def data_describe_command(name: DatasetName, data_root: DataRoot = None) -> None:
     """Describe a dataset: groups, H(S), I(X;S), labels, columns, licence, citation."""
     dataset = load_plugins().dataset(name)
-    data = _load(dataset, data_root)
+    data = load_warning(dataset, data_root)
     s = np.concatenate([rows.s for rows in data.roles.values()])
+    by_role = ", ".join(f"{role.value} {len(rows.s):,}" for role, rows in data.roles.items())
     for key, value in (
         ("dataset", f"{dataset.name}: {dataset.summary}"),
         ("data", f"{data.source} ({data.origin})"),
         ("licence", dataset.licence or "-"),
         ("citation", dataset.citation or "-"),
         ("page", dataset.url or "-"),
-        ("rows", f"{len(s):,}: " + _sizes(data)),
+        ("rows", f"{len(s):,}: {by_role}"),
     ):
         out.print(
             textwrap.fill(
@@ -144,10 +143,6 @@ def data_describe_command(name: DatasetName, data_root: DataRoot = None) -> None
     _describe_information(data)
     _describe_labels(data)
     _describe_columns(data)
-
-
-def _sizes(data: Prepared) -> str:
-    return ", ".join(f"{role.value} {len(rows.s):,}" for role, rows in data.roles.items())
 
 
 def _describe_groups(data: Prepared, s: Ints, columns: Sequence[str]) -> None:

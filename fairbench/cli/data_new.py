@@ -41,25 +41,7 @@ _MOST_NAMES = 60
 
 @dataclass(frozen=True)
 class CardOptions:
-    """Contents of a dataset card by the options; None where the user is asked.
-
-    Parameters
-    ----------
-    sensitive : tuple of str, optional
-    bins : tuple of str
-        ``column:cut,cut``.
-    labels : tuple of str, optional
-        ``column``, ``column:value`` or ``column:>number``.
-    drop : tuple of str, optional
-    categories : tuple of str
-        Columns whose numbers are codes.
-    test : str, optional
-        Official test rows: ``column:value``.
-    onehot : bool
-        Whether categories are encoded one-hot.
-    name : str, optional
-        Name of the dataset.
-    """
+    """Contents of a dataset card as the options give them; None where the user is asked."""
 
     sensitive: tuple[str, ...] | None
     bins: tuple[str, ...]
@@ -132,16 +114,7 @@ def _names(text: str | None) -> tuple[str, ...] | None:
 def _new_card(
     registry: Registry, table: Path, options: CardOptions, *, output: Path | None, force: bool
 ) -> None:
-    """Write a card, check it, and print the next command.
-
-    Raises
-    ------
-    ConfigError
-        The card exists already, an option names no column, or one is missing and there is no
-        terminal to ask on.
-    DataError
-        The table cannot be read; or the card, once written, does not pass its check.
-    """
+    """Write a card, check it, and print the next command."""
     card = output or Path(f"{slug(table.stem)}.yaml")
     if card.suffix not in (".yaml", ".yml"):
         raise ConfigError(f"--output {card} does not end in .yaml.", "Cards are .yaml files.")
@@ -167,7 +140,7 @@ def _new_card(
     out.print()
     path = str(card) if "." in str(card) else f"./{card}"
     try:
-        check_data(registry, path, None)
+        check_data(registry.dataset(path), None)
     except FairbenchError as error:
         again = f"The card is written; edit it, then: fairbench data check {shlex.quote(path)}"
         raise DataError(error.message, f"{error.hint}\n{again}") from None

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fairbench.cli.console import err
-from fairbench.cli.options import (
-    OfMethod,
-    OfPoint,
-    OfSeed,
-    OfUnit,
-    OneDataset,
-    Results,
-    StoreUrl,
-)
+from fairbench.cli import options
+from fairbench.cli.console import err, spinner
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import split_names
 from fairbench.data.unknown import Unknown
-from fairbench.models.encode import EncodeConfig, EncodingSummary, RowEncoder, make_row_encoder
+from fairbench.models.encode import (
+    EncodingSummary,
+    RowEncoder,
+    detect_separator,
+    make_row_encoder,
+    parse_separator,
+)
 from fairbench.models.lookup import StoredModel, find_model
 from fairbench.models.points import describe_point, find_neighbours
 from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
@@ -36,11 +32,11 @@ def encode_command(
     output: Annotated[
         Path, typer.Option(metavar="FILE", help="File to write z to, .parquet or .csv.")
     ],
-    method: OfMethod = None,
-    dataset: OneDataset = None,
-    seed: OfSeed = None,
-    point: OfPoint = None,
-    unit: OfUnit = None,
+    method: options.OfMethod = None,
+    dataset: options.OneDataset = None,
+    seed: options.OfSeed = None,
+    point: options.OfPoint = None,
+    unit: options.OfUnit = None,
     unknown: Annotated[
         Unknown,
         typer.Option(
@@ -57,31 +53,34 @@ def encode_command(
     random_state: Annotated[
         int | None, typer.Option(min=0, help="Seed of the draws of a stochastic encoder.")
     ] = None,
-    results: Results = None,
-    store: StoreUrl = None,
+    results: options.Results = None,
+    store: options.StoreUrl = None,
 ) -> None:
     """Encode new rows with a trained model."""
     columns = split_names(keep) if keep is not None else ()
-    config = EncodeConfig(input_, output, unknown, columns, separator, random_state)
+    given = None if separator is None else parse_separator(separator)
     query = ModelQuery(method, dataset, seed, point, unit)
     location = ResultsLocation(results, store, cards=dataset_cards(dataset))
     model = find_model(query, location, load_plugins())
     encoder = make_row_encoder(model, point, unknown=unknown, random_state=random_state)
-    field_separator = config.field_separator()
-    started = time.perf_counter()
-    with _progress(output) as show_rows:
-        described = False
+    between = given or detect_separator(input_)
+    started, done = time.perf_counter(), 0
+    with spinner("reading") as show:
 
         def report(rows: int) -> None:
-            nonlocal described
-            if not described:  # not before the file has turned out to be one that can be encoded
+            nonlocal done
+            if not done:  # not before the file has turned out to be one that can be encoded
                 _describe(model, encoder)
-                described = True
-            show_rows(rows)
+            done = rows
+            show(f"{rows:,} rows")
 
-        summary = encoder.encode_file(
-            config.input, config.output, keep=config.keep, separator=field_separator, report=report
-        )
+        try:
+            summary = encoder.encode_file(
+                input_, output, keep=columns, separator=between, report=report
+            )
+        except KeyboardInterrupt:
+            err.print(f"Stopped after row {done:,}; {output} was not written.", markup=False)
+            raise
     _summarise(summary, encoder, output, time.perf_counter() - started)
 
 
@@ -104,35 +103,6 @@ def _describe(model: StoredModel, encoder: RowEncoder) -> None:
     if point is not None and point.values:
         for neighbour in find_neighbours(point, model.points):
             err.print(f"  audited nearby: {describe_point(neighbour)}", markup=False)
-
-
-@contextmanager
-def _progress(output: Path) -> Iterator[Callable[[int], None]]:
-    """Show the number of rows on a terminal; an interruption prints it."""
-    done = 0
-
-    def show_rows(rows: int) -> None:
-        nonlocal done
-        done = rows
-        if bars is not None:
-            bars.update(task, description=f"{rows:,} rows")
-
-    bars = None
-    if err.is_terminal:
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-        bars = Progress(*columns, console=err, transient=True)
-        task = bars.add_task("reading", total=None)
-        bars.start()
-    try:
-        yield show_rows
-    except KeyboardInterrupt:
-        err.print(f"Stopped after row {done:,}; {output} was not written.", markup=False)
-        raise
-    finally:
-        if bars is not None:
-            bars.stop()
 
 
 def _summarise(summary: EncodingSummary, encoder: RowEncoder, output: Path, seconds: float) -> None:

@@ -6,20 +6,10 @@ from typing import Annotated
 
 import typer
 
+from fairbench.cli import options
 from fairbench.cli.console import err, out
-from fairbench.cli.options import (
-    DataRoot,
-    Formats,
-    OfSeed,
-    OfUnit,
-    OneDataset,
-    Results,
-    StoreUrl,
-)
 from fairbench.cli.plugins import load_plugins
-from fairbench.cli.report import FORMATS, drawn, write
-from fairbench.config import split_names
-from fairbench.errors import UnknownNameError
+from fairbench.cli.report import split_formats, write, write_figure
 from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
 from fairbench.models.select import KEY_DIGITS
 from fairbench.report.bits import bits_figure, information_figure
@@ -35,19 +25,16 @@ def explain_command(
     method: Annotated[
         str | None, typer.Argument(help="Single-shot method with bits, such as sofair.")
     ] = None,
-    dataset: OneDataset = None,
-    seed: OfSeed = None,
-    unit: OfUnit = None,
-    formats: Formats = "png,pdf",
-    results: Results = None,
-    store: StoreUrl = None,
-    data_root: DataRoot = None,
+    dataset: options.OneDataset = None,
+    seed: options.OfSeed = None,
+    unit: options.OfUnit = None,
+    formats: options.Formats = "png,pdf",
+    results: options.Results = None,
+    store: options.StoreUrl = None,
+    data_root: options.DataRoot = None,
 ) -> None:
     """Explain the bits of a code: which are released as the fairness constraint loosens."""
-    extensions = split_names(formats)
-    for name in extensions:
-        if name not in FORMATS:
-            raise UnknownNameError("format", name, FORMATS)
+    extensions = split_formats(formats)
     query = ModelQuery(method, dataset, seed, unit=unit)
     location = ResultsLocation(results, store, data_root, dataset_cards(dataset))
     model = find_explained_model(query, location, load_plugins())
@@ -64,10 +51,7 @@ def explain_command(
     write(target / f"{stem}-information.csv", information_csv(explanation.steps))
     err.print(str(target / f"{stem}-bits.csv"), markup=False)
     for kind, figure in figures.items():
-        for extension in extensions:
-            path = target / f"{stem}-{kind}.{extension}"
-            write(path, drawn(figure, extension))
-            err.print(str(path), markup=False)
+        write_figure(target / f"{stem}-{kind}", figure, extensions)
     information = {p.label: p.figures["mutual_information"] for p in model.points}
     for step in explanation.steps:
         before, after = information.get(step.before), information.get(step.after)

@@ -14,19 +14,7 @@ from typer.main import get_command, get_group
 
 @dataclass(frozen=True)
 class Entry:
-    """A command as the help lists it, and the function behind it.
-
-    Parameters
-    ----------
-    panel : str
-        Panel of the help.
-    help : str
-        One line; for a single command the first line of the function's docstring.
-    target : str or mapping of str to str
-        ``file:function`` in ``fairbench/cli``; for a group of commands one for each name.
-    cls : type, optional
-        Class of a group.
-    """
+    """A command as the help lists it, and ``file:function``, or one for each name of a group."""
 
     panel: str
     help: str

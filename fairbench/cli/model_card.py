@@ -7,17 +7,8 @@ from typing import Annotated
 
 import typer
 
+from fairbench.cli import options
 from fairbench.cli.console import err
-from fairbench.cli.options import (
-    DataRoot,
-    OfMethod,
-    OfPoint,
-    OfSeed,
-    OfUnit,
-    OneDataset,
-    Results,
-    StoreUrl,
-)
 from fairbench.cli.plugins import load_plugins
 from fairbench.errors import FairbenchError, StoreError
 from fairbench.files import write_atomically
@@ -28,17 +19,17 @@ from fairbench.report.model_card import model_card
 
 
 def model_card_command(
-    method: OfMethod = None,
-    dataset: OneDataset = None,
-    seed: OfSeed = None,
-    point: OfPoint = None,
-    unit: OfUnit = None,
+    method: options.OfMethod = None,
+    dataset: options.OneDataset = None,
+    seed: options.OfSeed = None,
+    point: options.OfPoint = None,
+    unit: options.OfUnit = None,
     output: Annotated[
         Path | None, typer.Option(help="File to write [default: print the card].")
     ] = None,
-    results: Results = None,
-    data_root: DataRoot = None,
-    store: StoreUrl = None,
+    results: options.Results = None,
+    data_root: options.DataRoot = None,
+    store: options.StoreUrl = None,
 ) -> None:
     """Write the model card of a trained encoder (Markdown): data, leakage, limits, commands."""
     query = ModelQuery(method, dataset, seed, point, unit)

@@ -38,13 +38,7 @@ def plugin_new_command(
 def new_plugin(
     registry: Registry, name: str, kind: PluginKind, *, neural: bool, output: Path | None
 ) -> None:
-    """Write the package, and print what to type next.
-
-    Raises
-    ------
-    ConfigError
-        The name cannot be used or is taken; the folder exists; ``neural`` of what is no method.
-    """
+    """Write the package, and print what to type next; ConfigError where that is impossible."""
     if neural and kind is not PluginKind.METHOD:
         raise ConfigError(
             f"--neural is of methods; {name!r} is to be a {kind}.", "Leave --neural out."

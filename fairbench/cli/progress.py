@@ -6,7 +6,6 @@ import contextlib
 import math
 import time
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from fairbench.cli.console import err
@@ -14,16 +13,7 @@ from fairbench.cli.setup import review_checkpoints
 from fairbench.report.format import format_seconds
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.audits import POINTS_PER_JOB
-from fairbench.runs.executors.base import (
-    Broke,
-    Elsewhere,
-    Event,
-    Finished,
-    Idle,
-    Progressed,
-    Started,
-    Waits,
-)
+from fairbench.runs.executors import base as events
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.search.study import Search
@@ -86,32 +76,27 @@ class ProgressDisplay:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: events.Event) -> None:
         """Show one event."""
-        if isinstance(event, Idle):
+        if isinstance(event, events.Idle):
             self._advance()
             return
         job = event.job
-        if isinstance(event, Waits):
-            self._line(f"waits  {job.title}: {event.holder} has it")
-        elif isinstance(event, Elsewhere):
+        if isinstance(event, events.Waits):
+            err.print(f"waits  {job.title}: {event.holder} has it", markup=False)
+        elif isinstance(event, events.Elsewhere):
             self.estimate -= job.estimate  # what is left of it has an estimate of its own
             self._count("waiting", -1)
-            self._line(f"seen   {job.title}: done by another run")
-        elif isinstance(event, Started):
+            err.print(f"seen   {job.title}: done by another run", markup=False)
+        elif isinstance(event, events.Started):
             self._count("waiting", -1)
             self._count("running", 1)
             self._begin(event)
-        elif isinstance(event, Progressed):
+        elif isinstance(event, events.Progressed):
             self._done[job.id] = event.fraction * job.estimate
             if self._bars is not None and job.id in self._tasks:
                 self._bars.update(self._tasks[job.id], completed=event.fraction, note=event.note)
@@ -120,8 +105,8 @@ class ProgressDisplay:
             if isinstance(job, FitJob):
                 self._learn(job, event)
             self._count("running", -1)
-            self._count("failed" if isinstance(event, Broke) else "done", 1)
-            if isinstance(event, Finished) and isinstance(event.job, AuditJob):
+            self._count("failed" if isinstance(event, events.Broke) else "done", 1)
+            if isinstance(event, events.Finished) and isinstance(event.job, AuditJob):
                 self._read(event.job, event)
             self._end(event)
         self._advance()
@@ -129,14 +114,14 @@ class ProgressDisplay:
     def _count(self, status: str, change: int) -> None:
         self._counts[status] = max(self._counts[status] + change, 0)
 
-    def _learn(self, job: FitJob, event: Finished | Broke) -> None:
+    def _learn(self, job: FitJob, event: events.Finished | events.Broke) -> None:
         """Correct the estimate: how many points a fit gave is known once it has ended."""
-        results = event.result if isinstance(event, Finished) else []
+        results = event.result if isinstance(event, events.Finished) else []
         counts = [len(result.points) for result in results]
         self.estimate += (sum(counts) - job.expected_points) * job.point_estimate
         self._count("waiting", sum(math.ceil(points / POINTS_PER_JOB) for points in counts))
 
-    def _read(self, job: AuditJob, event: Finished) -> None:
+    def _read(self, job: AuditJob, event: events.Finished) -> None:
         """Take in D and I of the points of a curve."""
         self._newest = job.title.removeprefix("audit ").rpartition(" (")[0]
         curve = self._curves.setdefault(self._newest, [])
@@ -144,23 +129,21 @@ class ProgressDisplay:
             (r.values["distortion"], max(r.values["mutual_information"], 0.0)) for r in event.result
         ]
 
-    def _begin(self, event: Started) -> None:
+    def _begin(self, event: events.Started) -> None:
         if self._bars is not None:
             title = event.job.title
             self._tasks[event.job.id] = self._bars.add_task(title, total=1.0, note="")
         else:
-            self._line(f"start  {event.job.title}")
+            err.print(f"start  {event.job.title}", markup=False)
 
-    def _end(self, event: Finished | Broke) -> None:
+    def _end(self, event: events.Finished | events.Broke) -> None:
         if self._bars is not None and event.job.id in self._tasks:
             self._bars.remove_task(self._tasks.pop(event.job.id))
-        if isinstance(event, Broke):
-            self._line(f"{event.status.value}  {event.job.title}: {event.error}")
+        if isinstance(event, events.Broke):
+            err.print(f"{event.status.value}  {event.job.title}: {event.error}", markup=False)
         elif self._bars is None:
-            self._line(f"done   {event.job.title} in {event.seconds:.1f} s{self._left(', ')}")
-
-    def _line(self, text: str) -> None:
-        err.print(text, markup=False)
+            left = self._left(", ")
+            err.print(f"done   {event.job.title} in {event.seconds:.1f} s{left}", markup=False)
 
     def _share(self) -> float:
         return min(sum(self._done.values()) / self.estimate, 1.0)
@@ -229,12 +212,7 @@ def memory() -> str:
 
 
 class TrialDisplay:
-    """Shows a search's trials as they end: one line per trial, and bars for its jobs on a terminal.
-
-    Parameters
-    ----------
-    search : Search
-    """
+    """Shows a search's trials: one line per trial as it ends, bars for its jobs on a terminal."""
 
     def __init__(self, search: Search) -> None:
         self.search = search
@@ -285,10 +263,10 @@ def spell_value(value: float) -> str:
 class _TrialJobs(ProgressDisplay):
     """Progress of a trial's jobs; logs have only those that broke or that another run has."""
 
-    def _begin(self, event: Started) -> None:
+    def _begin(self, event: events.Started) -> None:
         if self._bars is not None:
             super()._begin(event)
 
-    def _end(self, event: Finished | Broke) -> None:
-        if self._bars is not None or isinstance(event, Broke):
+    def _end(self, event: events.Finished | events.Broke) -> None:
+        if self._bars is not None or isinstance(event, events.Broke):
             super()._end(event)

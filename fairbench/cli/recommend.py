@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import shlex
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fairbench.api import Track
+from fairbench.cli.console import out, show_columns
 from fairbench.cli.model_card import make_card, write_card
 from fairbench.cli.options import DataRoot, OneDataset, Results, StoreUrl
 from fairbench.cli.plugins import load_plugins
-from fairbench.cli.recommend_text import show_recommendation
+from fairbench.models.certify import Certificates, SelectedCertificate
+from fairbench.models.lookup import StoredPoint
 from fairbench.models.query import ResultsLocation, dataset_cards
-from fairbench.models.recommend import Limits, RecommendQuery, parse_track, recommend
+from fairbench.models.recommend import (
+    CandidateSet,
+    Limits,
+    Recommendation,
+    RecommendQuery,
+    find_nearest_misses,
+    parse_track,
+    rank_by_usefulness,
+    recommend,
+)
+from fairbench.report.format import format_count, format_figure, format_interval
+
+_RUNNERS_UP = 5
+
+_LEAST_ADVANTAGE = 0.005
+"""Accuracy by which a classifier must beat the largest class not to be warned of."""
 
 
 def recommend_command(
@@ -47,8 +68,253 @@ def recommend_command(
     query = RecommendQuery(limits, dataset, parse_track(track), certified, level)
     location = ResultsLocation(results, store, data_root, dataset_cards(dataset))
     recommendation = recommend(query, location, load_plugins())
-    show_recommendation(recommendation)
+    _show_recommendation(recommendation)
     if recommendation.chosen is None:
         raise typer.Exit(1)
     if card is not None:
         write_card(card, make_card(recommendation.chosen, recommendation.certificate))
+
+
+def _show_recommendation(answer: Recommendation) -> None:
+    """Print what is recommended, the runners-up and how to use it; or how near the best came."""
+    _show_query(answer)
+    if answer.certificates is not None:
+        _show_certifiable(answer.certificates)
+    if answer.chosen is None:
+        _show_misses(answer)
+        return
+    _show_chosen(answer.chosen, answer.candidates, answer.query.limits)
+    if answer.certificate is not None:
+        _show_certificate(answer.certificate)
+    _show_runners_up(answer.accepted[1:], answer.certificates)
+    _show_command(answer.chosen)
+
+
+def _print_folded(text: str) -> None:
+    out.print(textwrap.fill(" ".join(text.split()), width=80), markup=False)
+
+
+def _show_query(answer: Recommendation) -> None:
+    candidates, limits = answer.candidates, answer.query.limits
+    if candidates.simulated:
+        out.print("SIMULATED DATA: figures of a simulated twin, not of real data.", markup=False)
+    methods = len({point.unit.method for point in candidates.points})
+    seeds = len({point.unit.seed for point in candidates.points})
+    out.print(
+        f"{candidates.dataset} · {answer.query.track.value} track · {candidates.audit} audit: "
+        f"{format_count(len(candidates.points), 'point')} of {format_count(methods, 'method')}, "
+        f"{format_count(seeds, 'seed')}",
+        markup=False,
+    )
+    for note in candidates.notes:
+        out.print(note, markup=False)
+    wanted = f"I(Z;S) <= {limits.leakage:g} nats"
+    wanted += "" if limits.accuracy is None else f" and A_y >= {limits.accuracy:g}"
+    ceiling = ""
+    if candidates.reference is not None:
+        most = candidates.reference.figures["mutual_information_max"]
+        ceiling = f"; I(X;S) of x itself: {most:.3f} nats (test set)"
+    count = format_count(len(answer.within_limits), "point")
+    out.print(f"{wanted} on the validation set: {count} fit{ceiling}", markup=False)
+
+
+def _show_chosen(chosen: StoredPoint, candidates: CandidateSet, limits: Limits) -> None:
+    baseline = " (baseline)" if chosen.is_baseline else ""
+    out.print(f"\nRecommended: {chosen.title}{baseline}", markup=False, style="bold")
+    out.print(
+        f"params {chosen.unit.params_label}, budget {chosen.unit.budget}, chosen by "
+        + ("I(Z;Y)" if candidates.has_task else "D")
+        + " on the validation set",
+        markup=False,
+    )
+    _show_figures(chosen)
+    auditor = chosen.point.chosen_auditor
+    by = f" ({auditor.auditor} on {auditor.view})" if auditor else ""
+    if auditor and auditor.auditor == "prior":
+        by = " (none of them did better than the class prior alone)"
+    _print_folded(
+        f"I and A_s are what the auditors found{by}: lower bounds of what leaks, no guarantee. The "
+        "point was chosen on the validation set; the test set had no part in it."
+    )
+    for warning in _warnings(chosen, candidates, limits):
+        _print_folded(warning)
+
+
+def _show_figures(chosen: StoredPoint) -> None:
+    columns = [
+        ("I(Z;S), nats", "mutual_information_validation", "mutual_information"),
+        ("A_s", "accuracy_s_validation", "accuracy_s"),
+        ("A_y", "accuracy_y_validation", "accuracy_y"),
+        ("D", "distortion_validation", "distortion"),
+        ("parity gap", None, "demographic_parity_gap"),
+    ]
+    rows = []
+    for title, on_validation, on_test in columns:
+        value = chosen.figures.get(on_test)
+        if value is not None:
+            ends = chosen.figures.get(f"{on_test}_low"), chosen.figures.get(f"{on_test}_high")
+            before = chosen.figures.get(on_validation) if on_validation else None
+            rows.append([title, format_figure(before), format_interval(value, *ends)])
+    show_columns(["", "validation", "test"], rows)
+
+
+def _warnings(chosen: StoredPoint, candidates: CandidateSet, limits: Limits) -> list[str]:
+    warnings = []
+    leakage = chosen.figure("mutual_information")
+    if leakage > limits.leakage:
+        warnings.append(
+            f"ABOVE THE LIMIT ON TEST: {leakage:.3f} > {limits.leakage:g} nats. The estimate on "
+            "the validation set was low by chance: take a lower --max-leakage for some margin."
+        )
+    high = chosen.figures.get("mutual_information_high")
+    if high is not None and leakage <= limits.leakage < high:
+        warnings.append(
+            "The confidence interval on the test set reaches above the limit of "
+            f"{limits.leakage:g} nats."
+        )
+    reference = candidates.reference.figures if candidates.reference else {}
+    accuracy, constant = chosen.figures.get("accuracy_y"), reference.get("accuracy_y_constant")
+    if accuracy is not None and constant is not None and accuracy < constant + _LEAST_ADVANTAGE:
+        warnings.append(
+            f"Its A_y is hardly that of always predicting the largest class, {constant:.3f}."
+        )
+    if chosen.figures.get("distinct_codes") == 1:
+        warnings.append("Its z is the same for every row: nothing leaks, and nothing is released.")
+    return warnings
+
+
+def _show_certifiable(certificates: Certificates) -> None:
+    many, missing = certificates.too_many_codes, certificates.not_on_disk
+    out.print(
+        f"{format_count(len(certificates.by_point), 'point')} can be certified"
+        + (f"; {many:,} cannot, as their z takes too many values" if many else "")
+        + (f"; {missing:,} have no representation on disk" if missing else ""),
+        markup=False,
+    )
+
+
+def _show_certificate(certificate: SelectedCertificate) -> None:
+    bound, n = certificate.bound, certificate.candidates
+    _print_folded(
+        f"Certified: I(Z;S) is at most {bound.information:.4f} nats, whatever anyone computes from "
+        f"z; and no classifier of z can have a demographic-parity gap above {bound.gap:.3f}. Each "
+        f"of the two holds with {1 - certificate.level:.4g} probability over the {bound.rows:,} "
+        f"test rows, for all {n:,} certifiable points at once, so also for the one chosen (each "
+        f"was certified at 1 - {certificate.level:g}/{n}). {bound.cells:,} codes known beforehand; "
+        f"{bound.overflow:.1%} of the test rows have another and count as fully unfair. The "
+        "certificate holds for this population, and for z alone."
+    )
+
+
+def _show_runners_up(others: Sequence[StoredPoint], certificates: Certificates | None) -> None:
+    shown = others[:_RUNNERS_UP]
+    if not shown:
+        return
+    out.print(f"\nRunners-up ({len(shown)} of {len(others)})", markup=False)
+    on_test = ("mutual_information", "accuracy_s", "accuracy_y", "distortion")
+    columns = ["method", "point", "seed", "I val.", "I test", "A_s", "A_y", "D"]
+    rows = [
+        [
+            f"{point.unit.method}*" if point.is_baseline else point.unit.method,
+            point.point.label,
+            str(point.unit.seed),
+            *(
+                format_figure(point.figures.get(column))
+                for column in ("mutual_information_validation", *on_test)
+            ),
+        ]
+        for point in shown
+    ]
+    if certificates is not None:
+        columns.append("I cert.")
+        for point, row in zip(shown, rows, strict=True):
+            row.append(f"{certificates.by_point[point.key].information:.4f}")
+    show_columns(columns, rows, words=2)
+    if any(point.is_baseline for point in shown):
+        out.print("* baseline", markup=False)
+
+
+def _show_command(chosen: StoredPoint) -> None:
+    unit = chosen.unit
+    if unit.track == Track.AWARE:
+        _print_folded(
+            f"{unit.method} is of the aware track: it takes s of every new row, which fairbench "
+            "encode does not read."
+        )
+        return
+    words = chosen.model.encode_command(chosen.point)
+    words += ["--input", "new.csv", "--output", "z.parquet"]
+    out.print(f"\nTo use it:\n  {shlex.join(words)}", markup=False)
+    if unit.encoder is None:
+        out.print("  (its encoder was not stored: this command says how to get one)", markup=False)
+
+
+# ---- where nothing fits --------------------------------------------------------------------
+
+
+def _show_misses(answer: Recommendation) -> None:
+    out.print("\nNothing fits.", markup=False, style="bold")
+    options = _certified_misses(answer) if answer.within_limits else _misses(answer)
+    out.print("What to try:", markup=False)
+    if options:
+        out.print(f"  {' or '.join(options)}", markup=False)
+    if answer.untried:
+        dataset = answer.candidates.points[0].model.dataset_option
+        methods = ",".join(answer.untried)
+        out.print(
+            f"  other methods: fairbench run --dataset {dataset} --methods {methods}", markup=False
+        )
+    most_useful = rank_by_usefulness(answer.candidates.points)[0]
+    out.print(
+        f"  other hyperparameters: fairbench run --methods {most_useful.unit.method} ... "
+        "--tune 20; more points: --points 32",
+        markup=False,
+    )
+
+
+def _misses(answer: Recommendation) -> list[str]:
+    """Print how near the best came; return options that would let them in."""
+    limits = answer.query.limits
+    nearest = find_nearest_misses(answer.candidates, limits)
+    options = []
+    if nearest.tight is not None and limits.accuracy is not None:
+        accuracy = nearest.tight.figures.get("accuracy_y_validation") or 0.0
+        _print_folded(
+            f"Within {limits.leakage:g} nats the most accurate is {nearest.tight.title}: A_y = "
+            f"{accuracy:.3f} on the validation set."
+        )
+        options.append(f"--min-accuracy {int(accuracy * 1000) / 1000:g}")
+    if nearest.accurate is not None:
+        leakage = nearest.accurate.figure("mutual_information_validation")
+        among = "" if limits.accuracy is None else f"Of those with A_y >= {limits.accuracy:g} "
+        _print_folded(
+            f"{among}{nearest.accurate.title} leaks least: I = {leakage:.4f} nats on the "
+            "validation set."
+        )
+        options.append(f"--max-leakage {int(leakage * 1000 + 1) / 1000:g}")
+    elif limits.accuracy is not None:
+        _print_folded(f"No point has A_y >= {limits.accuracy:g} on the validation set.")
+    return options
+
+
+def _certified_misses(answer: Recommendation) -> list[str]:
+    """Print the lowest certified bound; return options that would let it in."""
+    options = []
+    bounds = answer.certificates.by_point if answer.certificates else {}
+    accurate = filter(answer.query.limits.allows_accuracy, answer.candidates.points)
+    certified = [point for point in accurate if point.key in bounds]
+    if certified:
+        least = min(certified, key=lambda point: bounds[point.key].information)
+        bound = bounds[least.key].information
+        _print_folded(
+            f"The lowest certified bound is that of {least.title}: I(Z;S) <= {bound:.4f} nats."
+        )
+        options.append(f"--max-leakage {int(bound * 1000 + 1) / 1000:g}")
+    _print_folded(
+        "A certificate needs z of few values: only quantised methods have them "
+        f"({', '.join(answer.certifiable) or 'none is registered'}), and fewer codes, or more test "
+        "rows, make it tighter. So do fewer candidates, but only where they are decided before the "
+        "test rows are looked at: to leave some out now that these bounds are known would make the "
+        "statement untrue. Without --certified there is what auditors found: a lower bound."
+    )
+    return options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,124 +12,24 @@ import typer
 from fairbench.cli.console import err, out
 from fairbench.cli.options import Formats, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
-from fairbench.cli.results import existing_store
-from fairbench.config import DEFAULT_RESULTS, split_names
+from fairbench.config import split_names
 from fairbench.errors import ConfigError, StoreError, UnknownNameError
 from fairbench.files import write_atomically
-from fairbench.registry import Registry
+from fairbench.models.query import ResultsLocation
+from fairbench.report import figures
+from fairbench.report.gather import DatasetReport, gather
+from fairbench.report.page import page
+from fairbench.report.style import styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fairbench.report.gather import DatasetReport
-
 FORMATS = ("png", "pdf", "svg")
 
-
-def report_command(
-    registry: Registry, results: Path | None, url: str | None, output: Path | None
-) -> None:
-    """Write the page and print its path."""
-    from fairbench.report.gather import gather
-    from fairbench.report.page import page
-
-    store = existing_store(results, url)
-    target = output or (results or DEFAULT_RESULTS) / "report.html"
-    content = page(gather(store, registry)).encode()
-    write(target, content)
-    out.print(f"{target} ({len(content) / 1e6:.1f} MB): open it in a browser.", markup=False)
-
-
-def plot_command(
-    registry: Registry,
-    kind: str,
-    *,
-    results: Path | None,
-    url: str | None,
-    dataset: str | None,
-    formats: Sequence[str],
-    output: Path | None,
-) -> None:
-    """Draw figures of one kind, or all of them, for every dataset of a store or for one."""
-    from fairbench.report.gather import gather
-
-    kinds = list(_KINDS) if kind == "all" else [kind]
-    if kinds[0] not in _KINDS:
-        raise UnknownNameError("kind of figure", kind, ["all", *_KINDS])
-    for name in formats:
-        if name not in FORMATS:
-            raise UnknownNameError("format", name, FORMATS)
-    report = gather(existing_store(results, url), registry)
-    known = {one.name: one for one in report.datasets}
-    if not known:
-        raise StoreError("Nothing has been measured yet.", "Run something first.")
-    if dataset is not None and dataset not in known and dataset in registry.datasets:
-        dataset = registry.datasets.resolve(dataset)
-    if dataset is not None and dataset not in known:
-        raise UnknownNameError("dataset with results", dataset, known)
-    folder = output or (results or DEFAULT_RESULTS) / "figures"
-    for one in report.datasets if dataset is None else [known[dataset]]:
-        for each in kinds:
-            figure = _KINDS[each](one)
-            for extension in formats:
-                path = folder / f"{one.name}-{each}.{extension}"
-                write(path, drawn(figure, extension))
-                err.print(str(path), markup=False)
-
-
-def drawn(figure: Figure, extension: str) -> bytes:
-    """Return the figure's bytes; equal figures give equal bytes."""
-    from fairbench.report.style import styled
-
-    metadata: Mapping[str, None] = {
-        "png": {"Software": None},
-        "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
-        "svg": {"Date": None, "Creator": None},
-    }[extension]
-    buffer = io.BytesIO()
-    with styled():
-        figure.savefig(buffer, format=extension, metadata=metadata)
-    return buffer.getvalue()
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file whole, making its folder."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}.") from None
-
-
-def _draw_curves(dataset: DatasetReport) -> Figure:
-    from fairbench.report.figures import curves_figure
-
-    return curves_figure(dataset.panels)
-
-
-def _draw_fronts(dataset: DatasetReport) -> Figure:
-    from fairbench.report.figures import fronts_figure
-
-    return fronts_figure(dataset.panels)
-
-
-def _draw_cost(dataset: DatasetReport) -> Figure:
-    from fairbench.report.figures import cost_figure
-
-    return cost_figure(dataset.panels)
-
-
-def _draw_auditors(dataset: DatasetReport) -> Figure:
-    from fairbench.report.figures import auditors_figure
-
-    return auditors_figure(dataset.panels, dataset.auditors)
-
-
-_KINDS: dict[str, Callable[[DatasetReport], Figure]] = {
-    "curves": _draw_curves,
-    "fronts": _draw_fronts,
-    "cost": _draw_cost,
-    "auditors": _draw_auditors,
+_OF_PANELS = {
+    "curves": figures.curves_figure,
+    "fronts": figures.fronts_figure,
+    "cost": figures.cost_figure,
 }
 
 
@@ -141,7 +41,11 @@ def report(
     ] = None,
 ) -> None:
     """Write one HTML page of all results; it opens offline."""
-    report_command(load_plugins(), results, store, output)
+    registry, location = load_plugins(), ResultsLocation(results, store)
+    target = output or location.folder / "report.html"
+    content = page(gather(location.open_store(), registry)).encode()
+    write(target, content)
+    out.print(f"{target} ({len(content) / 1e6:.1f} MB): open it in a browser.", markup=False)
 
 
 def plot(
@@ -160,12 +64,60 @@ def plot(
     ] = None,
 ) -> None:
     """Draw figures for a paper: curves, fronts, cost, auditors."""
-    plot_command(
-        load_plugins(),
-        kind,
-        results=results,
-        url=store,
-        dataset=dataset,
-        formats=split_names(formats),
-        output=output,
-    )
+    registry, location = load_plugins(), ResultsLocation(results, store)
+    kinds = (*_OF_PANELS, "auditors")
+    if kind not in ("all", *kinds):
+        raise UnknownNameError("kind of figure", kind, ["all", *kinds])
+    extensions = split_formats(formats)
+    gathered = gather(location.open_store(), registry)
+    known = {one.name: one for one in gathered.datasets}
+    if not known:
+        raise StoreError("Nothing has been measured yet.", "Run something first.")
+    if dataset is not None and dataset not in known and dataset in registry.datasets:
+        dataset = registry.datasets.resolve(dataset)
+    if dataset is not None and dataset not in known:
+        raise UnknownNameError("dataset with results", dataset, known)
+    folder = output or location.folder / "figures"
+    for one in gathered.datasets if dataset is None else [known[dataset]]:
+        for each in kinds if kind == "all" else [kind]:
+            write_figure(folder / f"{one.name}-{each}", _draw(each, one), extensions)
+
+
+def _draw(kind: str, dataset: DatasetReport) -> Figure:
+    if kind == "auditors":
+        return figures.auditors_figure(dataset.panels, dataset.auditors)
+    return _OF_PANELS[kind](dataset.panels)
+
+
+def split_formats(text: str) -> tuple[str, ...]:
+    """Split the formats of figures; UnknownNameError where one is unknown."""
+    names = split_names(text)
+    for name in names:
+        if name not in FORMATS:
+            raise UnknownNameError("format", name, FORMATS)
+    return names
+
+
+def write_figure(stem: Path, figure: Figure, extensions: Sequence[str]) -> None:
+    """Write a figure in some formats, and print the paths; equal figures give equal bytes."""
+    for extension in extensions:
+        metadata: Mapping[str, None] = {
+            "png": {"Software": None},
+            "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+            "svg": {"Date": None, "Creator": None},
+        }[extension]
+        buffer = io.BytesIO()
+        with styled():
+            figure.savefig(buffer, format=extension, metadata=metadata)
+        path = stem.with_name(f"{stem.name}.{extension}")
+        write(path, buffer.getvalue())
+        err.print(str(path), markup=False)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole, making its folder."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}.") from None

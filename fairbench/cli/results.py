@@ -18,8 +18,8 @@ from fairbench.config import DEFAULT_RESULTS
 from fairbench.errors import ConfigError, StoreError
 from fairbench.files import write_atomically
 from fairbench.leaderboard import build as tables_of
-from fairbench.leaderboard.ranking import check_names, compare
-from fairbench.registry import Registry
+from fairbench.leaderboard import ranking
+from fairbench.models.query import ResultsLocation
 from fairbench.report.tables import TableFormat, render
 from fairbench.store import encoders
 from fairbench.store import files as artefacts
@@ -28,38 +28,43 @@ from fairbench.store.export import parse_export
 from fairbench.training import checkpoint_files as checkpoints
 
 
-def existing_store(results: Path | None, url: str | None) -> Store:
-    """Open the store that is there already; StoreError where there is none."""
-    return Store.by_url(url) if url else Store.in_folder(results or DEFAULT_RESULTS, create=False)
-
-
-def leaderboard_command(
-    registry: Registry, results: Path | None, url: str | None, form: TableFormat
-) -> int:
-    """Build, write and print all leaderboards of a store; return the exit code."""
-    store = existing_store(results, url)
-    tables = tables_of.build(store, registry)
+def leaderboard(
+    results: Results = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="A B",
+            help="Two methods: print their difference, its confidence interval and p-value only.",
+        ),
+    ] = None,
+    form: Annotated[
+        TableFormat, typer.Option("--format", help="Format to print in.")
+    ] = TableFormat.TABLE,
+    store: StoreUrl = None,
+) -> None:
+    """Print the leaderboards, and write them as CSV files."""
+    registry, location = load_plugins(), ResultsLocation(results, store)
+    tables = tables_of.build(location.open_store(), registry)
+    if compare is not None:
+        show_differences(tables, *compare)
+        raise typer.Exit(show_problems(tables))
     if form is TableFormat.TABLE:
         for table in tables:
             show_leaderboard(table.dataset, table.leaderboard)
     else:
         sys.stdout.write(render(tables, form))
-    for path in tables_of.write(tables, results or DEFAULT_RESULTS):
+    for path in tables_of.write(tables, location.folder):
         err.print(str(path), markup=False)
-    return show_problems(tables)
+    raise typer.Exit(show_problems(tables))
 
 
-def compare_command(
-    registry: Registry, results: Path | None, url: str | None, a: str, b: str
-) -> int:
-    """Print the difference of two methods, wherever both have a row; return the exit code."""
-    store = existing_store(results, url)
-    tables = tables_of.build(store, registry)
+def show_differences(tables: Sequence[tables_of.Tables], a: str, b: str) -> None:
+    """Print the difference of two methods, wherever both have a row; ConfigError if nowhere."""
     names = {entry.row.method for table in tables for entry in table.entries}
-    check_names(names, a, b)
+    ranking.check_names(names, a, b)
     compared = False
     for table in tables:
-        for comparison in compare(table.entries, a, b):
+        for comparison in ranking.compare(table.entries, a, b):
             compared = True
             show_comparison(table.dataset, comparison)
     if not compared:
@@ -67,7 +72,6 @@ def compare_command(
             f"{a} and {b} have no complete rows in one track, budget and audit.",
             "See what there is: fairbench leaderboard",
         )
-    return show_problems(tables)
 
 
 def show_problems(tables: Sequence[tables_of.Tables]) -> int:
@@ -78,10 +82,13 @@ def show_problems(tables: Sequence[tables_of.Tables]) -> int:
     return 1 if problems else 0
 
 
-def export_command(file: Path, results: Path | None, url: str | None) -> None:
-    """Write the export aside and rename it, so that an old one is never half overwritten."""
-    store = existing_store(results, url)
-    lines = list(store.export())
+def results_export(
+    file: Annotated[Path, typer.Argument(help="File to write: JSON lines; .gz is compressed.")],
+    results: Results = None,
+    store: StoreUrl = None,
+) -> None:
+    """Write all records to a text file, without representations."""
+    lines = list(ResultsLocation(results, store).open_store().export())
     content = "".join(f"{line}\n" for line in lines).encode()
     if file.suffix == ".gz":
         content = gzip.compress(content, mtime=0)  # the same records, the same bytes
@@ -92,8 +99,12 @@ def export_command(file: Path, results: Path | None, url: str | None) -> None:
     out.print(f"{len(lines) - 1} records written to {file}", markup=False)
 
 
-def import_command(file: Path, results: Path | None, url: str | None) -> None:
-    """Merge an export into a store, making the store if there is none."""
+def results_import(
+    file: Annotated[Path, typer.Argument(help="File to read; .gz is decompressed.")],
+    results: Results = None,
+    store: StoreUrl = None,
+) -> None:
+    """Merge exported records by key; finished ones here stay."""
     try:
         content = file.read_bytes()
         if file.suffix == ".gz":
@@ -103,14 +114,20 @@ def import_command(file: Path, results: Path | None, url: str | None) -> None:
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}.") from None
     incoming = parse_export(lines)
-    store = Store.by_url(url) if url else Store.in_folder(results or DEFAULT_RESULTS)
-    taken = store.merge(incoming)
+    target = Store.by_url(store) if store else Store.in_folder(results or DEFAULT_RESULTS)
+    taken = target.merge(incoming)
     counts = ", ".join(f"{count} {name}" for name, count in taken.items())
     out.print(f"Imported {counts}; what was there already is kept.", markup=False)
 
 
-def clean_command(results: Path | None, *, yes: bool, dry_run: bool) -> None:
-    """Delete representations, encoders and checkpoints; records and leaderboards stay."""
+def clean(
+    results: Results = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without a question.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be deleted, and exit.")
+    ] = False,
+) -> None:
+    """Delete stored representations and encoders; results stay."""
     folder = results or DEFAULT_RESULTS
     stored = artefacts.files(folder / artefacts.FOLDER)
     trained = artefacts.files(folder / encoders.FOLDER)
@@ -130,59 +147,7 @@ def clean_command(results: Path | None, *, yes: bool, dry_run: bool) -> None:
     if dry_run or not files:
         return
     if not yes:
-        import typer
-
         typer.confirm("Delete them?", abort=True)
     for path in files:
         path.unlink(missing_ok=True)
     out.print(f"{size / 1e6:.1f} MB freed.")
-
-
-def leaderboard(
-    results: Results = None,
-    compare: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            metavar="A B",
-            help="Two methods: print their difference, its confidence interval and p-value only.",
-        ),
-    ] = None,
-    form: Annotated[
-        TableFormat, typer.Option("--format", help="Format to print in.")
-    ] = TableFormat.TABLE,
-    store: StoreUrl = None,
-) -> None:
-    """Print the leaderboards, and write them as CSV files."""
-    registry = load_plugins()
-    if compare is not None:
-        raise typer.Exit(compare_command(registry, results, store, *compare))
-    raise typer.Exit(leaderboard_command(registry, results, store, form))
-
-
-def results_export(
-    file: Annotated[Path, typer.Argument(help="File to write: JSON lines; .gz is compressed.")],
-    results: Results = None,
-    store: StoreUrl = None,
-) -> None:
-    """Write all records to a text file, without representations."""
-    export_command(file, results, store)
-
-
-def results_import(
-    file: Annotated[Path, typer.Argument(help="File to read; .gz is decompressed.")],
-    results: Results = None,
-    store: StoreUrl = None,
-) -> None:
-    """Merge exported records by key; finished ones here stay."""
-    import_command(file, results, store)
-
-
-def clean(
-    results: Results = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete without a question.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be deleted, and exit.")
-    ] = False,
-) -> None:
-    """Delete stored representations and encoders; results stay."""
-    clean_command(results, yes=yes, dry_run=dry_run)

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from fairbench.cli.configure import chosen_seeds, with_params
-from fairbench.cli.options import (
-    BudgetOption,
-    DataRoot,
-    ExecutorOption,
-    InProcess,
-    Points,
-    RayAddress,
-    RealDataOnly,
-    Results,
-    SeedList,
-    StoreUrl,
-    Timeout,
-    TrainOn,
-    Workers,
-    complete_datasets,
-    complete_methods,
-)
+from fairbench.auditing.config import AuditConfig
+from fairbench.cli import options, setup
+from fairbench.cli.configure import chosen_seeds, fields_of, with_params
+from fairbench.cli.console import err, out, show_columns
 from fairbench.cli.plugins import load_plugins
+from fairbench.cli.progress import TrialDisplay, spell_value
 from fairbench.config import (
+    Objective,
     Rerun,
     RunConfig,
     SamplerName,
@@ -35,22 +24,36 @@ from fairbench.config import (
     split_names,
 )
 from fairbench.errors import ConfigError
+from fairbench.registry import Registry
+from fairbench.report.format import format_seconds
+from fairbench.runs.estimate import audit_seconds, fit_seconds
+from fairbench.runs.plan import units_of, validated
+from fairbench.search import outputs as search_files
+from fairbench.search.space import held_params, search_space
+from fairbench.search.study import FIRST_SEED, Search
+from fairbench.search.trials import TrialOutcome
+from fairbench.store.records import UnitRecord
+from fairbench.training.device import cores, resolve_device
 
 
 def search_command(
+    ctx: typer.Context,
     method: Annotated[
-        str | None, typer.Option(help="Method.", autocompletion=complete_methods)
+        str | None, typer.Option(help="Method.", autocompletion=options.complete_methods)
     ] = None,
     dataset: Annotated[
         str | None,
-        typer.Option(help="Dataset or dataset card (.yaml).", autocompletion=complete_datasets),
+        typer.Option(
+            help="Dataset or dataset card (.yaml).", autocompletion=options.complete_datasets
+        ),
     ] = None,
     trials: Annotated[
         int | None,
         typer.Option(help="Number of trials in all, earlier ones included [default: 50]."),
     ] = None,
-    objective: Annotated[
-        str | None, typer.Option(help="Objectives: aufdc, or aufdc,cost [default: aufdc].")
+    objectives: Annotated[
+        str | None,
+        typer.Option("--objective", help="Objectives: aufdc, or aufdc,cost [default: aufdc]."),
     ] = None,
     sampler: Annotated[
         SamplerName | None, typer.Option(help="Optuna sampler [default: tpe].")
@@ -63,71 +66,48 @@ def search_command(
     seeds: Annotated[
         int | None, typer.Option(help="Number of seeds per trial: 1000 to 999+N [default: 1].")
     ] = None,
-    seed_list: SeedList = None,
-    budget: BudgetOption = None,
-    points: Points = None,
-    params: Annotated[
-        Path | None, typer.Option(help="File of hyperparameters (YAML) that are held fixed.")
+    seed_list: options.SeedList = None,
+    budget: options.BudgetOption = None,
+    points: options.Points = None,
+    params_file: Annotated[
+        Path | None,
+        typer.Option("--params", help="File of hyperparameters (YAML) that are held fixed."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option(help="Another file (YAML) for the best hyperparameters.")
     ] = None,
-    results: Results = None,
-    device: TrainOn = None,
-    executor: ExecutorOption = None,
-    ray_address: RayAddress = None,
-    in_process: InProcess = None,
-    workers: Workers = None,
-    data_root: DataRoot = None,
-    require_real_data: RealDataOnly = None,
+    results: options.Results = None,
+    device: options.TrainOn = None,
+    executor: options.ExecutorOption = None,
+    ray_address: options.RayAddress = None,
+    in_process: options.InProcess = None,
+    workers: options.Workers = None,
+    data_root: options.DataRoot = None,
+    require_real_data: options.RealDataOnly = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the space and an estimate, and exit.")
     ] = False,
     rerun: Annotated[
         Rerun | None, typer.Option(help="Finished jobs to repeat; a search takes failed only.")
     ] = None,
-    timeout: Timeout = None,
-    store: StoreUrl = None,
+    timeout: options.Timeout = None,
+    store: options.StoreUrl = None,
 ) -> None:
     """Search a method's hyperparameters on the validation set.
 
     The same command resumes.
     """
-    from fairbench.cli.searching import search  # loads much that the help does not need
-    from fairbench.search.study import FIRST_SEED
-
     registry = load_plugins()
-    run = build_config(
-        RunConfig,
-        methods=_one_name("--method", method, "methods"),
-        datasets=_one_name("--dataset", dataset, "datasets"),
-        seeds=chosen_seeds(seeds, seed_list, first=FIRST_SEED) or (FIRST_SEED,),
-        budget=budget,
-        points=points,
-        results=results,
-        device=device,
-        executor=executor,
-        ray_address=ray_address,
-        in_process=in_process,
-        workers=workers,
-        data_root=data_root,
-        require_real_data=require_real_data,
-        rerun=rerun,
-        timeout=timeout,
-        store=store,
-    )
-    if params is not None:
-        run = with_params(params, run, registry)
-    config = build_config(
-        SearchConfig,
-        run=run,
-        trials=trials,
-        objectives=objective,
-        sampler=sampler,
-        parallel=parallel,
-        seed=seed,
-    )
-    raise typer.Exit(search(config, registry, output, dry_run=dry_run))
+    given = fields_of(RunConfig, ctx) | {
+        "methods": _one_name("--method", method, "methods"),
+        "datasets": _one_name("--dataset", dataset, "datasets"),
+        "seeds": chosen_seeds(seeds, seed_list, first=FIRST_SEED) or (FIRST_SEED,),
+    }
+    run = build_config(RunConfig, **given)
+    if params_file is not None:
+        run = with_params(params_file, run, registry)
+    config = build_config(SearchConfig, run=run, **fields_of(SearchConfig, ctx))
+    raise typer.Exit(_run(config, registry, output, dry_run=dry_run))
 
 
 def _one_name(option: str, text: str | None, kind: str) -> tuple[str, ...]:
@@ -140,3 +120,145 @@ def _one_name(option: str, text: str | None, kind: str) -> tuple[str, ...]:
             f"To see the names: fairbench list {kind}",
         )
     return names
+
+
+def _run(config: SearchConfig, registry: Registry, output: Path | None, *, dry_run: bool) -> int:
+    """Search, or print what would be searched; return the exit code."""
+    run = config.run
+    device = resolve_device(run.device)
+    # Everything that can be wrong with the command is reported before any data is read.
+    method = registry.methods[registry.methods.resolve(run.methods[0])]
+    search_space(method, held_params(run.params, method, registry))
+    if output is not None and not output.absolute().parent.is_dir():
+        raise ConfigError(f"--output {output}: there is no folder {output.parent}.")
+    datasets = setup.load_datasets(run, registry)
+    store = setup.open_store(run.results, run.store, dry_run=dry_run)
+    setup.describe(datasets, device)
+    workers = run.workers or cores()
+    with Search(
+        config, registry, datasets[0], store, device, workers=workers, command=setup.command_line()
+    ) as study:
+        if dry_run:
+            show_space(study)
+            return 0
+        try:
+            run_search(study)
+        except KeyboardInterrupt:
+            return setup.interrupted()
+    return _report(study, output)
+
+
+def run_search(search: Search) -> None:
+    """Run all trials, printing one line per trial."""
+    config = search.config
+    count = len(config.run.seeds)
+    err.print(
+        f"search: {search.method.name} on {search.data.info.name}, {config.trials} trials, "
+        f"{config.parallel} at a time, {count} seed{'s' if count > 1 else ''} each; on the "
+        "validation set",
+        markup=False,
+    )
+    display = TrialDisplay(search)
+    search.run(display.watch, display.report)
+
+
+def show_space(search: Search) -> None:
+    """Print what would be searched and how long it would take."""
+    defaults = validated(search.method, search.held).model_dump(mode="json")
+    rows = [[name, str(defaults[name]), _range(values)] for name, values in search.space.items()]
+    out.print(f"search {search.method.name} on {search.data.info.name}:", markup=False)
+    show_columns(["hyperparameter", "default", "searched"], rows, words=3)
+    one, trials = _trial_seconds(search), search.config.trials
+    out.print(
+        f"{trials} trials of about {format_seconds(one)} of work each: about "
+        f"{format_seconds(trials * one / search.workers)} on {search.workers} workers, less what "
+        "is in the store.",
+        markup=False,
+    )
+
+
+def _range(distribution: Any) -> str:
+    choices = getattr(distribution, "choices", None)
+    if choices is not None:
+        return ", ".join(str(choice) for choice in choices)
+    scale = ", on a log scale" if distribution.log else ""
+    return f"{distribution.low} .. {distribution.high}{scale}"
+
+
+def _trial_seconds(search: Search) -> float:
+    """Estimate the seconds of work of one trial with the defaults."""
+    params = validated(search.method, search.held)
+    units = units_of(search.method, params, search.data, search.budget, search.config.run)
+    audit: AuditConfig = search.budget.audit
+    points = sum(unit.curve_points or 1 for unit in units)
+    past = search.store.records(UnitRecord)
+    fit = fit_seconds(search.method(params), len(units), search.budget, search.data, past)
+    return fit + points * audit_seconds(audit, search.data)
+
+
+def _report(search: Search, output: Path | None) -> int:
+    written = search_files.write(search, output)
+    if search.best is None:
+        err.print(f"None of {len(search.trials)} trials is complete.", markup=False)
+    elif len(search.config.objectives) > 1:
+        _show_front(search)
+    else:
+        _show_best(search)
+    failed = sum(trial.outcome is TrialOutcome.FAILED for trial in search.trials)
+    if failed:
+        err.print(f"{failed} trials failed; try them again with --rerun failed.", markup=False)
+    for path in written:
+        err.print(str(path), markup=False)
+    if search.best is None:
+        return 1
+    if len(search.config.objectives) == 1:
+        _show_how_to_use(search.config, output or search_files.folder_of(search) / "best.yaml")
+    return 0
+
+
+def _show_how_to_use(config: SearchConfig, file: Path) -> None:
+    """Print the command that runs the best hyperparameters."""
+    run = config.run
+    words = ["fairbench", "run", "--methods", run.methods[0], "--dataset", run.datasets[0]]
+    words += ["--params", str(file)]
+    if run.budget != "full":
+        words += ["--budget", str(run.budget)]
+    if run.points is not None:
+        words += ["--points", str(run.points)]
+    for option, value in (("--data-root", run.data_root), ("--store", run.store)):
+        if value is not None:
+            words += [option, str(value)]
+    if run.results != RunConfig.model_fields["results"].default:
+        words += ["--results", str(run.results)]
+    err.print(f"Run the best hyperparameters with:\n  {shlex.join(words)}", markup=False)
+
+
+def _show_best(search: Search) -> None:
+    best = search.best
+    assert best is not None
+    first = search.trials[0]
+    default = validated(search.method, search.held).model_dump(mode="json")
+    known = search.defaults and bool(first.values)
+    rows = [
+        [
+            "aufdc on the validation set",
+            spell_value(best.values[0]),
+            spell_value(first.values[0]) if known else "-",
+        ]
+    ]
+    rows += [[name, str(value), str(default[name])] for name, value in best.params.items()]
+    show_columns(["", f"best (trial {best.number})", "default"], rows)
+
+
+def _show_front(search: Search) -> None:
+    names = list(search.space)
+    columns = ["trial", *(Objective(o).value for o in search.config.objectives), *names]
+    rows = [
+        [
+            str(trial.number),
+            *(spell_value(value) for value in trial.values),
+            *(str(trial.params[name]) for name in names),
+        ]
+        for trial in search.front
+    ]
+    show_columns(columns, rows)

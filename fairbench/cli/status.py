@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from fairbench.cli.console import out, show_columns
 from fairbench.cli.options import Results, StoreUrl
-from fairbench.cli.results import existing_store
+from fairbench.models.query import ResultsLocation
 from fairbench.report.format import format_seconds
 from fairbench.store.claims import Claims
 from fairbench.store.records import PointRecord, UnitRecord
 from fairbench.store.status import Status
 
 
-def status_command(results: Path | None, url: str | None) -> None:
-    """Print models and points by status, the newest point, and failures."""
-    store = existing_store(results, url)
-    held = Claims(store, "status").held()
-    units = {unit.key: _as_held(unit, held) for unit in store.records(UnitRecord)}
-    points = _current(store.records(PointRecord), units)
-    runs = store.runs()
+def status(results: Results = None, store: StoreUrl = None) -> None:
+    """Show run progress: models and points by status, and failures."""
+    opened = ResultsLocation(results, store).open_store()
+    held = Claims(opened, "status").held()
+    units = {unit.key: _as_held(unit, held) for unit in opened.records(UnitRecord)}
+    points = _current(opened.records(PointRecord), units)
+    runs = opened.runs()
     if runs:
         last = max(runs, key=lambda run: run.started)
         out.print(f"Last run, started {last.started}: {last.command}\n", markup=False)
@@ -106,8 +105,3 @@ def _show_remaining(points: Sequence[PointRecord]) -> None:
 def _show_failure(unit: UnitRecord, place: str | None, record: UnitRecord | PointRecord) -> None:
     text = f"{record.status}  {unit.method} {place or '-'}: {record.error}"
     out.print(text, markup=False)
-
-
-def status(results: Results = None, store: StoreUrl = None) -> None:
-    """Show run progress: models and points by status, and failures."""
-    status_command(results, store)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fairbench.api.method import Method
 from fairbench.cli.console import err
-from fairbench.cli.searching import run_search, show_space
+from fairbench.cli.search import run_search, show_space
 from fairbench.cli.setup import command_line
 from fairbench.config import Rerun, RunConfig, SearchConfig, build_config
 from fairbench.data.prepare import Prepared
@@ -21,13 +21,7 @@ from fairbench.store.database import Store
 
 
 def searched_methods(config: RunConfig, registry: Registry, trials: int) -> list[type[Method]]:
-    """Return the methods of a run that have something to search.
-
-    Raises
-    ------
-    ConfigError
-        No method has, or ``trials`` is less than one.
-    """
+    """Return the methods of a run that have something to search; ConfigError if none has."""
     if trials < 1:
         raise ConfigError(f"--tune {trials}: at least one trial is needed.", "Try --tune 20.")
     methods = []

@@ -54,8 +54,6 @@ class Tables:
         Name, with ``-simulated`` for a twin: the file's name.
     entries : list of RankedRow
         The leaderboard's rows, ranked, with what intervals and comparisons are made of.
-    points : list of PointRow
-    attainment : list of AttainmentRow
     problems : list of str
         Metrics that raised, each with its error; their columns are empty.
     auditors : list of AuditorRow

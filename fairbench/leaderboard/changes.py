@@ -33,7 +33,6 @@ class AufdcChange:
 
     Parameters
     ----------
-    identity : RowIdentity
     points : int
         Points measured now.
     before, now : float or None

@@ -23,7 +23,6 @@ def make_point_rows(
 
     Parameters
     ----------
-    curve : CurveRecords
     reference : mapping of str to float
         What the seed's curves are normalised by; empty where it is not measured.
     metrics : sequence of type of Metric

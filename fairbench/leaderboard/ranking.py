@@ -17,14 +17,7 @@ LOWER = {"aufdc": True, "accuracy_y_at_leakage_10": False}
 
 @dataclass(frozen=True)
 class RankedRow:
-    """A row of a leaderboard, with what its intervals and comparisons are made of.
-
-    Parameters
-    ----------
-    row : LeaderboardRow
-    samples : mapping of str to Sample
-        By column, where there are replicates of every seed.
-    """
+    """A row of a leaderboard, and samples of its columns with replicates of every seed."""
 
     row: LeaderboardRow
     samples: Mapping[str, Sample] = field(default_factory=dict)
@@ -32,17 +25,7 @@ class RankedRow:
 
 @dataclass(frozen=True)
 class MethodComparison:
-    """Two methods of one group.
-
-    Parameters
-    ----------
-    group : Group
-    column : str
-        What the group is ranked by.
-    a, b : LeaderboardRow
-    difference : Estimate or None
-        a - b, paired over test rows; None where one has no replicates.
-    """
+    """Two methods of one group; ``difference`` is a - b, paired over test rows, if both can be."""
 
     group: Group
     column: str

@@ -17,16 +17,7 @@ Identity = tuple[str, ...]
 
 @dataclass(frozen=True)
 class CurveRecords:
-    """All units and points of one method, dataset and seed.
-
-    Parameters
-    ----------
-    seed : int
-    audit : str
-    units : list of UnitRecord
-    points : list of PointRecord
-        In the order of their knobs.
-    """
+    """All units and points of one method, dataset and seed; points in the order of their knobs."""
 
     seed: int
     audit: str
@@ -48,14 +39,9 @@ class CurveRecords:
 
 @dataclass(frozen=True)
 class SelectedRecords:
-    """The records that leaderboards are built from.
+    """The records that leaderboards are built from: curves by seed, of each row, and references.
 
-    Parameters
-    ----------
-    curves : mapping
-        Curves by seed, of each row of a leaderboard.
-    references : mapping
-        By (fingerprint, protocol, seed, audit).
+    References are by (fingerprint, protocol, seed, audit).
     """
 
     curves: Mapping[Identity, list[CurveRecords]]

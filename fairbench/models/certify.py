@@ -97,7 +97,7 @@ def certify_candidates(
         if arrays is None:
             missing += 1
             continue
-        number = _number(candidate)
+        number = [one.label for one in candidate.unit.points].index(candidate.point.label)
         # Rows must be independent: one draw per row of the table.
         known, new = (arrays[f"{number}/z/{role}"][:n] for role, n in rows.items())
         if certify(known, new, s, groups=groups) is None:
@@ -111,9 +111,3 @@ def certify_candidates(
     }
     certified = {key: bound for key, bound in bounds.items() if bound is not None}
     return Certificates(certified, level, too_many, missing)
-
-
-def _number(candidate: StoredPoint) -> int:
-    """Place of the point among those its unit was read at."""
-    labels = [point.label for point in candidate.unit.points]
-    return labels.index(candidate.point.label)

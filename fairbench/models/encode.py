@@ -23,62 +23,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True)
-class EncodeConfig:
-    """How a file of new rows is encoded.
+def parse_separator(text: str) -> str:
+    """Parse the value of ``--separator``: one character, ``\\t`` for a tab; else ConfigError."""
+    separator = text.replace("\\t", "\t")
+    if len(separator) != 1:
+        raise ConfigError(
+            f"--separator {text!r} is not one character.",
+            "Leave it out, and it is detected; a tab is written \\t.",
+        )
+    return separator
 
-    Parameters
-    ----------
-    input, output : Path
-        CSV or Parquet, each by its ending.
-    unknown : Unknown
-        What to do about values that the encoder was not trained on.
-    keep : tuple of str
-        Columns of the input to copy to the output.
-    separator : str, optional
-        Between the fields of a CSV input; ``\\t`` for a tab. Detected where it is left out.
-    random_state : int, optional
-        Of a stochastic encoder; None: other draws each time.
 
-    Raises
-    ------
-    ConfigError
-        The separator is not one character.
-    """
-
-    input: Path
-    output: Path
-    unknown: Unknown = Unknown.REFUSE
-    keep: tuple[str, ...] = ()
-    separator: str | None = None
-    random_state: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.separator is not None and len(self.separator.replace("\\t", "\t")) != 1:
-            raise ConfigError(
-                f"--separator {self.separator!r} is not one character.",
-                "Leave it out, and it is detected; a tab is written \\t.",
-            )
-
-    def field_separator(self) -> str:
-        """Return the separator, detected in the input where it was not given."""
-        if self.separator is not None:
-            return self.separator.replace("\\t", "\t")
-        return "," if is_parquet(self.input) else sniff(self.input)[0]
+def detect_separator(source: Path) -> str:
+    """Detect what stands between the fields of a CSV file; a Parquet file needs none."""
+    return "," if is_parquet(source) else sniff(source)[0]
 
 
 @dataclass
 class EncodingSummary:
-    """Counts of what was encoded.
-
-    Parameters
-    ----------
-    rows : int
-    dimensions : int
-        Columns of z.
-    replaced : dict of str to int
-        How many unknown values of a column were replaced, where any were.
-    """
+    """Rows encoded, columns of z, and how many unknown values of which columns were replaced."""
 
     rows: int = 0
     dimensions: int = 0
@@ -91,7 +54,6 @@ class RowEncoder:
 
     Parameters
     ----------
-    representation : Representation
     preprocessing : Preprocessing
         How raw columns become x.
     coding : Coding
@@ -125,7 +87,6 @@ class RowEncoder:
 
         Parameters
         ----------
-        source : Path
         target : Path
             CSV or Parquet by its ending; written to a temporary name and renamed at the end. Its
             columns are z0, z1, ..., and those of ``keep``, as they stand in the source: text of a

@@ -49,13 +49,7 @@ def find_model(query: ModelQuery, location: ResultsLocation, registry: Registry)
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """One trained model of a store; what files and plugins know of it is read when asked for.
-
-    Parameters
-    ----------
-    unit : UnitRecord
-    results : StoredResults
-    """
+    """One trained model of a store; what files and plugins know of it is read when asked for."""
 
     unit: UnitRecord
     results: StoredResults
@@ -218,13 +212,7 @@ class StoredModel:
 
 @dataclass(frozen=True, eq=False)
 class StoredPoint:
-    """A measured point of a stored model.
-
-    Parameters
-    ----------
-    model : StoredModel
-    point : PointRecord
-    """
+    """A measured point of a stored model."""
 
     model: StoredModel
     point: PointRecord
@@ -265,10 +253,6 @@ class StoredPoint:
         """Method, point and seed."""
         knobs = f", {self.point.label}" if self.point.knobs else ""
         return f"{self.unit.method}{knobs}, seed {self.unit.seed}"
-
-    def encode_command(self) -> list[str]:
-        """Return the words of a ``fairbench encode`` command for it."""
-        return self.model.encode_command(self.point)
 
 
 def _value_of(value: T | FairbenchError) -> T:

@@ -52,7 +52,6 @@ def resolve_point(
 
     Parameters
     ----------
-    encoder : Encoder
     text : str, optional
         The point that is asked for.
     measured : sequence of PointRecord

@@ -14,16 +14,8 @@ from fairbench.store.database import Store
 class ModelQuery:
     """A description of one stored model; every field but ``method`` or ``unit`` may be left out.
 
-    Parameters
-    ----------
-    method, dataset : str, optional
-        Names or aliases. A simulated twin has ``-simulated`` behind its name; a user's own table is
-        named by its dataset card.
-    seed : int, optional
-    point : str, optional
-        Label of a point, ``beta=0.3``.
-    unit : str, optional
-        Start of the unit's key.
+    A simulated twin has ``-simulated`` behind its dataset's name; a user's own table is named by
+    its dataset card. ``point`` is a label, ``beta=0.3``; ``unit`` the start of the unit's key.
     """
 
     method: str | None = None
@@ -35,19 +27,7 @@ class ModelQuery:
 
 @dataclass(frozen=True)
 class ResultsLocation:
-    """Where results and data are, as named by a user; what is left out has a default.
-
-    Parameters
-    ----------
-    results : Path, optional
-        Results folder.
-    store : str, optional
-        Database URL.
-    data_root : Path, optional
-        Folder with data files.
-    cards : tuple of str
-        Paths of dataset cards.
-    """
+    """Where results and data are, as named by a user; what is left out has a default."""
 
     results: Path | None = None
     store: str | None = None

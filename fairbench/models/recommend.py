@@ -58,23 +58,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class RecommendQuery:
-    """A description of the point to recommend.
+    """A description of the point to recommend; ConfigError for a level that cannot be kept.
 
     Parameters
     ----------
-    limits : Limits
-    dataset : str, optional
-        Name or dataset card; needed where the store holds several datasets.
-    track : Track
     certified : bool
         Whether a certificate must keep the limit of leakage, too.
     level : float
         Probability that any certificate fails, over all candidates.
-
-    Raises
-    ------
-    ConfigError
-        The level is no probability that can be kept.
     """
 
     limits: Limits
@@ -131,15 +122,7 @@ class CandidateSet:
 
 @dataclass(frozen=True)
 class NearestMisses:
-    """The candidates that come nearest to the limits where none keeps both.
-
-    Parameters
-    ----------
-    accurate : StoredPoint or None
-        Of those that are accurate enough the one that leaks least.
-    tight : StoredPoint or None
-        Of those that leak little enough the most accurate one.
-    """
+    """The least leaking candidate that is accurate enough, the most accurate one that is tight."""
 
     accurate: StoredPoint | None
     tight: StoredPoint | None
@@ -151,8 +134,6 @@ class Recommendation:
 
     Parameters
     ----------
-    query : RecommendQuery
-    candidates : CandidateSet
     within_limits : tuple of StoredPoint
         Candidates that keep the limits on the validation set, the most useful first.
     certificates : Certificates or None
@@ -189,31 +170,6 @@ class Recommendation:
         if self.certificates is None or self.chosen is None:
             return None
         return self.certificates.selected(self.chosen)
-
-    @property
-    def lacks_certificates_only(self) -> bool:
-        """Whether candidates keep the limits, and none of them is certified to."""
-        return bool(self.within_limits) and not self.accepted
-
-    @property
-    def nearest_misses(self) -> NearestMisses:
-        """The candidates that come nearest to the limits."""
-        return find_nearest_misses(self.candidates, self.query.limits)
-
-    @property
-    def least_certified(self) -> StoredPoint | None:
-        """Of the certified candidates that are accurate enough the one with the lowest bound."""
-        if self.certificates is None:
-            return None
-        bounds = self.certificates.by_point
-        accurate = filter(self.query.limits.allows_accuracy, self.candidates.points)
-        certified = [point for point in accurate if point.key in bounds]
-        return min(certified, key=lambda point: bounds[point.key].information, default=None)
-
-    @property
-    def most_useful(self) -> StoredPoint:
-        """The most useful candidate, whatever it leaks."""
-        return rank_by_usefulness(self.candidates.points)[0]
 
 
 def recommend(

@@ -18,14 +18,7 @@ from fairbench.store.status import Status
 
 @dataclass(frozen=True, eq=False)
 class StoredResults:
-    """The results at a location, opened once.
-
-    Parameters
-    ----------
-    location : ResultsLocation
-    registry : Registry
-    store : Store
-    """
+    """The results at a location, opened once."""
 
     location: ResultsLocation
     registry: Registry

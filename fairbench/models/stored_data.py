@@ -74,14 +74,7 @@ def root_of(config: Mapping[str, Any]) -> Path | None:
 
 
 class Cards:
-    """Datasets by name; a user's own by the dataset cards given now, else by those of a run.
-
-    Parameters
-    ----------
-    registry : Registry
-    names : sequence of str
-        Names of datasets and paths of dataset cards; names are ignored.
-    """
+    """Datasets by name; a user's own by the dataset cards given now, else by those of a run."""
 
     def __init__(self, registry: Registry, names: Sequence[str]) -> None:
         self.registry = registry

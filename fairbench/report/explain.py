@@ -100,15 +100,7 @@ class Step:
 
 @dataclass(frozen=True)
 class BitExplanation:
-    """The bits of a single-shot model at all of its points.
-
-    Parameters
-    ----------
-    tables : tuple of BitTable
-        From the point that releases least to the one that releases most.
-    steps : tuple of Step
-        Between neighbouring points.
-    """
+    """The bits of a single-shot model at its points, the tightest first, and the steps between."""
 
     tables: tuple[BitTable, ...]
     steps: tuple[Step, ...]
@@ -186,7 +178,6 @@ def bit_table(label: str, bits: Bits, s: Ints) -> BitTable:
 
     Parameters
     ----------
-    label : str
     bits : ndarray of int8, shape (n, k, bits)
     s : ndarray of int64, shape (n,)
     """
@@ -248,17 +239,7 @@ def _correlation(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> floa
 
 @dataclass(frozen=True)
 class BitRow:
-    """A line of the table of bits.
-
-    Parameters
-    ----------
-    point : str
-        Setting of the knobs.
-    dimension, bit : int
-        From 1.
-    kept, ones, disparity : float
-        See :class:`BitTable`.
-    """
+    """A line of the table of bits; dimensions and bits count from 1, see :class:`BitTable`."""
 
     point: str
     dimension: int

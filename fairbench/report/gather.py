@@ -19,15 +19,8 @@ from fairbench.store.records import PointRecord, RunRecord
 class AuditorSummary(TableRow):
     """Estimates of one auditor and view, over the points and seeds of one method.
 
-    Parameters
-    ----------
-    method, params, track, budget, audit, auditor, view : str
-    points : int
-        Points over which the figures are.
-    mutual_information : float
-        Mean estimate on the test set, nats.
-    chosen : int
-        Points at which it is the strict auditor.
+    ``mutual_information`` is the mean on the test set, nats; ``chosen`` counts the points at which
+    it is the strict auditor.
     """
 
     method: str
@@ -44,19 +37,7 @@ class AuditorSummary(TableRow):
 
 @dataclass(frozen=True)
 class DatasetReport:
-    """One dataset's part of the page.
-
-    Parameters
-    ----------
-    name, data_source : str
-    panels : tuple of Panel
-        Rankings, each with its points.
-    auditors : tuple of AuditorSummary
-    failures : tuple of FailureRow
-        Models and points without figures, and why.
-    problems : tuple of str
-        Errors of metrics.
-    """
+    """One dataset's part of the page: its rankings, auditors, failures, and errors of metrics."""
 
     name: str
     data_source: str
@@ -68,17 +49,9 @@ class DatasetReport:
 
 @dataclass(frozen=True)
 class Report:
-    """The whole page.
+    """The whole page: ``made`` is the time of the last measurement, and its only time.
 
-    Parameters
-    ----------
-    datasets : tuple of DatasetReport
-    provenance : tuple of RunRecord
-        By time.
-    made : str
-        Time of the last measurement; the page itself has no other time.
-    glossary : mapping of str to str
-        Columns and their meanings, a line each.
+    ``provenance`` is by time; ``glossary`` has a line for each column.
     """
 
     datasets: tuple[DatasetReport, ...]
@@ -96,22 +69,20 @@ def gather(store: Store, registry: Registry) -> Report:
     for metric in registry.metrics.classes.values():
         glossary.update(metric.columns)
     return Report(
-        datasets=tuple(_dataset(table) for table in tables),
+        datasets=tuple(
+            DatasetReport(
+                name=table.dataset,
+                data_source=" ".join(sorted({row.data_source for row in table.leaderboard})),
+                panels=tuple(panels(table)),
+                auditors=tuple(summarise_auditors(table.auditors)),
+                failures=tuple(table.failures),
+                problems=tuple(dict.fromkeys(table.problems)),
+            )
+            for table in tables
+        ),
         provenance=tuple(sorted(store.runs(), key=lambda run: run.started)),
         made=max(finished, default=""),
         glossary=glossary | PROVENANCE,
-    )
-
-
-def _dataset(table: leaderboard.Tables) -> DatasetReport:
-    sources = {row.data_source for row in table.leaderboard}
-    return DatasetReport(
-        name=table.dataset,
-        data_source=" ".join(sorted(sources)),
-        panels=tuple(panels(table)),
-        auditors=tuple(summarise_auditors(table.auditors)),
-        failures=tuple(table.failures),
-        problems=tuple(dict.fromkeys(table.problems)),
     )
 
 

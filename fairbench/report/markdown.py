@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """Yield the lines of a table; rows whose cells are all empty but the first are left out."""
-    yield _line(columns)
-    yield _line(["---"] * len(columns))
-    for row in rows:
-        if any(str(cell) for cell in row[1:]):
-            yield _line([*row, *[""] * (len(columns) - len(row))])
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return a table; rows whose cells are all empty but the first are left out."""
+    shown = [[*row, *[""] * (len(columns) - len(row))] for row in rows if any(map(str, row[1:]))]
+    return "\n".join(map(_line, [columns, ["---"] * len(columns), *shown]))
 
 
 def _line(cells: Sequence[Any]) -> str:

@@ -14,7 +14,7 @@ import pytest
 from fairbench.api import Knob, Point, Track
 from fairbench.api.dataset import Dataset, Table
 from fairbench.api.method import Method, Representation
-from fairbench.cli.results import compare_command
+from fairbench.cli.results import show_differences, show_problems
 from fairbench.config import RunConfig
 from fairbench.data.prepare import prepare
 from fairbench.errors import ConfigError
@@ -240,8 +240,9 @@ def test_one_curve_has_its_own_median(quick: Ran) -> None:
 def test_methods_are_compared_on_the_terminal(
     quick: Ran, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    url = quick.store.engine.url.render_as_string()
-    assert compare_command(quick.registry, None, url, "truncated", "whole-curve") == 0
+    tables = build(quick.store, quick.registry)
+    show_differences(tables, "truncated", "whole-curve")
+    assert show_problems(tables) == 0
     told = capsys.readouterr().out
     assert "telling-simulated · blind track" in told
     found = re.search(r"difference (\S+) \[(\S+), (\S+)\], p <= 1e-15, paired", told)
@@ -250,7 +251,7 @@ def test_methods_are_compared_on_the_terminal(
     assert gap == pytest.approx(0.2, abs=0.03)
     assert 0.15 < low < gap < high < 0.25
     with pytest.raises(ConfigError, match="no complete rows in one track"):
-        compare_command(quick.registry, None, url, "truncated", "centred")
+        show_differences(tables, "truncated", "centred")
 
 
 @pytest.mark.slow

@@ -169,7 +169,7 @@ def test_commands_name_the_results_that_were_named(tmp_path: Path, prepared: Pre
     store_model(tmp_path, prepared, "identity", {"-": {}}, point=Point())
     location = ResultsLocation(tmp_path, f"sqlite:///{tmp_path}/fairbench.sqlite")
     model = find_model(ModelQuery("identity"), location, REGISTRY)
-    for words in (model.run_command(), model.measured_point(None).encode_command()):
+    for words in (model.run_command(), model.encode_command(model.points[0])):
         assert words[-4:] == ["--results", str(tmp_path), "--store", location.store]
     # Without them the encoder is not in the default folder, and nothing is named.
     unnamed = replace(model, results=replace(model.results, location=ResultsLocation()))

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from fairbench.api import Track
 from fairbench.metrics.rows import LeaderboardRow, PointRow
 from fairbench.report.format import format_figure
-from fairbench.report.gather import DatasetReport, Report
+from fairbench.report.gather import Report
 from fairbench.report.headings import HEADINGS, PAGE, PAGE_COST, headed
 from fairbench.report.panels import Panel, all_names
 from fairbench.report.style import Look, looks
@@ -60,18 +60,8 @@ WORDS = {
 """Terms of the glossary that are no columns."""
 
 TERMS = (
-    *(
-        "mutual_information",
-        "distortion",
-        "aufdc",
-        "rank",
-        "interval_over",
-        "accuracy_s",
-        "accuracy_y",
-        "seeds",
-        "track",
-        "budget",
-    ),
+    *("mutual_information", "distortion", "aufdc", "rank", "interval_over", "accuracy_s"),
+    *("accuracy_y", "seeds", "track", "budget"),
     *("audit", "params", "tags", "accuracy_y_at_accuracy_s_10", "complete", "data_source"),
 )
 """Columns that the glossary explains beside those that the page shows."""
@@ -95,6 +85,7 @@ def page(report: Report) -> str:
     shown = [p for dataset in report.datasets for p in dataset.panels]
     baselines = [name for panel in shown for name in panel.baselines]
     look = looks(all_names(shown), baselines)
+    charts = [[_panel_charts(p, look) for p in dataset.panels] for dataset in report.datasets]
     named = {*PAGE, *PAGE_COST, *TERMS}
     return environment.from_string((here / "page.html.j2").read_text("utf-8")).render(
         report=report,
@@ -106,7 +97,7 @@ def page(report: Report) -> str:
         tracks=TRACKS,
         headings=HEADINGS,
         name_of=lambda panel, row: panel.names[row.variant],
-        charts=_packed(_json([_charts(dataset, look) for dataset in report.datasets])),
+        charts=_packed(json.dumps(charts, separators=(",", ":"), allow_nan=False)),
         css=(here / "page.css").read_text("utf-8"),
         script=(here / "page.js").read_text("utf-8"),
         plotly=_packed(get_plotlyjs()),
@@ -141,17 +132,9 @@ def _present(columns: Mapping[str, str], panel: Panel) -> list[tuple[str, str]]:
     return [c for c in columns.items() if any(row.value(c[0]) is not None for row in panel.rows)]
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
-
-
 def _packed(text: str) -> str:
     """Gzip in base64, the same bytes every time; such text cannot end a script element."""
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
-
-
-def _charts(dataset: DatasetReport, look: Mapping[str, Look]) -> list[dict[str, Any]]:
-    return [_panel_charts(panel, look) for panel in dataset.panels]
 
 
 def _panel_charts(panel: Panel, look: Mapping[str, Look]) -> dict[str, Any]:
@@ -162,13 +145,14 @@ def _panel_charts(panel: Panel, look: Mapping[str, Look]) -> dict[str, Any]:
         name = names[row.variant]
         seeds = [points for points in curves[name] if points]
         if seeds:
+            x, low, high = panel.front_band(row)
             lines = {
                 "hull": _curve_line(panel.surface(row, 50)),
                 "hull_band": _outline(
                     _curve_line(panel.surface(row, 25)), _curve_line(panel.surface(row, 75))
                 ),
                 "front": _shorts(panel.front(row, 50)),
-                "front_band": _front_band(panel, row),
+                "front_band": _outline(_shorts(_steps(x, high)), _shorts(_steps(x, low))),
             }
             drawn.append({**_curve(name, row, seeds, look[name]), **lines})
     return {"curves": drawn, "ends": panel.ends}
@@ -213,11 +197,6 @@ def _outline(there: Shorts, back: Shorts) -> Shorts:
     if not there[0] or not back[0]:
         return [[], []]
     return [there[k] + back[k][::-1] for k in (0, 1)]
-
-
-def _front_band(panel: Panel, row: LeaderboardRow) -> Shorts:
-    x, low, high = panel.front_band(row)
-    return _outline(_shorts(_steps(x, high)), _shorts(_steps(x, low)))
 
 
 def _steps(x: Sequence[float], y: Sequence[float]) -> Line:
