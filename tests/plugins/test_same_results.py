@@ -1,8 +1,8 @@
-"""Results of earlier sources that are still found: the declaration is of the sources as they are."""
+"""Results of earlier sources that are still found: declared for the present sources alone."""
 
-import fairbench_plugins
 import pytest
 
+import fairbench_plugins
 from fairbench.registry import load_registry
 from fairbench.runs.plan import code_of
 

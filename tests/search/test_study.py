@@ -371,7 +371,7 @@ def test_files_say_what_was_found(bench: Bench, tmp_path: Path) -> None:
     assert search.best is not None
     assert frame["aufdc"].min() == pytest.approx(search.best.values[0])
     # The YAML names exactly the models that the trial trained.
-    written = yaml.safe_load(output.read_text())
+    best = yaml.safe_load(output.read_text())
     params = validated(Bowl, best["bowl"])
     budget = make_budget(10, bench.data)
     units = units_of(Bowl, params, bench.data, budget, bench.run_config())
