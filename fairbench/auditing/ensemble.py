@@ -61,27 +61,19 @@ _EVALUATION_ROLES = (Role.VALIDATION, Role.TEST)
 
 @dataclass(frozen=True)
 class EnsembleAudit:
-    """The result of an audit by the ensemble.
+    """The result of an audit by the ensemble."""
 
-    Parameters
-    ----------
-    results : tuple of AuditorResult
-        The estimate of each member on each view.
-    chosen : AuditorResult
-        The one with the lowest log loss on the validation set; the prior, unless it is beaten by a
-        standard error.
-    prediction, validation_prediction : Prediction
-        Of the chosen one, on the test set and on the validation set.
-    plug_in : float or None
-        Miller-Madow estimate of I(Z;S) on the test set, nats, where z is a code of few cells. It is
-        neither a classifier nor a bound, so it is never chosen; the difference shows how much the
-        ensemble may miss.
-    """
-
-    results: tuple[AuditorResult, ...]
+    results: tuple[AuditorResult, ...]  # the estimate of each member on each view
+    # The one with the lowest log loss on the validation set; the prior, unless it is beaten by a
+    # standard error
     chosen: AuditorResult
+    # prediction, validation_prediction: of the chosen one, on the test set and on the validation
+    # set
     prediction: Prediction
     validation_prediction: Prediction
+    # Miller-Madow estimate of I(Z;S) on the test set, nats, where z is a code of few cells. It is
+    # neither a classifier nor a bound, so it is never chosen; the difference shows how much the
+    # ensemble may miss.
     plug_in: float | None = None
 
 

@@ -26,26 +26,17 @@ DOWNSTREAM = (Member.MLP, Member.BOOSTED_TREES, Member.LOGISTIC)
 
 @dataclass(frozen=True)
 class EncodedPoint:
-    """One representation of the audit roles: all of a trained model that measuring needs.
+    """One representation of the audit roles: all of a trained model that measuring needs."""
 
-    Parameters
-    ----------
-    z : mapping of Role to ndarray, shape (n, k)
-        Of the three audit roles. n is a multiple of a role's rows where a stochastic encoder was
-        drawn from several times, draw after draw.
-    own_squares : mapping of Role to ndarray, shape (n,), or None
-        Squared error of the method's own decoder, summed over columns, on the validation and the
-        test set.
-    permuted_distortion : float or None
-        Mean of the same on the test set with z permuted across rows.
-    rate : float or None
-        The method's own code length on the test set, nats.
-    """
-
+    # (n, k): of the three audit roles. n is a multiple of a role's rows where a stochastic encoder
+    # was drawn from several times, draw after draw.
     z: Mapping[Role, Floats]
+    # (n,): squared error of the method's own decoder, summed over columns, on the validation and
+    # the test set
     own_squares: Mapping[Role, Floats] | None
+    # Mean of the same on the test set with z permuted across rows
     permuted_distortion: float | None
-    rate: float | None
+    rate: float | None  # the method's own code length on the test set, nats
 
 
 def evaluate(
@@ -189,24 +180,18 @@ def classify_task(
 
 @dataclass(frozen=True)
 class Reference:
-    """Figures that curves of a dataset are normalised by, for one seed of the auditors.
+    """Figures that curves of a dataset are normalised by, for one seed of the auditors."""
 
-    Parameters
-    ----------
-    values : dict of str to float
-        By column. ``mutual_information_max``: I of raw x on the test set by the strict auditor, and
-        ``..._validation``, ``..._paper``: on the validation set, and by the paper's MLPs; nats.
-        ``distortion_max``: E||x - E[x|s]||^2 on the test set with the auditor training set's means,
-        and ``..._validation``; squared units of standardised x. ``accuracy_s``: accuracy of the
-        strict auditor of x; ``accuracy_s_constant``, ``accuracy_y_constant``: accuracy on the test
-        set of always predicting the largest group, or class of the main task, if any, of the
-        auditor training set.
-    replicates : dict of str to ndarray, shape (resamples,)
-        ``mutual_information_max``, ``distortion_max`` and ``accuracy_y_constant`` on the same
-        resamples as every point.
-    """
-
+    # By column. ``mutual_information_max``: I of raw x on the test set by the strict auditor, and
+    # ``..._validation``, ``..._paper``: on the validation set, and by the paper's MLPs; nats.
+    # ``distortion_max``: E||x - E[x|s]||^2 on the test set with the auditor training set's means,
+    # and ``..._validation``; squared units of standardised x. ``accuracy_s``: accuracy of the
+    # strict auditor of x; ``accuracy_s_constant``, ``accuracy_y_constant``: accuracy on the test
+    # set of always predicting the largest group, or class of the main task, if any, of the auditor
+    # training set.
     values: dict[str, float]
+    # (resamples,): ``mutual_information_max``, ``distortion_max`` and ``accuracy_y_constant`` on
+    # the same resamples as every point
     replicates: dict[str, npt.NDArray[np.float64]]
 
 

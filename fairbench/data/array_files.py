@@ -28,21 +28,11 @@ _SPEC = re.compile(rf"(.+?\.({'|'.join(FORMATS)}))(?::(.*))?", re.IGNORECASE | r
 
 @dataclass(frozen=True)
 class ArraySource:
-    """The file, and the part of it, that holds an array.
+    """The file, and the part of it, that holds an array."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the array in messages: ``z``, ``s``, ...
-    path : Path
-        The file.
-    part : str or None
-        Text after the colon.
-    """
-
-    name: str
+    name: str  # name of the array in messages: ``z``, ``s``, ...
     path: Path
-    part: str | None
+    part: str | None  # text after the colon
 
     @property
     def format(self) -> str:

@@ -20,22 +20,13 @@ OFFLINE_ENV = "FAIRBENCH_OFFLINE"
 
 @dataclass(frozen=True)
 class DatasetFiles:
-    """A folder with all files of a dataset, checked.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-    origin : str
-        ``data root``, ``cache``, ``download``, ``own table``, or ``generated`` for a dataset
-        without files.
-    archive : str, optional
-        A file in the folder that replaces the dataset's files.
-    """
+    """A folder with all files of a dataset, checked."""
 
     folder: Path
+    # ``data root``, ``cache``, ``download``, ``own table``, or ``generated`` for a dataset without
+    # files
     origin: str
-    archive: str | None = None
+    archive: str | None = None  # A file in the folder that replaces the dataset's files
 
     @property
     def path(self) -> Path:

@@ -28,23 +28,14 @@ _TWIN = "embedded simulated twin"
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one role.
+    """The rows of one role."""
 
-    Parameters
-    ----------
-    stored : ndarray
-        x as float32, ``(n, d)``; of binary images packed bits, uint8, ``(n, ceil(d / 8))``: 300 MB
-        instead of 10 GB for the training images of dSprites.
-    s : ndarray of int64, shape (n,)
-    y : mapping of str to ndarray of int64, shape (n,)
-    pixels : int, optional
-        d, where ``stored`` is packed.
-    """
-
+    # x as float32, ``(n, d)``; of binary images packed bits, uint8, ``(n, ceil(d / 8))``: 300 MB
+    # instead of 10 GB for the training images of dSprites
     stored: np.ndarray
-    s: Ints
-    y: Mapping[str, Ints]
-    pixels: int | None = None
+    s: Ints  # (n,)
+    y: Mapping[str, Ints]  # (n,)
+    pixels: int | None = None  # d, where ``stored`` is packed
 
     def __post_init__(self) -> None:
         for array in (self.stored, self.s, *self.y.values()):
@@ -67,36 +58,19 @@ class Rows:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A dataset ready for use.
+    """A dataset ready for use."""
 
-    Parameters
-    ----------
-    info : DatasetInfo
-        Names and sizes.
-    roles : mapping of Role to Rows
-        Arrays are read-only: a plugin that writes into its input fails instead of harming others.
-    source : str
-        ``real``, ``rendered`` or ``simulated``.
-    origin : str
-        Where the files are from.
-    iterations : int
-        Training steps of the full budget.
-    fingerprint : str
-        sha256 over names (tasks' too), sizes, every array and the split: equal fingerprints, equal
-        bytes.
-    notes : tuple of str
-        Doubts about the table, shown as warnings.
-    preprocessing : Preprocessing or None
-        Turns raw columns into x; None for images, which are x.
-    """
-
-    info: DatasetInfo
+    info: DatasetInfo  # names and sizes
+    # Arrays are read-only: a plugin that writes into its input fails instead of harming others
     roles: Mapping[Role, Rows]
-    source: str
-    origin: str
-    iterations: int
+    source: str  # ``real``, ``rendered`` or ``simulated``
+    origin: str  # where the files are from
+    iterations: int  # training steps of the full budget
+    # sha256 over names (tasks' too), sizes, every array and the split: equal fingerprints, equal
+    # bytes
     fingerprint: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # doubts about the table, shown as warnings
+    # Turns raw columns into x; None for images, which are x
     preprocessing: Preprocessing | None = None
 
     def audited(self) -> Prepared:

@@ -26,25 +26,16 @@ NO_VALUE = "missing"
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """A fitted map of raw columns to X.
+    """A fitted map of raw columns to X."""
 
-    Parameters
-    ----------
-    features : tuple of Feature
-        One per column of x, those of a source side by side.
-    mean, scale : ndarray of float64, shape (d,)
-        Of the training set; a column is (code - mean) / scale.
-    common : mapping of str to str
-        The most common category in the training set, by source of categories.
-    missing : tuple of str
-        Sources whose missing values are the category ``missing``; elsewhere a category of that
-        name is like any other.
-    """
-
-    features: tuple[Feature, ...]
+    features: tuple[Feature, ...]  # one per column of x, those of a source side by side
+    # mean, scale: (d,), of the training set; a column is (code - mean) / scale
     mean: npt.NDArray[np.float64]
     scale: npt.NDArray[np.float64]
+    # The most common category in the training set, by source of categories
     common: Mapping[str, str]
+    # Sources whose missing values are the category ``missing``; elsewhere a category of that name
+    # is like any other
     missing: tuple[str, ...] = ()
 
     @property

@@ -37,17 +37,10 @@ print(load_dataset(dataset, root=Path(root) if root else None).fingerprint)
 
 @dataclass
 class DatasetTrial:
-    """A dataset, and the data root of its files.
-
-    Parameters
-    ----------
-    dataset : type of Dataset
-    root : Path, optional
-        Data root, as of ``--data-root``.
-    """
+    """A dataset, and the data root of its files."""
 
     dataset: type[Dataset]
-    root: Path | None = None
+    root: Path | None = None  # data root, as of ``--data-root``
 
     @cached_property
     def prepared(self) -> Prepared:

@@ -30,20 +30,12 @@ MOST_APART = 0.02
 
 @dataclass
 class MethodTrial:
-    """A method, and its test data.
-
-    Parameters
-    ----------
-    method : type of Method
-    data : Prepared
-        Of a real dataset some rows; default: the sample table.
-    root : Path, optional
-        Data root, whose files a method must not read.
-    """
+    """A method, and its test data."""
 
     method: type[Method]
+    # Of a real dataset some rows; default: the sample table
     data: Prepared = field(default_factory=sample_data)
-    root: Path | None = None
+    root: Path | None = None  # data root, whose files a method must not read
 
     def __post_init__(self) -> None:
         self.data = shortened(self.data)

@@ -29,17 +29,10 @@ _COLUMN = re.compile(r"[a-z][a-z0-9_]*(\{task\})?")
 
 @dataclass
 class MetricTrial:
-    """A metric, and the other metrics in its tables.
-
-    Parameters
-    ----------
-    metric : type of Metric
-    others : sequence of type of Metric
-        Metrics whose columns it may read but not write.
-    """
+    """A metric, and the other metrics in its tables."""
 
     metric: type[Metric]
-    others: Sequence[type[Metric]]
+    others: Sequence[type[Metric]]  # metrics whose columns it may read but not write
 
     @cached_property
     def evaluations(self) -> Mapping[str, Any]:

@@ -15,20 +15,11 @@ from fairbench.testing.verdicts import BrokenPromise, Unmet, Verdict
 
 @dataclass(frozen=True)
 class Promise:
-    """One sentence of an interface.
+    """One sentence of an interface."""
 
-    Parameters
-    ----------
-    text : str
-        What is promised, in a few words.
-    why : str
-        The harm to others where it is broken; one plain sentence.
-    look : callable
-        Takes a trial of the plugin; raises :class:`BrokenPromise` or :class:`Unmet`.
-    """
-
-    text: str
-    why: str
+    text: str  # what is promised, in a few words
+    why: str  # the harm to others where it is broken; one plain sentence
+    # Takes a trial of the plugin; raises :class:`BrokenPromise` or :class:`Unmet`
     look: Callable[[Any], None]
 
 

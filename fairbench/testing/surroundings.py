@@ -91,18 +91,10 @@ def check_unharmed(act: Callable[[], object], doing: str) -> None:
 
 @dataclass
 class Reads:
-    """Data that was read while it was watched.
+    """Data that was read while it was watched."""
 
-    Parameters
-    ----------
-    folders : tuple of Path
-        Folders whose files are watched.
-    seen : list of str
-        Files and datasets that were read.
-    """
-
-    folders: tuple[Path, ...]
-    seen: list[str] = field(default_factory=list)
+    folders: tuple[Path, ...]  # folders whose files are watched
+    seen: list[str] = field(default_factory=list)  # files and datasets that were read
 
 
 _watching: list[Reads] = []

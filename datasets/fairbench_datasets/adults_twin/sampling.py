@@ -90,21 +90,14 @@ _SCALE = {"hours-per-week": 40.0, "capital-gain": 10_000.0, "capital-loss": 2_00
 
 @dataclass(frozen=True, kw_only=True)
 class Conditional:
-    """One column given the columns before it.
+    """One column given the columns before it."""
 
-    Attributes
-    ----------
-    values
-        The column's distinct values, shape ``(v,)``: strings or integers.
-    hidden_weight, hidden_bias
-        Shapes ``(h, f)`` and ``(h,)``; f is the width of the features before this column.
-    output_weight, output_bias
-        Shapes ``(v, h)`` and ``(v,)``.
-    """
-
-    values: NDArray[Any]
+    values: NDArray[Any]  # the column's distinct values, shape ``(v,)``: strings or integers
+    # hidden_weight, hidden_bias: shapes ``(h, f)`` and ``(h,)``; f is the width of the features
+    # before this column
     hidden_weight: Floats
     hidden_bias: Floats
+    # output_weight, output_bias: shapes ``(v, h)`` and ``(v,)``
     output_weight: Floats
     output_bias: Floats
 

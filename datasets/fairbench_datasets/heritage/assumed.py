@@ -23,27 +23,14 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Use:
-    """Dependences of a count over a member's year: standard normal score = the sum of these.
+    """Dependences of a count over a member's year: standard normal score = the sum of these."""
 
-    Parameters
-    ----------
-    age : tuple of float
-        Shift by age band.
-    woman : float
-        Shift of women against men.
-    frailty : float
-        Weight of what a member's counts of all kinds have in common, standard normal.
-    habit : float
-        Weight of what is the member's own in this count, year after year, standard normal.
-    year : float
-        Weight of chance from year to year, standard normal.
-    """
-
-    age: tuple[float, ...]
-    woman: float
-    frailty: float
+    age: tuple[float, ...]  # shift by age band
+    woman: float  # shift of women against men
+    frailty: float  # weight of what a member's counts of all kinds have in common, standard normal
+    # Weight of what is the member's own in this count, year after year, standard normal
     habit: float
-    year: float
+    year: float  # weight of chance from year to year, standard normal
 
 
 CLAIMS = Use((-0.1, -0.4, -0.4, -0.25, -0.1, 0.1, 0.3, 0.5, 0.5), 0.15, 0.7, 0.2, 0.6)

@@ -51,18 +51,10 @@ UNKNOWN = -1
 
 @dataclass(frozen=True)
 class Members:
-    """The members in Members.csv, in the file's order.
+    """The members in Members.csv, in the file's order."""
 
-    Parameters
-    ----------
-    rows : mapping of int to int
-        MemberID to row.
-    s : ndarray of int64, shape (members,)
-        Group, or -1 where age or sex is missing.
-    """
-
-    rows: Mapping[int, int]
-    s: Ints
+    rows: Mapping[int, int]  # MemberID to row
+    s: Ints  # (members,): group, or -1 where age or sex is missing
 
     def find(self, field: str) -> int:
         """Row of a MemberID; one past the last where Members.csv does not have it."""

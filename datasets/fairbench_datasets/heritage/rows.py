@@ -25,21 +25,11 @@ fast as with 50,000."""
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some consecutive rows.
+    """Some consecutive rows."""
 
-    Parameters
-    ----------
-    where : str
-        The file, for messages.
-    line : int
-        Number of the line of the first row; the header is line 1.
-    columns : mapping of str to sequence of str
-        The fields of each column.
-    """
-
-    where: str
-    line: int
-    columns: Mapping[str, Sequence[str]]
+    where: str  # the file, for messages
+    line: int  # number of the line of the first row; the header is line 1
+    columns: Mapping[str, Sequence[str]]  # the fields of each column
 
     def read(self, column: str, value: Callable[[str], int]) -> Ints:
         """Turn a column into numbers.

@@ -31,14 +31,9 @@ Side = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class GroupSplit:
-    """Two sets of groups, separated before the groups within each.
+    """Two sets of groups, separated before the groups within each."""
 
-    Parameters
-    ----------
-    one, other : GroupSplit or int
-        A further split, or one group.
-    """
-
+    # one, other: a further split, or one group
     one: GroupSplit | int
     other: GroupSplit | int
 

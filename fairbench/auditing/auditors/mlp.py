@@ -53,23 +53,15 @@ class MLPSettings:
 
 @dataclass(frozen=True)
 class _Order:
-    """Rows to train on and rows held out for early stopping, with their weights.
+    """Rows to train on and rows held out for early stopping, with their weights."""
 
-    Parameters
-    ----------
-    rest, held_out : Tensor of int64, shape (models, rows)
-    epoch : int
-        Rows of an epoch.
-    weights : Tensor, shape (rows,), optional
-        If given, every step takes all of ``rest`` with these weights.
-    held_weights : Tensor, shape (held-out rows,), optional
-    """
-
+    # rest, held_out: (models, rows)
     rest: Tensor
     held_out: Tensor
-    epoch: int
+    epoch: int  # rows of an epoch
+    # (rows,): if given, every step takes all of ``rest`` with these weights
     weights: Tensor | None = None
-    held_weights: Tensor | None = None
+    held_weights: Tensor | None = None  # (held-out rows,)
 
 
 def fit_classifiers(

@@ -22,19 +22,11 @@ GROUPING_PAYS = 0.5
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Labelled rows, each standing for ``weights`` equal ones.
+    """Labelled rows, each standing for ``weights`` equal ones."""
 
-    Parameters
-    ----------
-    x : ndarray, shape (n, d)
-    labels : ndarray of int64, shape (n,)
-    weights : ndarray of float64, shape (n,)
-        Positive whole numbers.
-    """
-
-    x: Floats
-    labels: Ints
-    weights: Weights
+    x: Floats  # (n, d)
+    labels: Ints  # (n,)
+    weights: Weights  # (n,): positive whole numbers
 
     @property
     def total(self) -> int:
@@ -52,25 +44,14 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class Training:
-    """Rows that one member of the ensemble learns from.
-
-    Parameters
-    ----------
-    fit : LabelledRows
-        Rows that parameters are fitted on.
-    held : LabelledRows
-        Held-out rows of the auditor training set, for early stopping, strengths of regularisation,
-        calibration and the weights of the blend.
-    prior : ndarray, shape (classes,)
-        Class prior, without zeros.
-    draws : int
-        Draws of each row of z in ``fit``.
-    """
+    """Rows that one member of the ensemble learns from."""
 
     fit: LabelledRows
+    # Held-out rows of the auditor training set, for early stopping, strengths of regularisation,
+    # calibration and the weights of the blend
     held: LabelledRows
-    prior: Weights
-    draws: int = 1
+    prior: Weights  # (classes,): class prior, without zeros
+    draws: int = 1  # draws of each row of z in ``fit``
 
     @property
     def classes(self) -> int:
@@ -85,16 +66,10 @@ class Training:
 
 @dataclass(frozen=True)
 class Distinct:
-    """The distinct rows of an array, and the number of the one that each row equals.
+    """The distinct rows of an array, and the number of the one that each row equals."""
 
-    Parameters
-    ----------
-    rows : ndarray, shape (m, d)
-    inverse : ndarray of int64, shape (n,)
-    """
-
-    rows: Floats
-    inverse: Ints
+    rows: Floats  # (m, d)
+    inverse: Ints  # (n,)
 
 
 def distinct(z: Floats) -> Distinct:

@@ -33,19 +33,11 @@ _CHUNK = 8192
 
 @dataclass(frozen=True)
 class View:
-    """A transformation of representations that auditors are fitted on.
+    """A transformation of representations that auditors are fitted on."""
 
-    Parameters
-    ----------
-    name : str
-        ``raw``, ``standardised``, ``ranks``, ``bit-planes``, ``interactions`` or
-        ``reconstruction``.
-    apply : callable
-        Maps ``(n, k)`` to ``(n, features of the view)``.
-    """
-
+    # ``raw``, ``standardised``, ``ranks``, ``bit-planes``, ``interactions`` or ``reconstruction``
     name: str
-    apply: Callable[[Floats], Floats]
+    apply: Callable[[Floats], Floats]  # maps ``(n, k)`` to ``(n, features of the view)``
 
 
 def views_of(z: Floats) -> list[View]:

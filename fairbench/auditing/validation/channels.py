@@ -29,31 +29,16 @@ BITS = 64
 
 @dataclass(frozen=True)
 class Channel:
-    """A law of (z, s) with known information.
-
-    Parameters
-    ----------
-    name : str
-    classes : int
-        Values of s.
-    formula : str
-        The law, and where its information comes from.
-    draw : callable
-        Draws n rows by a generator.
-    truth : callable
-        Returns I(Z;S) in nats; integrals are computed at the first call.
-    limit : bool
-        Whether the ensemble is known to miss this channel; shown, without a target.
-    original : callable, optional
-        Maps z to the x that it was made from; given, auditors get x too.
-    """
+    """A law of (z, s) with known information."""
 
     name: str
-    classes: int
-    formula: str
-    draw: Draw
-    truth: Callable[[], float]
+    classes: int  # values of s
+    formula: str  # the law, and where its information comes from
+    draw: Draw  # draws n rows by a generator
+    truth: Callable[[], float]  # returns I(Z;S) in nats; integrals are computed at the first call
+    # Whether the ensemble is known to miss this channel; shown, without a target
     limit: bool = False
+    # Maps z to the x that it was made from; given, auditors get x too
     original: Callable[[Floats], Floats] | None = None
 
     def rows(self, seed: int | Sequence[int], n: int) -> tuple[Floats, Ints]:
