@@ -156,10 +156,8 @@ class AdultsGenderRaceOnehot(AdultsGenderRace):
 def read_adult(path: Path) -> pd.DataFrame:
     """Read one official file: 15 comma-separated fields per row, ``|`` starts a comment line.
 
-    Raises
-    ------
-    DataError
-        A row has another number of fields, or a number cannot be read; the line is named.
+    Raises DataError: a row has another number of fields, or a number cannot be read; the line is
+    named.
     """
     import pandas as pd
 

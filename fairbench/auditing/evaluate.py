@@ -156,14 +156,8 @@ def classify_task(
 ) -> EnsembleAudit:
     """Fit :data:`DOWNSTREAM` classifiers of a task, and choose one on the validation set.
 
-    Parameters
-    ----------
-    z, labels : mapping of Role to arrays
-        Of the three audit roles; classes are 0, 1, ...
-    config : AuditConfig
-    seed : int
-    draws : int
-        Draws of each row in z and labels, draw after draw.
+    ``z``, ``labels``: of the three audit roles; classes are 0, 1, ... ``draws``: draws of each row
+    in z and labels, draw after draw.
     """
     members = tuple(member for member in config.members if member in DOWNSTREAM)
     return audit(

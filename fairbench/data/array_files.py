@@ -60,10 +60,7 @@ def parse_source(name: str, text: str) -> ArraySource:
 def read_sources(sources: dict[str, ArraySource]) -> dict[str, Any]:
     """Read arrays and frames by name; each file of a table is read once.
 
-    Raises
-    ------
-    DataError
-        A file cannot be read, lacks a column or an array, or z and s share a column.
+    Raises DataError: a file cannot be read, lacks a column or an array, or z and s share a column.
     """
     tables: dict[Path, Any] = {}
     arrays: dict[str, Any] = {}

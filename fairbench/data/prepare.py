@@ -83,10 +83,7 @@ def load_dataset(
 ) -> Prepared:
     """Find, load, split and prepare a dataset; fall back to its simulated twin.
 
-    Raises
-    ------
-    DataError
-        Files are bad; or there are no files, and no twin or ``require_real``.
+    Raises DataError: files are bad; or there are no files, and no twin or ``require_real``.
     """
     table, source, origin = _obtain(dataset, root, require_real)
     if isinstance(table, Images):
@@ -193,16 +190,7 @@ def default_iterations(n: int) -> int:
 def coded(frame: pd.DataFrame, *, onehot: bool) -> tuple[np.ndarray, tuple[Feature, ...]]:
     """Code a table: numbers as they are, categories as sorted integer codes or one-hot columns.
 
-    Returns
-    -------
-    ndarray of float64, shape (n, d)
-    tuple of Feature
-        One per column.
-
-    Raises
-    ------
-    DataError
-        A value is missing.
+    Returns float64 ``(n, d)``, and one Feature per column. Raises DataError: a value is missing.
     """
     columns: list[np.ndarray] = []
     features: list[Feature] = []

@@ -25,15 +25,8 @@ SPLIT_SEED = 20_211
 def assign_roles(table: Table) -> dict[Role, Ints]:
     """Split rows into the four roles, stratified by (s, main task label).
 
-    Returns
-    -------
-    dict of Role to ndarray of int64
-        Sorted row numbers; disjoint, and together all rows.
-
-    Raises
-    ------
-    DataError
-        A group of s has too few rows in a role.
+    Returns sorted row numbers; disjoint, and together all rows. Raises DataError: a group of s has
+    too few rows in a role.
     """
     n = len(table.s)
     label = next(iter(table.y.values())) if table.y else np.zeros(n, np.int64)

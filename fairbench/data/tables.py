@@ -78,19 +78,9 @@ def read_table(
 class TableStream:
     """A table read a part at a time, so that it may be larger than memory.
 
-    Parameters
-    ----------
-    path : Path
-        CSV with a line of names, or Parquet, as for :func:`read_table`.
-    separator : str
-        One character between the fields of a CSV file.
-    rows : int
-        Rows per part.
-
-    Raises
-    ------
-    DataError
-        As :func:`read_table`, when the faulty place is read.
+    ``path``: CSV with a line of names, or Parquet, as for :func:`read_table`. ``separator``: one
+    character between the fields of a CSV file. ``rows``: rows per part. Raises DataError: as
+    :func:`read_table`, when the faulty place is read.
     """
 
     def __init__(self, path: Path, *, separator: str = ",", rows: int = CHUNK) -> None:

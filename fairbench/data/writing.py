@@ -21,15 +21,8 @@ ENDINGS = (".parquet", ".pq", ".csv")
 class TableWriter:
     """Writer that renames its temporary file at the end; a context manager, cleans up on errors.
 
-    Parameters
-    ----------
-    path : Path
-        With one of the suffixes ENDINGS. An existing file is replaced.
-
-    Raises
-    ------
-    DataError
-        It has another suffix, or cannot be written.
+    ``path``: with one of the suffixes ENDINGS. An existing file is replaced. Raises DataError: it
+    has another suffix, or cannot be written.
     """
 
     def __init__(self, path: Path) -> None:

@@ -27,12 +27,9 @@ def strict_area(
     its ends for a share of the rows and the other's for the rest. The straight line between the
     ends scores .5; lower is better.
 
-    Parameters
-    ----------
-    points, validation : sequence of (d, i)
-        Of each point, on the test and on the validation set, in the same order.
-    i_max, d_max, i_max_validation, d_max_validation : float
-        Of the dataset, on the test and on the validation set.
+    ``points``, ``validation``: of each point, on the test and on the validation set, in the same
+    order. ``i_max``, ``d_max``, ``i_max_validation``, ``d_max_validation``: of the dataset, on the
+    test and on the validation set.
     """
     test = np.array(points, dtype=np.float64).reshape(-1, 2)
     d, i = strict_curve(

@@ -18,10 +18,7 @@ Array = NDArray[np.float64]
 def lower_hull(d: Array, i: Array) -> NDArray[np.intp]:
     """Return the indices of the lower convex hull of points, by rising d, ends included.
 
-    Parameters
-    ----------
-    d, i : ndarray, shape (n,)
-        Distortion and information.
+    ``d``, ``i (n,)``: distortion and information.
     """
     order = np.lexsort((i, d))
     hull: list[int] = []
@@ -51,19 +48,9 @@ def strict_curve(
 ) -> tuple[Array, Array]:
     """Return the curve's vertices on the test set, by rising D; I is at least 0, D at most D_max.
 
-    Parameters
-    ----------
-    d, i : ndarray, shape (points, ...)
-        On the test set, or on resamples of it.
-    validation : ndarray, shape (points, 2)
-        (d, i) of the same points on the validation set.
-    i_max, d_max : float or ndarray, shape (...)
-        Of the dataset, on the same rows as d and i.
-    i_max_validation, d_max_validation : float
-
-    Returns
-    -------
-    d, i : ndarray, shape (vertices, ...)
+    ``d``, ``i (points, ...)``: on the test set, or on resamples of it. ``validation (points, 2)``:
+    (d, i) of the same points on the validation set. ``i_max``, ``d_max (...)``: of the dataset, on
+    the same rows as d and i. Returns d, i ``(vertices, ...)``.
     """
     chosen = lower_hull(
         np.concatenate([[0.0, d_max_validation], np.clip(validation[:, 0], 0.0, d_max_validation)]),

@@ -34,16 +34,8 @@ def resampled_means(
 ) -> npt.NDArray[np.float64]:
     """Compute means of columns over resamples of their rows, drawn with replacement.
 
-    Parameters
-    ----------
-    columns : ndarray, shape (n, k)
-    resamples : int
-    seed : int
-        The same seed and n give the same resamples.
-
-    Returns
-    -------
-    ndarray, shape (resamples, k)
+    ``columns (n, k)``. ``seed``: the same seed and n give the same resamples. Returns
+    ``(resamples, k)``.
     """
     n = len(columns)
     rng = np.random.default_rng(seed)

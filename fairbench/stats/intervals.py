@@ -167,11 +167,7 @@ def ranks(values: Sequence[float], samples: Sequence[Sample | None]) -> list[int
     differs from the middle one, so methods that share a rank may differ from different others.
     A pair of which one has no replicates is decided by the values alone.
 
-    Parameters
-    ----------
-    values : sequence of float
-        Lower is better.
-    samples : sequence of Sample or None
+    ``values``: lower is better.
     """
     pairs = [(i, j) for i in range(len(values)) for j in range(i)]
     tested: dict[tuple[int, int], float] = {}

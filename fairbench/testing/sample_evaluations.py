@@ -114,10 +114,7 @@ def _predicted(labels: Ints, classes: int, skill: float, rng: np.random.Generato
 def curve_evaluations(metrics: Sequence[type[Metric]]) -> dict[str, CurveEvaluation]:
     """Return evaluations of a curve by their special feature; ``whole`` first.
 
-    Parameters
-    ----------
-    metrics : sequence of type of Metric
-        Metrics whose point-level columns the points have.
+    ``metrics``: metrics whose point-level columns the points have.
     """
     points = [_point(leak, draws=1) for leak in LEAKS]
     rng = np.random.default_rng(0)

@@ -157,10 +157,7 @@ def load_network() -> dict[str, Conditional]:
 def draw(network: Mapping[str, Conditional], *, rows: int, seed: int) -> dict[str, NDArray[Any]]:
     """Draw rows by ancestral sampling.
 
-    Returns
-    -------
-    dict
-        The values of each column of `CHAIN`, shape ``(rows,)``.
+    Returns the values of each column of `CHAIN`, shape ``(rows,)``.
     """
     # Row-major uniforms, one per cell: row i takes the same numbers whatever `rows` is.
     uniforms = np.random.default_rng(seed).random((rows, len(CHAIN)))

@@ -166,17 +166,9 @@ _CHARLSON_OF_AGE = (0.0, 0.0, 0.01, 0.01, 0.01, 0.02, 0.03, 0.04, 0.05)
 def condition_rates(shares: Mapping[str, float], claims: Ints) -> Array:
     """Share of a group's claims by condition.
 
-    Parameters
-    ----------
-    shares : mapping of str to float
-        Share of all claims by condition, which the result is fitted to.
-    claims : ndarray of int64, shape (groups,)
-        Claims of each of the groups of S.
-
-    Returns
-    -------
-    ndarray, shape (groups, conditions)
-        Rows add up to 1; columns are in the order of ``shares``.
+    ``shares``: share of all claims by condition, which the result is fitted to.
+    ``claims (groups,)``: claims of each of the groups of S. Returns ``(groups, conditions)``: rows
+    add up to 1; columns are in the order of ``shares``.
     """
     rates = np.ones((len(SEXES), len(AGES), len(shares)))
     for i, name in enumerate(shares):

@@ -64,20 +64,9 @@ class Members:
 def load_release(source: Path) -> Table:
     """Read Members.csv, Claims.csv, DrugCount.csv and LabCount.csv.
 
-    Parameters
-    ----------
-    source : Path
-        The folder that holds them, or the release's zip.
-
-    Returns
-    -------
-    Table
-        One row a member whose age and sex are known; the others are dropped.
-
-    Raises
-    ------
-    DataError
-        A file is missing, damaged or not in the release's format.
+    ``source``: the folder that holds them, or the release's zip. Returns one row a member whose age
+    and sex are known; the others are dropped. Raises DataError: a file is missing, damaged or not
+    in the release's format.
     """
     import pandas as pd
 

@@ -29,22 +29,9 @@ AGAIN = f"Get the original release again: {URL}"
 def open_text(source: Path, name: str) -> Iterator[tuple[str, TextIO]]:
     """Open one file of the release.
 
-    Parameters
-    ----------
-    source : Path
-        The folder that holds the file, or a zip that holds it at any depth.
-    name : str
-        ``Claims.csv``, ...
-
-    Yields
-    ------
-    str, TextIO
-        What to call it in messages, and its text.
-
-    Raises
-    ------
-    DataError
-        It cannot be read, also where that shows only later, while it is being read.
+    ``source``: the folder that holds the file, or a zip that holds it at any depth. ``name``:
+    ``Claims.csv``, ... Yields what to call it in messages, and its text. Raises DataError: it
+    cannot be read, also where that shows only later, while it is being read.
     """
     where = f"{source / name}" if source.is_dir() else f"{name} in {source}"
     try:

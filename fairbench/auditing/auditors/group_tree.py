@@ -71,10 +71,7 @@ def fit_split_trees(
 ) -> Callable[[Floats], Floats]:
     """Fit trees to every split.
 
-    Returns
-    -------
-    callable
-        Maps ``(n, d)`` to probabilities ``(n, classes)``.
+    Returns a callable that maps ``(n, d)`` to probabilities ``(n, classes)``.
     """
     fit = _Fit(training, rounds, patience, seed, deep)
     paths = _paths(splits, fit)

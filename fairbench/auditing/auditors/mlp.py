@@ -75,10 +75,7 @@ def fit_classifiers(
 ) -> Callable[[Floats], Floats]:
     """Train one classifier per seed on rows ``(n, k)``, ``draws`` draws of n / draws rows.
 
-    Returns
-    -------
-    callable
-        Maps ``(m, k)`` to probabilities ``(len(seeds), m, classes)``.
+    Returns a callable that maps ``(m, k)`` to probabilities ``(len(seeds), m, classes)``.
     """
     target = torch.from_numpy(labels.copy())
     order = _own_hold_outs(len(z), seeds, draws)
@@ -91,10 +88,7 @@ def fit_weighted_classifiers(
 ) -> Callable[[Floats], Floats]:
     """Train one classifier per seed on grouped rows, all with the same rows held out.
 
-    Returns
-    -------
-    callable
-        Maps ``(m, k)`` to probabilities ``(len(seeds), m, classes)``.
+    Returns a callable that maps ``(m, k)`` to probabilities ``(len(seeds), m, classes)``.
     """
     fit, held = training.fit, training.held
     x = np.concatenate([fit.x, held.x])
@@ -123,10 +117,7 @@ def fit_regressors(
 ) -> Callable[[Floats], Floats]:
     """Train one regressor per seed on rows ``(n, k)``, targets ``(n / draws, d)``, squared error.
 
-    Returns
-    -------
-    callable
-        Maps ``(m, k)`` to ``(len(seeds), m, d)``.
+    Returns a callable that maps ``(m, k)`` to ``(len(seeds), m, d)``.
     """
 
     def squares(out: Tensor, target: Tensor) -> Tensor:

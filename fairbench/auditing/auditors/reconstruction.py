@@ -34,14 +34,8 @@ def reconstruction(
 ) -> View:
     """Fit regressors of x on z.
 
-    Parameters
-    ----------
-    z : ndarray, shape (draws * n, k)
-        Draw after draw.
-    x : ndarray, shape (n, d)
-        Standardised.
-    fit_rows : ndarray of int64
-        Rows of x to fit on; the others are held out for calibration.
+    ``z (draws * n, k)``: draw after draw. ``x (n, d)``: standardised. ``fit_rows``: rows of x to
+    fit on; the others are held out for calibration.
     """
     scale = _scaled(z)
     rows = np.concatenate([fit_rows + draw * len(x) for draw in range(draws)])

@@ -118,11 +118,8 @@ def sides_of(rows: int, seed: int) -> tuple[Ints, Ints]:
 def training(z: Floats, labels: Ints, *, classes: int, seed: int, draws: int = 1) -> Training:
     """Split the auditor training set into rows to fit on and rows held out, and group equal ones.
 
-    Parameters
-    ----------
-    z : ndarray, shape (n, k)
-        ``draws`` draws of n / draws rows, draw after draw; all draws of a row are on one side.
-    labels : ndarray of int64, shape (n,)
+    ``z (n, k)``: ``draws`` draws of n / draws rows, draw after draw; all draws of a row are on one
+    side. ``labels (n,)``.
     """
     rows = len(z) // draws
     keys = distinct(z)

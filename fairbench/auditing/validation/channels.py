@@ -59,12 +59,8 @@ def location_information(
 ) -> float:
     """I(Z;S) in nats of z = shift of s + noise, by quadrature of H(S) - E[H(S|z)].
 
-    Parameters
-    ----------
-    density : callable
-        Density of the noise, symmetric about 0.
-    shifts, shares : sequence of float
-        Location and probability of each group.
+    ``density``: density of the noise, symmetric about 0. ``shifts``, ``shares``: location and
+    probability of each group.
     """
     from scipy import integrate
 
