@@ -67,10 +67,7 @@ def _settings(config: AuditConfig) -> MLPSettings:
     """Return the strict auditors' settings with twice the epochs and rate: they overfit late."""
     strict = strict_mlp_settings(config)
     return replace(
-        strict,
-        epochs=2 * strict.epochs,
-        learning_rate=2 * strict.learning_rate,
-        weight_decay=0.0,
+        strict, epochs=2 * strict.epochs, learning_rate=2 * strict.learning_rate, weight_decay=0.0
     )
 
 

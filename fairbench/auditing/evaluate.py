@@ -108,10 +108,7 @@ def evaluate(
         rate=encoded.rate,
         draws=draws,
         certificate=certify(
-            first_draw[Role.AUDITOR_TRAIN],
-            first_draw[Role.TEST],
-            roles[Role.TEST].s,
-            groups=groups,
+            first_draw[Role.AUDITOR_TRAIN], first_draw[Role.TEST], roles[Role.TEST].s, groups=groups
         ),
         replicates=_replicates(
             strict.prediction, distortion["strict"], main.prediction if main else None, draws

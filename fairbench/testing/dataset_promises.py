@@ -78,8 +78,7 @@ class DatasetTrial:
 
 
 @promise(
-    "its name and texts are there",
-    "Readers of a leaderboard need the citation and the licence.",
+    "its name and texts are there", "Readers of a leaderboard need the citation and the licence."
 )
 def texts(trial: DatasetTrial) -> None:
     check_texts(trial.dataset)
@@ -93,18 +92,12 @@ def texts(trial: DatasetTrial) -> None:
             )
 
 
-@promise(
-    "it loads",
-    "A run begins with loading.",
-)
+@promise("it loads", "A run begins with loading.")
 def loads(trial: DatasetTrial) -> None:
     _ = trial.prepared
 
 
-@promise(
-    "x is finite numbers, one column per feature",
-    "Methods and auditors use it unchanged.",
-)
+@promise("x is finite numbers, one column per feature", "Methods and auditors use it unchanged.")
 def features(trial: DatasetTrial) -> None:
     data = trial.data
     for role, rows in data.roles.items():
@@ -213,10 +206,7 @@ def scaling(trial: DatasetTrial) -> None:
         raise BrokenPromise("its scaling depends on other roles.", "Only on encoder-train.")
 
 
-@promise(
-    "it has the rows that it declares",
-    "'fairbench data list' shows that number.",
-)
+@promise("it has the rows that it declares", "'fairbench data list' shows that number.")
 def declared_rows(trial: DatasetTrial) -> None:
     declared = trial.dataset.rows
     count = sum(len(rows.s) for rows in trial.data.roles.values())

@@ -100,8 +100,7 @@ def points(trial: MethodTrial) -> None:
     if method.shots is Shots.SINGLE:
         if len(known) != 1:
             raise BrokenPromise(
-                f"It is single-shot and has {len(known)} knobs.",
-                "A curve has exactly one knob.",
+                f"It is single-shot and has {len(known)} knobs.", "A curve has exactly one knob."
             )
         return
     grid = method.points()

@@ -63,10 +63,7 @@ def curve(trial: MethodTrial) -> None:
             trial.codes([fitted.at(point)])
 
 
-@promise(
-    "the same seed gives the same codes",
-    "A figure that cannot be reproduced proves nothing.",
-)
+@promise("the same seed gives the same codes", "A figure that cannot be reproduced proves nothing.")
 def reproducible(trial: MethodTrial) -> None:
     first, again = (trial.codes(fits) for fits in (trial.first, _again(trial)))
     for unit, z, other in zip(trial.units(), first, again, strict=True):
@@ -215,10 +212,7 @@ def many_groups(trial: MethodTrial) -> None:
         other.codes(other.opened(other.fit(units), units))
 
 
-@promise(
-    "CPU and GPU agree",
-    "A row of a leaderboard must not depend on the machine of training.",
-)
+@promise("CPU and GPU agree", "A row of a leaderboard must not depend on the machine of training.")
 def devices_agree(trial: MethodTrial) -> None:
     _ = trial.first
     if resolve_device(Device.AUTO) == "cpu":

@@ -41,11 +41,7 @@ def point_evaluations() -> dict[str, PointEvaluation]:
         "whole": whole,
         "of several draws": _point(LEAKS[1], draws=3),
         "without a decoder, rate or certificate": replace(
-            whole,
-            distortion=only_refitted,
-            permuted_distortion=None,
-            rate=None,
-            certificate=None,
+            whole, distortion=only_refitted, permuted_distortion=None, rate=None, certificate=None
         ),
         "of a representation without information": _point(0.0, draws=1),
         "without a task": replace(
@@ -56,9 +52,7 @@ def point_evaluations() -> dict[str, PointEvaluation]:
             replicates={k: v for k, v in whole.replicates.items() if k != "accuracy_y"},
         ),
         "with one task": replace(
-            whole,
-            y={"task": whole.y["task"]},
-            downstream={"task": whole.downstream["task"]},
+            whole, y={"task": whole.y["task"]}, downstream={"task": whole.downstream["task"]}
         ),
     }
 

@@ -108,12 +108,7 @@ def fit_weighted_classifiers(
 
 
 def fit_regressors(
-    z: Floats,
-    targets: Floats,
-    *,
-    settings: MLPSettings,
-    seeds: Sequence[int],
-    draws: int = 1,
+    z: Floats, targets: Floats, *, settings: MLPSettings, seeds: Sequence[int], draws: int = 1
 ) -> Callable[[Floats], Floats]:
     """Train one regressor per seed on rows ``(n, k)``, targets ``(n / draws, d)``, squared error.
 

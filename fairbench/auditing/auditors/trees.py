@@ -69,13 +69,7 @@ _SHAPE: dict[bool, dict[str, Any]] = {
 
 
 def fit_tree_regressor(
-    x: Floats,
-    target: Floats,
-    held: tuple[Floats, Floats],
-    *,
-    rounds: int,
-    patience: int,
-    seed: int,
+    x: Floats, target: Floats, held: tuple[Floats, Floats], *, rounds: int, patience: int, seed: int
 ) -> Callable[[Floats], Floats]:
     """Fit boosted trees to one column ``(n,)`` by squared error.
 
