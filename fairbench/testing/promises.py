@@ -23,9 +23,9 @@ class Promise:
     look: Callable[[Any], None]
 
 
-def promise(text: str, why: str) -> Callable[[Callable[[Any], None]], Promise]:
-    """Decorate the function that checks a promise."""
-    return lambda look: Promise(text, why, look)
+def promise(text: str) -> Callable[[Callable[[Any], None]], Promise]:
+    """Decorate the function that checks a promise; its docstring is why the promise matters."""
+    return lambda look: Promise(text, " ".join((look.__doc__ or "").split()), look)
 
 
 @dataclass(frozen=True)
