@@ -114,6 +114,11 @@ def read_ascii(path: Path, hint: str) -> str:
     return text
 
 
+def words(text: str) -> tuple[str, ...]:
+    """Return the names in a text, apart by blanks: long lists of columns are easier to read so."""
+    return tuple(text.split())
+
+
 def groups_of(*attributes: Iterable[str]) -> tuple[Ints, tuple[str, ...]]:
     """Return codes of s ``(n,)`` and the groups' names; several attributes give intersections."""
     names = [" ".join(values) for values in zip(*attributes, strict=True)]

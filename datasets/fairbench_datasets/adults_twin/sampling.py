@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_datasets.reading import words
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -22,56 +24,23 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 #: The order in which columns are drawn. S comes first, so that its frequencies are fitted exactly.
-CHAIN = (
-    "sex",
-    "race",
-    "marital-status",
-    "relationship",
-    "education",
-    "workclass",
-    "occupation",
-    "hours-per-week",
-    "income",
-    "capital-gain",
-    "capital-loss",
+CHAIN = words(
+    "sex race marital-status relationship education workclass occupation hours-per-week income "
+    "capital-gain capital-loss"
 )
 
 #: The columns of a frame, in the order of the official files.
-COLUMNS = (
-    "workclass",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "income",
+COLUMNS = words(
+    "workclass education education-num marital-status occupation relationship race sex "
+    "capital-gain capital-loss hours-per-week income"
 )
 
 NUMERIC = frozenset({"capital-gain", "capital-loss", "hours-per-week"})
 
 #: `education` from `education-num` 1 to 16: the one is a relabelling of the other.
-EDUCATION = (
-    "Preschool",
-    "1st-4th",
-    "5th-6th",
-    "7th-8th",
-    "9th",
-    "10th",
-    "11th",
-    "12th",
-    "HS-grad",
-    "Some-college",
-    "Assoc-voc",
-    "Assoc-acdm",
-    "Bachelors",
-    "Masters",
-    "Prof-school",
-    "Doctorate",
+EDUCATION = words(
+    "Preschool 1st-4th 5th-6th 7th-8th 9th 10th 11th 12th HS-grad Some-college Assoc-voc "
+    "Assoc-acdm Bachelors Masters Prof-school Doctorate"
 )
 
 # Rows are drawn in blocks of this size: it bounds memory at a few megabytes per column, and a row's
@@ -161,10 +130,8 @@ def draw(network: Mapping[str, Conditional], *, rows: int, seed: int) -> dict[st
     """
     # Row-major uniforms, one per cell: row i takes the same numbers whatever `rows` is.
     uniforms = np.random.default_rng(seed).random((rows, len(CHAIN)))
-    blocks = [
-        _draw_block(network, uniforms[start : start + _BLOCK]) for start in range(0, rows, _BLOCK)
-    ] or [_draw_block(network, uniforms)]
-    codes = np.concatenate(blocks)
+    starts = range(0, max(rows, 1), _BLOCK)
+    codes = np.concatenate([_draw_block(network, uniforms[i : i + _BLOCK]) for i in starts])
     return {column: network[column].values[codes[:, j]] for j, column in enumerate(CHAIN)}
 
 

@@ -179,10 +179,8 @@ def condition_rates(shares: Mapping[str, float], claims: Ints) -> Array:
 
 def procedure_rates(shares: Mapping[str, float], conditions: Mapping[str, float]) -> Array:
     """Share of a condition's claims by procedure: ``(conditions, procedures)``, as above."""
-    rates = np.ones((len(conditions), len(shares)))
-    for i, condition in enumerate(conditions):
-        for j, procedure in enumerate(shares):
-            rates[i, j] = _PROCEDURES.get(condition, {}).get(procedure, 1.0)
+    more = [_PROCEDURES.get(condition, {}) for condition in conditions]
+    rates = np.array([[of.get(procedure, 1.0) for procedure in shares] for of in more])
     return _rake(rates, np.array(list(conditions.values())), shares)
 
 

@@ -24,6 +24,9 @@ URL = "https://foreverdata.org/1015/index.html"
 AGAIN = f"Get the original release again: {URL}"
 """Hint of errors about a damaged file."""
 
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError)
+"""The errors of zipfile for a damaged directory or stream."""
+
 
 @contextmanager
 def open_text(source: Path, name: str) -> Iterator[tuple[str, TextIO]]:
@@ -44,14 +47,7 @@ def open_text(source: Path, name: str) -> Iterator[tuple[str, TextIO]]:
                 archive.open(_member(archive, source, name)) as stream,
             ):
                 yield where, _text(stream)
-    # The errors of zipfile for a damaged directory or stream.
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        NotImplementedError,
-        UnicodeDecodeError,
-    ) as error:
+    except _DAMAGED as error:
         raise DataError(
             f"{source} is not a zip file, or is damaged: {where} cannot be read ({error}).", AGAIN
         ) from error
