@@ -10,10 +10,17 @@ import enum
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 from fairbench.api import Architecture
 from fairbench.data.column_values import ColumnKind
@@ -56,19 +63,18 @@ class _Part(BaseModel):
         return values
 
 
+OneOrMore = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+"""A single value of the card stands for a list of one."""
+
+
 class SensitiveColumn(_Part):
     """A column of S."""
 
     column: str
     # Cut points of a column of numbers: ``25, 45`` makes three groups, with 25 in the second
-    bins: tuple[float, ...] = ()
+    bins: Annotated[tuple[float, ...], OneOrMore] = ()
     # Group by value; other values are groups of their own
     groups: Mapping[str, str] = Field(default_factory=dict)
-
-    @field_validator("bins", mode="before")
-    @classmethod
-    def _one_or_several(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _sensible(self) -> SensitiveColumn:
@@ -83,13 +89,8 @@ class LabelColumn(_Part):
     """A task label."""
 
     column: str
-    positive: tuple[str, ...] = ()  # values that are class 1; all others are 0
+    positive: Annotated[tuple[str, ...], OneOrMore] = ()  # values that are class 1; others are 0
     above: float | None = Field(None, allow_inf_nan=False)  # numbers above it are class 1
-
-    @field_validator("positive", mode="before")
-    @classmethod
-    def _one_or_several(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _sensible(self) -> LabelColumn:
@@ -116,25 +117,21 @@ class Card(_Part):
     columns: tuple[str, ...] = ()
     # Columns of X; a kind of None is guessed. None: all columns without another use.
     features: Mapping[str, ColumnKind | None] | None = None
-    drop: tuple[str, ...] = ()  # columns left out of ``features: all``
+    drop: Annotated[tuple[str, ...], OneOrMore] = ()  # columns left out of ``features: all``
     # Several columns make intersections
     sensitive: tuple[SensitiveColumn, ...] = Field(min_length=1)
     labels: tuple[LabelColumn, ...] = Field(min_length=1)  # the main task first
     encoding: Encoding = Encoding.INTEGER
     missing: MissingPolicy = MissingPolicy.ERROR
     test: OfficialTest | None = None
-    allowed_copies: tuple[str, ...] = ()  # columns that may be in X though they determine s
+    # Columns that may be in X though they determine s
+    allowed_copies: Annotated[tuple[str, ...], OneOrMore] = ()
     iterations: int | None = Field(None, ge=1)  # training steps of the full budget
     # hidden, latent: sizes of neural encoders
-    hidden: tuple[int, ...] = Architecture().hidden
+    hidden: Annotated[tuple[int, ...], OneOrMore] = Architecture().hidden
     latent: int = Field(Architecture().latent, ge=1)
     citation: str = ""
     licence: str = ""
-
-    @field_validator("drop", "allowed_copies", "hidden", mode="before")
-    @classmethod
-    def _one_or_several(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
 
     @field_validator("sensitive", "labels", mode="before")
     @classmethod

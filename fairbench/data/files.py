@@ -63,22 +63,13 @@ def find_files(
 
     Parameters
     ----------
-    dataset : type of Dataset
-        Names the files.
     root : Path, optional
         Data root: ``root/<dataset.folder>/`` and ``root/`` itself are searched.
     download : bool
         Whether files that are not on disk are downloaded.
 
-    Returns
-    -------
-    DatasetFiles or None
-        None where files are missing and cannot be downloaded.
-
-    Raises
-    ------
-    DataError
-        A file is truncated, altered or unreadable, or only some are there.
+    Returns None where files are missing and cannot be downloaded. Raises DataError: a file is
+    truncated, altered or unreadable, or only some are there.
     """
     generated = DatasetFiles(cache_folder() / dataset.folder, "generated")
     if dataset.home is not None:

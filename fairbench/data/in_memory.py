@@ -89,8 +89,7 @@ def groups_of(s: Any, rows: int) -> tuple[tuple[str, ...], Ints]:
     Raises InputError: there is only one group, or s is not a complete column of names or whole
     numbers.
     """
-    labels = _labels(s, rows)
-    names, codes = np.unique(labels, return_inverse=True)
+    names, codes = np.unique(_labels(s, rows), return_inverse=True)
     if len(names) < 2:
         raise InputError(f"s has only one group, {str(names[0])!r}: there is nothing to hide.")
     if len(names) > MOST_CLASSES:

@@ -100,11 +100,11 @@ def _obtain(
         return instance.load(files.folder), "real", f"{files.origin}: {files.path}"
     where = f"Put {name_files(dataset)} into a folder and name it with"
     hint = f"{where} --data-root or FAIRBENCH_DATA. They come from {dataset.url}"
-    downloadable = all(file.urls for file in dataset.files)
     if require_real:
         raise DataError(f"The real files of {dataset.name!r} are not available.", hint)
     twin = instance.simulate()
     if twin is None:
+        downloadable = all(file.urls for file in dataset.files)
         why = "and no network" if downloadable else "and none can be downloaded"
         raise DataError(f"There are no files for {dataset.name!r} here {why}.", hint)
     return twin, "simulated", _TWIN
@@ -168,8 +168,7 @@ def _prepare_images(images: Images, dataset: type[Dataset], origin: str) -> Prep
     rows = {
         role: Rows(images.pixels[role], images.s[role], images.y[role], pixels) for role in Role
     }
-    names = (f"pixel{i}" for i in range(pixels))
-    features = tuple(Feature(name, name) for name in names)
+    features = tuple(Feature(f"pixel{i}", f"pixel{i}") for i in range(pixels))
     info = DatasetInfo(dataset.name, features, images.groups, dataset.architecture)
     numbers = {role: np.arange(len(part.s)) for role, part in rows.items()}
     return Prepared(

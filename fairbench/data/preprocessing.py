@@ -57,16 +57,8 @@ class Preprocessing:
         unknown : Unknown
             Treatment of values that are not in the training table.
 
-        Returns
-        -------
-        ndarray of float32, shape (n, d)
-        dict of str to int
-            Number of values replaced, by source with any.
-
-        Raises
-        ------
-        DataError
-            A column is missing, or a value is unknown or not a number and is not replaced.
+        Returns x, float32 ``(n, d)``, and the number of values replaced, by source with any. Raises
+        DataError: a column is missing, or a value is unknown or no number and is not replaced.
         """
         self.check_columns([str(name) for name in frame.columns], where)
         x = np.empty((len(frame), len(self.features)), np.float32)

@@ -35,8 +35,7 @@ def assign_roles(table: Table) -> dict[Role, Ints]:
     if table.is_test is not None:
         test = np.flatnonzero(table.is_test)
     else:
-        parts = deal(np.arange(n), stratum, [TEST_SHARE, 1 - TEST_SHARE], rng)
-        test = parts[0]
+        test = deal(np.arange(n), stratum, [TEST_SHARE, 1 - TEST_SHARE], rng)[0]
     rest = np.setdiff1d(np.arange(n), test)
     dealt = deal(rest, stratum[rest], list(SHARES.values()), rng)
     roles = {role: np.sort(rows) for role, rows in zip(SHARES, dealt, strict=True)}

@@ -37,8 +37,6 @@ def read_table(
 
     Parameters
     ----------
-    path : Path
-        The file.
     separator : str
         One character between the fields of a CSV file.
     header : bool
@@ -48,20 +46,12 @@ def read_table(
     single : bool
         Whether a CSV file may have only one column; in a dataset that means a wrong separator.
 
-    Returns
-    -------
-    DataFrame
-        Numbers and truth values as such, the rest as text; missing values are NaN.
-
-    Raises
-    ------
-    DataError
-        The file does not exist, cannot be read, or has no rows or two columns of one name.
+    Returns numbers and truth values as such, the rest as text; missing values are NaN. Raises
+    DataError: the file cannot be read, or has no rows or two columns of one name.
     """
     import pandas as pd
 
-    parquet = is_parquet(path)
-    frame = _read_parquet(path) if parquet else _read_csv(path, separator, header, single)
+    frame = _read_parquet(path) if is_parquet(path) else _read_csv(path, separator, header, single)
     if columns:
         if len(columns) != len(frame.columns):
             raise DataError(

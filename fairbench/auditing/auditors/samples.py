@@ -123,11 +123,16 @@ def training(z: Floats, labels: Ints, *, classes: int, seed: int, draws: int = 1
     """
     rows = len(z) // draws
     keys = distinct(z)
-    sides = []
-    for part in sides_of(rows, seed):
-        chosen = np.concatenate([np.sort(part) + draw * rows for draw in range(draws)])
-        sides.append(_sample(keys, chosen, labels, classes))
-    return Training(sides[0], sides[1], prior_of(labels, classes), draws)
+    fit, held = (
+        _sample(
+            keys,
+            np.concatenate([np.sort(part) + draw * rows for draw in range(draws)]),
+            labels,
+            classes,
+        )
+        for part in sides_of(rows, seed)
+    )
+    return Training(fit, held, prior_of(labels, classes), draws)
 
 
 def _sample(keys: Distinct, chosen: Ints, labels: Ints, classes: int) -> LabelledRows:
