@@ -134,13 +134,16 @@ def _downstream(
     encoded: EncodedPoint, roles: Mapping[Role, Rows], config: AuditConfig, seed: int, draws: int
 ) -> dict[str, EnsembleAudit]:
     """Fit the downstream classifier of each task."""
-    results: dict[str, EnsembleAudit] = {}
-    for task in roles[Role.TEST].y:
-        labels = {role: np.tile(roles[role].y[task], draws) for role in AUDIT_ROLES}
-        results[task] = classify_task(
-            encoded.z, labels, config=config, seed=derive_seed(seed, task), draws=draws
+    return {
+        task: classify_task(
+            encoded.z,
+            {role: np.tile(roles[role].y[task], draws) for role in AUDIT_ROLES},
+            config=config,
+            seed=derive_seed(seed, task),
+            draws=draws,
         )
-    return results
+        for task in roles[Role.TEST].y
+    }
 
 
 def classify_task(
@@ -191,18 +194,11 @@ def audit_reference(data: Prepared, *, config: AuditConfig, seed: int) -> Refere
     z = {role: data.roles[role].x for role in AUDIT_ROLES}
     s = {role: data.roles[role].s for role in AUDIT_ROLES}
     groups = len(data.info.groups)
-    strict = audit(
-        z,
-        s,
-        classes=groups,
-        config=config,
-        seed=derive_seed(seed, "auditors"),
-        x=z[Role.AUDITOR_TRAIN],
-    )
+    x, auditor_seed = z[Role.AUDITOR_TRAIN], derive_seed(seed, "auditors")
+    strict = audit(z, s, classes=groups, config=config, seed=auditor_seed, x=x)
     paper_seed = derive_seed(seed, "paper-auditors")
     paper = paper_audit(z, s, classes=groups, config=config, seed=paper_seed)
     train = data.roles[Role.AUDITOR_TRAIN]
-    x = z[Role.AUDITOR_TRAIN]
     means = np.stack([x[train.s == group].mean(axis=0) for group in range(groups)])
 
     def squares(role: Role) -> npt.NDArray[np.float64]:
@@ -221,9 +217,7 @@ def audit_reference(data: Prepared, *, config: AuditConfig, seed: int) -> Refere
         ),
         "distortion_max": float(distances.mean()),
         "distortion_max_validation": float(squares(Role.VALIDATION).mean()),
-        "accuracy_s": float(
-            (strict.prediction.probabilities.argmax(axis=1) == s[Role.TEST]).mean()
-        ),
+        "accuracy_s": accuracy(strict.prediction),
         "accuracy_s_constant": float((s[Role.TEST] == np.bincount(train.s).argmax()).mean()),
     }
     right = None

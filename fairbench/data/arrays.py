@@ -70,8 +70,7 @@ def single_precision(array: np.ndarray) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         narrow: Floats = array.astype(np.float32)
         rounding = np.abs(narrow.astype(np.float64) - wide).max(axis=0)
-    half_range = wide.max(axis=0) / 2 - wide.min(axis=0) / 2
-    lost = rounding > half_range * 2.0**-23
+    lost = rounding > (wide.max(axis=0) / 2 - wide.min(axis=0) / 2) * 2.0**-23
     if array.dtype.kind in "iu":  # double precision cannot hold all of these either
         lost = (array.max(axis=0) > _WHOLE) | (array.min(axis=0) < -_WHOLE)
     for place in np.flatnonzero(lost):

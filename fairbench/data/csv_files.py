@@ -51,23 +51,25 @@ def csv_frames(
     import pandas as pd
 
     try:
-        with pd.read_csv(
-            path,
-            sep=separator,
-            header=None,
-            dtype=str,
-            keep_default_na=False,
-            skipinitialspace=True,
-            encoding="utf-8-sig",
-            compression=None,
-            low_memory=False,
-            iterator=True,
-        ) as reader, suppress(StopIteration):
+        with (
+            pd.read_csv(
+                path,
+                sep=separator,
+                header=None,
+                dtype=str,
+                keep_default_na=False,
+                skipinitialspace=True,
+                encoding="utf-8-sig",
+                compression=None,
+                low_memory=False,
+                iterator=True,
+            ) as reader,
+            suppress(StopIteration),
+        ):
             while len(frame := reader.read(rows)):
                 if len(frame.columns) == 1 and not single:
                     raise DataError(
-                        f"{path} has only one column if its fields are separated by "
-                        f"{separator!r}.",
+                        f"{path} has only one column if its fields are separated by {separator!r}.",
                         'Write another separator into the card, as in separator: ";"',
                     )
                 yield frame

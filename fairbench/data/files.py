@@ -61,15 +61,8 @@ def find_files(
     Files are checked against their sha256 where one is known; the rest, and archives, are left
     to the loader.
 
-    Parameters
-    ----------
-    root : Path, optional
-        Data root: ``root/<dataset.folder>/`` and ``root/`` itself are searched.
-    download : bool
-        Whether files that are not on disk are downloaded.
-
-    Returns None where files are missing and cannot be downloaded. Raises DataError: a file is
-    truncated, altered or unreadable, or only some are there.
+    ``root``: data root: ``root/<dataset.folder>/`` and ``root/`` itself are searched. ``download``:
+    whether files that are not on disk are downloaded.
     """
     generated = DatasetFiles(cache_folder() / dataset.folder, "generated")
     if dataset.home is not None:

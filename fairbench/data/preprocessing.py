@@ -48,17 +48,8 @@ class Preprocessing:
     ) -> tuple[Floats, dict[str, int]]:
         """Turn rows of a raw table into x.
 
-        Parameters
-        ----------
-        frame : DataFrame
-            With all ``sources`` among its columns; the index counts rows from 0.
-        where : str
-            The file, for messages.
-        unknown : Unknown
-            Treatment of values that are not in the training table.
-
-        Returns x, float32 ``(n, d)``, and the number of values replaced, by source with any. Raises
-        DataError: a column is missing, or a value is unknown or no number and is not replaced.
+        ``frame``: with all ``sources`` among its columns; the index counts rows from 0. ``where``:
+        the file, for messages. ``unknown``: treatment of values that are not in the training table.
         """
         self.check_columns([str(name) for name in frame.columns], where)
         x = np.empty((len(frame), len(self.features)), np.float32)

@@ -35,19 +35,10 @@ def read_table(
 ) -> pd.DataFrame:
     """Read a whole table: Parquet by its first four bytes, else CSV.
 
-    Parameters
-    ----------
-    separator : str
-        One character between the fields of a CSV file.
-    header : bool
-        Whether the first line of a CSV file holds the columns' names.
-    columns : sequence of str
-        Names to use instead, one per column.
-    single : bool
-        Whether a CSV file may have only one column; in a dataset that means a wrong separator.
-
-    Returns numbers and truth values as such, the rest as text; missing values are NaN. Raises
-    DataError: the file cannot be read, or has no rows or two columns of one name.
+    ``separator``: one character between the fields of a CSV file. ``header``: whether the first
+    line of a CSV file holds the columns' names. ``columns``: names to use instead, one per column.
+    ``single``: whether a CSV file may have only one column; in a dataset that means a wrong
+    separator.
     """
     import pandas as pd
 

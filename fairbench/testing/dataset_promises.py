@@ -188,8 +188,7 @@ def scaling(trial: DatasetTrial) -> None:
             moved = x[name].to_numpy(np.float64, copy=True)
             moved[others] = 3 * moved[others] + 1_000
             x[name] = moved
-    moved_table = replace(table, x=x)
-    changed = prepare(moved_table, trial.dataset, source=data.source, origin=data.origin)
+    changed = prepare(replace(table, x=x), trial.dataset, source=data.source, origin=data.origin)
     before, after = (d.roles[Role.ENCODER_TRAIN].x for d in (data, changed))
     if not np.array_equal(before, after):
         raise BrokenPromise("its scaling depends on other roles.", "Only on encoder-train.")

@@ -60,8 +60,7 @@ def parameters(trial: MethodTrial) -> None:
             f"The parameter {without[0]!r} has no default.",
             "Give every parameter a default: the paper's, where there is one.",
         )
-    made = cls()
-    if params_label(trial.method, made) != "default":
+    if params_label(trial.method, cls()) != "default":
         raise BrokenPromise("Two objects of its Params differ.", "Defaults must be constants.")
     with suppress(ValueError):
         cls(**{"no-such-parameter": 1})
@@ -123,8 +122,7 @@ def space(trial: MethodTrial) -> None:
     """A search would fail after hours at the first trial outside of it."""
     from optuna.distributions import BaseDistribution
 
-    declared = trial.method().search_space()
-    for name, distribution in declared.items():
+    for name, distribution in trial.method().search_space().items():
         if name not in trial.method.Params.model_fields:
             raise BrokenPromise(
                 f"search_space() names {name!r}, which is not a parameter.",

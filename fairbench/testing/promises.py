@@ -32,14 +32,7 @@ def promise(text: str) -> Callable[[Callable[[Any], None]], Promise]:
 class CheckOutcome:
     """The outcome of one check.
 
-    Parameters
-    ----------
-    promise : Promise
-    verdict : Verdict
-    what : str
-        What was observed, or the reason for skipping.
-    todo : str
-        What the author can do.
+    ``what``: what was observed, or the reason for skipping. ``todo``: what the author can do.
     """
 
     promise: Promise
@@ -52,15 +45,8 @@ class CheckOutcome:
 class Check:
     """The check of a promise on one plugin; call it to run it.
 
-    Parameters
-    ----------
-    kind : str
-        ``method``, ``dataset`` or ``metric``.
-    name : str
-        Name of the plugin.
-    promise : Promise
-    trial : object
-        The plugin on trial; all checks of a plugin share it, and its fits.
+    ``kind``: ``method``, ``dataset`` or ``metric``. ``name``: name of the plugin. ``trial``: the
+    plugin on trial; all checks of a plugin share it, and its fits.
     """
 
     kind: str
@@ -91,12 +77,8 @@ class Check:
     def __call__(self) -> None:
         """Run the check in a test.
 
-        Raises
-        ------
-        CheckError
-            The promise is broken.
-        unittest.SkipTest
-            It is impossible here; pytest shows the reason.
+        Raises CheckError: the promise is broken. unittest.SkipTest: it is impossible here; pytest
+        shows the reason.
         """
         from unittest import SkipTest
 

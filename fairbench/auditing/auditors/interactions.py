@@ -37,16 +37,9 @@ def find_products(
 ) -> tuple[Products, MedianSigns]:
     """Screen products of two, three and four columns of a view.
 
-    Parameters
-    ----------
-    training : Training
-        Rows as the view gives them.
-    residual : ndarray, shape (n, classes)
-        One-hot labels minus a linear auditor's probabilities, on ``training.fit``.
-    seed : int
-        For the random part of the rows in costly orders.
-
-    Returns the products, as column numbers of the signs, and what turns columns into signs.
+    ``training``: rows as the view gives them. ``residual (n, classes)``: one-hot labels minus a
+    linear auditor's probabilities, on ``training.fit``. ``seed``: for the random part of the rows
+    in costly orders.
     """
     to_signs = MedianSigns(training.fit)
     weighted = _residuals(training.fit, residual)
