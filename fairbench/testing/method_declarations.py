@@ -133,7 +133,8 @@ def space(trial: MethodTrial) -> None:
                 f"search_space() gives {distribution!r} for {name!r}.",
                 "Give distributions of optuna.distributions.",
             )
-        ends = getattr(distribution, "choices", None) or (distribution.low, distribution.high)
+        low_high = (getattr(distribution, end, None) for end in ("low", "high"))
+        ends = getattr(distribution, "choices", None) or tuple(low_high)
         for end in ends:
             try:
                 validated(trial.method, {name: end})
