@@ -152,10 +152,7 @@ class AcsIncomeSexRace(AcsIncomeSex):
 def read_acs(path: Path) -> dict[str, Floats64]:
     """Read the columns of the task from the Parquet file, ``(n,)`` each; missing values are NaN.
 
-    Raises
-    ------
-    DataError
-        It is no Parquet file, is broken, or lacks a column of numbers.
+    Raises DataError: it is no Parquet file, is broken, or lacks a column of numbers.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -17,39 +17,20 @@ from fairbench.api import Architecture
 from fairbench.api.dataset import DataFile, Dataset, Table
 from fairbench.errors import DataError
 from fairbench.hookspecs import hookimpl
+from fairbench_datasets.reading import groups_of, words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = (
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
-    "income",
+COLUMNS = words(
+    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
+    "capital-gain capital-loss hours-per-week native-country income"
 )
 """The columns of the official files."""
 
-FEATURES = (
-    "education-num",
-    "hours-per-week",
-    "relationship",
-    "occupation",
-    "capital-gain",
-    "capital-loss",
-    "marital-status",
-    "workclass",
-    "education",
+FEATURES = words(
+    "education-num hours-per-week relationship occupation capital-gain capital-loss "
+    "marital-status workclass education"
 )
 """X, in the order of the paper's authors."""
 
@@ -105,19 +86,17 @@ class AdultsGender(Dataset):
         from fairbench_datasets.adults_twin import simulate
 
         frame = simulate()
-        is_test = np.arange(len(frame)) >= 32_561  # as many as in the official files
-        return self._table(frame, is_test)
+        # As many as in the official files.
+        return self._table(frame, np.arange(len(frame)) >= 32_561)
 
     def _table(self, frame: pd.DataFrame, is_test: np.ndarray) -> Table:
-        columns = (frame[column] for column in self.sensitive)
-        sensitive = [" ".join(values) for values in zip(*columns, strict=True)]
-        groups, s = np.unique(np.array(sensitive), return_inverse=True)
+        s, groups = groups_of(*(frame[column] for column in self.sensitive))
         # A second task: the paper's RQ3 reasons about one that predicts marital status.
         married = frame["marital-status"].isin(["Married-civ-spouse", "Married-AF-spouse"])
         return Table(
             x=frame[list(FEATURES)],
-            s=s.astype(np.int64),
-            groups=tuple(str(group) for group in groups),
+            s=s,
+            groups=groups,
             y={
                 "income": np.asarray(frame["income"] == ">50K", dtype=np.int64),
                 "married": np.asarray(married, dtype=np.int64),
@@ -156,13 +135,12 @@ class AdultsGenderRaceOnehot(AdultsGenderRace):
 def read_adult(path: Path) -> pd.DataFrame:
     """Read one official file: 15 comma-separated fields per row, ``|`` starts a comment line.
 
-    Raises
-    ------
-    DataError
-        A row has another number of fields, or a number cannot be read; the line is named.
+    Raises DataError: a row has another number of fields, or a number cannot be read; the line is
+    named.
     """
     import pandas as pd
 
+    hint = f"Get the original file again: {_UCI}{path.name}"
     rows: list[list[str]] = []
     for line, text in enumerate(path.read_text(encoding="ascii").splitlines(), start=1):
         if not text.strip() or text.startswith("|"):
@@ -170,8 +148,7 @@ def read_adult(path: Path) -> pd.DataFrame:
         fields = [field.strip() for field in text.split(",")]
         if len(fields) != len(COLUMNS):
             raise DataError(
-                f"{path}, line {line}: {len(fields)} fields instead of {len(COLUMNS)}.",
-                f"Get the original file again: {_UCI}{path.name}",
+                f"{path}, line {line}: {len(fields)} fields instead of {len(COLUMNS)}.", hint
             )
         rows.append(fields)
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
@@ -181,8 +158,7 @@ def read_adult(path: Path) -> pd.DataFrame:
         if numbers.isna().any():
             bad = int(np.flatnonzero(numbers.isna())[0])
             raise DataError(
-                f"{path}, row {bad + 1}: {column} is {frame[column][bad]!r}, not a number.",
-                f"Get the original file again: {_UCI}{path.name}",
+                f"{path}, row {bad + 1}: {column} is {frame[column][bad]!r}, not a number.", hint
             )
         frame[column] = numbers.astype(np.int64)
     return frame

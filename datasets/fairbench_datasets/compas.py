@@ -43,7 +43,7 @@ from fairbench.api import Architecture, Ints
 from fairbench.api.dataset import DataFile, Dataset, Table
 from fairbench.errors import DataError
 from fairbench.hookspecs import hookimpl
-from fairbench_datasets.reading import TextTable, groups_of, read_ascii
+from fairbench_datasets.reading import TextTable, groups_of, read_ascii, words
 
 COUNTS = ("age", "priors_count", "juv_fel_count", "juv_misd_count", "juv_other_count")
 """Columns of X that are numbers in the file."""
@@ -63,25 +63,15 @@ RACES = {
 Here they stay, as one group: 31 Asians and 11 Native Americans cannot fill four roles."""
 
 SEXES = {"Female": "Female", "Male": "Male"}
-
 DEGREES = {"F": "felony", "M": "misdemeanour"}
-
 SCORES = {"Low": 0, "Medium": 1, "High": 1}
 
 DAYS = 30
 """A screening further from the arrest may be about another offence."""
 
-REQUIRED = (
-    *COUNTS,
-    "race",
-    "sex",
-    "c_charge_degree",
-    "c_jail_in",
-    "c_jail_out",
-    "days_b_screening_arrest",
-    "is_recid",
-    "score_text",
-    "two_year_recid",
+REQUIRED = COUNTS + words(
+    "race sex c_charge_degree c_jail_in c_jail_out days_b_screening_arrest is_recid score_text "
+    "two_year_recid"
 )
 """Columns that are read, of 53. ``priors_count`` occurs twice in the file, with equal values."""
 
@@ -184,11 +174,11 @@ def read_compas(path: Path) -> TextTable:
 
 def keep_analysed(people: TextTable) -> TextTable:
     """Keep the people of ProPublica's analysis: 6,172 of 7,214 (see the table above)."""
-    people = people.where(np.array([cell != "" for cell in people.text("days_b_screening_arrest")]))
+    people = people.where(np.array(people.text("days_b_screening_arrest")) != "")
     near = np.abs(people.integers("days_b_screening_arrest")) <= DAYS
     known = people.integers("is_recid") != -1
-    charged = np.array([cell != "O" for cell in people.text("c_charge_degree")])
-    scored = np.array([cell != "N/A" for cell in people.text("score_text")])
+    charged = np.array(people.text("c_charge_degree")) != "O"
+    scored = np.array(people.text("score_text")) != "N/A"
     return people.where(near & known & charged & scored)
 
 

@@ -35,16 +35,10 @@ import numpy as np
 from fairbench.api import Architecture
 from fairbench.api.dataset import DataFile, Dataset, Table
 from fairbench.hookspecs import hookimpl
-from fairbench_datasets.reading import TextTable, groups_of, read_ascii
+from fairbench_datasets.reading import TextTable, groups_of, read_ascii, words
 
-NUMBERS = (
-    "duration_months",
-    "credit_amount",
-    "installment_rate",
-    "residence_since",
-    "age",
-    "existing_credits",
-    "dependents",
+NUMBERS = words(
+    "duration_months credit_amount installment_rate residence_since age existing_credits dependents"
 )
 """Attributes that are numbers: DM, months, years, counts; the rate and the residence are classes
 from 1 to 4."""
@@ -119,28 +113,10 @@ CATEGORIES: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )
 """Attributes that are categories, and the documented meanings of their codes."""
 
-COLUMNS = (
-    "checking_account",
-    "duration_months",
-    "credit_history",
-    "purpose",
-    "credit_amount",
-    "savings",
-    "employed_since",
-    "installment_rate",
-    "personal_status_sex",
-    "other_debtors",
-    "residence_since",
-    "property",
-    "age",
-    "other_instalments",
-    "housing",
-    "existing_credits",
-    "job",
-    "dependents",
-    "telephone",
-    "foreign_worker",
-    "credit",
+COLUMNS = words(
+    "checking_account duration_months credit_history purpose credit_amount savings employed_since "
+    "installment_rate personal_status_sex other_debtors residence_since property age "
+    "other_instalments housing existing_credits job dependents telephone foreign_worker credit"
 )
 """Attributes 1 to 20 and the class, in the order of the file."""
 
@@ -233,11 +209,9 @@ class GermanSexAge(GermanSex):
 
 def read_german(path: Path) -> TextTable:
     """Read the file, fields apart by blanks; DataError names the line of a malformed row."""
-    split = [(line.split(), i) for i, line in enumerate(read_ascii(path, _HINT).split("\n"), 1)]
-    rows = [(fields, line) for fields, line in split if fields]
-    return TextTable(
-        path, _HINT, COLUMNS, [fields for fields, _ in rows], [line for _, line in rows]
-    )
+    lines = enumerate(read_ascii(path, _HINT).split("\n"), 1)
+    rows = {number: line.split() for number, line in lines if line.split()}
+    return TextTable(path, _HINT, COLUMNS, list(rows.values()), list(rows))
 
 
 @hookimpl

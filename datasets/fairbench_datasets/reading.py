@@ -22,27 +22,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TextTable:
-    """The fields of a text file, unchanged.
+    """The fields of a text file, unchanged."""
 
-    Parameters
-    ----------
-    path : Path
-        The file, for errors.
-    hint : str
-        What to do about a malformed file.
-    columns : tuple of str
-        Their names; of two with the same name the first is read.
-    rows : list of sequence of str
-        Fields, as many a row as there are columns.
-    lines : list of int
-        Line of the file on which each row ends, from 1.
-    """
-
-    path: Path
-    hint: str
-    columns: tuple[str, ...]
-    rows: list[Sequence[str]]
-    lines: list[int]
+    path: Path  # the file, for errors
+    hint: str  # what to do about a malformed file
+    columns: tuple[str, ...]  # their names; of two with the same name the first is read
+    rows: list[Sequence[str]]  # fields, as many a row as there are columns
+    lines: list[int]  # line of the file on which each row ends, from 1
 
     def __post_init__(self) -> None:
         for line, fields in zip(self.lines, self.rows, strict=True):
@@ -126,6 +112,11 @@ def read_ascii(path: Path, hint: str) -> str:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise DataError(f"{path}, line {line}: a zero byte; this is not a text file.", hint)
     return text
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the names in a text, apart by blanks: long lists of columns are easier to read so."""
+    return tuple(text.split())
 
 
 def groups_of(*attributes: Iterable[str]) -> tuple[Ints, tuple[str, ...]]:

@@ -25,7 +25,6 @@ from fairbench.stats.scores import accuracy, auc, balanced_accuracy, entropy, in
 from fairbench.stats.seeds import derive_seed
 
 if TYPE_CHECKING:
-    from fairbench.api.metric import Certificate
     from fairbench.auditing.ensemble import EnsembleAudit
 
 SHARES = {Role.AUDITOR_TRAIN: 0.5, Role.VALIDATION: 0.2, Role.TEST: 0.3}
@@ -94,6 +93,8 @@ def audit(
     >>> report = fairbench.audit(z, s)  # doctest: +SKIP
     >>> report.i, report.i_low, report.i_high  # doctest: +SKIP
     """
+    from fairbench.auditing.certificate import certify
+
     config = PRESETS[Audit.QUICK if quick else Audit.STRICT]
     checked = _check_arrays(z, s, y, x, roles, seed)
     count = len(checked.groups)
@@ -112,6 +113,7 @@ def audit(
         if original is not None:
             d, d_max, i_max = _against_x(released, codes, original, count, config, seed, progress)
     sizes = np.bincount(np.concatenate(list(codes.values())), minlength=count)
+    as_given = [checked.z[checked.rows[role]] for role in (Role.AUDITOR_TRAIN, Role.TEST)]
     return AuditReport(
         audit=config.preset.value,
         seed=seed,
@@ -131,7 +133,7 @@ def audit(
         d_max=d_max,
         i_max=i_max,
         # z as released: values that float32 merges differ to the holder of z.
-        certificate=_certificate(_by_role(checked.z, checked.rows), codes, count),
+        certificate=certify(as_given[0], as_given[1], codes[Role.TEST], groups=count),
     )
 
 
@@ -277,10 +279,3 @@ def _against_x(
         float(squares_max.mean()),
         float(reference.chosen.test_information),
     )
-
-
-def _certificate(z: ByRole, s: ByRole, groups: int) -> Certificate | None:
-    """Compute upper bounds where z takes few values; the auditor training set fixes the cells."""
-    from fairbench.auditing.certificate import certify
-
-    return certify(z[Role.AUDITOR_TRAIN], z[Role.TEST], s[Role.TEST], groups=groups)

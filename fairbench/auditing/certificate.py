@@ -61,11 +61,7 @@ def certify(
     confidence : float
         Probability, over the certifying rows, with which each bound holds.
 
-    Returns
-    -------
-    Certificate or None
-        None where z has too many distinct values for a certificate: half or more of the rows of
-        ``z_cells`` have a unique code.
+    Returns None where half or more of the rows of ``z_cells`` have a unique code.
     """
     # By bytes, so that even 0.0 and -0.0 differ, as they do to the holder of z.
     known, occurrences = np.unique(opaque(z_cells.astype(z.dtype)), return_counts=True)
@@ -91,8 +87,7 @@ def _table(
     is_known = (first < len(known))[cell[len(known) :]]
     rows = np.bincount(cell[len(known) :] * groups + s, minlength=len(first) * groups)
     table = rows.reshape(-1, groups)[first < len(known)].astype(np.float64)
-    overflow = np.bincount(s[~is_known], minlength=groups).astype(np.float64)
-    return table, overflow
+    return table, np.bincount(s[~is_known], minlength=groups).astype(np.float64)
 
 
 def _widest_gap(counts: Array, overflow: Array, miss: float) -> float:
@@ -126,14 +121,10 @@ def _apart(shares: Array, first: Ints, second: Ints) -> Array:
 
 
 def _least_shares(counts: Array, rows: Array, miss: float) -> Array:
-    """Return Clopper-Pearson lower limits of the cells' shares in each group ``(cells, groups)``.
-
-    Each fails with probability ``miss``.
-    """
+    """Return Clopper-Pearson lower limits of shares by cell and group; each fails with ``miss``."""
     from scipy.stats import beta
 
-    limit = beta.ppf(miss, counts, rows - counts + 1)
-    least: Array = np.where(counts > 0, limit, 0.0)
+    least: Array = np.where(counts > 0, beta.ppf(miss, counts, rows - counts + 1), 0.0)
     return least
 
 
@@ -194,14 +185,12 @@ def _most_information(counts: Array, overflow: Array, miss: float) -> float:
     # Gibbs: H(S) <= -E ln(share), whose expectation moves with the shares by total variation.
     most = np.log(groups)
     if len(held) == groups:
-        moved = np.sqrt(radius / 2) * np.log(held.max() / held.min())
-        most = min(most, entropy + moved)
+        most = min(most, entropy + np.sqrt(radius / 2) * np.log(held.max() / held.min()))
     few = len(counts) <= _FEW_CELLS
     by_cell = _PER_CELL * miss if few else 0.0
     if few:
         # The overlap of all groups is a part of z that carries no information on s.
-        common = _least_shares(counts, rows, by_cell / counts.size).min(axis=1).sum()
-        most *= 1 - common
+        most *= 1 - _least_shares(counts, rows, by_cell / counts.size).min(axis=1).sum()
     least_share = _smallest_share(share.min(), radius)
     if least_share == 0:
         return float(most)
@@ -234,16 +223,11 @@ def _shares_radius(rows: int, groups: int, miss: float) -> float:
 
 def _smallest_share(share: float, radius: float) -> float:
     """Return the least q with kl(share || q) <= radius, for Bernoulli shares below 1."""
-
-    def far(q: float) -> bool:
-        kl = share * math.log(share / q) + (1 - share) * math.log((1 - share) / (1 - q))
-        return kl > radius
-
+    if share == 0:
+        return 0.0
     low, high = 0.0, share
     for _ in range(50):
         q = (low + high) / 2
-        if share == 0 or far(q):
-            low = q
-        else:
-            high = q
+        kl = share * math.log(share / q) + (1 - share) * math.log((1 - share) / (1 - q))
+        low, high = (q, high) if kl > radius else (low, q)
     return low

@@ -38,54 +38,33 @@ class Member(enum.StrEnum):
 
 @dataclass(frozen=True)
 class AuditConfig:
-    """Settings of an audit; part of every job key.
-
-    Parameters
-    ----------
-    preset : Audit
-    mlps : int
-        MLPs averaged by the paper's estimate, and by the strict ensemble's MLP member.
-    epochs, patience : int
-        The paper's MLPs: most passes over the auditor training set; stop after ``patience`` without
-        progress on a held-out tenth of it. Boosting waits a multiple of ``patience``.
-    batch_size : int
-    learning_rate : float
-        Of Adam.
-    hidden : tuple of int
-        The paper's two layers of 256.
-    strict_epochs, strict_batch_size, strict_learning_rate, strict_hidden, weight_decay
-        The same of the strict MLPs, whose learning rate rises to its peak and falls to 0 over all
-        epochs; the best epoch on held-out rows is kept. The refitted decoder's has twice the epochs
-        and the rate.
-    trees : int
-        Most boosting rounds.
-    members : tuple of Member
-        The auditors that run, the prior aside.
-    interactions : bool
-        Whether products of columns are screened and given to trees and logistic regression.
-    reconstruction : bool
-        Whether auditors also see x as reconstructed from z, where x is given.
-    decoder_trees : bool
-        Whether the refitted decoder may be boosted trees, or an MLP alone.
-    """
+    """Settings of an audit; part of every job key."""
 
     preset: Audit = Audit.STRICT
-    mlps: int = 5
+    mlps: int = 5  # MLPs averaged by the paper's estimate, and by the strict ensemble's MLP member
+    # epochs, patience: the paper's MLPs: most passes over the auditor training set; stop after
+    # ``patience`` without progress on a held-out tenth of it. Boosting waits a multiple of
+    # ``patience``.
     epochs: int = 20
     patience: int = 3
     batch_size: int = 512
-    learning_rate: float = 1e-3
-    hidden: tuple[int, ...] = (256, 256)
+    learning_rate: float = 1e-3  # of Adam
+    hidden: tuple[int, ...] = (256, 256)  # the paper's two layers of 256
+    # strict_epochs, strict_batch_size, strict_learning_rate, strict_hidden, weight_decay: the same
+    # of the strict MLPs, whose learning rate rises to its peak and falls to 0 over all epochs; the
+    # best epoch on held-out rows is kept. The refitted decoder's has twice the epochs and the rate.
     strict_epochs: int = 12
     strict_batch_size: int = 256
     strict_learning_rate: float = 1e-2
     strict_hidden: tuple[int, ...] = (128, 128)
     weight_decay: float = 1e-4
-    trees: int = 200
-    members: tuple[Member, ...] = tuple(Member)
+    trees: int = 200  # most boosting rounds
+    members: tuple[Member, ...] = tuple(Member)  # the auditors that run, the prior aside
+    # Whether products of columns are screened and given to trees and logistic regression
     interactions: bool = True
+    # Whether auditors also see x as reconstructed from z, where x is given
     reconstruction: bool = True
-    decoder_trees: bool = True
+    decoder_trees: bool = True  # whether the refitted decoder may be boosted trees, or an MLP alone
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for keys and records."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairbench.api import Floats, Ints, Role
-from fairbench.auditing.auditors.mlp import MLPSettings, fit_regressors
+from fairbench.auditing.auditors.mlp import fit_regressors
 from fairbench.auditing.auditors.samples import held_out_rows
 from fairbench.auditing.auditors.trees import fit_tree_regressor
 from fairbench.auditing.auditors.views import standardised
@@ -63,17 +63,6 @@ def refit_decoder(
     }
 
 
-def _settings(config: AuditConfig) -> MLPSettings:
-    """Return the strict auditors' settings with twice the epochs and rate: they overfit late."""
-    strict = strict_mlp_settings(config)
-    return replace(
-        strict,
-        epochs=2 * strict.epochs,
-        learning_rate=2 * strict.learning_rate,
-        weight_decay=0.0,
-    )
-
-
 def _mlp(
     inputs: Mapping[Role, Floats],
     x: Mapping[Role, Floats],
@@ -81,10 +70,15 @@ def _mlp(
     seed: int,
     draws: int,
 ) -> dict[Role, Floats]:
+    # The strict auditors' settings with twice the epochs and rate: regressors overfit late.
+    strict = strict_mlp_settings(config)
+    settings = replace(
+        strict, epochs=2 * strict.epochs, learning_rate=2 * strict.learning_rate, weight_decay=0.0
+    )
     predict = fit_regressors(
         inputs[Role.AUDITOR_TRAIN],
         x[Role.AUDITOR_TRAIN],
-        settings=_settings(config),
+        settings=settings,
         seeds=[derive_seed(seed, "decoder")],
         draws=draws,
     )

@@ -38,7 +38,7 @@ from fairbench.auditing.auditors.simple import (
     held_out_loss,
 )
 from fairbench.auditing.auditors.trees import fit_trees
-from fairbench.auditing.auditors.views import View, raw, views_of
+from fairbench.auditing.auditors.views import View, views_of
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.stats.scores import information, log_loss, plug_in_information, smoothed
 from fairbench.stats.seeds import derive_seed
@@ -61,27 +61,19 @@ _EVALUATION_ROLES = (Role.VALIDATION, Role.TEST)
 
 @dataclass(frozen=True)
 class EnsembleAudit:
-    """The result of an audit by the ensemble.
+    """The result of an audit by the ensemble."""
 
-    Parameters
-    ----------
-    results : tuple of AuditorResult
-        The estimate of each member on each view.
-    chosen : AuditorResult
-        The one with the lowest log loss on the validation set; the prior, unless it is beaten by a
-        standard error.
-    prediction, validation_prediction : Prediction
-        Of the chosen one, on the test set and on the validation set.
-    plug_in : float or None
-        Miller-Madow estimate of I(Z;S) on the test set, nats, where z is a code of few cells. It is
-        neither a classifier nor a bound, so it is never chosen; the difference shows how much the
-        ensemble may miss.
-    """
-
-    results: tuple[AuditorResult, ...]
+    results: tuple[AuditorResult, ...]  # the estimate of each member on each view
+    # The one with the lowest log loss on the validation set; the prior, unless it is beaten by a
+    # standard error
     chosen: AuditorResult
+    # prediction, validation_prediction: of the chosen one, on the test set and on the validation
+    # set
     prediction: Prediction
     validation_prediction: Prediction
+    # Miller-Madow estimate of I(Z;S) on the test set, nats, where z is a code of few cells. It is
+    # neither a classifier nor a bound, so it is never chosen; the difference shows how much the
+    # ensemble may miss.
     plug_in: float | None = None
 
 
@@ -93,18 +85,6 @@ class _MemberPrediction:
     view: str
     held_out: Floats
     probabilities: Mapping[Role, Floats]
-
-
-def mlp_settings(config: AuditConfig) -> MLPSettings:
-    """Settings of the paper's MLPs in an audit's configuration."""
-    return MLPSettings(
-        hidden=config.hidden,
-        epochs=config.epochs,
-        patience=config.patience,
-        batch_size=config.batch_size,
-        learning_rate=config.learning_rate,
-        weight_decay=0.0,
-    )
 
 
 def strict_mlp_settings(config: AuditConfig) -> MLPSettings:
@@ -171,28 +151,26 @@ def audit(
         members += ensemble.fit_view(rebuilt)
     if Member.BLEND in config.members:
         members.append(_blend(members, rows))
-    results: list[AuditorResult] = []
-    losses: list[Losses] = []
-    predictions: list[dict[Role, Floats]] = []
+    predictions: list[dict[Role, Prediction]] = []
     for one in members:
-        p = {
-            role: smoothed(one.probabilities[role][seen[role].inverse], rows.prior)
-            for role in _EVALUATION_ROLES
-        }
-        results.append(
-            AuditorResult(
-                auditor=one.member.value,
-                view=one.view,
-                validation_information=information(p[Role.VALIDATION], labels[Role.VALIDATION]),
-                test_information=information(p[Role.TEST], labels[Role.TEST]),
-            )
+        p = {role: one.probabilities[role][seen[role].inverse] for role in _EVALUATION_ROLES}
+        predictions.append(
+            {role: Prediction(smoothed(p[role], rows.prior), labels[role]) for role in p}
         )
-        # Draws of one row are not independent: their mean counts once.
-        loss = log_loss(p[Role.VALIDATION], labels[Role.VALIDATION]).reshape(draws, -1).mean(axis=0)
-        losses.append(loss)
-        predictions.append(p)
-    best = _choose(losses)
-    chosen = {role: Prediction(predictions[best][role], labels[role]) for role in _EVALUATION_ROLES}
+    results = [
+        AuditorResult(
+            # information on the validation set, then on the test set
+            one.member.value,
+            one.view,
+            *(information(p[role].probabilities, p[role].labels) for role in _EVALUATION_ROLES),
+        )
+        for one, p in zip(members, predictions, strict=True)
+    ]
+    on_validation = [p[Role.VALIDATION] for p in predictions]
+    losses = [log_loss(p.probabilities, p.labels) for p in on_validation]
+    # Draws of one row are not independent: their mean counts once.
+    best = _choose([loss.reshape(draws, -1).mean(axis=0) for loss in losses])
+    chosen = predictions[best]
     return EnsembleAudit(
         results=tuple(results),
         chosen=results[best],
@@ -264,13 +242,13 @@ class _Ensemble:
         find them by themselves.
         """
         left_out = {
-            "ranks": {Member.BOOSTED_TREES, Member.DEEP_TREES, Member.COUNTING},
+            "ranks": {*_TREES, Member.COUNTING},
             "bit-planes": {Member.KNN, Member.COUNTING},
             "interactions": set(Member) - {Member.BOOSTED_TREES, Member.LOGISTIC},
             "reconstruction": {Member.KNN, Member.COUNTING},
         }.get(view, set())
         if columns > _MOST_COLUMNS:
-            left_out = left_out | {Member.BOOSTED_TREES, Member.DEEP_TREES, Member.KNN}
+            left_out = left_out | {*_TREES, Member.KNN}
         fit = self.rows.fit
         if len(fit.labels) == fit.total:  # no two rows are equal
             left_out = left_out | {Member.COUNTING}
@@ -376,14 +354,20 @@ def paper_audit(
     draws: int = 1,
 ) -> tuple[Prediction, ...]:
     """Train the paper's MLPs on z as released; return the predictions of each on the test set."""
-    seeds = [derive_seed(seed, "paper", i) for i in range(config.mlps)]
-    train = z[Role.AUDITOR_TRAIN]
+    settings = MLPSettings(
+        hidden=config.hidden,
+        epochs=config.epochs,
+        patience=config.patience,
+        batch_size=config.batch_size,
+        learning_rate=config.learning_rate,
+        weight_decay=0.0,
+    )
     predict = fit_classifiers(
-        raw().apply(train),
+        z[Role.AUDITOR_TRAIN],
         labels[Role.AUDITOR_TRAIN],
         classes=classes,
-        settings=mlp_settings(config),
-        seeds=seeds,
+        settings=settings,
+        seeds=[derive_seed(seed, "paper", i) for i in range(config.mlps)],
         draws=draws,
     )
     prior = prior_of(labels[Role.AUDITOR_TRAIN], classes)

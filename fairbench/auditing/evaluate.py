@@ -26,26 +26,17 @@ DOWNSTREAM = (Member.MLP, Member.BOOSTED_TREES, Member.LOGISTIC)
 
 @dataclass(frozen=True)
 class EncodedPoint:
-    """One representation of the audit roles: all of a trained model that measuring needs.
+    """One representation of the audit roles: all of a trained model that measuring needs."""
 
-    Parameters
-    ----------
-    z : mapping of Role to ndarray, shape (n, k)
-        Of the three audit roles. n is a multiple of a role's rows where a stochastic encoder was
-        drawn from several times, draw after draw.
-    own_squares : mapping of Role to ndarray, shape (n,), or None
-        Squared error of the method's own decoder, summed over columns, on the validation and the
-        test set.
-    permuted_distortion : float or None
-        Mean of the same on the test set with z permuted across rows.
-    rate : float or None
-        The method's own code length on the test set, nats.
-    """
-
+    # (n, k): of the three audit roles. n is a multiple of a role's rows where a stochastic encoder
+    # was drawn from several times, draw after draw.
     z: Mapping[Role, Floats]
+    # (n,): squared error of the method's own decoder, summed over columns, on the validation and
+    # the test set
     own_squares: Mapping[Role, Floats] | None
+    # Mean of the same on the test set with z permuted across rows
     permuted_distortion: float | None
-    rate: float | None
+    rate: float | None  # the method's own code length on the test set, nats
 
 
 def evaluate(
@@ -117,10 +108,7 @@ def evaluate(
         rate=encoded.rate,
         draws=draws,
         certificate=certify(
-            first_draw[Role.AUDITOR_TRAIN],
-            first_draw[Role.TEST],
-            roles[Role.TEST].s,
-            groups=groups,
+            first_draw[Role.AUDITOR_TRAIN], first_draw[Role.TEST], roles[Role.TEST].s, groups=groups
         ),
         replicates=_replicates(
             strict.prediction, distortion["strict"], main.prediction if main else None, draws
@@ -146,13 +134,16 @@ def _downstream(
     encoded: EncodedPoint, roles: Mapping[Role, Rows], config: AuditConfig, seed: int, draws: int
 ) -> dict[str, EnsembleAudit]:
     """Fit the downstream classifier of each task."""
-    results: dict[str, EnsembleAudit] = {}
-    for task in roles[Role.TEST].y:
-        labels = {role: np.tile(roles[role].y[task], draws) for role in AUDIT_ROLES}
-        results[task] = classify_task(
-            encoded.z, labels, config=config, seed=derive_seed(seed, task), draws=draws
+    return {
+        task: classify_task(
+            encoded.z,
+            {role: np.tile(roles[role].y[task], draws) for role in AUDIT_ROLES},
+            config=config,
+            seed=derive_seed(seed, task),
+            draws=draws,
         )
-    return results
+        for task in roles[Role.TEST].y
+    }
 
 
 def classify_task(
@@ -165,14 +156,8 @@ def classify_task(
 ) -> EnsembleAudit:
     """Fit :data:`DOWNSTREAM` classifiers of a task, and choose one on the validation set.
 
-    Parameters
-    ----------
-    z, labels : mapping of Role to arrays
-        Of the three audit roles; classes are 0, 1, ...
-    config : AuditConfig
-    seed : int
-    draws : int
-        Draws of each row in z and labels, draw after draw.
+    ``z``, ``labels``: of the three audit roles; classes are 0, 1, ... ``draws``: draws of each row
+    in z and labels, draw after draw.
     """
     members = tuple(member for member in config.members if member in DOWNSTREAM)
     return audit(
@@ -189,24 +174,18 @@ def classify_task(
 
 @dataclass(frozen=True)
 class Reference:
-    """Figures that curves of a dataset are normalised by, for one seed of the auditors.
+    """Figures that curves of a dataset are normalised by, for one seed of the auditors."""
 
-    Parameters
-    ----------
-    values : dict of str to float
-        By column. ``mutual_information_max``: I of raw x on the test set by the strict auditor, and
-        ``..._validation``, ``..._paper``: on the validation set, and by the paper's MLPs; nats.
-        ``distortion_max``: E||x - E[x|s]||^2 on the test set with the auditor training set's means,
-        and ``..._validation``; squared units of standardised x. ``accuracy_s``: accuracy of the
-        strict auditor of x; ``accuracy_s_constant``, ``accuracy_y_constant``: accuracy on the test
-        set of always predicting the largest group, or class of the main task, if any, of the
-        auditor training set.
-    replicates : dict of str to ndarray, shape (resamples,)
-        ``mutual_information_max``, ``distortion_max`` and ``accuracy_y_constant`` on the same
-        resamples as every point.
-    """
-
+    # By column. ``mutual_information_max``: I of raw x on the test set by the strict auditor, and
+    # ``..._validation``, ``..._paper``: on the validation set, and by the paper's MLPs; nats.
+    # ``distortion_max``: E||x - E[x|s]||^2 on the test set with the auditor training set's means,
+    # and ``..._validation``; squared units of standardised x. ``accuracy_s``: accuracy of the
+    # strict auditor of x; ``accuracy_s_constant``, ``accuracy_y_constant``: accuracy on the test
+    # set of always predicting the largest group, or class of the main task, if any, of the auditor
+    # training set.
     values: dict[str, float]
+    # (resamples,): ``mutual_information_max``, ``distortion_max`` and ``accuracy_y_constant`` on
+    # the same resamples as every point
     replicates: dict[str, npt.NDArray[np.float64]]
 
 
@@ -215,18 +194,11 @@ def audit_reference(data: Prepared, *, config: AuditConfig, seed: int) -> Refere
     z = {role: data.roles[role].x for role in AUDIT_ROLES}
     s = {role: data.roles[role].s for role in AUDIT_ROLES}
     groups = len(data.info.groups)
-    strict = audit(
-        z,
-        s,
-        classes=groups,
-        config=config,
-        seed=derive_seed(seed, "auditors"),
-        x=z[Role.AUDITOR_TRAIN],
-    )
+    x, auditor_seed = z[Role.AUDITOR_TRAIN], derive_seed(seed, "auditors")
+    strict = audit(z, s, classes=groups, config=config, seed=auditor_seed, x=x)
     paper_seed = derive_seed(seed, "paper-auditors")
     paper = paper_audit(z, s, classes=groups, config=config, seed=paper_seed)
     train = data.roles[Role.AUDITOR_TRAIN]
-    x = z[Role.AUDITOR_TRAIN]
     means = np.stack([x[train.s == group].mean(axis=0) for group in range(groups)])
 
     def squares(role: Role) -> npt.NDArray[np.float64]:
@@ -245,9 +217,7 @@ def audit_reference(data: Prepared, *, config: AuditConfig, seed: int) -> Refere
         ),
         "distortion_max": float(distances.mean()),
         "distortion_max_validation": float(squares(Role.VALIDATION).mean()),
-        "accuracy_s": float(
-            (strict.prediction.probabilities.argmax(axis=1) == s[Role.TEST]).mean()
-        ),
+        "accuracy_s": accuracy(strict.prediction),
         "accuracy_s_constant": float((s[Role.TEST] == np.bincount(train.s).argmax()).mean()),
     }
     right = None

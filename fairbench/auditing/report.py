@@ -226,13 +226,15 @@ class AuditReport:
             for task, value in self.a_y.items()
         }
         width = max(_INDENT, 2 + max(len(name) for name in by_name))
-        lines = [f"{'':{width}}accuracy  balanced    AUC  constant guess"]
-        for name, value in by_name.items():
-            lines.append(
+        return [
+            f"{'':{width}}accuracy  balanced    AUC  constant guess",
+            *(
                 f"{name:{width}}{value.accuracy:8.3f}  {value.balanced:8.3f}  {value.auc:5.3f}"
                 f"  {value.majority:14.3f}"
-            )
-        return [*lines, *self._gaps(width)]
+                for name, value in by_name.items()
+            ),
+            *self._gaps(width),
+        ]
 
     def _gaps(self, width: int) -> list[str]:
         lines = []
@@ -250,14 +252,11 @@ class AuditReport:
     def _distortion(self) -> list[str]:
         if self.d is None or self.d_max is None:
             return []
-        return [
-            "",
-            *_wrapped(
-                "D",
-                f"{self.d:.3f}: squared error of x as decoded from z and s, summed over columns "
-                f"(without z {self.d_max:.3f})",
-            ),
-        ]
+        text = (
+            f"{self.d:.3f}: squared error of x as decoded from z and s, summed over columns "
+            f"(without z {self.d_max:.3f})"
+        )
+        return ["", *_wrapped("D", text)]
 
     def _certificate(self) -> list[str]:
         if self.certificate is None:
@@ -271,14 +270,11 @@ class AuditReport:
         if bound.information < self.h_s:
             sentences.append(f"I(Z;S) is at most {bound.information:.3f} nats")
         text = "; ".join(sentences) or "vacuous: too few rows to exclude anything"
-        return [
-            "",
-            *_wrapped(
-                "certificate",
-                f"{text} (each with {bound.confidence:.0%} confidence; {bound.cells:,} distinct z, "
-                f"{bound.rows:,} rows, {bound.overflow:.1%} of them with another z)",
-            ),
-        ]
+        text += (
+            f" (each with {bound.confidence:.0%} confidence; {bound.cells:,} distinct z, "
+            f"{bound.rows:,} rows, {bound.overflow:.1%} of them with another z)"
+        )
+        return ["", *_wrapped("certificate", text)]
 
     def _auditors(self) -> list[str]:
         name = max(len("auditor"), *(len(result.auditor) for result in self.auditors))

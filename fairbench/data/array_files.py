@@ -28,21 +28,11 @@ _SPEC = re.compile(rf"(.+?\.({'|'.join(FORMATS)}))(?::(.*))?", re.IGNORECASE | r
 
 @dataclass(frozen=True)
 class ArraySource:
-    """The file, and the part of it, that holds an array.
+    """The file, and the part of it, that holds an array."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the array in messages: ``z``, ``s``, ...
-    path : Path
-        The file.
-    part : str or None
-        Text after the colon.
-    """
-
-    name: str
+    name: str  # name of the array in messages: ``z``, ``s``, ...
     path: Path
-    part: str | None
+    part: str | None  # text after the colon
 
     @property
     def format(self) -> str:
@@ -70,10 +60,7 @@ def parse_source(name: str, text: str) -> ArraySource:
 def read_sources(sources: dict[str, ArraySource]) -> dict[str, Any]:
     """Read arrays and frames by name; each file of a table is read once.
 
-    Raises
-    ------
-    DataError
-        A file cannot be read, lacks a column or an array, or z and s share a column.
+    Raises DataError: a file cannot be read, lacks a column or an array, or z and s share a column.
     """
     tables: dict[Path, Any] = {}
     arrays: dict[str, Any] = {}

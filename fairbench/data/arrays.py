@@ -42,10 +42,7 @@ EARLIER_ROLE_NAMES = {"selection": Role.VALIDATION.value}
 def matrix(value: Any, name: str) -> np.ndarray:
     """Check rows of numbers; return them as ``(n, k)``, in their own precision.
 
-    Raises
-    ------
-    DataError
-        It has another shape, no rows, or a value that is not a finite number.
+    Raises DataError: it has another shape, no rows, or a value that is not a finite number.
     """
     held = _unwrapped(value, name)
     if _is_frame(held):
@@ -73,8 +70,7 @@ def single_precision(array: np.ndarray) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         narrow: Floats = array.astype(np.float32)
         rounding = np.abs(narrow.astype(np.float64) - wide).max(axis=0)
-    half_range = wide.max(axis=0) / 2 - wide.min(axis=0) / 2
-    lost = rounding > half_range * 2.0**-23
+    lost = rounding > (wide.max(axis=0) / 2 - wide.min(axis=0) / 2) * 2.0**-23
     if array.dtype.kind in "iu":  # double precision cannot hold all of these either
         lost = (array.max(axis=0) > _WHOLE) | (array.min(axis=0) < -_WHOLE)
     for place in np.flatnonzero(lost):
@@ -89,10 +85,8 @@ def single_precision(array: np.ndarray) -> Floats:
 def features(value: Any, name: str) -> np.ndarray:
     """Check columns of X; return float64 ``(n, d)``, with categories as codes, as in datasets.
 
-    Raises
-    ------
-    DataError
-        As for :func:`matrix`; text is a category, but a text among numbers is an error.
+    Raises DataError: as for :func:`matrix`; text is a category, but a text among numbers is an
+    error.
     """
     import pandas as pd
 
@@ -119,11 +113,8 @@ def features(value: Any, name: str) -> np.ndarray:
 def classes(value: Any, name: str) -> tuple[tuple[str, ...], Ints]:
     """Return the names of groups or classes, in order, and each row's code ``(n,)``.
 
-    Raises
-    ------
-    DataError
-        The array has another shape, no rows, a single value, too many, or values that are neither
-        names nor whole numbers.
+    Raises DataError: the array has another shape, no rows, a single value, too many, or values that
+    are neither names nor whole numbers.
     """
     held = _unwrapped(value, name)
     if _is_frame(held):

@@ -10,10 +10,17 @@ import enum
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 from fairbench.api import Architecture
 from fairbench.data.column_values import ColumnKind
@@ -56,26 +63,18 @@ class _Part(BaseModel):
         return values
 
 
-class SensitiveColumn(_Part):
-    """A column of S.
+OneOrMore = BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+"""A single value of the card stands for a list of one."""
 
-    Parameters
-    ----------
-    column : str
-    bins : tuple of float
-        Cut points of a column of numbers: ``25, 45`` makes three groups, with 25 in the second.
-    groups : mapping of str to str
-        Group by value; other values are groups of their own.
-    """
+
+class SensitiveColumn(_Part):
+    """A column of S."""
 
     column: str
-    bins: tuple[float, ...] = ()
+    # Cut points of a column of numbers: ``25, 45`` makes three groups, with 25 in the second
+    bins: Annotated[tuple[float, ...], OneOrMore] = ()
+    # Group by value; other values are groups of their own
     groups: Mapping[str, str] = Field(default_factory=dict)
-
-    @field_validator("bins", mode="before")
-    @classmethod
-    def _one_or_several(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _sensible(self) -> SensitiveColumn:
@@ -87,25 +86,11 @@ class SensitiveColumn(_Part):
 
 
 class LabelColumn(_Part):
-    """A task label.
-
-    Parameters
-    ----------
-    column : str
-    positive : tuple of str
-        Values that are class 1; all others are 0.
-    above : float, optional
-        Numbers above it are class 1.
-    """
+    """A task label."""
 
     column: str
-    positive: tuple[str, ...] = ()
-    above: float | None = Field(None, allow_inf_nan=False)
-
-    @field_validator("positive", mode="before")
-    @classmethod
-    def _one_or_several(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
+    positive: Annotated[tuple[str, ...], OneOrMore] = ()  # values that are class 1; others are 0
+    above: float | None = Field(None, allow_inf_nan=False)  # numbers above it are class 1
 
     @model_validator(mode="after")
     def _sensible(self) -> LabelColumn:
@@ -122,59 +107,31 @@ class OfficialTest(_Part):
 
 
 class Card(_Part):
-    """The content of a dataset card; unknown keys are errors.
+    """The content of a dataset card; unknown keys are errors."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the dataset in leaderboards.
-    file : Path
-        The table; absolute once read.
-    separator, header, columns
-        Format of a CSV file; see :func:`fairbench.data.tables.read_table`.
-    features : mapping of str to ColumnKind, optional
-        Columns of X; a kind of None is guessed. None: all columns without another use.
-    drop : tuple of str
-        Columns left out of ``features: all``.
-    sensitive : tuple of SensitiveColumn
-        Several columns make intersections.
-    labels : tuple of LabelColumn
-        The main task first.
-    encoding : Encoding
-    missing : MissingPolicy
-    test : OfficialTest, optional
-    allowed_copies : tuple of str
-        Columns that may be in X though they determine s.
-    iterations : int, optional
-        Training steps of the full budget.
-    hidden, latent
-        Sizes of neural encoders.
-    citation, licence : str
-    """
-
-    name: str
-    file: Path
+    name: str  # name of the dataset in leaderboards
+    file: Path  # the table; absolute once read
+    # separator, header, columns: format of a CSV file; see :func:`fairbench.data.tables.read_table`
     separator: str = Field(",", min_length=1, max_length=1)
     header: bool = True
     columns: tuple[str, ...] = ()
+    # Columns of X; a kind of None is guessed. None: all columns without another use.
     features: Mapping[str, ColumnKind | None] | None = None
-    drop: tuple[str, ...] = ()
+    drop: Annotated[tuple[str, ...], OneOrMore] = ()  # columns left out of ``features: all``
+    # Several columns make intersections
     sensitive: tuple[SensitiveColumn, ...] = Field(min_length=1)
-    labels: tuple[LabelColumn, ...] = Field(min_length=1)
+    labels: tuple[LabelColumn, ...] = Field(min_length=1)  # the main task first
     encoding: Encoding = Encoding.INTEGER
     missing: MissingPolicy = MissingPolicy.ERROR
     test: OfficialTest | None = None
-    allowed_copies: tuple[str, ...] = ()
-    iterations: int | None = Field(None, ge=1)
-    hidden: tuple[int, ...] = Architecture().hidden
+    # Columns that may be in X though they determine s
+    allowed_copies: Annotated[tuple[str, ...], OneOrMore] = ()
+    iterations: int | None = Field(None, ge=1)  # training steps of the full budget
+    # hidden, latent: sizes of neural encoders
+    hidden: Annotated[tuple[int, ...], OneOrMore] = Architecture().hidden
     latent: int = Field(Architecture().latent, ge=1)
     citation: str = ""
     licence: str = ""
-
-    @field_validator("drop", "allowed_copies", "hidden", mode="before")
-    @classmethod
-    def _one_or_several(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
 
     @field_validator("sensitive", "labels", mode="before")
     @classmethod

@@ -33,10 +33,8 @@ class CardDataset(Dataset):
 def dataset_from_card(path: Path) -> type[Dataset]:
     """Make a dataset of a card; the table itself is read when the dataset is loaded.
 
-    Raises
-    ------
-    ConfigError, UnknownNameError, DataError
-        The card cannot be read, has an unknown key, or contradicts itself.
+    Raises ConfigError, UnknownNameError, DataError: the card cannot be read, has an unknown key, or
+    contradicts itself.
     """
     card = read_card(path)
     members = {

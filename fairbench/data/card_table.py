@@ -36,18 +36,8 @@ MOST_CLASSES = 50
 def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     """Turn a raw frame into a table by the card.
 
-    Parameters
-    ----------
-    card : Card
-    frame : DataFrame
-        As :func:`fairbench.data.tables.read_table` gives it.
-    where : str
-        The file, for messages.
-
-    Raises
-    ------
-    DataError
-        The table cannot be used; the message names the fault and its place.
+    ``frame``: as :func:`fairbench.data.tables.read_table` gives it. ``where``: the file, for
+    messages. Raises DataError: the table cannot be used; the message names the fault and its place.
     """
     import pandas as pd
 

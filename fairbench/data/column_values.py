@@ -53,14 +53,8 @@ def texts(column: pd.Series) -> pd.Series:
 def numbers(column: pd.Series, where: str, *, hint: str = "") -> npt.NDArray[np.float64]:
     """Return values as numbers ``(n,)``; DataError quotes the first that is not one.
 
-    Parameters
-    ----------
-    column : Series
-        Without missing values; its index counts the rows of the file from 0.
-    where : str
-        The file, for the message.
-    hint : str
-        Hint of the error, where there is no card.
+    ``column``: without missing values; its index counts the rows of the file from 0. ``where``: the
+    file, for the message. ``hint``: hint of the error, where there is no card.
     """
     parsed = _parsed(column)
     bad = np.flatnonzero(~np.isfinite(parsed))

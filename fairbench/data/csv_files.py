@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairbench.data.column_values import is_number
 from fairbench.errors import DataError
@@ -40,8 +41,7 @@ def sniff(path: Path) -> tuple[str, bool]:
         widths = {len(row) for row in parsed}
         if len(widths) == 1 and len(parsed[0]) > (len(rows[0]) if rows else 1):
             best, rows = separator, parsed
-    header = not rows or not any(is_number(field) for field in rows[0])
-    return best, header
+    return best, not rows or not any(is_number(field) for field in rows[0])
 
 
 def csv_frames(
@@ -51,19 +51,22 @@ def csv_frames(
     import pandas as pd
 
     try:
-        with pd.read_csv(
-            path,
-            sep=separator,
-            header=None,
-            dtype=str,
-            keep_default_na=False,
-            skipinitialspace=True,
-            encoding="utf-8-sig",
-            compression=None,
-            low_memory=False,
-            iterator=True,
-        ) as reader:
-            while len(frame := _next(reader, rows)):
+        with (
+            pd.read_csv(
+                path,
+                sep=separator,
+                header=None,
+                dtype=str,
+                keep_default_na=False,
+                skipinitialspace=True,
+                encoding="utf-8-sig",
+                compression=None,
+                low_memory=False,
+                iterator=True,
+            ) as reader,
+            suppress(StopIteration),
+        ):
+            while len(frame := reader.read(rows)):
                 if len(frame.columns) == 1 and not single:
                     raise DataError(
                         f"{path} has only one column if its fields are separated by {separator!r}.",
@@ -81,16 +84,6 @@ def csv_frames(
         raise DataError(f"{path} has only empty lines.", "Is it the right file?") from None
     except pd.errors.ParserError as error:
         raise DataError(f"{path}{_parser_error(str(error))}.", "Is the separator right?") from None
-
-
-def _next(reader: Any, rows: int | None) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        frame: pd.DataFrame = reader.read(rows)
-    except StopIteration:
-        return pd.DataFrame()
-    return frame
 
 
 def stripped(frame: pd.DataFrame) -> pd.DataFrame:

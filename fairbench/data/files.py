@@ -20,22 +20,13 @@ OFFLINE_ENV = "FAIRBENCH_OFFLINE"
 
 @dataclass(frozen=True)
 class DatasetFiles:
-    """A folder with all files of a dataset, checked.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-    origin : str
-        ``data root``, ``cache``, ``download``, ``own table``, or ``generated`` for a dataset
-        without files.
-    archive : str, optional
-        A file in the folder that replaces the dataset's files.
-    """
+    """A folder with all files of a dataset, checked."""
 
     folder: Path
+    # ``data root``, ``cache``, ``download``, ``own table``, or ``generated`` for a dataset without
+    # files
     origin: str
-    archive: str | None = None
+    archive: str | None = None  # A file in the folder that replaces the dataset's files
 
     @property
     def path(self) -> Path:
@@ -70,24 +61,8 @@ def find_files(
     Files are checked against their sha256 where one is known; the rest, and archives, are left
     to the loader.
 
-    Parameters
-    ----------
-    dataset : type of Dataset
-        Names the files.
-    root : Path, optional
-        Data root: ``root/<dataset.folder>/`` and ``root/`` itself are searched.
-    download : bool
-        Whether files that are not on disk are downloaded.
-
-    Returns
-    -------
-    DatasetFiles or None
-        None where files are missing and cannot be downloaded.
-
-    Raises
-    ------
-    DataError
-        A file is truncated, altered or unreadable, or only some are there.
+    ``root``: data root: ``root/<dataset.folder>/`` and ``root/`` itself are searched. ``download``:
+    whether files that are not on disk are downloaded.
     """
     generated = DatasetFiles(cache_folder() / dataset.folder, "generated")
     if dataset.home is not None:

@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 def named(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """Return the columns under new names, rows counted from 0, objects as numbers where they are.
 
-    Raises
-    ------
-    InputError
-        A column holds neither numbers nor categories.
+    Raises InputError: a column holds neither numbers nor categories.
     """
     import pandas as pd
 
@@ -64,10 +61,7 @@ def fit_preprocessing(frame: pd.DataFrame) -> Preprocessing:
 
     Unlike there a constant column is allowed, as one may be constant in a fold; its scale is 1.
 
-    Raises
-    ------
-    InputError
-        A value is missing, infinite, or so large that its column cannot be scaled.
+    Raises InputError: a value is missing, infinite, or so large that its column cannot be scaled.
     """
     try:
         codes, features = coded(frame, onehot=False)
@@ -92,13 +86,10 @@ def fit_preprocessing(frame: pd.DataFrame) -> Preprocessing:
 def groups_of(s: Any, rows: int) -> tuple[tuple[str, ...], Ints]:
     """Return the names of the groups, in order, and each row's code ``(rows,)``.
 
-    Raises
-    ------
-    InputError
-        There is only one group, or s is not a complete column of names or whole numbers.
+    Raises InputError: there is only one group, or s is not a complete column of names or whole
+    numbers.
     """
-    labels = _labels(s, rows)
-    names, codes = np.unique(labels, return_inverse=True)
+    names, codes = np.unique(_labels(s, rows), return_inverse=True)
     if len(names) < 2:
         raise InputError(f"s has only one group, {str(names[0])!r}: there is nothing to hide.")
     if len(names) > MOST_CLASSES:

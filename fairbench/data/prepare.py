@@ -28,23 +28,14 @@ _TWIN = "embedded simulated twin"
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one role.
+    """The rows of one role."""
 
-    Parameters
-    ----------
-    stored : ndarray
-        x as float32, ``(n, d)``; of binary images packed bits, uint8, ``(n, ceil(d / 8))``: 300 MB
-        instead of 10 GB for the training images of dSprites.
-    s : ndarray of int64, shape (n,)
-    y : mapping of str to ndarray of int64, shape (n,)
-    pixels : int, optional
-        d, where ``stored`` is packed.
-    """
-
+    # x as float32, ``(n, d)``; of binary images packed bits, uint8, ``(n, ceil(d / 8))``: 300 MB
+    # instead of 10 GB for the training images of dSprites
     stored: np.ndarray
-    s: Ints
-    y: Mapping[str, Ints]
-    pixels: int | None = None
+    s: Ints  # (n,)
+    y: Mapping[str, Ints]  # (n,)
+    pixels: int | None = None  # d, where ``stored`` is packed
 
     def __post_init__(self) -> None:
         for array in (self.stored, self.s, *self.y.values()):
@@ -67,36 +58,19 @@ class Rows:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A dataset ready for use.
+    """A dataset ready for use."""
 
-    Parameters
-    ----------
-    info : DatasetInfo
-        Names and sizes.
-    roles : mapping of Role to Rows
-        Arrays are read-only: a plugin that writes into its input fails instead of harming others.
-    source : str
-        ``real``, ``rendered`` or ``simulated``.
-    origin : str
-        Where the files are from.
-    iterations : int
-        Training steps of the full budget.
-    fingerprint : str
-        sha256 over names (tasks' too), sizes, every array and the split: equal fingerprints, equal
-        bytes.
-    notes : tuple of str
-        Doubts about the table, shown as warnings.
-    preprocessing : Preprocessing or None
-        Turns raw columns into x; None for images, which are x.
-    """
-
-    info: DatasetInfo
+    info: DatasetInfo  # names and sizes
+    # Arrays are read-only: a plugin that writes into its input fails instead of harming others
     roles: Mapping[Role, Rows]
-    source: str
-    origin: str
-    iterations: int
+    source: str  # ``real``, ``rendered`` or ``simulated``
+    origin: str  # where the files are from
+    iterations: int  # training steps of the full budget
+    # sha256 over names (tasks' too), sizes, every array and the split: equal fingerprints, equal
+    # bytes
     fingerprint: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # doubts about the table, shown as warnings
+    # Turns raw columns into x; None for images, which are x
     preprocessing: Preprocessing | None = None
 
     def audited(self) -> Prepared:
@@ -109,10 +83,7 @@ def load_dataset(
 ) -> Prepared:
     """Find, load, split and prepare a dataset; fall back to its simulated twin.
 
-    Raises
-    ------
-    DataError
-        Files are bad; or there are no files, and no twin or ``require_real``.
+    Raises DataError: files are bad; or there are no files, and no twin or ``require_real``.
     """
     table, source, origin = _obtain(dataset, root, require_real)
     if isinstance(table, Images):
@@ -129,11 +100,11 @@ def _obtain(
         return instance.load(files.folder), "real", f"{files.origin}: {files.path}"
     where = f"Put {name_files(dataset)} into a folder and name it with"
     hint = f"{where} --data-root or FAIRBENCH_DATA. They come from {dataset.url}"
-    downloadable = all(file.urls for file in dataset.files)
     if require_real:
         raise DataError(f"The real files of {dataset.name!r} are not available.", hint)
     twin = instance.simulate()
     if twin is None:
+        downloadable = all(file.urls for file in dataset.files)
         why = "and no network" if downloadable else "and none can be downloaded"
         raise DataError(f"There are no files for {dataset.name!r} here {why}.", hint)
     return twin, "simulated", _TWIN
@@ -197,8 +168,7 @@ def _prepare_images(images: Images, dataset: type[Dataset], origin: str) -> Prep
     rows = {
         role: Rows(images.pixels[role], images.s[role], images.y[role], pixels) for role in Role
     }
-    names = (f"pixel{i}" for i in range(pixels))
-    features = tuple(Feature(name, name) for name in names)
+    features = tuple(Feature(f"pixel{i}", f"pixel{i}") for i in range(pixels))
     info = DatasetInfo(dataset.name, features, images.groups, dataset.architecture)
     numbers = {role: np.arange(len(part.s)) for role, part in rows.items()}
     return Prepared(
@@ -219,16 +189,7 @@ def default_iterations(n: int) -> int:
 def coded(frame: pd.DataFrame, *, onehot: bool) -> tuple[np.ndarray, tuple[Feature, ...]]:
     """Code a table: numbers as they are, categories as sorted integer codes or one-hot columns.
 
-    Returns
-    -------
-    ndarray of float64, shape (n, d)
-    tuple of Feature
-        One per column.
-
-    Raises
-    ------
-    DataError
-        A value is missing.
+    Returns float64 ``(n, d)``, and one Feature per column. Raises DataError: a value is missing.
     """
     columns: list[np.ndarray] = []
     features: list[Feature] = []

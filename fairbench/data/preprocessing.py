@@ -26,25 +26,16 @@ NO_VALUE = "missing"
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """A fitted map of raw columns to X.
+    """A fitted map of raw columns to X."""
 
-    Parameters
-    ----------
-    features : tuple of Feature
-        One per column of x, those of a source side by side.
-    mean, scale : ndarray of float64, shape (d,)
-        Of the training set; a column is (code - mean) / scale.
-    common : mapping of str to str
-        The most common category in the training set, by source of categories.
-    missing : tuple of str
-        Sources whose missing values are the category ``missing``; elsewhere a category of that
-        name is like any other.
-    """
-
-    features: tuple[Feature, ...]
+    features: tuple[Feature, ...]  # one per column of x, those of a source side by side
+    # mean, scale: (d,), of the training set; a column is (code - mean) / scale
     mean: npt.NDArray[np.float64]
     scale: npt.NDArray[np.float64]
+    # The most common category in the training set, by source of categories
     common: Mapping[str, str]
+    # Sources whose missing values are the category ``missing``; elsewhere a category of that name
+    # is like any other
     missing: tuple[str, ...] = ()
 
     @property
@@ -57,25 +48,8 @@ class Preprocessing:
     ) -> tuple[Floats, dict[str, int]]:
         """Turn rows of a raw table into x.
 
-        Parameters
-        ----------
-        frame : DataFrame
-            With all ``sources`` among its columns; the index counts rows from 0.
-        where : str
-            The file, for messages.
-        unknown : Unknown
-            Treatment of values that are not in the training table.
-
-        Returns
-        -------
-        ndarray of float32, shape (n, d)
-        dict of str to int
-            Number of values replaced, by source with any.
-
-        Raises
-        ------
-        DataError
-            A column is missing, or a value is unknown or not a number and is not replaced.
+        ``frame``: with all ``sources`` among its columns; the index counts rows from 0. ``where``:
+        the file, for messages. ``unknown``: treatment of values that are not in the training table.
         """
         self.check_columns([str(name) for name in frame.columns], where)
         x = np.empty((len(frame), len(self.features)), np.float32)

@@ -25,15 +25,8 @@ SPLIT_SEED = 20_211
 def assign_roles(table: Table) -> dict[Role, Ints]:
     """Split rows into the four roles, stratified by (s, main task label).
 
-    Returns
-    -------
-    dict of Role to ndarray of int64
-        Sorted row numbers; disjoint, and together all rows.
-
-    Raises
-    ------
-    DataError
-        A group of s has too few rows in a role.
+    Returns sorted row numbers; disjoint, and together all rows. Raises DataError: a group of s has
+    too few rows in a role.
     """
     n = len(table.s)
     label = next(iter(table.y.values())) if table.y else np.zeros(n, np.int64)
@@ -42,8 +35,7 @@ def assign_roles(table: Table) -> dict[Role, Ints]:
     if table.is_test is not None:
         test = np.flatnonzero(table.is_test)
     else:
-        parts = deal(np.arange(n), stratum, [TEST_SHARE, 1 - TEST_SHARE], rng)
-        test = parts[0]
+        test = deal(np.arange(n), stratum, [TEST_SHARE, 1 - TEST_SHARE], rng)[0]
     rest = np.setdiff1d(np.arange(n), test)
     dealt = deal(rest, stratum[rest], list(SHARES.values()), rng)
     roles = {role: np.sort(rows) for role, rows in zip(SHARES, dealt, strict=True)}

@@ -35,33 +35,14 @@ def read_table(
 ) -> pd.DataFrame:
     """Read a whole table: Parquet by its first four bytes, else CSV.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    separator : str
-        One character between the fields of a CSV file.
-    header : bool
-        Whether the first line of a CSV file holds the columns' names.
-    columns : sequence of str
-        Names to use instead, one per column.
-    single : bool
-        Whether a CSV file may have only one column; in a dataset that means a wrong separator.
-
-    Returns
-    -------
-    DataFrame
-        Numbers and truth values as such, the rest as text; missing values are NaN.
-
-    Raises
-    ------
-    DataError
-        The file does not exist, cannot be read, or has no rows or two columns of one name.
+    ``separator``: one character between the fields of a CSV file. ``header``: whether the first
+    line of a CSV file holds the columns' names. ``columns``: names to use instead, one per column.
+    ``single``: whether a CSV file may have only one column; in a dataset that means a wrong
+    separator.
     """
     import pandas as pd
 
-    parquet = is_parquet(path)
-    frame = _read_parquet(path) if parquet else _read_csv(path, separator, header, single)
+    frame = _read_parquet(path) if is_parquet(path) else _read_csv(path, separator, header, single)
     if columns:
         if len(columns) != len(frame.columns):
             raise DataError(
@@ -78,19 +59,9 @@ def read_table(
 class TableStream:
     """A table read a part at a time, so that it may be larger than memory.
 
-    Parameters
-    ----------
-    path : Path
-        CSV with a line of names, or Parquet, as for :func:`read_table`.
-    separator : str
-        One character between the fields of a CSV file.
-    rows : int
-        Rows per part.
-
-    Raises
-    ------
-    DataError
-        As :func:`read_table`, when the faulty place is read.
+    ``path``: CSV with a line of names, or Parquet, as for :func:`read_table`. ``separator``: one
+    character between the fields of a CSV file. ``rows``: rows per part. Raises DataError: as
+    :func:`read_table`, when the faulty place is read.
     """
 
     def __init__(self, path: Path, *, separator: str = ",", rows: int = CHUNK) -> None:

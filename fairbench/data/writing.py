@@ -21,15 +21,8 @@ ENDINGS = (".parquet", ".pq", ".csv")
 class TableWriter:
     """Writer that renames its temporary file at the end; a context manager, cleans up on errors.
 
-    Parameters
-    ----------
-    path : Path
-        With one of the suffixes ENDINGS. An existing file is replaced.
-
-    Raises
-    ------
-    DataError
-        It has another suffix, or cannot be written.
+    ``path``: with one of the suffixes ENDINGS. An existing file is replaced. Raises DataError: it
+    has another suffix, or cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -76,18 +69,12 @@ class TableWriter:
         except (OSError, pa.ArrowException) as error:
             raise self._unwritable(error) from None
         finally:
-            self._close()
+            # Close what is still open, whatever the errors: the file is removed.
+            for part in (self._writer, self._stream):
+                with suppress(OSError, pa.ArrowException):
+                    if part is not None:
+                        part.close()
             self._beside.unlink(missing_ok=True)
-
-    def _close(self) -> None:
-        """Close what is still open, ignoring errors: the file is removed."""
-        import pyarrow as pa
-
-        with suppress(OSError, pa.ArrowException):
-            if self._writer is not None:
-                self._writer.close()
-        with suppress(OSError):
-            self._stream.close()
 
     def write(self, table: pa.Table) -> None:
         """Write rows; all parts have the columns and types of the first."""

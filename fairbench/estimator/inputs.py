@@ -22,16 +22,9 @@ if TYPE_CHECKING:
 def read_frame(estimator: BaseEstimator, X: Any, *, fitting: bool, gaps: bool) -> pd.DataFrame:
     """X as raw columns with names, checked as scikit-learn checks it.
 
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        The transformer; its ``n_features_in_`` and ``feature_names_in_`` are set where ``fitting``,
-        and compared with X otherwise.
-    X : DataFrame or array, shape (n, columns)
-    fitting : bool
-        Whether ``fit`` is given X, not ``transform``.
-    gaps : bool
-        Whether numbers may be missing.
+    ``estimator``: the transformer; its ``n_features_in_`` and ``feature_names_in_`` are set where
+    ``fitting``, and compared with X otherwise. ``X (n, columns)``. ``fitting``: whether ``fit`` is
+    given X, not ``transform``. ``gaps``: whether numbers may be missing.
     """
     import pandas as pd
 

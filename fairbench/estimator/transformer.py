@@ -291,10 +291,8 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | Path) -> None:
         """Write the fitted encoder to a file, weights as safetensors and the rest as JSON.
 
-        Raises
-        ------
-        StoreError
-            The method cannot be stored so (pickle can), or the file cannot be written.
+        Raises StoreError: the method cannot be stored so (pickle can), or the file cannot be
+        written.
         """
         check_is_fitted(self)
         encoder = self.encoder_
@@ -316,10 +314,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Nothing is unpickled: no code runs but the method's own, which must be installed.
 
-        Raises
-        ------
-        StoreError
-            There is no such file, it is damaged, or its method is another version.
+        Raises StoreError: there is no such file, it is damaged, or its method is another version.
         """
         encoder = encoders.read(Path(path), _registry())
         if encoder.preprocessing is None:

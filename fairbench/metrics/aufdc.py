@@ -27,12 +27,9 @@ def strict_area(
     its ends for a share of the rows and the other's for the rest. The straight line between the
     ends scores .5; lower is better.
 
-    Parameters
-    ----------
-    points, validation : sequence of (d, i)
-        Of each point, on the test and on the validation set, in the same order.
-    i_max, d_max, i_max_validation, d_max_validation : float
-        Of the dataset, on the test and on the validation set.
+    ``points``, ``validation``: of each point, on the test and on the validation set, in the same
+    order. ``i_max``, ``d_max``, ``i_max_validation``, ``d_max_validation``: of the dataset, on the
+    test and on the validation set.
     """
     test = np.array(points, dtype=np.float64).reshape(-1, 2)
     d, i = strict_curve(
@@ -85,19 +82,16 @@ class Aufdc(Metric):
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
-        points = [(p["distortion"], p["mutual_information"]) for p in evaluation.points]
-        ends = {
-            "distortion_min": min(d for d, _ in points),
-            "mutual_information_min": min(i for _, i in points),
+        reference, area = evaluation.reference, None
+        if (curve := curve_of(evaluation)) is not None:
+            d, i = curve
+            scale = reference["distortion_max"] * reference["mutual_information_max"]
+            area = float(np.trapezoid(i, d) / scale)
+        return {
+            "aufdc": area,
+            "distortion_min": min(p["distortion"] for p in evaluation.points),
+            "mutual_information_min": min(p["mutual_information"] for p in evaluation.points),
         }
-        curve = curve_of(evaluation)
-        if curve is None:
-            return {"aufdc": None, **ends}
-        d, i = curve
-        scale = (
-            evaluation.reference["distortion_max"] * evaluation.reference["mutual_information_max"]
-        )
-        return {"aufdc": float(np.trapezoid(i, d) / scale), **ends}
 
     def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Array]:
         areas = resampled_areas(evaluation)

@@ -6,7 +6,6 @@ first. Remove this file, and what calls it, in version 0.3.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -102,7 +101,7 @@ def present_name(column: str) -> str:
     if column in COLUMNS:
         return COLUMNS[column]
     for old, new in BY_TASK.items():
-        if re.match(old, column):
+        if column.startswith(old):
             return new + column.removeprefix(old)
     return column
 

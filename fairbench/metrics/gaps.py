@@ -66,13 +66,8 @@ def gaps_of(
 ) -> tuple[float | None, float | None, float | None]:
     """Compute the parity, odds and opportunity gaps of one classifier, over rates of enough rows.
 
-    Parameters
-    ----------
-    prediction : Prediction
-    s : ndarray of int64, shape (n,)
-        Groups of the predicted rows.
-    draws : int
-        Draws of each row of the dataset; they do not count as further rows.
+    ``s (n,)``: groups of the predicted rows. ``draws``: draws of each row of the dataset; they do
+    not count as further rows.
     """
     least = LEAST_ROWS * draws
     predicted, y = prediction.probabilities.argmax(axis=1), prediction.labels
@@ -87,18 +82,9 @@ def gaps_of(
 def parity_gap(predicted: Ints, s: Ints, *, least: int = 1) -> float | None:
     """Compute the demographic parity gap of predicted classes.
 
-    Parameters
-    ----------
-    predicted, s : ndarray of int64, shape (n,)
-        Predicted classes and groups.
-    least : int
-        Groups of fewer rows, and always those without any, are left out.
-
-    Returns
-    -------
-    float or None
-        max over classes of (max over groups - min over groups) of P(predicted = class | group);
-        None where fewer than two groups are left.
+    ``predicted``, ``s (n,)``: predicted classes and groups. ``least``: groups of fewer rows, and
+    always those without any, are left out. Returns max over classes of (max over groups - min over
+    groups) of P(predicted = class | group); None where fewer than two groups are left.
     """
     return _widest(predicted, s, np.ones(len(s), np.bool_), least)
 

@@ -7,6 +7,9 @@ other's for the rest. Arrays of curves may have a trailing axis of bootstrap rep
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,25 +21,20 @@ Array = NDArray[np.float64]
 def lower_hull(d: Array, i: Array) -> NDArray[np.intp]:
     """Return the indices of the lower convex hull of points, by rising d, ends included.
 
-    Parameters
-    ----------
-    d, i : ndarray, shape (n,)
-        Distortion and information.
+    ``d``, ``i (n,)``: distortion and information.
     """
     order = np.lexsort((i, d))
     hull: list[int] = []
     for index in order:
         if hull and d[hull[-1]] == d[index]:
             continue  # same d, higher i
-        while len(hull) >= 2 and _turns_up(d, i, hull[-2], hull[-1], int(index)):
-            hull.pop()
+        while len(hull) >= 2:
+            a, b = hull[-2:]
+            if not (d[b] - d[a]) * (i[index] - i[a]) <= (i[b] - i[a]) * (d[index] - d[a]):
+                break
+            hull.pop()  # b lies on or above the line from a to the new point
         hull.append(int(index))
     return np.array(hull, dtype=np.intp)
-
-
-def _turns_up(d: Array, i: Array, a: int, b: int, c: int) -> bool:
-    """Return whether b lies on or above the line from a to c."""
-    return bool((d[b] - d[a]) * (i[c] - i[a]) <= (i[b] - i[a]) * (d[c] - d[a]))
 
 
 def strict_curve(
@@ -51,19 +49,9 @@ def strict_curve(
 ) -> tuple[Array, Array]:
     """Return the curve's vertices on the test set, by rising D; I is at least 0, D at most D_max.
 
-    Parameters
-    ----------
-    d, i : ndarray, shape (points, ...)
-        On the test set, or on resamples of it.
-    validation : ndarray, shape (points, 2)
-        (d, i) of the same points on the validation set.
-    i_max, d_max : float or ndarray, shape (...)
-        Of the dataset, on the same rows as d and i.
-    i_max_validation, d_max_validation : float
-
-    Returns
-    -------
-    d, i : ndarray, shape (vertices, ...)
+    ``d``, ``i (points, ...)``: on the test set, or on resamples of it. ``validation (points, 2)``:
+    (d, i) of the same points on the validation set. ``i_max``, ``d_max (...)``: of the dataset, on
+    the same rows as d and i. Returns d, i ``(vertices, ...)``.
     """
     chosen = lower_hull(
         np.concatenate([[0.0, d_max_validation], np.clip(validation[:, 0], 0.0, d_max_validation)]),
@@ -82,11 +70,8 @@ def is_informative(evaluation: CurveEvaluation) -> bool:
     I_max must be above 0 on the validation and the test set, and on the latter by its 95%
     confidence interval too: dividing by noise gives areas of any size.
     """
-    reference = evaluation.reference
-    if (
-        min(reference["mutual_information_max"], reference["mutual_information_max_validation"])
-        <= 0
-    ):
+    names = ("mutual_information_max", "mutual_information_max_validation")
+    if any(evaluation.reference[name] <= 0 for name in names):
         return False
     resampled = evaluation.reference_replicates
     return not resampled or float(np.quantile(resampled["mutual_information_max"], 0.025)) > 0
@@ -94,18 +79,9 @@ def is_informative(evaluation: CurveEvaluation) -> bool:
 
 def curve_of(evaluation: CurveEvaluation) -> tuple[Array, Array] | None:
     """Return the strict curve of an evaluation, each ``(vertices,)``; None if x has no I(X;S)."""
-    reference = evaluation.reference
     if not is_informative(evaluation):
         return None
-    return strict_curve(
-        np.array([p["distortion"] for p in evaluation.points], dtype=np.float64),
-        np.array([p["mutual_information"] for p in evaluation.points], dtype=np.float64),
-        _on_validation(evaluation),
-        i_max=reference["mutual_information_max"],
-        d_max=reference["distortion_max"],
-        i_max_validation=reference["mutual_information_max_validation"],
-        d_max_validation=reference["distortion_max_validation"],
-    )
+    return _curve(evaluation, evaluation.points, evaluation.reference)
 
 
 def resampled_areas(evaluation: CurveEvaluation) -> Array | None:
@@ -114,25 +90,28 @@ def resampled_areas(evaluation: CurveEvaluation) -> Array | None:
     Vertices are always those of the validation set. None without replicates; NaN on resamples where
     I(X;S) is not above 0.
     """
-    reference, ends = evaluation.reference, evaluation.reference_replicates
+    ends = evaluation.reference_replicates
     if not evaluation.replicates or not ends or not is_informative(evaluation):
         return None
     i_max = np.where(ends["mutual_information_max"] > 0, ends["mutual_information_max"], np.nan)
-    d, i = strict_curve(
-        np.stack([p["distortion"] for p in evaluation.replicates]),
-        np.stack([p["mutual_information"] for p in evaluation.replicates]),
-        _on_validation(evaluation),
-        i_max=i_max,
-        d_max=ends["distortion_max"],
-        i_max_validation=reference["mutual_information_max_validation"],
-        d_max_validation=reference["distortion_max_validation"],
-    )
+    d, i = _curve(evaluation, evaluation.replicates, {**ends, "mutual_information_max": i_max})
     areas: Array = np.trapezoid(i, d, axis=0) / (ends["distortion_max"] * i_max)
     return areas
 
 
-def _on_validation(evaluation: CurveEvaluation) -> Array:
-    pairs = [
+def _curve(
+    evaluation: CurveEvaluation, points: Sequence[Mapping[str, Any]], ends: Mapping[str, Any]
+) -> tuple[Array, Array]:
+    """Return the curve of points, or of their replicates, its vertices those on validation."""
+    known = [
         (p["distortion_validation"], p["mutual_information_validation"]) for p in evaluation.points
     ]
-    return np.array(pairs, dtype=np.float64).reshape(-1, 2)
+    return strict_curve(
+        np.array([p["distortion"] for p in points], dtype=np.float64),
+        np.array([p["mutual_information"] for p in points], dtype=np.float64),
+        np.array(known, dtype=np.float64).reshape(-1, 2),
+        i_max=ends["mutual_information_max"],
+        d_max=ends["distortion_max"],
+        i_max_validation=evaluation.reference["mutual_information_max_validation"],
+        d_max_validation=evaluation.reference["distortion_max_validation"],
+    )

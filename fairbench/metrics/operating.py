@@ -59,10 +59,8 @@ class Trade(Metric):
         curve = curve_of(evaluation)
         if curve is None:
             return dict.fromkeys(self.columns)
-        d_max, i_max = (
-            evaluation.reference["distortion_max"],
-            evaluation.reference["mutual_information_max"],
-        )
+        d_max = evaluation.reference["distortion_max"]
+        i_max = evaluation.reference["mutual_information_max"]
         values: dict[str, float | None] = {}
         for share in SHARES:
             values[f"mutual_information_at_distortion_{share}"] = i_at(*curve, share / 100 * d_max)
@@ -91,12 +89,8 @@ class Limited(Metric):
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
-        return {
-            f"accuracy_y_at_leakage_{limit}": _a_y(
-                evaluation, chosen_within(evaluation, limit / 100)
-            )
-            for limit in LIMITS
-        }
+        chosen = {limit: chosen_within(evaluation, limit / 100) for limit in LIMITS}
+        return {f"accuracy_y_at_leakage_{n}": _a_y(evaluation, at) for n, at in chosen.items()}
 
     def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Array]:
         rows = _a_y_rows(evaluation, chosen_within(evaluation, LIMITS[0] / 100))
@@ -130,34 +124,28 @@ class AuditorLimited(Metric):
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
-        limits = auditor_limits(evaluation)
-        return {
-            f"accuracy_y_at_accuracy_s_{share}": (
-                _a_y(evaluation, most_useful(evaluation, "accuracy_s", limits[share]))
-                if share in limits
-                else None
-            )
-            for share in AUDITOR_LIMITS
-        }
+        values = dict.fromkeys(f"accuracy_y_at_accuracy_s_{share}" for share in AUDITOR_LIMITS)
+        chosen = _chosen_by_column(evaluation)
+        return values | {column: _a_y(evaluation, at) for column, at in chosen.items()}
 
     def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Array]:
-        by_column = {
-            f"accuracy_y_at_accuracy_s_{share}": _a_y_rows(
-                evaluation, most_useful(evaluation, "accuracy_s", limit)
-            )
-            for share, limit in auditor_limits(evaluation).items()
-        }
+        chosen = _chosen_by_column(evaluation)
+        by_column = {column: _a_y_rows(evaluation, at) for column, at in chosen.items()}
         return {column: rows for column, rows in by_column.items() if len(rows)}
 
 
-def auditor_limits(evaluation: CurveEvaluation) -> dict[int, float]:
-    """Return limits of A_s by percentage; none where A_s of x is not above a constant guess."""
-    constant, full = (
-        evaluation.reference.get(name) for name in ("accuracy_s_constant", "accuracy_s")
-    )
+def _chosen_by_column(evaluation: CurveEvaluation) -> dict[str, int | None]:
+    """Return chosen points by limit of A_s; none where A_s of x is not above a constant guess."""
+    constant = evaluation.reference.get("accuracy_s_constant")
+    full = evaluation.reference.get("accuracy_s")
     if constant is None or full is None or full <= constant:
         return {}
-    return {share: constant + share / 100 * (full - constant) for share in AUDITOR_LIMITS}
+    return {
+        f"accuracy_y_at_accuracy_s_{share}": most_useful(
+            evaluation, "accuracy_s", constant + share / 100 * (full - constant)
+        )
+        for share in AUDITOR_LIMITS
+    }
 
 
 def chosen_within(evaluation: CurveEvaluation, share: float) -> int | None:
@@ -171,12 +159,8 @@ def chosen_within(evaluation: CurveEvaluation, share: float) -> int | None:
 
 def most_useful(evaluation: CurveEvaluation, column: str, limit: float) -> int | None:
     """Return the number of the most useful point with a column at most at a limit, or None."""
-    useful = {
-        number: _useful(point)
-        for number, point in enumerate(evaluation.points)
-        if point[column] <= limit
-    }
-    return max(useful, key=lambda number: useful[number]) if useful else None
+    allowed = [n for n, point in enumerate(evaluation.points) if point[column] <= limit]
+    return max(allowed, key=lambda n: _useful(evaluation.points[n]), default=None)
 
 
 def _a_y(evaluation: CurveEvaluation, chosen: int | None) -> float | None:
@@ -188,13 +172,9 @@ def _a_y(evaluation: CurveEvaluation, chosen: int | None) -> float | None:
 
 def _a_y_rows(evaluation: CurveEvaluation, chosen: int | None) -> Array:
     """Return its replicates; empty where there are none."""
-    replicates: Mapping[str, Array] = {}
     if chosen is None:
-        replicates = {
-            "accuracy_y": evaluation.reference_replicates.get("accuracy_y_constant", np.empty(0))
-        }
-    elif evaluation.replicates:
-        replicates = evaluation.replicates[chosen]
+        return evaluation.reference_replicates.get("accuracy_y_constant", np.empty(0))
+    replicates = evaluation.replicates[chosen] if evaluation.replicates else {}
     return replicates.get("accuracy_y", np.empty(0))
 
 

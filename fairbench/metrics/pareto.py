@@ -53,7 +53,4 @@ class Pareto(Metric):
         volume = moocore.hypervolume(
             np.column_stack([a_s, a_y]), ref=[1.0, 0.0], maximise=[False, True]
         )
-        return {
-            "front_points": float(on_front(a_s, a_y).sum()),
-            "front_hypervolume": float(volume),
-        }
+        return {"front_points": float(on_front(a_s, a_y).sum()), "front_hypervolume": float(volume)}

@@ -133,14 +133,20 @@ class LeaderboardRow(TableRow):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointRow(TableRow):
-    """One point of one curve, or a unit that gave no point."""
+class VariantRow(TableRow):
+    """A row that begins with its variant and its group."""
 
     method: Method
     params: Params
     track: Track
     budget: Budget
     audit: Audit
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointRow(VariantRow):
+    """One point of one curve, or a unit that gave no point."""
+
     dataset: Dataset
     data_source: DataSource
     seed: Annotated[int, "seed of the unit"]
@@ -167,14 +173,9 @@ class PointRow(TableRow):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttainmentRow(TableRow):
+class AttainmentRow(VariantRow):
     """One vertex of an attainment surface of a method's curves over seeds."""
 
-    method: Method
-    params: Params
-    track: Track
-    budget: Budget
-    audit: Audit
     dataset: Dataset
     data_source: DataSource
     seeds: Seeds
@@ -186,14 +187,9 @@ class AttainmentRow(TableRow):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditorRow(TableRow):
+class AuditorRow(VariantRow):
     """The estimate of one auditor on one view of one measured point."""
 
-    method: Method
-    params: Params
-    track: Track
-    budget: Budget
-    audit: Audit
     auditor: str
     view: str
     mutual_information: float
@@ -201,14 +197,9 @@ class AuditorRow(TableRow):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FailureRow(TableRow):
+class FailureRow(VariantRow):
     """A unit or a point that was tried and gave no figures."""
 
-    method: Method
-    params: Params
-    track: Track
-    budget: Budget
-    audit: Audit
     seed: int
     point: str | None
     status: str

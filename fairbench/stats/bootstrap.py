@@ -34,16 +34,8 @@ def resampled_means(
 ) -> npt.NDArray[np.float64]:
     """Compute means of columns over resamples of their rows, drawn with replacement.
 
-    Parameters
-    ----------
-    columns : ndarray, shape (n, k)
-    resamples : int
-    seed : int
-        The same seed and n give the same resamples.
-
-    Returns
-    -------
-    ndarray, shape (resamples, k)
+    ``columns (n, k)``. ``seed``: the same seed and n give the same resamples. Returns
+    ``(resamples, k)``.
     """
     n = len(columns)
     rng = np.random.default_rng(seed)
@@ -75,20 +67,10 @@ def replicated(
 ) -> dict[str, Array]:
     """Compute replicates of I, D and accuracy of one representation, each ``(RESAMPLES,)``.
 
-    Parameters
-    ----------
-    losses : ndarray, shape (n,)
-        -log c(s|z) of the strict auditor, nats; the mean over draws of each row.
-    s : ndarray of int64, shape (n,)
-    distortion : ndarray, shape (n,)
-        Squared error of the strict decoder.
-    right : ndarray, shape (n,), optional
-        Whether the main task's downstream classifier is right; the mean over draws.
-
-    Returns
-    -------
-    dict
-        ``mutual_information`` (nats), ``distortion``, and ``accuracy_y`` where there is a task.
+    ``losses (n,)``: -log c(s|z) of the strict auditor, nats; the mean over draws of each row.
+    ``s (n,)``. ``distortion (n,)``: squared error of the strict decoder. ``right (n,)``: whether
+    the main task's downstream classifier is right; the mean over draws. Returns
+    ``mutual_information`` (nats), ``distortion``, and ``accuracy_y`` where there is a task.
     """
     groups = one_hot(s)
     columns = [losses, distortion, *groups.T, *([] if right is None else [right])]

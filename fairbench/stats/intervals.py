@@ -38,46 +38,28 @@ LEAST_P = 1e-15
 
 @dataclass(frozen=True)
 class Sample:
-    """One figure of a method.
+    """One figure of a method."""
 
-    Parameters
-    ----------
-    values : ndarray, shape (seeds,)
-    replicates : ndarray, shape (seeds, resamples)
-        Bootstrap over test rows, the same resamples for every method of a dataset.
-    auditor_sd : float
-        Standard deviation of one seed's figure over auditor trainings. It is used with one seed
-        alone; several seeds include this variance.
-    """
-
-    values: Array
+    values: Array  # (seeds,)
+    # (seeds, resamples): bootstrap over test rows, the same resamples for every method of a dataset
     replicates: Array
+    # Standard deviation of one seed's figure over auditor trainings. It is used with one seed
+    # alone; several seeds include this variance.
     auditor_sd: float = 0.0
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure, or a difference of two, and its variance by source.
-
-    Parameters
-    ----------
-    value : float
-    rows : float
-        Variance over test rows; infinite where the figure is not defined on all resamples.
-    shared : float
-        Part of it that all seeds have in common.
-    seeds : float
-        Variance of the mean over seeds, including each seed's own part of the rows' variance. With
-        one seed, the variance over auditor trainings alone.
-    df : float
-        Degrees of freedom of ``seeds``.
-    """
+    """A figure, or a difference of two, and its variance by source."""
 
     value: float
+    # Variance over test rows; infinite where the figure is not defined on all resamples
     rows: float
-    shared: float
+    shared: float  # part of it that all seeds have in common
+    # Variance of the mean over seeds, including each seed's own part of the rows' variance. With
+    # one seed, the variance over auditor trainings alone.
     seeds: float
-    df: float
+    df: float  # degrees of freedom of ``seeds``
 
     def half_width(self, alpha: float) -> float:
         """Return half the width of the interval at level 1 - alpha."""
@@ -185,11 +167,7 @@ def ranks(values: Sequence[float], samples: Sequence[Sample | None]) -> list[int
     differs from the middle one, so methods that share a rank may differ from different others.
     A pair of which one has no replicates is decided by the values alone.
 
-    Parameters
-    ----------
-    values : sequence of float
-        Lower is better.
-    samples : sequence of Sample or None
+    ``values``: lower is better.
     """
     pairs = [(i, j) for i in range(len(values)) for j in range(i)]
     tested: dict[tuple[int, int], float] = {}

@@ -66,19 +66,8 @@ def bootstrap_information(
     The same seed and number of rows give the same resamples, so that two representations of the
     same rows can be compared in pairs.
 
-    Parameters
-    ----------
-    losses : ndarray, shape (n,)
-        -log c(s|z) per row, nats.
-    labels : ndarray of int64, shape (n,)
-        s.
-    resamples : int
-    seed : int
-
-    Returns
-    -------
-    ndarray, shape (resamples,)
-        The bound, H(S) - E[loss], of each resample.
+    ``losses (n,)``: -log c(s|z) per row, nats. ``labels (n,)``: s. Returns ``(resamples,)``: the
+    bound, H(S) - E[loss], of each resample.
     """
     columns = np.column_stack([losses, one_hot(labels)])
     means = resampled_means(columns, resamples=resamples, seed=seed)

@@ -86,16 +86,10 @@ METRIC = (
 def method_checks(
     method: type[Method], *, data: Prepared | None = None, root: Path | None = None
 ) -> list[Check]:
-    """Return the checks of a method; they share their fits.
+    """Return the checks of a method, importable by module and name; they share their fits.
 
-    Parameters
-    ----------
-    method : type of Method
-        It must be importable by module and name.
-    data : Prepared, optional
-        Data of the checks; default: a small table of their own.
-    root : Path, optional
-        Data root, whose files it must not read.
+    ``data``: of the checks; default: a small table of their own. ``root``: data root, whose files
+    it must not read.
     """
     trial = MethodTrial(method, root=root) if data is None else MethodTrial(method, data, root)
     return [Check("method", _name(method), promise, trial) for promise in METHOD]
@@ -122,35 +116,15 @@ def _name(cls: Any) -> str:
 def check_method(
     method: type[Method], *, data: Prepared | None = None, root: Path | None = None
 ) -> None:
-    """Check that a method keeps the promises of its interface; see :data:`METHOD`.
-
-    Raises
-    ------
-    CheckError
-        The message has the first broken promise, why it matters, and what to do.
-    """
+    """Check that a method keeps the promises of its interface; CheckError has the first broken."""
     demand(method_checks(method, data=data, root=root))
 
 
 def check_dataset(dataset: type[Dataset], *, root: Path | None = None) -> Prepared:
-    """Check that a dataset keeps the promises of its interface; its twin without files.
+    """Check that a dataset, its twin without files, keeps the promises of its interface.
 
-    Parameters
-    ----------
-    dataset : type of Dataset
-        It must be importable by module and name.
-    root : Path, optional
-        Data root, as of ``--data-root``.
-
-    Returns
-    -------
-    Prepared
-        The dataset as runs use it.
-
-    Raises
-    ------
-    CheckError
-        The message has the first broken promise, why it matters, and what to do.
+    It must be importable by module and name; ``root``: data root, as of ``--data-root``. Returns
+    the dataset as runs use it. CheckError has the first broken promise.
     """
     checks = dataset_checks(dataset, root=root)
     demand(checks)
@@ -159,13 +133,7 @@ def check_dataset(dataset: type[Dataset], *, root: Path | None = None) -> Prepar
 
 
 def check_metric(metric: type[Metric]) -> None:
-    """Check that a metric keeps the promises of its interface; see :data:`METRIC`.
-
-    Raises
-    ------
-    CheckError
-        The message has the first broken promise, why it matters, and what to do.
-    """
+    """Check that a metric keeps the promises of its interface; CheckError has the first broken."""
     demand(metric_checks(metric))
 
 

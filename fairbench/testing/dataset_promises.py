@@ -37,17 +37,10 @@ print(load_dataset(dataset, root=Path(root) if root else None).fingerprint)
 
 @dataclass
 class DatasetTrial:
-    """A dataset, and the data root of its files.
-
-    Parameters
-    ----------
-    dataset : type of Dataset
-    root : Path, optional
-        Data root, as of ``--data-root``.
-    """
+    """A dataset, and the data root of its files."""
 
     dataset: type[Dataset]
-    root: Path | None = None
+    root: Path | None = None  # data root, as of ``--data-root``
 
     @cached_property
     def prepared(self) -> Prepared:
@@ -55,18 +48,18 @@ class DatasetTrial:
         return load_dataset(self.dataset, root=self.root)
 
     @cached_property
-    def _loads(self) -> bool:
+    def _loaded(self) -> Prepared | None:
         try:
-            return self.prepared is not None
+            return self.prepared
         except (Exception, SystemExit):
-            return False
+            return None
 
     @property
     def data(self) -> Prepared:
         """The same; Unmet where it cannot be loaded, which is a promise of its own."""
-        if not self._loads:
+        if self._loaded is None:
             raise Unmet("it does not load; see above")
-        return self.prepared
+        return self._loaded
 
     @cached_property
     def raw(self) -> Table | Images | None:
@@ -84,11 +77,9 @@ class DatasetTrial:
         return self.raw
 
 
-@promise(
-    "its name and texts are there",
-    "Readers of a leaderboard need the citation and the licence.",
-)
+@promise("its name and texts are there")
 def texts(trial: DatasetTrial) -> None:
+    """Readers of a leaderboard need the citation and the licence."""
     check_texts(trial.dataset)
     for text in ("citation", "licence"):
         if not getattr(trial.dataset, text, ""):
@@ -100,19 +91,15 @@ def texts(trial: DatasetTrial) -> None:
             )
 
 
-@promise(
-    "it loads",
-    "A run begins with loading.",
-)
+@promise("it loads")
 def loads(trial: DatasetTrial) -> None:
+    """A run begins with loading."""
     _ = trial.prepared
 
 
-@promise(
-    "x is finite numbers, one column per feature",
-    "Methods and auditors use it unchanged.",
-)
+@promise("x is finite numbers, one column per feature")
 def features(trial: DatasetTrial) -> None:
+    """Methods and auditors use it unchanged."""
     data = trial.data
     for role, rows in data.roles.items():
         x = rows.x
@@ -124,11 +111,9 @@ def features(trial: DatasetTrial) -> None:
             raise BrokenPromise(f"x of {role} has {x.shape[1]} columns.", "One per feature.")
 
 
-@promise(
-    "s is codes 0, 1, ... of its groups, all of them in every role",
-    "Auditors cannot predict a group that they were not trained on.",
-)
+@promise("s is codes 0, 1, ... of its groups, all of them in every role")
 def groups(trial: DatasetTrial) -> None:
+    """Auditors cannot predict a group that they were not trained on."""
     count = len(trial.data.info.groups)
     for role, rows in trial.data.roles.items():
         if rows.s.dtype != np.int64 or rows.s.shape != (len(rows.stored),):
@@ -137,11 +122,9 @@ def groups(trial: DatasetTrial) -> None:
             raise BrokenPromise(f"s of {role} is not 0 .. {count - 1}.", "Every role, every group.")
 
 
-@promise(
-    "y is codes 0, 1, ... of one task at least, the same tasks in every role",
-    "A_y is measured on the main task, the first.",
-)
+@promise("y is codes 0, 1, ... of one task at least, the same tasks in every role")
 def labels(trial: DatasetTrial) -> None:
+    """A_y is measured on the main task, the first."""
     tasks = list(trial.data.roles[Role.TEST].y)
     if not tasks:
         raise BrokenPromise("it has no task labels.", "A_y needs at least one.")
@@ -157,11 +140,9 @@ def labels(trial: DatasetTrial) -> None:
                 )
 
 
-@promise(
-    "the four roles are disjoint and leave no row out",
-    "An auditor trained on test rows overestimates.",
-)
+@promise("the four roles are disjoint and leave no row out")
 def roles(trial: DatasetTrial) -> None:
+    """An auditor trained on test rows overestimates."""
     raw = trial.raw
     if isinstance(raw, Images):
         seen: Counter[bytes] = Counter()
@@ -178,11 +159,9 @@ def roles(trial: DatasetTrial) -> None:
         raise BrokenPromise("Its roles overlap or leave rows out.", "Every row, one role.")
 
 
-@promise(
-    "loaded twice it is the same",
-    "Results are stored, and looked up, under the fingerprint of the data.",
-)
+@promise("loaded twice it is the same")
 def same_again(trial: DatasetTrial) -> None:
+    """Results are stored, and looked up, under the fingerprint of the data."""
     data = trial.data
     again = prepare(trial.table, trial.dataset, source=data.source, origin=data.origin)
     if again.fingerprint != data.fingerprint:
@@ -192,19 +171,15 @@ def same_again(trial: DatasetTrial) -> None:
         )
 
 
-@promise(
-    "no column of x is s under another name",
-    "Then dropping it would be enough, and there would be nothing to compare.",
-)
+@promise("no column of x is s under another name")
 def copies(trial: DatasetTrial) -> None:
+    """Then dropping it would be enough, and there would be nothing to compare."""
     check_copies(trial.table.x, trial.table.s, (), trial.dataset.name)
 
 
-@promise(
-    "what encoder-train looks like depends on encoder-train alone",
-    "Scaling by all rows lets test rows into training.",
-)
+@promise("what encoder-train looks like depends on encoder-train alone")
 def scaling(trial: DatasetTrial) -> None:
+    """Scaling by all rows lets test rows into training."""
     table, data = trial.table, trial.data
     x = table.x.copy()
     others = np.setdiff1d(np.arange(len(x)), assign_roles(table)[Role.ENCODER_TRAIN])
@@ -213,18 +188,15 @@ def scaling(trial: DatasetTrial) -> None:
             moved = x[name].to_numpy(np.float64, copy=True)
             moved[others] = 3 * moved[others] + 1_000
             x[name] = moved
-    moved_table = replace(table, x=x)
-    changed = prepare(moved_table, trial.dataset, source=data.source, origin=data.origin)
+    changed = prepare(replace(table, x=x), trial.dataset, source=data.source, origin=data.origin)
     before, after = (d.roles[Role.ENCODER_TRAIN].x for d in (data, changed))
     if not np.array_equal(before, after):
         raise BrokenPromise("its scaling depends on other roles.", "Only on encoder-train.")
 
 
-@promise(
-    "it has the rows that it declares",
-    "'fairbench data list' shows that number.",
-)
+@promise("it has the rows that it declares")
 def declared_rows(trial: DatasetTrial) -> None:
+    """'fairbench data list' shows that number."""
     declared = trial.dataset.rows
     count = sum(len(rows.s) for rows in trial.data.roles.values())
     if declared is None or trial.data.source == "simulated":
@@ -233,22 +205,18 @@ def declared_rows(trial: DatasetTrial) -> None:
         raise BrokenPromise(f"it has {count:,} rows.", f"It declares {declared:,}.")
 
 
-@promise(
-    "it leaves its process unchanged",
-    "Other plugins run in the same process, and rely on its folder and random state.",
-)
+@promise("it leaves its process unchanged")
 def unharmed(trial: DatasetTrial) -> None:
+    """Other plugins run in the same process, and rely on its folder and random state."""
     _ = trial.data
     # Loaded again under watch; later promises use this copy.
     trial.__dict__.pop("raw", None)
     check_unharmed(lambda: trial.raw, "load")
 
 
-@promise(
-    "another process finds the same",
-    "Jobs run in their own processes, and results are merged between machines.",
-)
+@promise("another process finds the same")
 def elsewhere(trial: DatasetTrial) -> None:
+    """Jobs run in their own processes, and results are merged between machines."""
     fingerprint = trial.data.fingerprint
     dataset = trial.dataset
     if dataset.home is not None:

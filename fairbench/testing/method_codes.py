@@ -24,11 +24,9 @@ MOST_VALUES = 1_024
 _MANY = 4_096
 
 
-@promise(
-    "codes are float32, one row each, and finite",
-    "Auditors are trained on them, and the store holds them.",
-)
+@promise("codes are float32, one row each, and finite")
 def shapes(trial: MethodTrial) -> None:
+    """Auditors are trained on them, and the store holds them."""
     for representation in trial.first:
         with convert_errors("encode"):
             z = trial.encode(representation, trial.test.x, trial.test.s)
@@ -43,11 +41,9 @@ def shapes(trial: MethodTrial) -> None:
             )
 
 
-@promise(
-    "rows it has never seen are encoded, far ones too",
-    "New rows can have values outside the range of the training set.",
-)
+@promise("rows it has never seen are encoded, far ones too")
 def unseen(trial: MethodTrial) -> None:
+    """New rows can have values outside the range of the training set."""
     x = trial.test.x[:100]
     x = 1 - x if x.dtype == np.uint8 else 4 * x
     for representation in trial.first:
@@ -59,11 +55,9 @@ def unseen(trial: MethodTrial) -> None:
             )
 
 
-@promise(
-    "one row is encoded as it is among others",
-    "The code of a row must depend on that row alone, not on the rest of the batch.",
-)
+@promise("one row is encoded as it is among others")
 def alone(trial: MethodTrial) -> None:
+    """The code of a row must depend on that row alone, not on the rest of the batch."""
     x = _among_strangers(trial.test.x)
     s = trial.test.s
     for representation in trial.first:
@@ -114,11 +108,9 @@ def _draws_alone(
         )
 
 
-@promise(
-    "float64 rows are encoded as float32 ones",
-    "Users of the encoder have tables of float64, as pandas makes them.",
-)
+@promise("float64 rows are encoded as float32 ones")
 def precisions(trial: MethodTrial) -> None:
+    """Users of the encoder have tables of float64, as pandas makes them."""
     for representation in trial.first:
         z = trial.encode(representation, trial.test.x, trial.test.s)
         with convert_errors("encode", "Begin with x.astype(numpy.float32)."):
@@ -131,11 +123,9 @@ def precisions(trial: MethodTrial) -> None:
             )
 
 
-@promise(
-    "encode leaves its rows as they are",
-    "The same rows are encoded at every point, and then compared with decoded ones.",
-)
+@promise("encode leaves its rows as they are")
 def keeps_rows(trial: MethodTrial) -> None:
+    """The same rows are encoded at every point, and then compared with decoded ones."""
     for representation in trial.first:
         x, s = trial.test.x.copy(), trial.test.s.copy()
         trial.encode(representation, x, s)
@@ -143,11 +133,9 @@ def keeps_rows(trial: MethodTrial) -> None:
             raise BrokenPromise("encode writes into its rows.", "Work on a copy: x = x.copy().")
 
 
-@promise(
-    "blind means blind: s changes nothing",
-    "In the blind track the encoder sees x alone; one that sees s is ranked in the aware track.",
-)
+@promise("blind means blind: s changes nothing")
 def blind(trial: MethodTrial) -> None:
+    """In the blind track the encoder sees x alone; one that sees s is ranked in the aware track."""
     if trial.method.track is not Track.BLIND:
         raise Unmet(f"it is in the {trial.method.track} track")
     x, s = trial.test.x, trial.test.s
@@ -163,11 +151,9 @@ def blind(trial: MethodTrial) -> None:
             raise BrokenPromise("With s permuted, or left out, its codes differ.", todo)
 
 
-@promise(
-    "it codes as it declares",
-    "Audits use one draw of deterministic codes, several of stochastic ones, and count codes.",
-)
+@promise("it codes as it declares")
 def coding(trial: MethodTrial) -> None:
+    """Audits use one draw of deterministic codes, several of stochastic ones, and count codes."""
     coded = trial.method.coding
     for representation in trial.first:
         first, again = (trial.codes([representation])[0] for _ in range(2))
@@ -204,11 +190,9 @@ def _check_few_values(trial: MethodTrial) -> None:
             )
 
 
-@promise(
-    "it decodes if it declares a decoder",
-    "D is measured by its own and the refitted decoder, or by the latter alone.",
-)
+@promise("it decodes if it declares a decoder")
 def decodes(trial: MethodTrial) -> None:
+    """D is measured by its own and the refitted decoder, or by the latter alone."""
     x, s = trial.test.x, trial.test.s
     for representation in trial.first:
         z = trial.encode(representation, x, s)
@@ -226,11 +210,9 @@ def decodes(trial: MethodTrial) -> None:
             )
 
 
-@promise(
-    "rate, bits and parameters are of the declared kind, or None",
-    "They become columns of the leaderboard and figures of the report.",
-)
+@promise("rate, bits and parameters are of the declared kind, or None")
 def extras(trial: MethodTrial) -> None:
+    """They become columns of the leaderboard and figures of the report."""
     x = trial.test.x
     for representation in trial.first:
         rate, count = representation.rate(x), representation.parameters()

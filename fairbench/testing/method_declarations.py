@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from contextlib import suppress
 from typing import Any
 
 from fairbench import api
@@ -15,14 +16,10 @@ from fairbench.testing.method_trial import MethodTrial
 from fairbench.testing.promises import convert_errors, promise
 from fairbench.testing.verdicts import BrokenPromise
 
-_NO_SUCH = "no-such-parameter"
 
-
-@promise(
-    "its name and texts are there",
-    "Commands, records and leaderboards call it by its name and show its summary.",
-)
+@promise("its name and texts are there")
 def texts(trial: MethodTrial) -> None:
+    """Commands, records and leaderboards call it by its name and show its summary."""
     check_texts(trial.method)
     for name, kind in (("track", Track), ("coding", Coding), ("shots", Shots)):
         value = getattr(trial.method, name)
@@ -49,11 +46,9 @@ def check_texts(cls: Any) -> None:
         raise BrokenPromise(f"Its summary is {summary!r}.", "Write one line that describes it.")
 
 
-@promise(
-    "its parameters have defaults, and unknown ones are refused",
-    "A run without --params uses the defaults, and a misspelt parameter must not be ignored.",
-)
+@promise("its parameters have defaults, and unknown ones are refused")
 def parameters(trial: MethodTrial) -> None:
+    """A run without --params uses the defaults, and a misspelt parameter must not be ignored."""
     cls = trial.method.Params
     if not (isinstance(cls, type) and issubclass(cls, api.Params)):
         raise BrokenPromise(
@@ -65,14 +60,10 @@ def parameters(trial: MethodTrial) -> None:
             f"The parameter {without[0]!r} has no default.",
             "Give every parameter a default: the paper's, where there is one.",
         )
-    made = cls()
-    if params_label(trial.method, made) != "default":
+    if params_label(trial.method, cls()) != "default":
         raise BrokenPromise("Two objects of its Params differ.", "Defaults must be constants.")
-    try:
-        cls(**{_NO_SUCH: 1})
-    except ValueError:
-        pass
-    else:
+    with suppress(ValueError):
+        cls(**{"no-such-parameter": 1})
         raise BrokenPromise(
             "Its Params accept a parameter that they do not have.",
             "Leave model_config of fairbench.api.method.Params as it is (extra='forbid').",
@@ -83,11 +74,9 @@ def parameters(trial: MethodTrial) -> None:
         )
 
 
-@promise(
-    "knobs and points agree",
-    "Points are rows of every table, identified by the values of the declared knobs.",
-)
+@promise("knobs and points agree")
 def points(trial: MethodTrial) -> None:
+    """Points are rows of every table, identified by the values of the declared knobs."""
     method = trial.method()
     for knob in method.knobs:
         if not isinstance(knob, Knob) or not math.isfinite(knob.low) or not knob.low <= knob.high:
@@ -100,8 +89,7 @@ def points(trial: MethodTrial) -> None:
     if method.shots is Shots.SINGLE:
         if len(known) != 1:
             raise BrokenPromise(
-                f"It is single-shot and has {len(known)} knobs.",
-                "A curve has exactly one knob.",
+                f"It is single-shot and has {len(known)} knobs.", "A curve has exactly one knob."
             )
         return
     grid = method.points()
@@ -129,15 +117,12 @@ def points(trial: MethodTrial) -> None:
         )
 
 
-@promise(
-    "its search space is of its own parameters, within what they take",
-    "A search would fail after hours at the first trial outside of it.",
-)
+@promise("its search space is of its own parameters, within what they take")
 def space(trial: MethodTrial) -> None:
+    """A search would fail after hours at the first trial outside of it."""
     from optuna.distributions import BaseDistribution
 
-    declared = trial.method().search_space()
-    for name, distribution in declared.items():
+    for name, distribution in trial.method().search_space().items():
         if name not in trial.method.Params.model_fields:
             raise BrokenPromise(
                 f"search_space() names {name!r}, which is not a parameter.",
@@ -148,7 +133,9 @@ def space(trial: MethodTrial) -> None:
                 f"search_space() gives {distribution!r} for {name!r}.",
                 "Give distributions of optuna.distributions.",
             )
-        for end in _ends(distribution):
+        low_high = (getattr(distribution, end, None) for end in ("low", "high"))
+        ends = getattr(distribution, "choices", None) or tuple(low_high)
+        for end in ends:
             try:
                 validated(trial.method, {name: end})
             except FairbenchError as error:
@@ -158,15 +145,9 @@ def space(trial: MethodTrial) -> None:
                 ) from None
 
 
-def _ends(distribution: Any) -> tuple[Any, ...]:
-    return getattr(distribution, "choices", None) or (distribution.low, distribution.high)
-
-
-@promise(
-    "supports() answers with a reason or None",
-    "Its answer is shown as the reason why there are no figures.",
-)
+@promise("supports() answers with a reason or None")
 def supports(trial: MethodTrial) -> None:
+    """Its answer is shown as the reason why there are no figures."""
     answer = trial.method().supports(trial.data.info)
     if answer is not None and not (isinstance(answer, str) and answer.strip()):
         raise BrokenPromise(
@@ -175,11 +156,9 @@ def supports(trial: MethodTrial) -> None:
         )
 
 
-@promise(
-    "it can be sent to another process",
-    "Every job runs in its own process, with Ray on another machine, and gets there pickled.",
-)
+@promise("it can be sent to another process")
 def pickles(trial: MethodTrial) -> None:
+    """Every job runs in its own process, with Ray on another machine, and gets there pickled."""
     cls = trial.method
     todo = "Define the class and its Params at the top of an importable module."
     sent = (cls, cls.Params(), Unit(0, next(iter(cls().points()), None)))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
 from fairbench.api import Point, Shots
 from fairbench.api.dataset import Dataset
-from fairbench.api.method import Curve, Representation
+from fairbench.api.method import Curve
 from fairbench.config import Device
 from fairbench.data.files import cache_folder, data_root
 from fairbench.data.prepare import Prepared
@@ -30,11 +29,9 @@ from fairbench.testing.verdicts import BrokenPromise, Unmet
 from fairbench.training.device import resolve_device
 
 
-@promise(
-    "fit gives one result per unit, of the declared kind",
-    "The suite stores each result under its unit.",
-)
+@promise("fit gives one result per unit, of the declared kind")
 def fits(trial: MethodTrial) -> None:
+    """The suite stores each result under its unit."""
     units = trial.units()
     with convert_errors("fit"):
         fitted = trial.fit(units)
@@ -42,11 +39,9 @@ def fits(trial: MethodTrial) -> None:
         trial.opened(fitted, units)
 
 
-@promise(
-    "a curve can be read at both ends of its knob",
-    "The suite chooses the points of a single-shot curve after the fit.",
-)
+@promise("a curve can be read at both ends of its knob")
 def curve(trial: MethodTrial) -> None:
+    """The suite chooses the points of a single-shot curve after the fit."""
     if trial.method.shots is not Shots.SINGLE:
         raise Unmet("it is multi-shot")
     _ = trial.first
@@ -63,12 +58,10 @@ def curve(trial: MethodTrial) -> None:
             trial.codes([fitted.at(point)])
 
 
-@promise(
-    "the same seed gives the same codes",
-    "A figure that cannot be reproduced proves nothing.",
-)
+@promise("the same seed gives the same codes")
 def reproducible(trial: MethodTrial) -> None:
-    first, again = (trial.codes(fits) for fits in (trial.first, _again(trial)))
+    """A figure that cannot be reproduced proves nothing."""
+    first, again = (trial.codes(fits) for fits in (trial.first, trial.trained()))
     for unit, z, other in zip(trial.units(), first, again, strict=True):
         if not np.array_equal(z, other):
             raise BrokenPromise(
@@ -79,10 +72,6 @@ def reproducible(trial: MethodTrial) -> None:
             )
 
 
-def _again(trial: MethodTrial) -> list[Representation]:
-    return trial.opened(trial.fit(trial.units()), trial.units())
-
-
 def _at(point: Point | None) -> str:
     return f" at {point.label}" if point is not None and point.values else ""
 
@@ -91,11 +80,10 @@ def _share(z: np.ndarray, other: np.ndarray) -> str:
     return "all" if z.shape != other.shape else f"{(z != other).any(axis=1).mean():.0%}"
 
 
-@promise(
-    "fit leaves its rows as they are",
-    "All methods of a run share the rows: one that writes into them changes the others' figures.",
-)
+@promise("fit leaves its rows as they are")
 def keeps_rows(trial: MethodTrial) -> None:
+    """All methods of a run share the rows: one that writes into them changes the others'
+    figures."""
     _ = trial.first
     train = trial.rows()
     x, s = train.x.copy(), train.s.copy()
@@ -107,11 +95,9 @@ def keeps_rows(trial: MethodTrial) -> None:
             )
 
 
-@promise(
-    "task labels change nothing",
-    "Methods are ranked as unsupervised: one that uses y has an unfair advantage.",
-)
+@promise("task labels change nothing")
 def ignores_labels(trial: MethodTrial) -> None:
+    """Methods are ranked as unsupervised: one that uses y has an unfair advantage."""
     # Whole jobs, as the suite runs them, so that all that a job can reach is within reach here.
     first, again = (_codes_of_job(trial, trial.data) for _ in range(2))
     if _differ(first, again):
@@ -146,9 +132,8 @@ def _codes_of_job(trial: MethodTrial, data: Prepared) -> dict[str, np.ndarray]:
             raise BrokenPromise(
                 f"As a job of the suite it ends {result.status}: {result.error}.", ""
             )
-        for name, array in result.arrays.items():
-            if "/z/" in name:
-                codes[f"{result.key}/{name}"] = array
+        arrays = {f"{result.key}/{name}": array for name, array in result.arrays.items()}
+        codes.update({name: array for name, array in arrays.items() if "/z/" in name})
     return codes
 
 
@@ -158,14 +143,14 @@ def _differ(codes: Mapping[str, np.ndarray], others: Mapping[str, np.ndarray]) -
     )
 
 
-@promise(
-    "it reads no data",
-    "It may use the training set alone: files and datasets hold task labels and test rows.",
-)
+@promise("it reads no data")
 def reads_nothing(trial: MethodTrial) -> None:
+    """It may use the training set alone: files and datasets hold task labels and test rows."""
     first = trial.first
-    with watched_data(_data_folders(trial)) as reads:
-        trial.opened(trial.fit(trial.units()), trial.units())
+    folders = [cache_folder(), data_root(trial.root)]
+    folders += [cls.home for cls in Dataset.__subclasses__()]
+    with watched_data(folder for folder in folders if folder is not None) as reads:
+        trial.trained()
         trial.codes(first)
     if reads.seen:
         raise BrokenPromise(
@@ -174,22 +159,14 @@ def reads_nothing(trial: MethodTrial) -> None:
         )
 
 
-def _data_folders(trial: MethodTrial) -> tuple[Path, ...]:
-    roots = [cache_folder(), data_root(trial.root)]
-    roots += [cls.home for cls in Dataset.__subclasses__()]
-    return tuple(folder for folder in roots if folder is not None)
-
-
-@promise(
-    "units fitted together are units fitted one by one",
-    "The suite stacks seeds and points to suit the machine; figures must not depend on it.",
-)
+@promise("units fitted together are units fitted one by one")
 def stacks(trial: MethodTrial) -> None:
+    """The suite stacks seeds and points to suit the machine; figures must not depend on it."""
     _ = trial.first
     units = trial.units((SEED, OTHER_SEED), most=2)
-    together = trial.codes(trial.opened(trial.fit(units), units))
+    together = trial.codes(trial.trained(units))
     for unit, stacked in zip(units, together, strict=True):
-        (alone,) = trial.codes(trial.opened(trial.fit([unit]), [unit]))
+        (alone,) = trial.codes(trial.trained([unit]))
         apart = rows_apart(stacked, alone)
         if apart > MOST_APART:
             raise BrokenPromise(
@@ -199,11 +176,9 @@ def stacks(trial: MethodTrial) -> None:
             )
 
 
-@promise(
-    "more than two groups are taken, or refused by supports()",
-    "Datasets have up to 18 groups; a run should refuse beforehand what cannot be run.",
-)
+@promise("more than two groups are taken, or refused by supports()")
 def many_groups(trial: MethodTrial) -> None:
+    """Datasets have up to 18 groups; a run should refuse beforehand what cannot be run."""
     _ = trial.first
     data = sample_data(ManyGroups)
     if trial.instance.supports(data.info) is not None:
@@ -212,21 +187,18 @@ def many_groups(trial: MethodTrial) -> None:
     other = MethodTrial(trial.method, data)
     todo = "Take s as codes 0 .. len(train.info.groups) - 1, or refuse in supports(info)."
     with convert_errors("With five groups it", todo):
-        other.codes(other.opened(other.fit(units), units))
+        other.codes(other.trained(units))
 
 
-@promise(
-    "CPU and GPU agree",
-    "A row of a leaderboard must not depend on the machine of training.",
-)
+@promise("CPU and GPU agree")
 def devices_agree(trial: MethodTrial) -> None:
+    """A row of a leaderboard must not depend on the machine of training."""
     _ = trial.first
     if resolve_device(Device.AUTO) == "cpu":
         raise Unmet("there is no GPU here")
-    units = trial.units()
     on_cpu = trial.codes(trial.first)
-    on_gpu = trial.codes(trial.opened(trial.fit(units, device="cuda"), units))
-    for unit, one, other in zip(units, on_cpu, on_gpu, strict=True):
+    on_gpu = trial.codes(trial.trained(device="cuda"))
+    for unit, one, other in zip(trial.units(), on_cpu, on_gpu, strict=True):
         apart = rows_apart(one, other)
         if apart > MOST_APART:
             raise BrokenPromise(
@@ -236,15 +208,9 @@ def devices_agree(trial: MethodTrial) -> None:
             )
 
 
-@promise(
-    "it leaves its process unchanged",
-    "Other plugins run in the same process, and rely on its folder and random state.",
-)
+@promise("it leaves its process unchanged")
 def unharmed(trial: MethodTrial) -> None:
+    """Other plugins run in the same process, and rely on its folder and random state."""
     first = trial.first
 
-    def act() -> None:
-        trial.opened(trial.fit(trial.units()), trial.units())
-        trial.codes(first)
-
-    check_unharmed(act, "fit or encode")
+    check_unharmed(lambda: (trial.trained(), trial.codes(first)), "fit or encode")

@@ -16,11 +16,9 @@ from fairbench.testing.promises import convert_errors, describe_error, promise
 from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 
-@promise(
-    "what is restored from its state gives the same codes",
-    "New rows are encoded by the stored encoder, and must get the codes that were audited.",
-)
+@promise("what is restored from its state gives the same codes")
 def restores(trial: MethodTrial) -> None:
+    """New rows are encoded by the stored encoder, and must get the codes that were audited."""
     for unit, fitted in zip(trial.units(), trial.fitted, strict=True):
         assert isinstance(fitted, Curve | Representation)  # or there would be no first fit
         encoder = Encoder(trial.instance, unit, trial.data.info, fitted, trial.data.preprocessing)
@@ -66,7 +64,6 @@ def _points(fitted: Curve | Representation) -> list[Point | None]:
     """Return the points of comparison: both ends and the middle of a curve."""
     if not isinstance(fitted, Curve):
         return [None]
-    if fitted.points:
-        return [fitted.points[0], middle(fitted), fitted.points[-1]]
-    ends = [Point.of(**{fitted.knob.name: v}) for v in (fitted.knob.low, fitted.knob.high)]
-    return [ends[0], middle(fitted), ends[1]]
+    knob = fitted.knob
+    ends = fitted.points or [Point.of(**{knob.name: value}) for value in (knob.low, knob.high)]
+    return [ends[0], middle(fitted), ends[-1]]

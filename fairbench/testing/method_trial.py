@@ -30,20 +30,12 @@ MOST_APART = 0.02
 
 @dataclass
 class MethodTrial:
-    """A method, and its test data.
-
-    Parameters
-    ----------
-    method : type of Method
-    data : Prepared
-        Of a real dataset some rows; default: the sample table.
-    root : Path, optional
-        Data root, whose files a method must not read.
-    """
+    """A method, and its test data."""
 
     method: type[Method]
+    # Of a real dataset some rows; default: the sample table
     data: Prepared = field(default_factory=sample_data)
-    root: Path | None = None
+    root: Path | None = None  # data root, whose files a method must not read
 
     def __post_init__(self) -> None:
         self.data = shortened(self.data)
@@ -80,11 +72,10 @@ class MethodTrial:
         places = np.unique(np.linspace(0, len(grid) - 1, most).astype(int))
         return [Unit(seed, grid[i]) for seed in seeds for i in places]
 
-    def rows(self, data: Prepared | None = None) -> TrainingRows:
+    def rows(self) -> TrainingRows:
         """Copy the training set into writable arrays, so that writing into them is noticed."""
-        data = data or self.data
-        rows = data.roles[Role.ENCODER_TRAIN]
-        return TrainingRows(rows.x.copy(), rows.s.copy(), data.info)
+        rows = self.data.roles[Role.ENCODER_TRAIN]
+        return TrainingRows(rows.x.copy(), rows.s.copy(), self.data.info)
 
     def fit(
         self, units: Sequence[Unit], *, train: TrainingRows | None = None, device: str = "cpu"
@@ -92,6 +83,13 @@ class MethodTrial:
         """Fit the method; return the result of its fit."""
         context = FitContext(iterations=ITERATIONS, device=device)
         return self.instance.fit(train or self.rows(), units, context)
+
+    def trained(
+        self, units: Sequence[Unit] | None = None, *, device: str = "cpu"
+    ) -> list[Representation]:
+        """Fit the method to units, by default its usual ones; return the representations."""
+        units = units or self.units()
+        return self.opened(self.fit(units, device=device), units)
 
     @cached_property
     def _first(self) -> tuple[Sequence[Fitted], list[Representation]] | None:
@@ -146,9 +144,7 @@ class MethodTrial:
                 f"fit returned a {type(result).__name__} for {where}.",
                 f"Its shots are {self.method.shots.value}: return a {expected} of fairbench.api.",
             )
-        if isinstance(result, Curve):
-            return result.at(middle(result))
-        return result
+        return result.at(middle(result)) if isinstance(result, Curve) else result
 
     def encode(
         self, representation: Representation, x: np.ndarray, s: np.ndarray, *, seed: int = 0

@@ -29,17 +29,10 @@ _COLUMN = re.compile(r"[a-z][a-z0-9_]*(\{task\})?")
 
 @dataclass
 class MetricTrial:
-    """A metric, and the other metrics in its tables.
-
-    Parameters
-    ----------
-    metric : type of Metric
-    others : sequence of type of Metric
-        Metrics whose columns it may read but not write.
-    """
+    """A metric, and the other metrics in its tables."""
 
     metric: type[Metric]
-    others: Sequence[type[Metric]]
+    others: Sequence[type[Metric]]  # metrics whose columns it may read but not write
 
     @cached_property
     def evaluations(self) -> Mapping[str, Any]:
@@ -67,11 +60,9 @@ class MetricTrial:
         return self._values
 
 
-@promise(
-    "its name and texts are there",
-    "'fairbench list metrics' and the docs of a leaderboard show them.",
-)
+@promise("its name and texts are there")
 def texts(trial: MetricTrial) -> None:
+    """'fairbench list metrics' and the docs of a leaderboard show them."""
     check_texts(trial.metric)
     for name, allowed in (("level", LEVELS), ("direction", DIRECTIONS)):
         value = getattr(trial.metric, name, None)
@@ -83,19 +74,17 @@ def texts(trial: MetricTrial) -> None:
         )
 
 
-@promise(
-    "its columns are named, explained and its own",
-    "Two metrics that write one column would overwrite each other's figures.",
-)
+@promise("its columns are named, explained and its own")
 def columns(trial: MetricTrial) -> None:
+    """Two metrics that write one column would overwrite each other's figures."""
     declared = trial.metric.columns
     if not isinstance(declared, Mapping) or not declared:
         raise BrokenPromise(
             f"columns is {declared!r}.", "Write {'my_column': 'what it means, unit'}."
         )
-    owners = {c: f"the metric {m.name!r}" for m in trial.others for c in m.columns}
-    if trial.metric in trial.others:
-        owners = {c: o for c, o in owners.items() if o != f"the metric {trial.metric.name!r}"}
+    own = trial.metric.name if trial.metric in trial.others else None
+    others = [other for other in trial.others if other.name != own]
+    owners = {c: f"the metric {m.name!r}" for m in others for c in m.columns}
     owners.update(dict.fromkeys(RESERVED, "the leaderboard itself"))
     for column, text in declared.items():
         if not _COLUMN.fullmatch(column):
@@ -108,11 +97,9 @@ def columns(trial: MetricTrial) -> None:
             raise BrokenPromise(f"{column!r} belongs to {owners[column]}.", "Choose another name.")
 
 
-@promise(
-    "it computes from every kind of evaluation",
-    "One without a task, decoder or replicates must not cost the whole leaderboard its column.",
-)
+@promise("it computes from every kind of evaluation")
 def computes(trial: MetricTrial) -> None:
+    """One without a task, decoder or replicates must not cost the whole leaderboard its column."""
     for name, evaluation in trial.evaluations.items():
         todo = "Return None for a value that is undefined."
         with convert_errors(f"On an evaluation {_of(name)} compute", todo):
@@ -127,11 +114,9 @@ def _of(name: str) -> str:
     return "that has everything" if name == "whole" else name
 
 
-@promise(
-    "it gives all declared columns and no others",
-    "Columns are looked up by their declaration; an undeclared one cannot be read.",
-)
+@promise("it gives all declared columns and no others")
 def complete(trial: MetricTrial) -> None:
+    """Columns are looked up by their declaration; an undeclared one cannot be read."""
     declared = trial.metric.columns
     plain = {column for column in declared if "{" not in column}
     heads = tuple(column.partition("{")[0] for column in declared if "{" in column)
@@ -160,11 +145,9 @@ def _resampled(trial: MetricTrial) -> Mapping[str, Any]:
         return {}
 
 
-@promise(
-    "its values are finite numbers, or None",
-    "A NaN in a table spreads to every mean and rank computed from it.",
-)
+@promise("its values are finite numbers, or None")
 def finite(trial: MetricTrial) -> None:
+    """A NaN in a table spreads to every mean and rank computed from it."""
     for name, values in trial.values.items():
         for column, value in values.items():
             if value is None:
@@ -178,11 +161,9 @@ def finite(trial: MetricTrial) -> None:
                 )
 
 
-@promise(
-    "the same evaluation gives the same values, and stays as it is",
-    "All metrics share one evaluation, and a leaderboard is written again from the store.",
-)
+@promise("the same evaluation gives the same values, and stays as it is")
 def pure(trial: MetricTrial) -> None:
+    """All metrics share one evaluation, and a leaderboard is written again from the store."""
     _ = trial.values
     for name, evaluation in trial.evaluations.items():
         copied = copy.deepcopy(evaluation)
@@ -207,19 +188,16 @@ def _equal(one: Any, other: Any) -> bool:
     return bool(one == other) or one is other or (one != one and other != other)
 
 
-@promise(
-    "replicates are of its columns, and around its values",
-    "Confidence intervals and ranks are computed from them.",
-)
+@promise("replicates are of its columns, and around its values")
 def replicates(trial: MetricTrial) -> None:
+    """Confidence intervals and ranks are computed from them."""
     if trial.metric.level != "curve":
         raise Unmet("it is of points, whose replicates the audit makes")
     if trial.metric.resampled is Metric.resampled:
         raise Unmet("it has none")
     for name, evaluation in trial.evaluations.items():
         assert isinstance(evaluation, CurveEvaluation)
-        resampled = trial.metric().resampled(evaluation)
-        for column, rows in resampled.items():
+        for column, rows in trial.metric().resampled(evaluation).items():
             _check_replicates(trial, name, evaluation, column, np.asarray(rows))
 
 
@@ -252,11 +230,9 @@ def _check_replicates(
         )
 
 
-@promise(
-    "it can be sent to another process",
-    "Audits run in processes of their own, with Ray on another machine.",
-)
+@promise("it can be sent to another process")
 def pickles(trial: MetricTrial) -> None:
+    """Audits run in processes of their own, with Ray on another machine."""
     todo = "Define the class at the top of an importable module."
     with convert_errors("Pickling it", todo):
         copied = pickle.loads(pickle.dumps(trial.metric))
@@ -264,10 +240,8 @@ def pickles(trial: MetricTrial) -> None:
         raise BrokenPromise("Unpickled, it is another class.", todo)
 
 
-@promise(
-    "it leaves its process unchanged",
-    "Other plugins run in the same process, and rely on its folder and random state.",
-)
+@promise("it leaves its process unchanged")
 def unharmed(trial: MetricTrial) -> None:
+    """Other plugins run in the same process, and rely on its folder and random state."""
     _ = trial.values
     check_unharmed(lambda: trial.metric().compute(trial.evaluations["whole"]), "compute")

@@ -15,40 +15,24 @@ from fairbench.testing.verdicts import BrokenPromise, Unmet, Verdict
 
 @dataclass(frozen=True)
 class Promise:
-    """One sentence of an interface.
+    """One sentence of an interface."""
 
-    Parameters
-    ----------
-    text : str
-        What is promised, in a few words.
-    why : str
-        The harm to others where it is broken; one plain sentence.
-    look : callable
-        Takes a trial of the plugin; raises :class:`BrokenPromise` or :class:`Unmet`.
-    """
-
-    text: str
-    why: str
+    text: str  # what is promised, in a few words
+    why: str  # the harm to others where it is broken; one plain sentence
+    # Takes a trial of the plugin; raises :class:`BrokenPromise` or :class:`Unmet`
     look: Callable[[Any], None]
 
 
-def promise(text: str, why: str) -> Callable[[Callable[[Any], None]], Promise]:
-    """Decorate the function that checks a promise."""
-    return lambda look: Promise(text, why, look)
+def promise(text: str) -> Callable[[Callable[[Any], None]], Promise]:
+    """Decorate the function that checks a promise; its docstring is why the promise matters."""
+    return lambda look: Promise(text, " ".join((look.__doc__ or "").split()), look)
 
 
 @dataclass(frozen=True)
 class CheckOutcome:
     """The outcome of one check.
 
-    Parameters
-    ----------
-    promise : Promise
-    verdict : Verdict
-    what : str
-        What was observed, or the reason for skipping.
-    todo : str
-        What the author can do.
+    ``what``: what was observed, or the reason for skipping. ``todo``: what the author can do.
     """
 
     promise: Promise
@@ -61,15 +45,8 @@ class CheckOutcome:
 class Check:
     """The check of a promise on one plugin; call it to run it.
 
-    Parameters
-    ----------
-    kind : str
-        ``method``, ``dataset`` or ``metric``.
-    name : str
-        Name of the plugin.
-    promise : Promise
-    trial : object
-        The plugin on trial; all checks of a plugin share it, and its fits.
+    ``kind``: ``method``, ``dataset`` or ``metric``. ``name``: name of the plugin. ``trial``: the
+    plugin on trial; all checks of a plugin share it, and its fits.
     """
 
     kind: str
@@ -100,12 +77,8 @@ class Check:
     def __call__(self) -> None:
         """Run the check in a test.
 
-        Raises
-        ------
-        CheckError
-            The promise is broken.
-        unittest.SkipTest
-            It is impossible here; pytest shows the reason.
+        Raises CheckError: the promise is broken. unittest.SkipTest: it is impossible here; pytest
+        shows the reason.
         """
         from unittest import SkipTest
 

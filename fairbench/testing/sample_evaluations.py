@@ -41,11 +41,7 @@ def point_evaluations() -> dict[str, PointEvaluation]:
         "whole": whole,
         "of several draws": _point(LEAKS[1], draws=3),
         "without a decoder, rate or certificate": replace(
-            whole,
-            distortion=only_refitted,
-            permuted_distortion=None,
-            rate=None,
-            certificate=None,
+            whole, distortion=only_refitted, permuted_distortion=None, rate=None, certificate=None
         ),
         "of a representation without information": _point(0.0, draws=1),
         "without a task": replace(
@@ -56,9 +52,7 @@ def point_evaluations() -> dict[str, PointEvaluation]:
             replicates={k: v for k, v in whole.replicates.items() if k != "accuracy_y"},
         ),
         "with one task": replace(
-            whole,
-            y={"task": whole.y["task"]},
-            downstream={"task": whole.downstream["task"]},
+            whole, y={"task": whole.y["task"]}, downstream={"task": whole.downstream["task"]}
         ),
     }
 
@@ -114,10 +108,7 @@ def _predicted(labels: Ints, classes: int, skill: float, rng: np.random.Generato
 def curve_evaluations(metrics: Sequence[type[Metric]]) -> dict[str, CurveEvaluation]:
     """Return evaluations of a curve by their special feature; ``whole`` first.
 
-    Parameters
-    ----------
-    metrics : sequence of type of Metric
-        Metrics whose point-level columns the points have.
+    ``metrics``: metrics whose point-level columns the points have.
     """
     points = [_point(leak, draws=1) for leak in LEAKS]
     rng = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import functools
 import os
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,18 +91,10 @@ def check_unharmed(act: Callable[[], object], doing: str) -> None:
 
 @dataclass
 class Reads:
-    """Data that was read while it was watched.
+    """Data that was read while it was watched."""
 
-    Parameters
-    ----------
-    folders : tuple of Path
-        Folders whose files are watched.
-    seen : list of str
-        Files and datasets that were read.
-    """
-
-    folders: tuple[Path, ...]
-    seen: list[str] = field(default_factory=list)
+    folders: tuple[Path, ...]  # folders whose files are watched
+    seen: list[str] = field(default_factory=list)  # files and datasets that were read
 
 
 _watching: list[Reads] = []
@@ -124,26 +116,26 @@ def _install_hook() -> None:
 
 
 @contextmanager
-def watched_data(folders: tuple[Path, ...]) -> Iterator[Reads]:
+def watched_data(folders: Iterable[Path]) -> Iterator[Reads]:
     """Record which files below some folders are opened, and which datasets are loaded."""
     _install_hook()
     reads = Reads(tuple(Path(os.path.abspath(folder)) for folder in folders))
-    replaced: list[tuple[type, str, Any]] = []
 
-    def spied(cls: type, name: str) -> None:
-        original = vars(cls)[name]
-
+    def spied(original: Any) -> Any:
         @functools.wraps(original)
         def loads(self: Dataset, *words: Any, **named: Any) -> Any:
             reads.seen.append(f"the dataset {self.name!r}")
             return original(self, *words, **named)
 
-        replaced.append((cls, name, original))
-        setattr(cls, name, loads)
+        return loads
 
-    for cls in _subclasses(Dataset):
-        for name in {"load", "simulate"} & set(vars(cls)):
-            spied(cls, name)
+    replaced: list[tuple[type, str, Any]] = [
+        (cls, name, vars(cls)[name])
+        for cls in _subclasses(Dataset)
+        for name in {"load", "simulate"} & set(vars(cls))
+    ]
+    for cls, name, original in replaced:
+        setattr(cls, name, spied(original))
     _watching.append(reads)
     try:
         yield reads

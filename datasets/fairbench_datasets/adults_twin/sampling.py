@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_datasets.reading import words
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -22,56 +24,23 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 #: The order in which columns are drawn. S comes first, so that its frequencies are fitted exactly.
-CHAIN = (
-    "sex",
-    "race",
-    "marital-status",
-    "relationship",
-    "education",
-    "workclass",
-    "occupation",
-    "hours-per-week",
-    "income",
-    "capital-gain",
-    "capital-loss",
+CHAIN = words(
+    "sex race marital-status relationship education workclass occupation hours-per-week income "
+    "capital-gain capital-loss"
 )
 
 #: The columns of a frame, in the order of the official files.
-COLUMNS = (
-    "workclass",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "income",
+COLUMNS = words(
+    "workclass education education-num marital-status occupation relationship race sex "
+    "capital-gain capital-loss hours-per-week income"
 )
 
 NUMERIC = frozenset({"capital-gain", "capital-loss", "hours-per-week"})
 
 #: `education` from `education-num` 1 to 16: the one is a relabelling of the other.
-EDUCATION = (
-    "Preschool",
-    "1st-4th",
-    "5th-6th",
-    "7th-8th",
-    "9th",
-    "10th",
-    "11th",
-    "12th",
-    "HS-grad",
-    "Some-college",
-    "Assoc-voc",
-    "Assoc-acdm",
-    "Bachelors",
-    "Masters",
-    "Prof-school",
-    "Doctorate",
+EDUCATION = words(
+    "Preschool 1st-4th 5th-6th 7th-8th 9th 10th 11th 12th HS-grad Some-college Assoc-voc "
+    "Assoc-acdm Bachelors Masters Prof-school Doctorate"
 )
 
 # Rows are drawn in blocks of this size: it bounds memory at a few megabytes per column, and a row's
@@ -90,21 +59,14 @@ _SCALE = {"hours-per-week": 40.0, "capital-gain": 10_000.0, "capital-loss": 2_00
 
 @dataclass(frozen=True, kw_only=True)
 class Conditional:
-    """One column given the columns before it.
+    """One column given the columns before it."""
 
-    Attributes
-    ----------
-    values
-        The column's distinct values, shape ``(v,)``: strings or integers.
-    hidden_weight, hidden_bias
-        Shapes ``(h, f)`` and ``(h,)``; f is the width of the features before this column.
-    output_weight, output_bias
-        Shapes ``(v, h)`` and ``(v,)``.
-    """
-
-    values: NDArray[Any]
+    values: NDArray[Any]  # the column's distinct values, shape ``(v,)``: strings or integers
+    # hidden_weight, hidden_bias: shapes ``(h, f)`` and ``(h,)``; f is the width of the features
+    # before this column
     hidden_weight: Floats
     hidden_bias: Floats
+    # output_weight, output_bias: shapes ``(v, h)`` and ``(v,)``
     output_weight: Floats
     output_bias: Floats
 
@@ -164,17 +126,12 @@ def load_network() -> dict[str, Conditional]:
 def draw(network: Mapping[str, Conditional], *, rows: int, seed: int) -> dict[str, NDArray[Any]]:
     """Draw rows by ancestral sampling.
 
-    Returns
-    -------
-    dict
-        The values of each column of `CHAIN`, shape ``(rows,)``.
+    Returns the values of each column of `CHAIN`, shape ``(rows,)``.
     """
     # Row-major uniforms, one per cell: row i takes the same numbers whatever `rows` is.
     uniforms = np.random.default_rng(seed).random((rows, len(CHAIN)))
-    blocks = [
-        _draw_block(network, uniforms[start : start + _BLOCK]) for start in range(0, rows, _BLOCK)
-    ] or [_draw_block(network, uniforms)]
-    codes = np.concatenate(blocks)
+    starts = range(0, max(rows, 1), _BLOCK)
+    codes = np.concatenate([_draw_block(network, uniforms[i : i + _BLOCK]) for i in starts])
     return {column: network[column].values[codes[:, j]] for j, column in enumerate(CHAIN)}
 
 

@@ -90,15 +90,8 @@ def render(latents: NDArray[np.integer]) -> NDArray[np.uint8]:
 def render_packed(latents: NDArray[np.integer]) -> NDArray[np.uint8]:
     """Draw images, eight pixels per byte: all 737,280 take 377 MB.
 
-    Parameters
-    ----------
-    latents : integer array of shape (n, 6)
-        As for :func:`render`, which raises the same errors.
-
-    Returns
-    -------
-    array of uint8 of shape (n, 512)
-        ``np.unpackbits(packed, axis=1).reshape(-1, 64, 64)`` are the images.
+    ``latents (n, 6)``: as for :func:`render`, which raises the same errors. Returns ``(n, 512)``:
+    ``np.unpackbits(packed, axis=1).reshape(-1, 64, 64)`` are the images.
     """
     latents = _checked(latents)
     packed = np.empty((len(latents), SIDE * SIDE // 8), dtype=np.uint8)
@@ -115,17 +108,9 @@ def render_packed(latents: NDArray[np.integer]) -> NDArray[np.uint8]:
 def placement(latents: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
     """Positions of sprites, and the map from the image to their own coordinates.
 
-    Parameters
-    ----------
-    latents : array of shape (n, 6)
-        As for :func:`render`; not checked here.
-
-    Returns
-    -------
-    x, y, cos, sin : arrays of shape (n,)
-        Origin of the sprite, in pixels, and sine and cosine of its orientation over its scale. A
-        point at (dx, dy) from the origin has the coordinates u = cos dx - sin dy and
-        v = sin dx + cos dy.
+    ``latents (n, 6)``: as for :func:`render`; not checked here. Returns x, y, cos, sin ``(n,)``:
+    origin of the sprite, in pixels, and sine and cosine of its orientation over its scale. A point
+    at (dx, dy) from the origin has the coordinates u = cos dx - sin dy and v = sin dx + cos dy.
     """
     _, _, scale_class, orientation, *position = latents.T
     scale = 0.5 + 0.1 * scale_class
@@ -199,16 +184,7 @@ def _heart_by_column() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def bezier(points: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:
     """Points of a cubic Bezier curve.
 
-    Parameters
-    ----------
-    points : array of shape (4, 2)
-        Its control points.
-    t : array of shape (n,)
-        Where on it, from 0 to 1.
-
-    Returns
-    -------
-    array of shape (2, n)
+    ``points (4, 2)``: its control points. ``t (n,)``: where on it, from 0 to 1. Returns ``(2, n)``.
     """
     weights = np.stack([(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3])
     curve: NDArray[np.float64] = points.T @ weights

@@ -61,16 +61,8 @@ def image_ids(packed: npt.NDArray[np.uint8]) -> Ints:
 def draw(ids: Ints, latents: Ints) -> Mapping[Role, Ints]:
     """Row numbers of ``latents`` for each role: distinct images are dealt first, then drawn from.
 
-    Parameters
-    ----------
-    ids : ndarray, shape (n,)
-        Which distinct image each row of latents shows.
-    latents : ndarray, shape (n, 6)
-
-    Returns
-    -------
-    mapping of Role to ndarray of int64
-        With replacement, by the unfair weights; no image is in two roles.
+    ``ids (n,)``: which distinct image each row of latents shows. ``latents (n, 6)``. Rows are
+    drawn with replacement, by the unfair weights; no image is in two roles.
     """
     rng = np.random.default_rng(SEED)
     distinct = int(ids.max()) + 1

@@ -23,27 +23,14 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Use:
-    """Dependences of a count over a member's year: standard normal score = the sum of these.
+    """Dependences of a count over a member's year: standard normal score = the sum of these."""
 
-    Parameters
-    ----------
-    age : tuple of float
-        Shift by age band.
-    woman : float
-        Shift of women against men.
-    frailty : float
-        Weight of what a member's counts of all kinds have in common, standard normal.
-    habit : float
-        Weight of what is the member's own in this count, year after year, standard normal.
-    year : float
-        Weight of chance from year to year, standard normal.
-    """
-
-    age: tuple[float, ...]
-    woman: float
-    frailty: float
+    age: tuple[float, ...]  # shift by age band
+    woman: float  # shift of women against men
+    frailty: float  # weight of what a member's counts of all kinds have in common, standard normal
+    # Weight of what is the member's own in this count, year after year, standard normal
     habit: float
-    year: float
+    year: float  # weight of chance from year to year, standard normal
 
 
 CLAIMS = Use((-0.1, -0.4, -0.4, -0.25, -0.1, 0.1, 0.3, 0.5, 0.5), 0.15, 0.7, 0.2, 0.6)
@@ -179,17 +166,9 @@ _CHARLSON_OF_AGE = (0.0, 0.0, 0.01, 0.01, 0.01, 0.02, 0.03, 0.04, 0.05)
 def condition_rates(shares: Mapping[str, float], claims: Ints) -> Array:
     """Share of a group's claims by condition.
 
-    Parameters
-    ----------
-    shares : mapping of str to float
-        Share of all claims by condition, which the result is fitted to.
-    claims : ndarray of int64, shape (groups,)
-        Claims of each of the groups of S.
-
-    Returns
-    -------
-    ndarray, shape (groups, conditions)
-        Rows add up to 1; columns are in the order of ``shares``.
+    ``shares``: share of all claims by condition, which the result is fitted to.
+    ``claims (groups,)``: claims of each of the groups of S. Returns ``(groups, conditions)``: rows
+    add up to 1; columns are in the order of ``shares``.
     """
     rates = np.ones((len(SEXES), len(AGES), len(shares)))
     for i, name in enumerate(shares):
@@ -200,10 +179,8 @@ def condition_rates(shares: Mapping[str, float], claims: Ints) -> Array:
 
 def procedure_rates(shares: Mapping[str, float], conditions: Mapping[str, float]) -> Array:
     """Share of a condition's claims by procedure: ``(conditions, procedures)``, as above."""
-    rates = np.ones((len(conditions), len(shares)))
-    for i, condition in enumerate(conditions):
-        for j, procedure in enumerate(shares):
-            rates[i, j] = _PROCEDURES.get(condition, {}).get(procedure, 1.0)
+    more = [_PROCEDURES.get(condition, {}) for condition in conditions]
+    rates = np.array([[of.get(procedure, 1.0) for procedure in shares] for of in more])
     return _rake(rates, np.array(list(conditions.values())), shares)
 
 

@@ -6,73 +6,17 @@ SEPSIS has no column: the paper has 65 features, and without it there are just a
 
 from __future__ import annotations
 
-CONDITIONS = (
-    "AMI",
-    "APPCHOL",
-    "ARTHSPIN",
-    "CANCRA",
-    "CANCRB",
-    "CANCRM",
-    "CATAST",
-    "CHF",
-    "COPD",
-    "FLaELEC",
-    "FXDISLC",
-    "GIBLEED",
-    "GIOBSENT",
-    "GYNEC1",
-    "GYNECA",
-    "HEART2",
-    "HEART4",
-    "HEMTOL",
-    "HIPFX",
-    "INFEC4",
-    "LIVERDZ",
-    "METAB1",
-    "METAB3",
-    "MISCHRT",
-    "MISCL1",
-    "MISCL5",
-    "MSC2a3",
-    "NEUMENT",
-    "ODaBNCA",
-    "PERINTL",
-    "PERVALV",
-    "PNCRDZ",
-    "PNEUM",
-    "PRGNCY",
-    "RENAL1",
-    "RENAL2",
-    "RENAL3",
-    "RESPR4",
-    "ROAMI",
-    "SEIZURE",
-    "SKNAUT",
-    "STROKE",
-    "TRAUMA",
-    "UTI",
+from fairbench_datasets.reading import words
+
+CONDITIONS = words(
+    "AMI APPCHOL ARTHSPIN CANCRA CANCRB CANCRM CATAST CHF COPD FLaELEC FXDISLC GIBLEED GIOBSENT "
+    "GYNEC1 GYNECA HEART2 HEART4 HEMTOL HIPFX INFEC4 LIVERDZ METAB1 METAB3 MISCHRT MISCL1 MISCL5 "
+    "MSC2a3 NEUMENT ODaBNCA PERINTL PERVALV PNCRDZ PNEUM PRGNCY RENAL1 RENAL2 RENAL3 RESPR4 ROAMI "
+    "SEIZURE SKNAUT STROKE TRAUMA UTI"
 )
 """Primary condition groups that are columns of X (44 of the 45)."""
 
-PROCEDURES = (
-    "ANES",
-    "EM",
-    "MED",
-    "PL",
-    "RAD",
-    "SAS",
-    "SCS",
-    "SDS",
-    "SEOA",
-    "SGS",
-    "SIS",
-    "SMCD",
-    "SMS",
-    "SNS",
-    "SO",
-    "SRS",
-    "SUS",
-)
+PROCEDURES = words("ANES EM MED PL RAD SAS SCS SDS SEOA SGS SIS SMCD SMS SNS SO SRS SUS")
 """Procedure groups, all 17."""
 
 TOTALS = ("ClaimsCount", "PayDelay", "LabCount", "DrugCount")

@@ -33,21 +33,14 @@ MEMBERS = (
 
 @dataclass(frozen=True)
 class CountSummary:
-    """A count over a member's year.
-
-    Parameters
-    ----------
-    mean : float
-    lower, median, upper : float
-        Quartiles.
-    least, most : float
-        The least value, where there is a row at all, and the largest.
-    """
+    """A count over a member's year."""
 
     mean: float
+    # lower, median, upper: quartiles
     lower: float
     median: float
     upper: float
+    # least, most: the least value, where there is a row at all, and the largest
     least: float
     most: float
 

@@ -51,18 +51,10 @@ UNKNOWN = -1
 
 @dataclass(frozen=True)
 class Members:
-    """The members in Members.csv, in the file's order.
+    """The members in Members.csv, in the file's order."""
 
-    Parameters
-    ----------
-    rows : mapping of int to int
-        MemberID to row.
-    s : ndarray of int64, shape (members,)
-        Group, or -1 where age or sex is missing.
-    """
-
-    rows: Mapping[int, int]
-    s: Ints
+    rows: Mapping[int, int]  # MemberID to row
+    s: Ints  # (members,): group, or -1 where age or sex is missing
 
     def find(self, field: str) -> int:
         """Row of a MemberID; one past the last where Members.csv does not have it."""
@@ -72,20 +64,9 @@ class Members:
 def load_release(source: Path) -> Table:
     """Read Members.csv, Claims.csv, DrugCount.csv and LabCount.csv.
 
-    Parameters
-    ----------
-    source : Path
-        The folder that holds them, or the release's zip.
-
-    Returns
-    -------
-    Table
-        One row a member whose age and sex are known; the others are dropped.
-
-    Raises
-    ------
-    DataError
-        A file is missing, damaged or not in the release's format.
+    ``source``: the folder that holds them, or the release's zip. Returns one row a member whose age
+    and sex are known; the others are dropped. Raises DataError: a file is missing, damaged or not
+    in the release's format.
     """
     import pandas as pd
 
@@ -95,15 +76,17 @@ def load_release(source: Path) -> Table:
     ill = np.zeros(len(sums), np.int64)
     totals = {name: sums[:, FEATURES.index(name)] for name in TOTALS}
 
+    places = {
+        "PrimaryConditionGroup": _place_of(CONDITIONS),
+        "ProcedureGroup": _place_of(PROCEDURES),
+    }
     columns = ("PayDelay", "PrimaryConditionGroup", "CharlsonIndex", "ProcedureGroup")
     for chunk, row in _matched(source, "Claims.csv", columns, members):
         np.add.at(totals["ClaimsCount"], row, 1)
-        np.add.at(totals["PayDelay"], row, chunk.read("PayDelay", _delay))
-        for column, names in (
-            ("PrimaryConditionGroup", CONDITIONS),
-            ("ProcedureGroup", PROCEDURES),
-        ):
-            np.add.at(sums, (row, chunk.read(column, _place_of(names))), 1)
+        delays = chunk.read("PayDelay", lambda field: _at_most(MAX_DELAY)(field) if field else 0)
+        np.add.at(totals["PayDelay"], row, delays)
+        for column, place in places.items():
+            np.add.at(sums, (row, chunk.read(column, place)), 1)
         ill[row[chunk.read("CharlsonIndex", _one_of(CHARLSON)) > 0]] = 1
     for column, largest in (("DrugCount", MAX_DRUGS), ("LabCount", MAX_LABS)):
         for chunk, row in _matched(source, f"{column}.csv", (column,), members):
@@ -181,10 +164,6 @@ def _place_of(names: Sequence[str]) -> Callable[[str], int]:
     """Read a group's column in X; that of an unknown group is one past the last."""
     places = {name: FEATURES.index(name) for name in names}
     return lambda field: places.get(field, len(FEATURES))
-
-
-def _delay(field: str) -> int:
-    return _at_most(MAX_DELAY)(field) if field else 0
 
 
 def _one_of(values: Sequence[str]) -> Callable[[str], int]:

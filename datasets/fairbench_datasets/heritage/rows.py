@@ -25,40 +25,18 @@ fast as with 50,000."""
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some consecutive rows.
+    """Some consecutive rows."""
 
-    Parameters
-    ----------
-    where : str
-        The file, for messages.
-    line : int
-        Number of the line of the first row; the header is line 1.
-    columns : mapping of str to sequence of str
-        The fields of each column.
-    """
-
-    where: str
-    line: int
-    columns: Mapping[str, Sequence[str]]
+    where: str  # the file, for messages
+    line: int  # number of the line of the first row; the header is line 1
+    columns: Mapping[str, Sequence[str]]  # the fields of each column
 
     def read(self, column: str, value: Callable[[str], int]) -> Ints:
         """Turn a column into numbers.
 
-        Parameters
-        ----------
-        column : str
-            Its name.
-        value : callable
-            Number of a field; raises ValueError with what the field ought to be.
-
-        Returns
-        -------
-        ndarray of int64, shape (rows,)
-
-        Raises
-        ------
-        DataError
-            ``value`` refused a field; its line is named.
+        ``column``: its name. ``value``: number of a field; raises ValueError with what the field
+        ought to be. Returns ``(rows,)``. Raises DataError: ``value`` refused a field; its line is
+        named.
         """
         fields = self.columns[column]
         values: dict[str, int] = {}
@@ -76,20 +54,9 @@ class Chunk:
 def read_chunks(source: Path, name: str, columns: Sequence[str]) -> Iterator[Chunk]:
     """Read some columns of one file of the release, chunk by chunk.
 
-    Parameters
-    ----------
-    source : Path
-        Folder or zip.
-    name : str
-        The file.
-    columns : sequence of str
-        Those to read; others may be there too, in any order.
-
-    Raises
-    ------
-    DataError
-        The file is no text or no CSV, lacks a column, has no rows, or has a row with too few or
-        too many fields.
+    ``source``: folder or zip. ``name``: the file. ``columns``: those to read; others may be there
+    too, in any order. Raises DataError: the file is no text or no CSV, lacks a column, has no rows,
+    or has a row with too few or too many fields.
     """
     with open_text(source, name) as (where, stream):
         reader = csv.reader(stream, strict=True)

@@ -24,27 +24,17 @@ URL = "https://foreverdata.org/1015/index.html"
 AGAIN = f"Get the original release again: {URL}"
 """Hint of errors about a damaged file."""
 
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError)
+"""The errors of zipfile for a damaged directory or stream."""
+
 
 @contextmanager
 def open_text(source: Path, name: str) -> Iterator[tuple[str, TextIO]]:
     """Open one file of the release.
 
-    Parameters
-    ----------
-    source : Path
-        The folder that holds the file, or a zip that holds it at any depth.
-    name : str
-        ``Claims.csv``, ...
-
-    Yields
-    ------
-    str, TextIO
-        What to call it in messages, and its text.
-
-    Raises
-    ------
-    DataError
-        It cannot be read, also where that shows only later, while it is being read.
+    ``source``: the folder that holds the file, or a zip that holds it at any depth. ``name``:
+    ``Claims.csv``, ... Yields what to call it in messages, and its text. Raises DataError: it
+    cannot be read, also where that shows only later, while it is being read.
     """
     where = f"{source / name}" if source.is_dir() else f"{name} in {source}"
     try:
@@ -57,14 +47,7 @@ def open_text(source: Path, name: str) -> Iterator[tuple[str, TextIO]]:
                 archive.open(_member(archive, source, name)) as stream,
             ):
                 yield where, _text(stream)
-    # The errors of zipfile for a damaged directory or stream.
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        NotImplementedError,
-        UnicodeDecodeError,
-    ) as error:
+    except _DAMAGED as error:
         raise DataError(
             f"{source} is not a zip file, or is damaged: {where} cannot be read ({error}).", AGAIN
         ) from error

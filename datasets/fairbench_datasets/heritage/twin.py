@@ -25,17 +25,9 @@ ROWS = int(np.sum(published.MEMBERS))
 def simulate(*, rows: int = ROWS, seed: int = 0) -> Table:
     """Draw the twin.
 
-    Parameters
-    ----------
-    rows : int
-        About how many; each group has its share of the release's members, rounded.
-    seed : int
-        The same seed gives the same table.
-
-    Returns
-    -------
-    Table
-        By default 92,671 rows: as many of each group as the release has members.
+    ``rows``: about how many; each group has its share of the release's members, rounded. ``seed``:
+    the same seed gives the same table. Returns by default 92,671 rows: as many of each group as the
+    release has members.
     """
     import pandas as pd
 

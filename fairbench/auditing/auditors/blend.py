@@ -27,8 +27,7 @@ def calibrated(p: Floats, prior: Weights, power: float, share: float) -> Floats:
 
     Rows without a finite prediction get the prior.
     """
-    known = np.isfinite(p).all(axis=1, keepdims=True)
-    p = np.where(known, p, prior)
+    p = np.where(np.isfinite(p).all(axis=1, keepdims=True), p, prior)
     score = power * (np.log(np.maximum(p, 1e-9)) - np.log(prior)) + np.log(prior)
     score -= score.max(axis=1, keepdims=True)
     out = np.exp(score)

@@ -31,13 +31,7 @@ Side = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class GroupSplit:
-    """Two sets of groups, separated before the groups within each.
-
-    Parameters
-    ----------
-    one, other : GroupSplit or int
-        A further split, or one group.
-    """
+    """Two sets of groups, separated before those within each: a further split, or one group."""
 
     one: GroupSplit | int
     other: GroupSplit | int
@@ -76,13 +70,9 @@ def fit_split_trees(
 ) -> Callable[[Floats], Floats]:
     """Fit trees to every split.
 
-    Returns
-    -------
-    callable
-        Maps ``(n, d)`` to probabilities ``(n, classes)``.
+    Returns a callable that maps ``(n, d)`` to probabilities ``(n, classes)``.
     """
-    fit = _Fit(training, rounds, patience, seed, deep)
-    paths = _paths(splits, fit)
+    paths = _paths(splits, _Fit(training, rounds, patience, seed, deep))
 
     def classify(rows: Floats) -> Floats:
         out = np.empty((len(rows), training.classes), np.float32)
@@ -103,11 +93,8 @@ def _paths(node: GroupSplit | int, fit: _Fit) -> Callable[[Floats], dict[int, Sh
         return lambda rows: {node: np.ones(len(rows), np.float32)}
     groups = np.array(groups_of(node))
     side = np.isin(np.arange(fit.training.classes), groups_of(node.one))
-    classify, one, other = (
-        fit.side_classifier(side, groups),
-        _paths(node.one, fit),
-        _paths(node.other, fit),
-    )
+    classify = fit.side_classifier(side, groups)
+    one, other = _paths(node.one, fit), _paths(node.other, fit)
 
     def shares(rows: Floats) -> dict[int, Shares]:
         share = classify(rows)

@@ -37,21 +37,9 @@ def find_products(
 ) -> tuple[Products, MedianSigns]:
     """Screen products of two, three and four columns of a view.
 
-    Parameters
-    ----------
-    training : Training
-        Rows as the view gives them.
-    residual : ndarray, shape (n, classes)
-        One-hot labels minus a linear auditor's probabilities, on ``training.fit``.
-    seed : int
-        For the random part of the rows in costly orders.
-
-    Returns
-    -------
-    products : list of tuple of int
-        Column numbers of ``signs``.
-    signs : MedianSigns
-        Turns columns into signs.
+    ``training``: rows as the view gives them. ``residual (n, classes)``: one-hot labels minus a
+    linear auditor's probabilities, on ``training.fit``. ``seed``: for the random part of the rows
+    in costly orders.
     """
     to_signs = MedianSigns(training.fit)
     weighted = _residuals(training.fit, residual)
@@ -137,8 +125,7 @@ def _screen(
     limit = math.sqrt(2 * math.log(max(2.0, math.comb(d, size) * classes))) + 1
     stats: dict[tuple[int, ...], float] = {}
     for c in range(classes):
-        r = weighted[part, c] * scale
-        for stat, columns in _STATISTICS[size](signs, r, limit):
+        for stat, columns in _STATISTICS[size](signs, weighted[part, c] * scale, limit):
             stats[columns] = max(stat, stats.get(columns, 0.0))
     best = sorted(((stat, columns) for columns, stat in stats.items()), reverse=True)
     # Rank orders screened on different numbers of rows by z-score per root of rows.
@@ -164,8 +151,7 @@ def _triples(signs: Signs, r: Signs, limit: float) -> list[tuple[float, tuple[in
 
 
 def _quadruples(signs: Signs, r: Signs, limit: float) -> list[tuple[float, tuple[int, ...]]]:
-    d = signs.shape[1]
-    i, j = np.triu_indices(d, 1)
+    i, j = np.triu_indices(signs.shape[1], 1)
     products = signs[:, i] * signs[:, j]
     quadruples = []
     # Every four columns are three pairs of pairs: keep the one whose first pair comes before.

@@ -53,23 +53,15 @@ class MLPSettings:
 
 @dataclass(frozen=True)
 class _Order:
-    """Rows to train on and rows held out for early stopping, with their weights.
+    """Rows to train on and rows held out for early stopping, with their weights."""
 
-    Parameters
-    ----------
-    rest, held_out : Tensor of int64, shape (models, rows)
-    epoch : int
-        Rows of an epoch.
-    weights : Tensor, shape (rows,), optional
-        If given, every step takes all of ``rest`` with these weights.
-    held_weights : Tensor, shape (held-out rows,), optional
-    """
-
+    # rest, held_out: (models, rows)
     rest: Tensor
     held_out: Tensor
-    epoch: int
+    epoch: int  # rows of an epoch
+    # (rows,): if given, every step takes all of ``rest`` with these weights
     weights: Tensor | None = None
-    held_weights: Tensor | None = None
+    held_weights: Tensor | None = None  # (held-out rows,)
 
 
 def fit_classifiers(
@@ -83,10 +75,7 @@ def fit_classifiers(
 ) -> Callable[[Floats], Floats]:
     """Train one classifier per seed on rows ``(n, k)``, ``draws`` draws of n / draws rows.
 
-    Returns
-    -------
-    callable
-        Maps ``(m, k)`` to probabilities ``(len(seeds), m, classes)``.
+    Returns a callable that maps ``(m, k)`` to probabilities ``(len(seeds), m, classes)``.
     """
     target = torch.from_numpy(labels.copy())
     order = _own_hold_outs(len(z), seeds, draws)
@@ -99,16 +88,12 @@ def fit_weighted_classifiers(
 ) -> Callable[[Floats], Floats]:
     """Train one classifier per seed on grouped rows, all with the same rows held out.
 
-    Returns
-    -------
-    callable
-        Maps ``(m, k)`` to probabilities ``(len(seeds), m, classes)``.
+    Returns a callable that maps ``(m, k)`` to probabilities ``(len(seeds), m, classes)``.
     """
     fit, held = training.fit, training.held
     x = np.concatenate([fit.x, held.x])
     target = torch.from_numpy(np.concatenate([fit.labels, held.labels]))
-    grouped = fit.total > len(fit.labels)
-    whole = grouped and len(fit.labels) <= _WHOLE
+    whole = len(fit.labels) < fit.total and len(fit.labels) <= _WHOLE
     rest = np.arange(len(fit.labels)) if whole else fit.repeated()
     order = _Order(
         rest=torch.from_numpy(rest).expand(len(seeds), -1),
@@ -122,28 +107,21 @@ def fit_weighted_classifiers(
 
 
 def fit_regressors(
-    z: Floats,
-    targets: Floats,
-    *,
-    settings: MLPSettings,
-    seeds: Sequence[int],
-    draws: int = 1,
+    z: Floats, targets: Floats, *, settings: MLPSettings, seeds: Sequence[int], draws: int = 1
 ) -> Callable[[Floats], Floats]:
     """Train one regressor per seed on rows ``(n, k)``, targets ``(n / draws, d)``, squared error.
 
-    Returns
-    -------
-    callable
-        Maps ``(m, k)`` to ``(len(seeds), m, d)``.
+    Returns a callable that maps ``(m, k)`` to ``(len(seeds), m, d)``.
     """
-
-    def squares(out: Tensor, target: Tensor) -> Tensor:
-        return (out - target).square().sum(-1)
 
     goal = torch.from_numpy(targets.copy())
     order = _own_hold_outs(len(z), seeds, draws)
-    predict = _fit(z, goal, targets.shape[1], squares, settings, seeds, order)
+    predict = _fit(z, goal, targets.shape[1], _squares, settings, seeds, order)
     return lambda rows: predict(rows).numpy()
+
+
+def _squares(out: Tensor, target: Tensor) -> Tensor:
+    return (out - target).square().sum(-1)
 
 
 def _cross_entropy(out: Tensor, target: Tensor) -> Tensor:
@@ -198,7 +176,14 @@ def _fit(
     with torch.no_grad():
         for kept, parameter in zip(best, parameters, strict=True):
             parameter.copy_(kept)
-    return _predictor(stack, models)
+
+    def predict(rows: Floats) -> Tensor:
+        data = torch.tensor(rows, dtype=torch.float32)
+        with torch.no_grad():
+            parts = [stack(part.expand(models, -1, -1)) for part in torch.split(data, 4096)]
+        return torch.cat(parts, dim=1)
+
+    return predict
 
 
 def _length(settings: MLPSettings, rows: int) -> tuple[int, int]:
@@ -237,34 +222,11 @@ def _batches(
 
 
 def _own_hold_outs(n: int, seeds: Sequence[int], draws: int) -> _Order:
-    """Hold out rows of its own for each model.
-
-    With several draws of each row an epoch has as many steps as with one: it sees a random part of
-    the draws.
-    """
-    held_out, rest = _hold_out(n, seeds, draws)
-    return _Order(rest, held_out, rest.shape[1] // draws)
-
-
-def _hold_out(n: int, seeds: Sequence[int], draws: int) -> tuple[Tensor, Tensor]:
-    """Return row numbers held out and left to train on, ``(models, ...)`` each.
-
-    All draws of a row are on one side: a row seen in training must not decide when to stop.
-    """
+    """Hold out rows of its own for each model, with all their draws; an epoch is as of one draw."""
     rows = n // draws
     held = max(1, round(rows * _HELD_OUT))
     rngs = [np.random.default_rng(derive_seed(seed, "held-out")) for seed in seeds]
     order = torch.from_numpy(np.stack([rng.permutation(rows) for rng in rngs]))
     copies = [order + draw * rows for draw in range(draws)]
-    kept = torch.cat([copy[:, :held] for copy in copies], dim=1)
-    return kept, torch.cat([copy[:, held:] for copy in copies], dim=1)
-
-
-def _predictor(stack: StackedMLP, models: int) -> Callable[[Floats], Tensor]:
-    def predict(rows: Floats) -> Tensor:
-        data = torch.tensor(rows, dtype=torch.float32)
-        with torch.no_grad():
-            parts = [stack(part.expand(models, -1, -1)) for part in torch.split(data, 4096)]
-        return torch.cat(parts, dim=1)
-
-    return predict
+    rest = torch.cat([copy[:, held:] for copy in copies], dim=1)
+    return _Order(rest, torch.cat([copy[:, :held] for copy in copies], dim=1), rows - held)

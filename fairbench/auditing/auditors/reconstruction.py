@@ -9,8 +9,6 @@ cross-entropy bounds I(Z;S) as any other's does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from fairbench.api import Floats, Ints
@@ -34,47 +32,35 @@ def reconstruction(
 ) -> View:
     """Fit regressors of x on z.
 
-    Parameters
-    ----------
-    z : ndarray, shape (draws * n, k)
-        Draw after draw.
-    x : ndarray, shape (n, d)
-        Standardised.
-    fit_rows : ndarray of int64
-        Rows of x to fit on; the others are held out for calibration.
+    ``z (draws * n, k)``: draw after draw. ``x (n, d)``: standardised. ``fit_rows``: rows of x to
+    fit on; the others are held out for calibration.
     """
-    scale = _scaled(z)
+    common = standardised(z)
+    spread = ranks(z, common)
+
+    def scale(rows: Floats) -> Floats:
+        """Return columns on a common scale and, where tails are heavy, their ranks too."""
+        shown = common.apply(rows)
+        return shown if spread is None else np.hstack([shown, spread.apply(rows)])
+
     rows = np.concatenate([fit_rows + draw * len(x) for draw in range(draws)])
     predict = fit_regressors(
         scale(z[rows]),
         _targets(x[fit_rows], seed),
-        settings=_settings(config),
+        # Wider than the strict MLPs, and twice as long: a warp is harder to learn.
+        settings=MLPSettings(
+            hidden=config.hidden,
+            epochs=2 * config.strict_epochs,
+            patience=2 * config.strict_epochs,
+            batch_size=config.strict_batch_size,
+            learning_rate=config.strict_learning_rate,
+            weight_decay=0.0,
+            one_cycle=True,
+        ),
         seeds=[derive_seed(seed, i) for i in range(min(_REGRESSORS, config.mlps))],
         draws=draws,
     )
     return View("reconstruction", lambda rows: predict(scale(rows)).mean(axis=0).round(_DECIMALS))
-
-
-def _settings(config: AuditConfig) -> MLPSettings:
-    """Return settings wider than the strict MLPs', and twice as long: a warp is harder to learn."""
-    return MLPSettings(
-        hidden=config.hidden,
-        epochs=2 * config.strict_epochs,
-        patience=2 * config.strict_epochs,
-        batch_size=config.strict_batch_size,
-        learning_rate=config.strict_learning_rate,
-        weight_decay=0.0,
-        one_cycle=True,
-    )
-
-
-def _scaled(z: Floats) -> Callable[[Floats], Floats]:
-    """Return a map of z to columns on a common scale and, where tails are heavy, ranks too."""
-    common = standardised(z)
-    spread = ranks(z, common)
-    if spread is None:
-        return common.apply
-    return lambda rows: np.hstack([common.apply(rows), spread.apply(rows)])
 
 
 def _targets(x: Floats, seed: int) -> Floats:

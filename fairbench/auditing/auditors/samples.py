@@ -22,19 +22,11 @@ GROUPING_PAYS = 0.5
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Labelled rows, each standing for ``weights`` equal ones.
+    """Labelled rows, each standing for ``weights`` equal ones."""
 
-    Parameters
-    ----------
-    x : ndarray, shape (n, d)
-    labels : ndarray of int64, shape (n,)
-    weights : ndarray of float64, shape (n,)
-        Positive whole numbers.
-    """
-
-    x: Floats
-    labels: Ints
-    weights: Weights
+    x: Floats  # (n, d)
+    labels: Ints  # (n,)
+    weights: Weights  # (n,): positive whole numbers
 
     @property
     def total(self) -> int:
@@ -52,25 +44,14 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class Training:
-    """Rows that one member of the ensemble learns from.
-
-    Parameters
-    ----------
-    fit : LabelledRows
-        Rows that parameters are fitted on.
-    held : LabelledRows
-        Held-out rows of the auditor training set, for early stopping, strengths of regularisation,
-        calibration and the weights of the blend.
-    prior : ndarray, shape (classes,)
-        Class prior, without zeros.
-    draws : int
-        Draws of each row of z in ``fit``.
-    """
+    """Rows that one member of the ensemble learns from."""
 
     fit: LabelledRows
+    # Held-out rows of the auditor training set, for early stopping, strengths of regularisation,
+    # calibration and the weights of the blend
     held: LabelledRows
-    prior: Weights
-    draws: int = 1
+    prior: Weights  # (classes,): class prior, without zeros
+    draws: int = 1  # draws of each row of z in ``fit``
 
     @property
     def classes(self) -> int:
@@ -85,16 +66,10 @@ class Training:
 
 @dataclass(frozen=True)
 class Distinct:
-    """The distinct rows of an array, and the number of the one that each row equals.
+    """The distinct rows of an array, and the number of the one that each row equals."""
 
-    Parameters
-    ----------
-    rows : ndarray, shape (m, d)
-    inverse : ndarray of int64, shape (n,)
-    """
-
-    rows: Floats
-    inverse: Ints
+    rows: Floats  # (m, d)
+    inverse: Ints  # (n,)
 
 
 def distinct(z: Floats) -> Distinct:
@@ -143,19 +118,21 @@ def sides_of(rows: int, seed: int) -> tuple[Ints, Ints]:
 def training(z: Floats, labels: Ints, *, classes: int, seed: int, draws: int = 1) -> Training:
     """Split the auditor training set into rows to fit on and rows held out, and group equal ones.
 
-    Parameters
-    ----------
-    z : ndarray, shape (n, k)
-        ``draws`` draws of n / draws rows, draw after draw; all draws of a row are on one side.
-    labels : ndarray of int64, shape (n,)
+    ``z (n, k)``: ``draws`` draws of n / draws rows, draw after draw; all draws of a row are on one
+    side. ``labels (n,)``.
     """
     rows = len(z) // draws
     keys = distinct(z)
-    sides = []
-    for part in sides_of(rows, seed):
-        chosen = np.concatenate([np.sort(part) + draw * rows for draw in range(draws)])
-        sides.append(_sample(keys, chosen, labels, classes))
-    return Training(sides[0], sides[1], prior_of(labels, classes), draws)
+    fit, held = (
+        _sample(
+            keys,
+            np.concatenate([np.sort(part) + draw * rows for draw in range(draws)]),
+            labels,
+            classes,
+        )
+        for part in sides_of(rows, seed)
+    )
+    return Training(fit, held, prior_of(labels, classes), draws)
 
 
 def _sample(keys: Distinct, chosen: Ints, labels: Ints, classes: int) -> LabelledRows:

@@ -91,10 +91,8 @@ def fit_neighbours(training: Training, *, seed: int) -> Classifier:
         return [votes[near[:, :k]].sum(axis=1) for k in sizes]
 
     def share(counted: Floats, k: int, prior_votes: float) -> Floats:
-        out: Floats = ((counted + prior_votes * training.prior) / (k + prior_votes)).astype(
-            np.float32
-        )
-        return out
+        shares = (counted + prior_votes * training.prior) / (k + prior_votes)
+        return np.asarray(shares, np.float32)
 
     sizes = [k for k in _NEIGHBOURS if k <= len(chosen)] or [len(chosen)]
     held = training.held
@@ -131,11 +129,9 @@ def fit_counting(training: Training) -> Classifier:
 
     def look_up(rows: Floats, prior_rows: float) -> Floats:
         at = np.array([place.get(key.tobytes(), -1) for key in row_keys(rows)])
-        shares = (counts + prior_rows * training.prior) / (
-            counts.sum(axis=1, keepdims=True) + prior_rows
-        )
-        out = np.vstack([shares, training.prior])[at]
-        return np.asarray(out, dtype=np.float32)
+        rows_in = counts.sum(axis=1, keepdims=True)
+        shares = (counts + prior_rows * training.prior) / (rows_in + prior_rows)
+        return np.asarray(np.vstack([shares, training.prior])[at], dtype=np.float32)
 
     losses = [held_out_loss(look_up(held.x, m), held) for m in _PRIOR_ROWS]
     best = _PRIOR_ROWS[int(np.argmin(losses))]

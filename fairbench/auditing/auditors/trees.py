@@ -26,10 +26,7 @@ def fit_trees(
 ) -> Callable[[Floats], Floats]:
     """Fit boosted trees to two classes; ``deep`` ones have up to 255 leaves of 5 rows or more.
 
-    Returns
-    -------
-    callable
-        Maps ``(n, d)`` to probabilities ``(n, 2)``.
+    Returns a callable that maps ``(n, d)`` to probabilities ``(n, 2)``.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -72,22 +69,13 @@ _SHAPE: dict[bool, dict[str, Any]] = {
 
 
 def fit_tree_regressor(
-    x: Floats,
-    target: Floats,
-    held: tuple[Floats, Floats],
-    *,
-    rounds: int,
-    patience: int,
-    seed: int,
+    x: Floats, target: Floats, held: tuple[Floats, Floats], *, rounds: int, patience: int, seed: int
 ) -> Callable[[Floats], Floats]:
     """Fit boosted trees to one column ``(n,)`` by squared error.
 
     ``held`` are rows ``(m, d)`` and their targets ``(m,)`` for early stopping.
 
-    Returns
-    -------
-    callable
-        Maps ``(n, d)`` to ``(n,)``.
+    Returns a callable that maps ``(n, d)`` to ``(n,)``.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
 

@@ -33,19 +33,11 @@ _CHUNK = 8192
 
 @dataclass(frozen=True)
 class View:
-    """A transformation of representations that auditors are fitted on.
+    """A transformation of representations that auditors are fitted on."""
 
-    Parameters
-    ----------
-    name : str
-        ``raw``, ``standardised``, ``ranks``, ``bit-planes``, ``interactions`` or
-        ``reconstruction``.
-    apply : callable
-        Maps ``(n, k)`` to ``(n, features of the view)``.
-    """
-
+    # ``raw``, ``standardised``, ``ranks``, ``bit-planes``, ``interactions`` or ``reconstruction``
     name: str
-    apply: Callable[[Floats], Floats]
+    apply: Callable[[Floats], Floats]  # maps ``(n, k)`` to ``(n, features of the view)``
 
 
 def views_of(z: Floats) -> list[View]:
@@ -53,11 +45,6 @@ def views_of(z: Floats) -> list[View]:
     common = standardised(z)
     others = (ranks(z, common), bit_planes(z))
     return [common, *(view for view in others if view is not None)]
-
-
-def raw() -> View:
-    """Return the view of z as released, which the paper's auditors use."""
-    return View("raw", lambda z: z)
 
 
 def standardised(z: Floats) -> View:
@@ -150,15 +137,16 @@ def _planes(column: Floats) -> Callable[[Floats], Floats] | None:
 
 def _dyadic(wide: _Values) -> Callable[[_Values], _Values] | None:
     """Return a map to steps of a grid 2^-g: the code of an encoder of binary digits."""
-    grid = next((g for g in range(_MOST_BITS + 1) if _on_grid(wide, g)), None)
-    if grid is None:
+    scales = (2**g for g in range(_MOST_BITS + 1))
+    scale = next((n for n in scales if np.all(wide * n == np.round(wide * n))), None)
+    if scale is None:
         return None
-    steps = np.round(wide * 2**grid)
+    steps = np.round(wide * scale)
     # Count from 0 where the code does, so that planes are the digits of the encoder.
     low, high = min(steps.min(), 0.0), steps.max()
     if high - low >= 2**_MOST_BITS:
         return None
-    return lambda values: np.round(values * 2**grid) - low
+    return lambda values: np.round(values * scale) - low
 
 
 def _even(wide: _Values) -> Callable[[_Values], _Values] | None:
@@ -182,8 +170,3 @@ def _levels(wide: _Values) -> Callable[[_Values], _Values] | None:
         return None
     middle = values[:-1] / 2 + values[1:] / 2
     return lambda new: np.searchsorted(middle, new).astype(np.float64)
-
-
-def _on_grid(column: _Values, grid: int) -> bool:
-    scaled = column * 2**grid
-    return bool(np.all(scaled == np.round(scaled)))

@@ -20,31 +20,18 @@ ABSOLUTE, RELATIVE = 0.02, 0.08
 
 @dataclass(frozen=True)
 class ChannelAudit:
-    """The audit of one draw of a channel.
-
-    Parameters
-    ----------
-    channel : Channel
-    seed : int
-    truth : float
-        I(Z;S), nats.
-    results : tuple of AuditorResult
-        The estimate of every auditor.
-    chosen : AuditorResult
-        The one chosen on the validation set.
-    low, high : float
-        95% bootstrap confidence interval, over test rows, of the chosen auditor's bound, nats.
-    plug_in : float or None
-        Miller-Madow estimate on the test set, where z is a code of few cells; not a bound.
-    """
+    """The audit of one draw of a channel."""
 
     channel: Channel
     seed: int
-    truth: float
-    results: tuple[AuditorResult, ...]
-    chosen: AuditorResult
+    truth: float  # I(Z;S), nats
+    results: tuple[AuditorResult, ...]  # the estimate of every auditor
+    chosen: AuditorResult  # the one chosen on the validation set
+    # low, high: 95% bootstrap confidence interval, over test rows, of the chosen auditor's bound,
+    # nats
     low: float
     high: float
+    # Miller-Madow estimate on the test set, where z is a code of few cells; not a bound
     plug_in: float | None
 
     @property

@@ -18,7 +18,9 @@ import numpy.typing as npt
 
 from fairbench.api import Floats, Ints
 
-Draw = Callable[[np.random.Generator, int], tuple[npt.NDArray[np.float64], Ints]]
+Array = npt.NDArray[np.float64]
+
+Draw = Callable[[np.random.Generator, int], tuple[Array, Ints]]
 """Maps a generator and a number of rows n to z ``(n, k)`` and s ``(n,)``."""
 
 FLIP = 0.1
@@ -29,31 +31,16 @@ BITS = 64
 
 @dataclass(frozen=True)
 class Channel:
-    """A law of (z, s) with known information.
-
-    Parameters
-    ----------
-    name : str
-    classes : int
-        Values of s.
-    formula : str
-        The law, and where its information comes from.
-    draw : callable
-        Draws n rows by a generator.
-    truth : callable
-        Returns I(Z;S) in nats; integrals are computed at the first call.
-    limit : bool
-        Whether the ensemble is known to miss this channel; shown, without a target.
-    original : callable, optional
-        Maps z to the x that it was made from; given, auditors get x too.
-    """
+    """A law of (z, s) with known information."""
 
     name: str
-    classes: int
-    formula: str
-    draw: Draw
-    truth: Callable[[], float]
+    classes: int  # values of s
+    formula: str  # the law, and where its information comes from
+    draw: Draw  # draws n rows by a generator
+    truth: Callable[[], float]  # returns I(Z;S) in nats; integrals are computed at the first call
+    # Whether the ensemble is known to miss this channel; shown, without a target
     limit: bool = False
+    # Maps z to the x that it was made from; given, auditors get x too
     original: Callable[[Floats], Floats] | None = None
 
     def rows(self, seed: int | Sequence[int], n: int) -> tuple[Floats, Ints]:
@@ -68,18 +55,14 @@ def bit_information(flip: float = FLIP) -> float:
 
 
 def location_information(
-    density: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]],
+    density: Callable[[Array], Array],
     shifts: Sequence[float],
     shares: Sequence[float],
 ) -> float:
     """I(Z;S) in nats of z = shift of s + noise, by quadrature of H(S) - E[H(S|z)].
 
-    Parameters
-    ----------
-    density : callable
-        Density of the noise, symmetric about 0.
-    shifts, shares : sequence of float
-        Location and probability of each group.
+    ``density``: density of the noise, symmetric about 0. ``shifts``, ``shares``: location and
+    probability of each group.
     """
     from scipy import integrate
 
@@ -100,17 +83,17 @@ def location_information(
     return float(-(p * np.log(p)).sum() - left)
 
 
-def normal_density(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def normal_density(x: Array) -> Array:
     """Density of N(0, 1)."""
     return np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
 
 
-def cauchy_density(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def cauchy_density(x: Array) -> Array:
     """Density of the standard Cauchy distribution."""
     return 1 / (math.pi * (1 + x * x))
 
 
-def table_information(table: npt.NDArray[np.float64]) -> float:
+def table_information(table: Array) -> float:
     """I in nats of a joint table p(s, z), which sums to 1."""
     independent = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True)
     cells = table > 0
@@ -121,58 +104,70 @@ def _flipped(rng: np.random.Generator, bit: npt.NDArray[np.generic]) -> Ints:
     return np.asarray(bit).astype(np.int64) ^ (rng.random(len(bit)) < FLIP)
 
 
-def _gaussian(shift: float) -> Channel:
-    def draw(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
-        s = rng.integers(0, 2, n)
-        return (rng.normal(size=n) + shift * s)[:, None], s
+def _channel(
+    name: str,
+    classes: int,
+    formula: str,
+    truth: Callable[[], float] = bit_information,
+    *,
+    limit: bool = False,
+    original: Callable[[Floats], Floats] | None = None,
+) -> Callable[[Draw], Channel]:
+    """Decorate the function that draws a channel's rows."""
+    return lambda draw: Channel(name, classes, formula, draw, truth, limit, original)
 
-    return Channel(
+
+def _gaussian(shift: float) -> Channel:
+    @_channel(
         f"gaussian-{shift:g}",
         2,
         f"z = {shift:g} s + N(0, 1), s a fair coin; quadrature",
-        draw,
         cache(lambda: location_information(normal_density, (0, shift), (0.5, 0.5))),
     )
+    def channel(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
+        s = rng.integers(0, 2, n)
+        return (rng.normal(size=n) + shift * s)[:, None], s
+
+    return channel
 
 
-def _xor(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+@_channel("xor", 2, "s the XOR of the signs of two columns N(0, 1), a tenth flipped; ln 2 - h(.1)")
+def _xor(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
     z = rng.normal(size=(n, 2))
     return z, _flipped(rng, (z[:, 0] > 0) ^ (z[:, 1] > 0))
 
 
 def _rescaled(scale: float) -> Channel:
-    def draw(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+    @_channel(
+        f"rescaled-{scale:.0e}".replace("e-0", "e-"),
+        2,
+        f"s with a tenth flipped, times {scale:g}, between two columns N(0, 1); ln 2 - h(.1)",
+    )
+    def channel(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
         z = rng.normal(size=(n, 3))
         bit = rng.integers(0, 2, n)
         z[:, 1] = scale * bit
         return z, _flipped(rng, bit)
 
-    return Channel(
-        f"rescaled-{scale:.0e}".replace("e-0", "e-"),
-        2,
-        f"s with a tenth flipped, times {scale:g}, between two columns N(0, 1); ln 2 - h(.1)",
-        draw,
-        bit_information,
-    )
+    return channel
 
 
 def _parity(order: int, *, limit: bool = False) -> Channel:
-    def draw(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+    formula = f"s the parity of {order} of {BITS} fair bits, a tenth flipped; ln 2 - h(.1)"
+
+    @_channel(f"parity-{order}", 2, formula, limit=limit)
+    def channel(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
         bits = rng.integers(0, 2, (n, BITS))
         places = np.linspace(5, BITS - 7, order).astype(int)
         return bits.astype(np.float64), _flipped(rng, bits[:, places].sum(axis=1) & 1)
 
-    return Channel(
-        f"parity-{order}",
-        2,
-        f"s the parity of {order} of {BITS} fair bits, a tenth flipped; ln 2 - h(.1)",
-        draw,
-        bit_information,
-        limit,
-    )
+    return channel
 
 
-def _lowest_bit(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+@_channel(
+    "lowest-bit", 2, "s the lowest of 7 bits of one of three codes, a tenth flipped; ln 2 - h(.1)"
+)
+def _lowest_bit(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
     code = rng.integers(0, 128, size=(n, 3))
     return code / 128, _flipped(rng, code[:, 1] & 1)
 
@@ -181,7 +176,14 @@ _SHARES = np.array([0.3, 0.2, 0.14, 0.1, 0.08, 0.06, 0.05, 0.04, 0.02, 0.01])
 _PLACES = np.array([0.0, 2.0, -2.0, 4.0, -4.0, 1.0, -1.0, 3.0, 6.0, -6.0])
 
 
-def _many_classes(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+@_channel(
+    "many-classes",
+    10,
+    "ten groups, shares .3 to .01, at ten places of one column, + N(0, 1), three columns of "
+    "noise; quadrature",
+    cache(lambda: location_information(normal_density, _PLACES.tolist(), _SHARES.tolist())),
+)
+def _many_classes(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
     s = rng.choice(len(_SHARES), size=n, p=_SHARES)
     z = rng.normal(size=(n, 4))
     z[:, 2] += _PLACES[s]
@@ -191,8 +193,14 @@ def _many_classes(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.floa
 _RARE = np.array([0.85, 0.07, 0.05, 0.02, 0.01])
 
 
-def _crossed(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
-    z, bit = _xor(rng, n)
+@_channel(
+    "crossed-groups",
+    10,
+    "ten groups: the s of xor crossed with five values, shares .85 to .01, that z does not "
+    "tell; four columns of noise; ln 2 - h(.1)",
+)
+def _crossed(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
+    z, bit = _xor.draw(rng, n)
     return np.hstack([z, rng.normal(size=(n, 4))]), 5 * bit + rng.choice(5, size=n, p=_RARE)
 
 
@@ -210,26 +218,35 @@ def _shift_of_a_tenth() -> float:
     return float(optimize.brentq(excess, 0.5, 1.5, xtol=1e-6))
 
 
-def _high_dimension(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+@_channel(
+    "high-dimension",
+    2,
+    f"z = m s + N(0, 1) in {_DIMENSIONS} columns alike, |m| such that quadrature gives .1",
+    lambda: 0.1,
+)
+def _high_dimension(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
     s = rng.integers(0, 2, n)
     step = _shift_of_a_tenth() / math.sqrt(_DIMENSIONS)
     return rng.normal(size=(n, _DIMENSIONS)) + step * s[:, None], s
 
 
 def _independent(classes: int) -> Channel:
-    def draw(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+    formula = f"eight columns N(0, 1), {classes} equal groups; 0"
+
+    @_channel(f"independent-{classes}", classes, formula, lambda: 0.0)
+    def channel(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
         return rng.normal(size=(n, 8)), rng.integers(0, classes, n)
 
-    return Channel(
-        f"independent-{classes}",
-        classes,
-        f"eight columns N(0, 1), {classes} equal groups; 0",
-        draw,
-        lambda: 0.0,
-    )
+    return channel
 
 
-def _heavy_tails(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+@_channel(
+    "heavy-tails",
+    2,
+    "four columns of Cauchy noise, 3 s added to one; quadrature",
+    cache(lambda: location_information(cauchy_density, (0, 3), (0.5, 0.5))),
+)
+def _heavy_tails(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
     s = rng.integers(0, 2, n)
     z = rng.standard_cauchy(size=(n, 4))
     z[:, 1] += 3 * s
@@ -246,7 +263,13 @@ _CODES = np.array(
 """p(s, z) of three groups and eight codes."""
 
 
-def _few_codes(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
+@_channel(
+    "few-codes",
+    3,
+    "eight codes, three groups, a given table p(s, z); sum over its cells",
+    lambda: table_information(_CODES),
+)
+def _few_codes(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
     cell = rng.choice(_CODES.size, size=n, p=_CODES.ravel())
     s, code = np.divmod(cell, _CODES.shape[1])
     return np.column_stack([code >> 1, code & 1]) / 4, s
@@ -255,13 +278,7 @@ def _few_codes(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64
 _TURN = 3.0
 
 
-def _warped(rng: np.random.Generator, n: int) -> tuple[npt.NDArray[np.float64], Ints]:
-    x = rng.uniform(-1, 1, (n, 2))
-    colour = np.floor(3 * x[:, 0]).astype(np.int64) % 2
-    return _turned(x, _TURN), np.where(rng.random(n) < FLIP, 1 - colour, colour)
-
-
-def _turned(points: npt.NDArray[Any], turn: float) -> npt.NDArray[np.float64]:
+def _turned(points: npt.NDArray[Any], turn: float) -> Array:
     """Points of a plane, each turned about the origin by so many radians a unit of its radius."""
     radius = np.hypot(points[:, 0], points[:, 1])
     angle = np.arctan2(points[:, 1], points[:, 0]) + turn * radius
@@ -273,81 +290,35 @@ def _unwarped(z: Floats) -> Floats:
     return (_turned(z, -_TURN) * math.sqrt(3)).astype(np.float32)
 
 
-def _by_name(*channels: Channel) -> dict[str, Channel]:
-    return {channel.name: channel for channel in channels}
-
-
-CHANNELS = _by_name(
-    _gaussian(0.5),
-    _gaussian(1.5),
-    _gaussian(3.0),
-    Channel(
-        "xor",
-        2,
-        "s the XOR of the signs of two columns N(0, 1), a tenth flipped; ln 2 - h(.1)",
-        _xor,
-        bit_information,
-    ),
-    _rescaled(1e-3),
-    _rescaled(1e-6),
-    _parity(2),
-    _parity(3),
-    _parity(4),
-    _parity(5, limit=True),
-    Channel(
-        "lowest-bit",
-        2,
-        "s the lowest of 7 bits of one of three codes, a tenth flipped; ln 2 - h(.1)",
-        _lowest_bit,
-        bit_information,
-    ),
-    Channel(
-        "many-classes",
-        10,
-        "ten groups, shares .3 to .01, at ten places of one column, + N(0, 1), three columns of "
-        "noise; quadrature",
-        _many_classes,
-        cache(lambda: location_information(normal_density, _PLACES.tolist(), _SHARES.tolist())),
-    ),
-    Channel(
-        "high-dimension",
-        2,
-        f"z = m s + N(0, 1) in {_DIMENSIONS} columns alike, |m| such that quadrature gives .1",
-        _high_dimension,
-        lambda: 0.1,
-    ),
-    Channel(
-        "heavy-tails",
-        2,
-        "four columns of Cauchy noise, 3 s added to one; quadrature",
-        _heavy_tails,
-        cache(lambda: location_information(cauchy_density, (0, 3), (0.5, 0.5))),
-    ),
-    Channel(
-        "crossed-groups",
-        10,
-        "ten groups: the s of xor crossed with five values, shares .85 to .01, that z does not "
-        "tell; four columns of noise; ln 2 - h(.1)",
-        _crossed,
-        bit_information,
-    ),
-    Channel(
-        "few-codes",
-        3,
-        "eight codes, three groups, a given table p(s, z); sum over its cells",
-        _few_codes,
-        lambda: table_information(_CODES),
-    ),
-    Channel(
-        "warped",
-        2,
-        "s by six stripes across the first of two columns of x, a tenth flipped; z is x turned by "
-        "3 times its radius, and auditors are given x; ln 2 - h(.1)",
-        _warped,
-        bit_information,
-        original=_unwarped,
-    ),
-    _independent(2),
-    _independent(10),
+@_channel(
+    "warped",
+    2,
+    "s by six stripes across the first of two columns of x, a tenth flipped; z is x turned by "
+    "3 times its radius, and auditors are given x; ln 2 - h(.1)",
+    original=_unwarped,
 )
+def _warped(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
+    x = rng.uniform(-1, 1, (n, 2))
+    colour = np.floor(3 * x[:, 0]).astype(np.int64) % 2
+    return _turned(x, _TURN), np.where(rng.random(n) < FLIP, 1 - colour, colour)
+
+
+CHANNELS = {
+    channel.name: channel
+    for channel in (
+        *(_gaussian(shift) for shift in (0.5, 1.5, 3.0)),
+        _xor,
+        *(_rescaled(scale) for scale in (1e-3, 1e-6)),
+        *(_parity(order) for order in (2, 3, 4)),
+        _parity(5, limit=True),
+        _lowest_bit,
+        _many_classes,
+        _high_dimension,
+        _heavy_tails,
+        _crossed,
+        _few_codes,
+        _warped,
+        *(_independent(classes) for classes in (2, 10)),
+    )
+}
 """The channels of ``fairbench calibrate``, by name."""
