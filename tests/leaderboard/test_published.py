@@ -77,8 +77,10 @@ def test_a_published_leaderboard_is_what_its_points_give(path: Path) -> None:
 def test_the_published_records_give_the_published_tables(
     fairbench: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    records = str(FOLDER / "records.jsonl.gz")
-    assert fairbench("results", "import", records, "--results", str(tmp_path)).returncode == 0
+    records = FOLDER / "records.jsonl.gz"
+    if not records.exists():
+        pytest.skip("the published records are not part of this checkout")
+    assert fairbench("results", "import", str(records), "--results", str(tmp_path)).returncode == 0
     assert fairbench("leaderboard", "--results", str(tmp_path)).returncode == 0
     published = sorted(FOLDER.glob("*.csv"))
     assert published
