@@ -102,7 +102,7 @@ def auditors_figure(shown: Sequence[Panel], summaries: Sequence[AuditorSummary])
             _auditors(axes, panel, cells)
             axes.set_title(panel.title)
             axes.set_xlabel(
-                "mean I(Z;S) over a method's points, nats; in brackets the points where it was chosen"
+                "mean I(Z;S) over a method's points, nats; in brackets: points where it was chosen"
                 "\n* it ran at some of the points only; shades are relative to the best of a row"
             )
             _notes(axes, panel, "", 112)
