@@ -27,6 +27,7 @@ from fairbench.runs.plan import Budget, PlannedUnit
 from fairbench.store import encoders
 from fairbench.store.database import Store, now
 from fairbench.store.encoders import Encoder
+from fairbench.store.records import ReadPoint
 from fairbench.store.status import Status
 
 LIMIT_MB = 1000
@@ -44,14 +45,14 @@ def fit(results: Path) -> None:
     (fitted,) = method(params).fit(train, [unit], FitContext(iterations=50))
     content = encoders.pack(Encoder(method(params), unit, data.info, fitted, data.preprocessing))
     assert content is not None
-    row = PlannedUnit("unit", method, params, data, unit, budget, 16, None).row("run")
-    done = {
-        "status": Status.DONE.value,
-        "read_points": [{"label": "beta=0.3", "knobs": {"beta": 0.3}}],
-        "encoder": encoders.keep(results, content),
-        "finished": now(),
-    }
-    Store.in_folder(results).put("units", [row | done])
+    planned = PlannedUnit("unit", method, params, data, unit, budget, 16, None)
+    trained = planned.record("run").replace(
+        status=Status.DONE,
+        read_points=(ReadPoint("beta=0.3", {"beta": 0.3}),),
+        encoder=encoders.save(results, content),
+        finished=now(),
+    )
+    Store.in_folder(results).put([trained])
 
 
 def write(path: Path, rows: int) -> None:

@@ -97,7 +97,7 @@ def store_model(
         hardware={"device": "cpu", "processor": "a processor"},
         versions={"torch": "2"},
         artefact=artefacts.save(results, arrays),
-        encoder=None if content is None else encoders.keep(results, content),
+        encoder=None if content is None else encoders.save(results, content),
         finished="2026-01-01T00:00:00+00:00",
     )
     measured = [
