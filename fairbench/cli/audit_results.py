@@ -75,7 +75,7 @@ def audit_results_command(
     ] = None,
     again: Annotated[
         bool | None,
-        typer.Option("--again", help="Repeat measurements of the same version of the auditors."),
+        typer.Option("--again", help="Repeat audits already made by this version of the auditors."),
     ] = None,
     executor: options.ExecutorOption = None,
     ray_address: options.RayAddress = None,

@@ -42,7 +42,7 @@ def calibrate_command(
         bool, typer.Option("--json", help="Print JSON, with the figures of every auditor and view.")
     ] = False,
 ) -> None:
-    """Audit channels whose I(Z;S) is known, to validate the auditors.
+    """Test the auditors on synthetic data whose I(Z;S) is known.
 
     Prints the truth beside each auditor and the audit ensemble. The exit code is 1 if a target is
     missed.

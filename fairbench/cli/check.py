@@ -34,7 +34,7 @@ def check_command(
     ] = None,
     data_root: DataRoot = None,
 ) -> None:
-    """Check that a plugin keeps the promises of its interface.
+    """Check that a plugin implements its interface.
 
     The exit code is 1 if one is broken.
     """

@@ -31,13 +31,13 @@ COMMANDS = {
     ),
     "check": Entry(
         RESEARCHERS,
-        "Check that a plugin keeps the promises of its interface.",
+        "Check that a plugin implements its interface.",
         "check:check_command",
     ),
     "plugin": Entry(RESEARCHERS, "Write a new plugin.", {"new": "plugin:plugin_new_command"}),
     "calibrate": Entry(
         RESEARCHERS,
-        "Audit channels whose I(Z;S) is known, to validate the auditors.",
+        "Test the auditors on synthetic data whose I(Z;S) is known.",
         "calibrate:calibrate_command",
     ),
     "leaderboard": Entry(
@@ -86,7 +86,7 @@ COMMANDS = {
     ),
     "explain": Entry(
         OWN_DATA,
-        "Explain the bits of a code: which are released as the fairness constraint loosens.",
+        "Show which bits of a representation are released as the constraint loosens.",
         "explain:explain_command",
     ),
     "status": Entry(

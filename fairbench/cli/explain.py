@@ -33,7 +33,7 @@ def explain_command(
     store: options.StoreUrl = None,
     data_root: options.DataRoot = None,
 ) -> None:
-    """Explain the bits of a code: which are released as the fairness constraint loosens."""
+    """Show which bits of a representation are released as the constraint loosens."""
     extensions = split_formats(formats)
     query = ModelQuery(method, dataset, seed, unit=unit)
     location = ResultsLocation(results, store, data_root, dataset_cards(dataset))

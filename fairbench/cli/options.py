@@ -81,7 +81,11 @@ OfPoint = Annotated[
 ]
 OfUnit = Annotated[
     str | None,
-    typer.Option("--unit", metavar="KEY", help="Key of the model, or the start of its key."),
+    typer.Option(
+        "--unit",
+        metavar="KEY",
+        help="Key of the model, or its first digits, as printed by recommend.",
+    ),
 ]
 
 # ---- files -----------------------------------------------------------------------------------
@@ -98,7 +102,10 @@ DataRoot = Annotated[
     typer.Option("--data-root", help="Folder with data files [default: FAIRBENCH_DATA]."),
 ]
 RealDataOnly = Annotated[
-    bool | None, typer.Option("--require-real-data", help="Refuse simulated twins.")
+    bool | None,
+    typer.Option(
+        "--require-real-data", help="Fail where real files are missing, instead of simulating."
+    ),
 ]
 Formats = Annotated[
     str, typer.Option("--format", help="File formats of figures, of png, pdf and svg.")
@@ -119,6 +126,6 @@ InProcess = Annotated[
     bool | None, typer.Option("--in-process", help="Run jobs in this process, for debuggers.")
 ]
 Workers = Annotated[
-    int | None, typer.Option(help="Number of jobs at a time [default: one per core].")
+    int | None, typer.Option(help="Number of concurrent jobs [default: one per core].")
 ]
 Timeout = Annotated[str | None, typer.Option(help="Time limit of a job, such as 90s, 30m or 2h.")]

@@ -25,7 +25,7 @@ def plugin_new_command(
     ],
     kind: Annotated[PluginKind, typer.Option(help="Kind of plugin.")],
     neural: Annotated[
-        bool, typer.Option("--neural", help="Write a method on the engine of stacked networks.")
+        bool, typer.Option("--neural", help="Use the template of neural methods.")
     ] = False,
     output: Annotated[
         Path | None, typer.Option(help="Folder to write [default: NAME in this folder].")

@@ -51,10 +51,16 @@ def recommend_command(
         str, typer.Option(help="Track of the methods: blind, aware (the encoder takes s too).")
     ] = "blind",
     certified: Annotated[
-        bool, typer.Option("--certified", help="Require a certificate of the limit of leakage.")
+        bool,
+        typer.Option(
+            "--certified", help="Require a certified upper bound within the leakage limit."
+        ),
     ] = False,
     level: Annotated[
-        float, typer.Option(help="Probability that any certificate fails, over all candidates.")
+        float,
+        typer.Option(
+            help="Allowed probability that any certificate is wrong, over all candidates."
+        ),
     ] = 0.05,
     card: Annotated[
         Path | None, typer.Option(help="File for the model card (Markdown) of the point.")

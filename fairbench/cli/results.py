@@ -122,7 +122,7 @@ def results_import(
 
 def clean(
     results: Results = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete without a question.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be deleted, and exit.")
     ] = False,

@@ -60,7 +60,9 @@ def search_command(
     ] = None,
     parallel: Annotated[
         int | None,
-        typer.Option(help="Number of trials at a time; changes the search [default: 4]."),
+        typer.Option(
+            help="Number of concurrent trials; affects which trials are drawn [default: 4]."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Sampler seed [default: 0].")] = None,
     seeds: Annotated[
@@ -87,9 +89,7 @@ def search_command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the space and an estimate, and exit.")
     ] = False,
-    rerun: Annotated[
-        Rerun | None, typer.Option(help="Finished jobs to repeat; a search takes failed only.")
-    ] = None,
+    rerun: Annotated[Rerun | None, typer.Option(help="Repeat failed jobs.")] = None,
     timeout: options.Timeout = None,
     store: options.StoreUrl = None,
 ) -> None:
