@@ -214,6 +214,7 @@ def plugin_version(cls: type) -> str:
     return f"{names[0]} {version(names[0])}" if names else package
 
 
+@functools.cache
 def plugin_source(cls: type) -> Mapping[str, str]:
     """Python files behind a plugin class, relative name to sha256.
 

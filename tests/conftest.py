@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 
 from fairbench.api.dataset import Table
+from fairbench.cli.app import main
 from fairbench.data.prepare import Prepared, prepare
 from fairbench_datasets.adults import AdultsGender
 from tests.support.postgres import postgres_server
@@ -59,28 +60,58 @@ def prepared() -> Prepared:
     return prepare(make_table(), AdultsGender, source="simulated", origin="test")
 
 
+Call = Callable[..., "subprocess.CompletedProcess[str]"]
+"""The command line, called with its words; keywords are environment variables."""
+
+
+def cli_environment(folder: Path) -> dict[str, str]:
+    """The environment with the toy plugin, and without settings, network or data."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("FAIRBENCH_")}
+    paths = [str(TOY), clean.get("PYTHONPATH", "")]
+    return clean | {
+        "PYTHONPATH": os.pathsep.join(p for p in paths if p),
+        "FAIRBENCH_OFFLINE": "1",
+        "FAIRBENCH_CACHE": str(folder / "cache"),
+        "COLUMNS": "200",
+    }
+
+
 @pytest.fixture
-def fairbench(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the command line in an empty folder, with the toy plugin and without network or data."""
+def fairbench(tmp_path: Path) -> Call:
+    """Run the command line as a process of its own, in an empty folder."""
 
     def call(*words: str, timeout: float = 300, **env: str) -> subprocess.CompletedProcess[str]:
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("FAIRBENCH_")}
-        paths = [str(TOY), clean.get("PYTHONPATH", "")]
-        defaults = {
-            "PYTHONPATH": os.pathsep.join(p for p in paths if p),
-            "FAIRBENCH_OFFLINE": "1",
-            "FAIRBENCH_CACHE": str(tmp_path / "cache"),
-            "COLUMNS": "200",
-        }
         return subprocess.run(
             [sys.executable, "-m", "fairbench.cli", *words],
             cwd=tmp_path,
-            env=clean | defaults | env,
+            env=cli_environment(tmp_path) | env,
             capture_output=True,
             text=True,
             timeout=timeout,
             check=False,
         )
+
+    return call
+
+
+@pytest.fixture
+def fairbench_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Call:
+    """The same in this process: where the process itself is not tested, its start is spared."""
+
+    def call(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(tmp_path)
+            patch.syspath_prepend(str(TOY))
+            for name in [name for name in os.environ if name.startswith("FAIRBENCH_")]:
+                patch.delenv(name)
+            for name, value in (cli_environment(tmp_path) | env).items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "argv", ["fairbench", *words])
+            capsys.readouterr()
+            with pytest.raises(SystemExit) as ended:
+                main()
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess(words, int(ended.value.code or 0), said.out, said.err)
 
     return call
 

@@ -109,6 +109,8 @@ def test_the_source_of_a_plugin_is_its_whole_package(
     before = plugin_source(cls)
     assert len(before) == 4
     (package / "helper.py").write_text("SCALE = 2\n")
+    assert plugin_source(cls) == before, "of the source that was imported"
+    plugin_source.cache_clear()  # as in the next process
     assert plugin_source(cls) != before
     families = plugin_source(load_registry().methods["latfr"])
     assert set(families) == {"adversarial/__init__.py", "adversarial/model.py"}

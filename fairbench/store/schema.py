@@ -69,13 +69,14 @@ def _retry(change: Callable[[], None]) -> None:
 
 
 def _check(engine: sa.Engine) -> None:
-    """Refuse a file that is damaged: of what can still be read, nothing can be trusted."""
-    if engine.dialect.name == "sqlite":
-        with engine.connect() as connection:
-            answer = connection.execute(sa.text("PRAGMA quick_check(1)")).scalar()
-        if answer != "ok":
-            what = str(answer).splitlines()[-1].rstrip(".")
-            raise StoreError(f"The store is damaged: {what}.", DAMAGED)
+    """Refuse a server that does not answer, and a damaged file: of it, nothing can be trusted."""
+    with engine.connect() as connection:
+        if engine.dialect.name != "sqlite":
+            return
+        answer = connection.execute(sa.text("PRAGMA quick_check(1)")).scalar()
+    if answer != "ok":
+        what = str(answer).splitlines()[-1].rstrip(".")
+        raise StoreError(f"The store is damaged: {what}.", DAMAGED)
 
 
 def _version(engine: sa.Engine) -> str | None:

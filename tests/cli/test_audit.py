@@ -27,10 +27,10 @@ from fairbench.store import files as artefacts
 from fairbench.store.database import Store
 from fairbench.store.records import ReadPoint, UnitRecord
 from fairbench.store.status import Status
-from tests.conftest import TOY
+from fairbench.versions import AUDIT_VERSION
+from tests.conftest import TOY, Call
 from tests.support.toy.toy_plugin import Plain, Toy
 
-Call = Callable[..., "subprocess.CompletedProcess[str]"]
 Here = Callable[..., tuple[int, str, str]]
 
 
@@ -94,9 +94,9 @@ def test_every_format_gives_the_same_json(here: Here) -> None:
     assert said[0]["audit"] == "quick"
 
 
-def test_the_report_is_for_people(fairbench: Call, files: Path) -> None:
+def test_the_report_is_for_people(fairbench_here: Call, files: Path) -> None:
     one = "people.csv"
-    done = fairbench(
+    done = fairbench_here(
         *("audit", "--z", f"{one}:z*", "--s", f"{one}:sex", "--y", f"{one}:y"),
         *("--x", f"{one}:z1,sex", "--seed", "3", "--quick"),
     )
@@ -164,9 +164,9 @@ def test_a_users_mistake_is_one_line(here: Here, words: list[str], says: str) ->
     assert not out
 
 
-def test_every_option_is_on_the_page_and_in_the_help(fairbench: Call) -> None:
+def test_every_option_is_on_the_page_and_in_the_help(fairbench_here: Call) -> None:
     page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
-    options = set(re.findall(r"--[a-z-]+", fairbench("audit", "--help").stdout)) - {"--help"}
+    options = set(re.findall(r"--[a-z-]+", fairbench_here("audit", "--help").stdout)) - {"--help"}
     assert options == {f"--{name}" for name in OPTIONS.split()}
     for option in options - {"--results"}:
         assert re.search(rf"`{option}[ `]|, `{option}`", page), option
@@ -240,11 +240,13 @@ def query(folder: Path, text: str) -> list[tuple[object, ...]]:
         return connection.execute(text).fetchall()
 
 
-def test_a_store_is_measured_again_and_says_what_changed(tmp_path: Path) -> None:
+def test_a_store_is_measured_again_and_says_what_changed(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     stored(out)
     units = query(out, "SELECT * FROM units")
-    done = later(tmp_path, "audit", "--results", "out")
+    done = fairbench_here("audit", "--results", "out", "--in-process", COLUMNS="80")
     assert done.returncode == 0, done.stderr
     assert "2 points measured" in done.stderr
     assert "fit " not in done.stderr
@@ -256,7 +258,7 @@ def test_a_store_is_measured_again_and_says_what_changed(tmp_path: Path) -> None
         query(
             out,
             "SELECT unit, json_extract(\"values\", '$.mutual_information') FROM points "
-            "WHERE audit_version = 99",
+            f"WHERE audit_version = {AUDIT_VERSION}",
         )
     )
     assert float(i_moved) == pytest.approx(
@@ -272,7 +274,7 @@ def test_a_store_is_measured_again_and_says_what_changed(tmp_path: Path) -> None
     points_csv = pd.read_csv(out / "leaderboards" / "toy-simulated-points.csv")
     assert len(points_csv) == 2
 
-    again = later(tmp_path, "audit", "--results", "out")
+    again = fairbench_here("audit", "--results", "out", "--in-process")
     assert again.returncode == 0
     assert "0 points measured; 2 points measured earlier" in again.stderr
 
@@ -280,14 +282,14 @@ def test_a_store_is_measured_again_and_says_what_changed(tmp_path: Path) -> None
     with sqlite3.connect(out / "fairbench.sqlite") as connection:
         connection.execute(
             'UPDATE points SET "values" = json_remove("values", \'$.dimensions\') '
-            "WHERE audit_version = 99 AND unit = 'unit0'"
+            f"WHERE audit_version = {AUDIT_VERSION} AND unit = 'unit0'"
         )
-    more = later(tmp_path, "audit", "--results", "out", "--audit", "quick")
+    more = fairbench_here("audit", "--results", "out", "--audit", "quick", "--in-process")
     assert "1 point measured; 1 point measured earlier" in more.stderr
     assert "New figures: dimensions" in more.stdout
 
 
-def test_trials_of_a_search_take_no_models_place(tmp_path: Path) -> None:
+def test_trials_of_a_search_take_no_models_place(fairbench_here: Call, tmp_path: Path) -> None:
     out = tmp_path / "out"
     stored(out)
     store = Store.in_folder(out)
@@ -301,49 +303,53 @@ def test_trials_of_a_search_take_no_models_place(tmp_path: Path) -> None:
         for unit in store.records(UnitRecord)
     )
     store.engine.dispose()
-    done = later(tmp_path, "audit", "--results", "out")
+    done = fairbench_here("audit", "--results", "out", "--in-process")
     assert done.returncode == 0, done.stderr
     assert "2 points measured" in done.stderr
     assert "older model" not in done.stderr
 
 
-def test_two_at_once_measure_each_point_once(tmp_path: Path) -> None:
+def test_two_at_once_measure_each_point_once(fairbench: Call, tmp_path: Path) -> None:
     out = tmp_path / "out"
     stored(out)
     with ThreadPoolExecutor(2) as pool:
-        done = list(pool.map(lambda _: later(tmp_path, "audit", "--results", "out"), range(2)))
+        done = list(
+            pool.map(lambda _: fairbench("audit", "--results", "out", "--in-process"), range(2))
+        )
     assert [process.returncode for process in done] == [0, 0], done
     lines = [line for process in done for line in process.stderr.splitlines()]
     # Two points and what two seeds' curves are normalised by.
     assert sum(line.startswith("start ") for line in lines) == 4
-    assert query(out, "SELECT count(*) FROM points WHERE audit_version = 99") == [(2,)]
+    assert query(out, f"SELECT count(*) FROM points WHERE audit_version = {AUDIT_VERSION}") == [
+        (2,)
+    ]
     assert query(out, "SELECT count(*) FROM claims") == [(0,)]
 
 
-def test_what_cannot_be_measured_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_measured_is_told(fairbench_here: Call, tmp_path: Path) -> None:
     out = tmp_path / "out"
     stored(out)
     (first, second) = query(out, "SELECT artefact FROM units ORDER BY key")
     (out / "representations" / str(first[0])).unlink()
     (out / "representations" / str(second[0])).write_bytes(b"garbled")
-    done = later(tmp_path, "audit", "--results", "out")
+    done = fairbench_here("audit", "--results", "out", "--in-process")
     assert done.returncode == 0
     assert "2 models without a representation on disk" in done.stderr
     assert "0 points measured" in done.stderr
 
     with sqlite3.connect(out / "fairbench.sqlite") as connection:
         connection.execute("UPDATE units SET fingerprint = 'other'")
-    done = later(tmp_path, "audit", "--results", "out")
+    done = fairbench_here("audit", "--results", "out", "--in-process")
     assert done.returncode == 1
     assert "LEFT: toy (simulated twin, 2 models): the data are not those" in done.stderr
 
     with sqlite3.connect(out / "fairbench.sqlite") as connection:
         connection.execute("UPDATE units SET dataset = 'hiring', data_source = 'real'")
-    done = later(tmp_path, "audit", "--results", "out")
+    done = fairbench_here("audit", "--results", "out", "--in-process")
     assert done.returncode == 1
     assert "hiring (2 models)" in done.stderr
     assert "--dataset CARD.yaml" in done.stderr
-    unknown = later(tmp_path, "audit", "--results", "out", "--dataset", "toy")
+    unknown = fairbench_here("audit", "--results", "out", "--dataset", "toy")
     assert unknown.returncode == 2
     assert "nothing of 'toy'" in unknown.stderr
 

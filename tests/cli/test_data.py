@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 import pty
 import select
-import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from fairbench.cli import app as cli
-from tests.conftest import TOY
+from tests.conftest import TOY, Call
 from tests.data.test_card import CARD, people
-
-Call = Callable[..., "subprocess.CompletedProcess[str]"]
 
 NEW = ("data", "new", "people.csv", "--sensitive", "sex", "--label", "income:high")
 
@@ -33,9 +29,9 @@ def table(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_from_a_csv_file_to_a_leaderboard_of_its_name(
-    fairbench: Call, tmp_path: Path, table: Path
+    fairbench_here: Call, tmp_path: Path, table: Path
 ) -> None:
-    made = fairbench(*NEW, "--name", "my-people", "--output", "card.yaml")
+    made = fairbench_here(*NEW, "--name", "my-people", "--output", "card.yaml")
     assert made.returncode == 0, made.stderr
     assert "Left out of X: id" in made.stdout
     card = (tmp_path / "card.yaml").read_text()
@@ -45,7 +41,7 @@ def test_from_a_csv_file_to_a_leaderboard_of_its_name(
 
     run = ("run", "--methods", "plain", "--dataset", "card.yaml", "--budget", "quick")
     run += ("--points", "2")
-    done = fairbench(*run)
+    done = fairbench_here(*run)
     assert done.returncode == 0, done.stderr
     assert "SIMULATED" not in done.stderr
     board = pd.read_csv(tmp_path / "fairbench-results/leaderboards/my-people.csv")
@@ -53,29 +49,29 @@ def test_from_a_csv_file_to_a_leaderboard_of_its_name(
     assert set(board["dataset"]) == {"my-people"}
     assert set(board["data_source"]) == {"real"}
     assert board["complete"].all()
-    assert "0 fitted now" in fairbench(*run).stderr
+    assert "0 fitted now" in fairbench_here(*run).stderr
 
     # Another table under the old name: everything is done anew.
     people(seed=1).assign(id=1).to_csv(table, index=False)
-    told = fairbench(*run, "--dry-run")
+    told = fairbench_here(*run, "--dry-run")
     assert "0 of 7 units are in the store" in told.stdout
 
 
 def test_new_never_asks_without_a_terminal_and_never_overwrites(
-    fairbench: Call, tmp_path: Path, table: Path
+    fairbench_here: Call, tmp_path: Path, table: Path
 ) -> None:
-    told = fairbench("data", "new", "people.csv", "--label", "income:high")
+    told = fairbench_here("data", "new", "people.csv", "--label", "income:high")
     assert told.returncode == 2
     assert "--sensitive missing, and there is no terminal to ask on" in told.stderr
     assert "Columns: age, score, job" in told.stderr
     assert not (tmp_path / "people.yaml").exists()
     text = "# my own\n"
     (tmp_path / "people.yaml").write_text(text)
-    again = fairbench(*NEW, "--drop", "job")
+    again = fairbench_here(*NEW, "--drop", "job")
     assert again.returncode == 2
     assert "--force" in again.stderr
     assert (tmp_path / "people.yaml").read_text() == text
-    assert fairbench(*NEW, "--drop", "job", "--force").returncode == 0
+    assert fairbench_here(*NEW, "--drop", "job", "--force").returncode == 0
     assert "  - job" in (tmp_path / "people.yaml").read_text()
 
 
@@ -108,17 +104,17 @@ def test_options_that_do_not_fit_the_table_are_told(
     assert not (tmp_path / "people.yaml").exists()
 
 
-def test_options_say_all_that_a_card_can(fairbench: Call, tmp_path: Path) -> None:
+def test_options_say_all_that_a_card_can(fairbench_here: Call, tmp_path: Path) -> None:
     frame = people().assign(part=lambda table: ["train", "train", "test"] * 200)
     frame["score"] = frame["score"].abs()
     frame.to_parquet(tmp_path / "people.parquet")
     words = "--sensitive sex,age --bins age:30,50 --label score:>1 --label town:b --onehot"
-    made = fairbench(
+    made = fairbench_here(
         "data", "new", "people.parquet", *words.split(), "--test", "part:test", "--drop", "income"
     )
     assert made.returncode == 0, made.stderr
     assert "m 30<=age<50" in made.stdout
-    told = fairbench("data", "describe", "people.yaml")
+    told = fairbench_here("data", "describe", "people.yaml")
     assert told.returncode == 0, told.stderr
     for text in (
         "S = sex x age: 6 groups",
@@ -131,23 +127,23 @@ def test_options_say_all_that_a_card_can(fairbench: Call, tmp_path: Path) -> Non
 
 
 def test_new_says_what_to_edit_when_the_table_is_bad(
-    fairbench: Call, tmp_path: Path, table: Path
+    fairbench_here: Call, tmp_path: Path, table: Path
 ) -> None:
     people().assign(gender=lambda frame: frame["sex"]).to_csv(table, index=False)
-    told = fairbench(*NEW)
+    told = fairbench_here(*NEW)
     assert told.returncode == 2
     assert "'gender' determines the sensitive attribute" in told.stderr
     assert "edit it, then: fairbench data check people.yaml" in told.stderr
     (tmp_path / "people.yaml").open("a").write("\nallowed_copies: [gender]\n")
-    checked = fairbench("data", "check", "people.yaml")
+    checked = fairbench_here("data", "check", "people.yaml")
     assert checked.returncode == 0
     assert "Warning: people: the column 'gender' alone has" in checked.stderr
 
 
 def test_new_finds_another_name_where_a_dataset_has_it(
-    fairbench: Call, tmp_path: Path, table: Path
+    fairbench_here: Call, tmp_path: Path, table: Path
 ) -> None:
-    made = fairbench(*NEW, "--output", "adults.yaml")
+    made = fairbench_here(*NEW, "--output", "adults.yaml")
     assert made.returncode == 0, made.stderr
     assert "name: my-adults" in (tmp_path / "adults.yaml").read_text()
 
@@ -186,11 +182,11 @@ def test_new_asks_on_a_terminal(tmp_path: Path, table: Path) -> None:
 
 
 def test_a_bad_table_stops_a_run_before_anything_trains(
-    fairbench: Call, tmp_path: Path, table: Path
+    fairbench_here: Call, tmp_path: Path, table: Path
 ) -> None:
     (tmp_path / "people.yaml").write_text(CARD)
     table.write_text(table.read_text().replace("cook", "", 1))
-    told = fairbench("run", "--methods", "plain", "--dataset", "people.yaml")
+    told = fairbench_here("run", "--methods", "plain", "--dataset", "people.yaml")
     assert told.returncode == 2
     assert "'job' has no value (missing in 1 of 600 rows)" in told.stderr
     assert "start" not in told.stderr
@@ -198,27 +194,29 @@ def test_a_bad_table_stops_a_run_before_anything_trains(
 
 
 def test_two_cards_of_one_name_are_not_run_together(
-    fairbench: Call, tmp_path: Path, table: Path
+    fairbench_here: Call, tmp_path: Path, table: Path
 ) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.yaml").write_text(f"name: same\n{CARD}")
-    told = fairbench("run", "--methods", "plain", "--dataset", "one.yaml,two.yaml", "--dry-run")
+    told = fairbench_here(
+        "run", "--methods", "plain", "--dataset", "one.yaml,two.yaml", "--dry-run"
+    )
     assert told.returncode == 2
     assert "have the name 'same'" in told.stderr
 
 
-def test_list_tells_where_files_are(fairbench: Call, tmp_path: Path) -> None:
-    rows = dict(line.split("\t", 1) for line in fairbench("data", "list").stdout.splitlines())
+def test_list_tells_where_files_are(fairbench_here: Call, tmp_path: Path) -> None:
+    rows = dict(line.split("\t", 1) for line in fairbench_here("data", "list").stdout.splitlines())
     assert rows["adults-gender, adults"] == "48,842\tsex\tnot here: simulated twin"
     (tmp_path / "toy.csv").write_text("not the file")
-    told = fairbench("data", "list", "--data-root", ".")
+    told = fairbench_here("data", "list", "--data-root", ".")
     assert "damaged" in told.stdout
     noise = [line for line in told.stderr.splitlines() if not line.startswith("Warning: plugin")]
     assert not noise
 
 
-def test_describe_tells_what_there_is_to_hide(fairbench: Call) -> None:
-    told = fairbench("data", "describe", "toy", COLUMNS="80")
+def test_describe_tells_what_there_is_to_hide(fairbench_here: Call) -> None:
+    told = fairbench_here("data", "describe", "toy", COLUMNS="80")
     assert told.returncode == 0
     assert "SIMULATED" in told.stderr
     text = told.stdout

@@ -7,18 +7,16 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 
 from fairbench.cli.app import command_tree
 from fairbench.cli.commands import COMMANDS
+from tests.conftest import Call
 
-Call = Callable[..., "subprocess.CompletedProcess[str]"]
 
-
-def test_commands_stand_in_panels_by_reader(fairbench: Call) -> None:
-    text = fairbench("--help").stdout
+def test_commands_stand_in_panels_by_reader(fairbench_here: Call) -> None:
+    text = fairbench_here("--help").stdout
     places = [text.index(entry.panel) for entry in COMMANDS.values()]
     assert places == sorted(places)
     for name, entry in COMMANDS.items():
@@ -39,9 +37,9 @@ def test_no_two_forms_of_a_command_share_an_option() -> None:
     assert not first & second
 
 
-def test_help_of_audit_shows_both_forms(fairbench: Call) -> None:
+def test_help_of_audit_shows_both_forms(fairbench_here: Call) -> None:
     for words in (["--help"], ["--z", "FILE", "--help"]):
-        text = " ".join(fairbench("audit", *words).stdout.split())
+        text = " ".join(fairbench_here("audit", *words).stdout.split())
         assert "audit --z FILE --s FILE [OPTIONS]" in text
         assert "audit --results DIR [OPTIONS]" in text
 

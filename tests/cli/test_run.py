@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from tests.conftest import TOY
-
-Call = Callable[..., "subprocess.CompletedProcess[str]"]
+from tests.conftest import TOY, Call, cli_environment
 
 RUN = ("run", "--dataset", "toy", "--budget", "quick", "--results", "out")
 
@@ -30,8 +28,26 @@ def board(folder: Path, name: str = "toy-simulated") -> pd.DataFrame:
     return pd.read_csv(folder / "out" / "leaderboards" / f"{name}.csv")
 
 
-def test_one_command_ends_with_a_leaderboard(fairbench: Call, tmp_path: Path) -> None:
-    done = fairbench(*RUN, "--methods", "sofair,latfr,plain")
+@pytest.fixture(scope="module")
+def plain_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with "plain" and the baselines; only copies of it are used."""
+    folder = tmp_path_factory.mktemp("plain-run")
+    command = [sys.executable, "-m", "fairbench.cli", *RUN, "--methods", "plain", "--in-process"]
+    subprocess.run(command, cwd=folder, env=cli_environment(folder), check=True)
+    return folder / "out"
+
+
+@pytest.fixture
+def done_run(plain_run: Path, tmp_path: Path) -> None:
+    """The folder "out" holds a finished run."""
+    shutil.copytree(plain_run, tmp_path / "out")
+
+
+def test_one_command_ends_with_a_leaderboard(
+    fairbench: Call, fairbench_here: Call, tmp_path: Path
+) -> None:
+    methods = ("--methods", "sofair,latfr,plain", "--points", "2")
+    done = fairbench(*RUN, *methods)
     assert done.returncode == 0, done.stderr
     assert "SIMULATED DATA" in done.stderr
     assert "broken (toy-plugin) was left out" in done.stderr
@@ -47,45 +63,48 @@ def test_one_command_ends_with_a_leaderboard(fairbench: Call, tmp_path: Path) ->
     points = board(tmp_path, "toy-simulated-points")
     assert (points.groupby("method").size() > 0).all()
     assert (points["dimensions"] > 0).all()  # a third-party metric
-    assert len(points[points["method"] == "latfr"]) == 10
+    assert len(points[points["method"] == "latfr"]) == 2
     assert "toy-simulated" in done.stdout
 
     # The same command again trains nothing and writes the same bytes.
     text = (tmp_path / "out/leaderboards/toy-simulated.csv").read_bytes()
-    again = fairbench(*RUN, "--methods", "plain,latfr,sofair")
+    again = fairbench_here(*RUN, "--methods", "plain,latfr,sofair", "--points", "2")
     assert again.returncode == 0
     assert "0 fitted now" in again.stderr
     assert "done" not in again.stderr.replace("undone", "")
     assert (tmp_path / "out/leaderboards/toy-simulated.csv").read_bytes() == text
 
     # Results move to another folder as text, without representations.
-    assert fairbench("results", "export", "all.jsonl", "--results", "out").returncode == 0
-    assert fairbench("results", "import", "all.jsonl", "--results", "other").returncode == 0
-    assert fairbench("leaderboard", "--results", "other").returncode == 0
+    assert fairbench_here("results", "export", "all.jsonl", "--results", "out").returncode == 0
+    assert fairbench_here("results", "import", "all.jsonl", "--results", "other").returncode == 0
+    assert fairbench_here("leaderboard", "--results", "other").returncode == 0
     assert (tmp_path / "other/leaderboards/toy-simulated.csv").read_bytes() == text
 
     # One more seed trains one more seed.
-    more = fairbench(*RUN, "--methods", "plain", "--seeds", "2")
+    more = fairbench_here(
+        *RUN, "--methods", "plain", "--points", "2", "--seeds", "2", "--in-process"
+    )
     assert more.returncode == 0
     one_seed = 2 + len(BASELINES)  # two points of "plain"
     assert f"{one_seed} fitted now, {one_seed} from the store" in more.stderr
     assert set(board(tmp_path, "toy-simulated-points").query("method == 'plain'")["seed"]) == {0, 1}
 
     # Representations can go; what is done stays done.
-    told = fairbench("clean", "--results", "out", "--dry-run")
+    told = fairbench_here("clean", "--results", "out", "--dry-run")
     assert "MB" in told.stdout
     assert list((tmp_path / "out/representations").iterdir())
-    assert fairbench("clean", "--results", "out", "--yes").returncode == 0
+    assert fairbench_here("clean", "--results", "out", "--yes").returncode == 0
     assert not list((tmp_path / "out/representations").iterdir())
-    assert "0 fitted now" in fairbench(*RUN, "--methods", "plain", "--seeds", "2").stderr
+    again = fairbench_here(*RUN, "--methods", "plain", "--points", "2", "--seeds", "2")
+    assert "0 fitted now" in again.stderr
 
 
-def test_files_can_go_where_the_store_is_elsewhere(fairbench: Call, tmp_path: Path) -> None:
+def test_files_can_go_where_the_store_is_elsewhere(fairbench_here: Call, tmp_path: Path) -> None:
     (tmp_path / "out" / "representations").mkdir(parents=True)
     (tmp_path / "out" / "representations" / f"{'0' * 64}.npz").write_bytes(b"0" * 2_000_000)
-    assert fairbench("clean", "--results", "out", "--yes").returncode == 0
+    assert fairbench_here("clean", "--results", "out", "--yes").returncode == 0
     assert not list((tmp_path / "out" / "representations").iterdir())
-    nothing = fairbench("clean", "--results", "out", "--yes")
+    nothing = fairbench_here("clean", "--results", "out", "--yes")
     assert nothing.returncode == 2
     assert "no results" in nothing.stderr
 
@@ -134,17 +153,18 @@ def test_failures_are_kept_apart_and_told(fairbench: Call, tmp_path: Path) -> No
     assert "fit raises" in retried.stderr
 
 
-def test_training_again_that_fails_loses_no_result(fairbench: Call, tmp_path: Path) -> None:
-    words = (*RUN, "--methods", "raises")
-    assert fairbench(*words, TOY_CALM="1").returncode == 0
+@pytest.mark.usefixtures("done_run")
+def test_training_again_that_fails_loses_no_result(fairbench_here: Call, tmp_path: Path) -> None:
+    words = (*RUN, "--methods", "raises", "--in-process")
+    assert fairbench_here(*words, TOY_CALM="1").returncode == 0
     before = board(tmp_path)
-    again = fairbench(*words, "--rerun", "all")
+    again = fairbench_here(*words, "--rerun", "all")
     assert again.returncode == 1
     assert "FAILED: raises on toy" in again.stderr
     pd.testing.assert_frame_equal(
         board(tmp_path)[["method", "complete", "aufdc"]], before[["method", "complete", "aufdc"]]
     )
-    done = fairbench(*words)
+    done = fairbench_here(*words)
     assert done.returncode == 0, "what was there stands, and is no failure"
     assert "0 fitted now" in done.stderr
 
@@ -192,8 +212,8 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_resume(tmp_path: Path) -> Non
     assert "--methods hangs" in rest
 
 
-def test_dry_run_lists_jobs_and_trains_nothing(fairbench: Call, tmp_path: Path) -> None:
-    told = fairbench(*RUN, "--methods", "plain", "--dry-run")
+def test_dry_run_lists_jobs_and_trains_nothing(fairbench_here: Call, tmp_path: Path) -> None:
+    told = fairbench_here(*RUN, "--methods", "plain", "--dry-run")
     assert told.returncode == 0
     assert "fit plain on toy (2 models)" in told.stdout
     assert "Estimated:" in told.stdout
@@ -231,10 +251,10 @@ def test_dry_run_lists_jobs_and_trains_nothing(fairbench: Call, tmp_path: Path) 
 )
 @pytest.mark.parametrize("dry", [True, False])
 def test_a_users_mistake_is_told_in_two_lines(
-    fairbench: Call, tmp_path: Path, words: list[str], says: str, dry: bool
+    fairbench_here: Call, tmp_path: Path, words: list[str], says: str, dry: bool
 ) -> None:
     given = words if "--dataset" in words else [*words, "--dataset", "toy"]
-    told = fairbench("run", *given, *(["--dry-run"] if dry else []))
+    told = fairbench_here("run", *given, *(["--dry-run"] if dry else []))
     assert told.returncode == 2
     lines = [x for x in told.stderr.splitlines() if not x.startswith("Warning: plugin broken")]
     assert says in told.stderr
@@ -243,21 +263,23 @@ def test_a_users_mistake_is_told_in_two_lines(
     assert not (tmp_path / "fairbench-results" / "leaderboards").exists()
 
 
-def test_unknown_parameters_are_told(fairbench: Call, tmp_path: Path) -> None:
+def test_unknown_parameters_are_told(fairbench_here: Call, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text("sofair:\n  distortion_wieght: 3\n")
-    told = fairbench(*RUN, "--methods", "sofair", "--params", "p.yaml")
+    told = fairbench_here(*RUN, "--methods", "sofair", "--params", "p.yaml")
     assert told.returncode == 2
     assert "distortion_weight" in told.stderr
     for text in ("1: {a: 3}\n", "[[[[\n", "a: 2001-99-99\n", "sofair: 3\n", "nobody: {a: 1}\n"):
         (tmp_path / "p.yaml").write_text(text)
-        told = fairbench(*RUN, "--methods", "sofair", "--params", "p.yaml")
+        told = fairbench_here(*RUN, "--methods", "sofair", "--params", "p.yaml")
         assert told.returncode == 2, text
         assert "Traceback" not in told.stderr
     for text in ("latent: 0\n", "learning_rate: .inf\n", "hidden: [0]\n", "batch_size: 0\n"):
         (tmp_path / "p.yaml").write_text(text)
-        assert fairbench(*RUN, "--methods", "sofair", "--params", "p.yaml").returncode == 2, text
+        assert fairbench_here(*RUN, "--methods", "sofair", "--params", "p.yaml").returncode == 2, (
+            text
+        )
     (tmp_path / "p.yaml").write_text("bits: 99\n")
-    told = fairbench(*RUN, "--methods", "sofair", "--params", "p.yaml")
+    told = fairbench_here(*RUN, "--methods", "sofair", "--params", "p.yaml")
     assert told.returncode == 2
     assert "less than or equal to 16" in told.stderr
 
@@ -279,11 +301,11 @@ def test_cuda_without_a_device_is_told(fairbench: Call) -> None:
     assert "no CUDA device" in told.stderr
 
 
-def test_a_newer_store_is_refused(fairbench: Call, tmp_path: Path) -> None:
-    assert fairbench(*RUN, "--methods", "plain").returncode == 0
+@pytest.mark.usefixtures("done_run")
+def test_a_newer_store_is_refused(fairbench_here: Call, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "out" / "fairbench.sqlite") as connection:
         connection.execute("UPDATE meta SET value = '99'")
-    told = fairbench(*RUN, "--methods", "plain")
+    told = fairbench_here(*RUN, "--methods", "plain")
     assert told.returncode == 2
     assert "newer fairbench" in told.stderr
 
@@ -301,23 +323,23 @@ def test_a_damaged_representation_is_made_anew(fairbench: Call, tmp_path: Path) 
     assert f"{2 + len(BASELINES)} fitted now" in again.stderr
 
 
-def test_a_truncated_data_file_is_told(fairbench: Call, tmp_path: Path) -> None:
+def test_a_truncated_data_file_is_told(fairbench_here: Call, tmp_path: Path) -> None:
     (tmp_path / "adult.data").write_text("39, State-gov\n")
     (tmp_path / "adult.test").write_text("39, State-gov\n")
     words = ("run", "--methods", "plain", "--dataset", "adults", "--data-root", ".")
-    told = fairbench(*words)
+    told = fairbench_here(*words)
     assert told.returncode == 2
     assert "adult.data is truncated" in told.stderr
     assert "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d" in told.stderr
 
 
-def test_lists_and_data_check(fairbench: Call) -> None:
-    assert "toy" in fairbench("list", "datasets").stdout
-    assert "widest" in fairbench("list", "metrics").stdout
-    checked = fairbench("data", "check", "toy")
+def test_lists_and_data_check(fairbench_here: Call) -> None:
+    assert "toy" in fairbench_here("list", "datasets").stdout
+    assert "widest" in fairbench_here("list", "metrics").stdout
+    checked = fairbench_here("data", "check", "toy")
     assert checked.returncode == 0
     assert "left" in checked.stdout
-    fetched = fairbench("data", "fetch", "adults")
+    fetched = fairbench_here("data", "fetch", "adults")
     assert fetched.returncode == 2
     assert "could not be downloaded" in fetched.stderr
 
@@ -331,8 +353,8 @@ def test_version_and_bare_call(fairbench: Call) -> None:
     assert "Usage" in bare.stdout + bare.stderr
 
 
-def test_every_option_of_run_is_in_its_help(fairbench: Call) -> None:
-    text = fairbench("run", "--help").stdout
+def test_every_option_of_run_is_in_its_help(fairbench_here: Call) -> None:
+    text = fairbench_here("run", "--help").stdout
     fixed = (
         "methods dataset seeds seed-list budget points params config results device executor "
         "data-root require-real-data dry-run rerun timeout store"
@@ -341,18 +363,18 @@ def test_every_option_of_run_is_in_its_help(fairbench: Call) -> None:
         assert f"--{name}" in text
 
 
-def test_exports_are_lines_of_json(fairbench: Call, tmp_path: Path) -> None:
-    assert fairbench(*RUN, "--methods", "plain").returncode == 0
-    assert fairbench("results", "export", "x.jsonl", "--results", "out").returncode == 0
+@pytest.mark.usefixtures("done_run")
+def test_exports_are_lines_of_json(fairbench_here: Call, tmp_path: Path) -> None:
+    assert fairbench_here("results", "export", "x.jsonl", "--results", "out").returncode == 0
     lines = (tmp_path / "x.jsonl").read_text().splitlines()
     tables = {json.loads(line).get("table") for line in lines}
     assert tables == {None, "units", "points", "references"}
-    assert fairbench("results", "export", "x.jsonl.gz", "--results", "out").returncode == 0
-    assert fairbench("results", "import", "x.jsonl.gz", "--results", "other").returncode == 0
-    assert fairbench("results", "export", "y.jsonl", "--results", "other").returncode == 0
+    assert fairbench_here("results", "export", "x.jsonl.gz", "--results", "out").returncode == 0
+    assert fairbench_here("results", "import", "x.jsonl.gz", "--results", "other").returncode == 0
+    assert fairbench_here("results", "export", "y.jsonl", "--results", "other").returncode == 0
     assert (tmp_path / "y.jsonl").read_text().splitlines() == lines
     packed = tmp_path / "x.jsonl.gz"
     packed.write_bytes(packed.read_bytes()[:-20])
-    broken = fairbench("results", "import", "x.jsonl.gz", "--results", "third")
+    broken = fairbench_here("results", "import", "x.jsonl.gz", "--results", "third")
     assert broken.returncode == 2
     assert "x.jsonl.gz cannot be read" in broken.stderr

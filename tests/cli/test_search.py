@@ -7,16 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from fairbench.cli.app import main
-from tests.conftest import TOY
-
-Call = Callable[..., "subprocess.CompletedProcess[str]"]
+from tests.conftest import TOY, Call
 
 TRIALS = ("--method", "noisy", "--dataset", "toy", "--budget", "quick", "--results", "out")
 FOUND = "search/noisy-toy-simulated"

@@ -11,15 +11,12 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from tests.conftest import TOY
-
-Call = Callable[..., "subprocess.CompletedProcess[str]"]
+from tests.conftest import TOY, Call
 
 pytestmark = pytest.mark.slow
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -74,9 +75,14 @@ class InlineExecutor(Executor):
         self._devices = None if assign_devices else Devices(0)
         self._waiting: deque[Job] = deque()
         self._running: list[_Child] = []
-        self._context = _context()
+
+    @functools.cached_property
+    def _context(self) -> Any:
+        return _context()
 
     def submit(self, job: Job) -> None:
+        # The server starts with the first job: where all is done, nobody shall wait for its end.
+        _ = self._context
         self._waiting.append(job)
 
     def events(self) -> Iterator[Event]:

@@ -1,8 +1,6 @@
 """Channels of known information, calibration of probabilities, and the bench itself."""
 
 import json
-import subprocess
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +20,7 @@ from fairbench.auditing.validation.channels import (
 from fairbench.cli.calibrate import calibrate
 from fairbench.errors import ConfigError
 from fairbench.stats.scores import log_loss
+from tests.conftest import Call
 
 LIGHT = AuditConfig(mlps=2, strict_epochs=6, trees=60)
 
@@ -150,11 +149,8 @@ def test_a_pool_joins_what_members_know_apart() -> None:
     assert found < min(log_loss(member, labels[1000:]).mean() for member in fresh) - 0.05
 
 
-Call = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-def test_calibrate_prints_the_truth_beside_each_auditor(fairbench: Call) -> None:
-    done = fairbench("calibrate", "--rows", "400", "--channels", "few-codes,independent-2")
+def test_calibrate_prints_the_truth_beside_each_auditor(fairbench_here: Call) -> None:
+    done = fairbench_here("calibrate", "--rows", "400", "--channels", "few-codes,independent-2")
     assert done.returncode in (0, 1), done.stderr
     lines = {line.split()[0]: line.split() for line in done.stdout.splitlines() if line}
     assert float(lines["few-codes"][1]) == pytest.approx(CHANNELS["few-codes"].truth(), abs=6e-4)
@@ -169,8 +165,8 @@ def test_calibrate_gives_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert {a["auditor"] for a in found["seeds"][0]["auditors"]} >= {"mlp", "counting", "blend"}
 
 
-def test_a_wrong_name_is_answered_in_one_line(fairbench: Call) -> None:
-    done = fairbench("calibrate", "--channels", "gausian-1.5")
+def test_a_wrong_name_is_answered_in_one_line(fairbench_here: Call) -> None:
+    done = fairbench_here("calibrate", "--channels", "gausian-1.5")
     assert done.returncode == 2
     assert "Did you mean 'gaussian-1.5'" in done.stderr
     assert "Traceback" not in done.stderr
