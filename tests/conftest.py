@@ -6,6 +6,8 @@ import os
 
 # As in jobs: networks this small only wait for a second thread. Set before torch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Processes that tests start compile each module once, as everywhere, and not at every start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import signal
 import subprocess

@@ -309,6 +309,7 @@ def test_trials_of_a_search_take_no_models_place(fairbench_here: Call, tmp_path:
     assert "older model" not in done.stderr
 
 
+@pytest.mark.slow
 def test_two_at_once_measure_each_point_once(fairbench: Call, tmp_path: Path) -> None:
     out = tmp_path / "out"
     stored(out)

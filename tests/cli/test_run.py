@@ -28,26 +28,37 @@ def board(folder: Path, name: str = "toy-simulated") -> pd.DataFrame:
     return pd.read_csv(folder / "out" / "leaderboards" / f"{name}.csv")
 
 
+METHODS = ("--methods", "sofair,latfr,plain", "--points", "2")
+
+
 @pytest.fixture(scope="module")
-def plain_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A results folder with "plain" and the baselines; only copies of it are used."""
-    folder = tmp_path_factory.mktemp("plain-run")
-    command = [sys.executable, "-m", "fairbench.cli", *RUN, "--methods", "plain", "--in-process"]
-    subprocess.run(command, cwd=folder, env=cli_environment(folder), check=True)
-    return folder / "out"
+def first_run(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A folder with a finished run, of which only copies are used, and how the run ended."""
+    folder = tmp_path_factory.mktemp("first-run")
+    command = [sys.executable, "-m", "fairbench.cli", *RUN, *METHODS]
+    env = cli_environment(folder)
+    done = subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=300
+    )
+    return folder / "out", done
 
 
 @pytest.fixture
-def done_run(plain_run: Path, tmp_path: Path) -> None:
-    """The folder "out" holds a finished run."""
-    shutil.copytree(plain_run, tmp_path / "out")
+def done_run(
+    first_run: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> subprocess.CompletedProcess[str]:
+    """How a run has ended whose results are in the folder "out"."""
+    folder, done = first_run
+    shutil.copytree(folder, tmp_path / "out")
+    return done
 
 
 def test_one_command_ends_with_a_leaderboard(
-    fairbench: Call, fairbench_here: Call, tmp_path: Path
+    done_run: subprocess.CompletedProcess[str], fairbench_here: Call, tmp_path: Path
 ) -> None:
-    methods = ("--methods", "sofair,latfr,plain", "--points", "2")
-    done = fairbench(*RUN, *methods)
+    done = done_run
     assert done.returncode == 0, done.stderr
     assert "SIMULATED DATA" in done.stderr
     assert "broken (toy-plugin) was left out" in done.stderr

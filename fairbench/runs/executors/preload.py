@@ -3,6 +3,7 @@
 import sklearn.ensemble
 import sklearn.linear_model
 import torch
+import torch._dynamo  # which the first optimiser of a process would load, in 1.4 s of each job
 
 import fairbench.auditing.evaluate
 import fairbench.runs.fit_job
