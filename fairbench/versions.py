@@ -6,7 +6,8 @@ ENGINE_VERSION = 2
 PROTOCOL_VERSION = 1
 """Of what is trained on: roles, scaling, what is encoded. Rows of two versions never mix."""
 
-AUDIT_VERSION = 4
+AUDIT_VERSION = 5
 """Of what is measured: auditors, decoders, metrics. Raising it measures kept representations again
 and trains nothing; points of two versions never stand in one table. 3: trees tell more than two
-groups apart split by split. 4: auditors read x off z, and look for s there."""
+groups apart split by split. 4: auditors read x off z, and look for s there. 5: auditors see
+the own decoder's reconstructions for all groups, and distortion is that of the same ones."""

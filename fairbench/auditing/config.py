@@ -26,12 +26,16 @@ class Member(enum.StrEnum):
     """Histogram gradient boosting."""
     DEEP_TREES = "deep-trees"
     """The same with up to 255 leaves per tree: cells rather than slopes."""
+    SOFT_TREES = "soft-trees"
+    """Gradient boosting fitted to soft labels, P(s | x), where they are known."""
     LOGISTIC = "logistic"
     """Multinomial logistic regression; its L2 strength is chosen on held-out rows."""
     KNN = "knn"
     """Smoothed votes of the nearest neighbours."""
     COUNTING = "counting"
     """Shares of the groups in each cell of a code, shrunk towards the prior."""
+    SOFT_COUNTING = "soft-counting"
+    """The same, shrunk towards the mean of the soft labels in the cell."""
     BLEND = "blend"
     """A log-linear pool of all others; its weights are fitted on held-out rows."""
 
@@ -85,7 +89,7 @@ PRESETS = {
         epochs=5,
         strict_epochs=5,
         trees=40,
-        members=(Member.MLP, Member.BOOSTED_TREES),
+        members=(Member.MLP, Member.BOOSTED_TREES, Member.SOFT_TREES),
         interactions=False,
         decoder_trees=False,
     ),

@@ -17,7 +17,7 @@ from fairbench.auditing.auditors.samples import held_out_rows
 from fairbench.auditing.auditors.trees import fit_tree_regressor
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.ensemble import strict_mlp_settings
+from fairbench.auditing.members import strict_mlp_settings
 from fairbench.stats.seeds import derive_seed
 
 _MOST_COLUMNS_FOR_TREES = 32

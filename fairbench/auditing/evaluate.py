@@ -24,6 +24,32 @@ DOWNSTREAM = (Member.MLP, Member.BOOSTED_TREES, Member.LOGISTIC)
 """Members that predict y: classifiers in common use, without the auditors' special ones."""
 
 
+_STANDARD_ERRORS = 5.0
+"""Between distortions of two sets of rows, beyond which a decoder does not treat them alike."""
+
+
+@dataclass(frozen=True)
+class OwnDecoder:
+    """Reconstructions of the audit roles by a method's own decoder."""
+
+    # (n, width), draws as z: the reconstructions for all groups, which auditors see
+    shown: Mapping[Role, Floats]
+    # (n,): squared error of the reconstruction for a row's own group, summed over columns; mean
+    # over draws
+    squares: Mapping[Role, Floats]
+
+    def is_consistent(self) -> bool:
+        """Whether it treats the auditor training set as it treats the other rows.
+
+        The rows of all roles are equally new to the encoder. One that knows which rows auditors are
+        trained on could show them something else.
+        """
+        train = self.squares[Role.AUDITOR_TRAIN].astype(np.float64)
+        others = np.concatenate([self.squares[Role.VALIDATION], self.squares[Role.TEST]])
+        error = np.sqrt(train.var() / len(train) + others.var(dtype=np.float64) / len(others))
+        return bool(abs(train.mean() - others.mean(dtype=np.float64)) <= _STANDARD_ERRORS * error)
+
+
 @dataclass(frozen=True)
 class EncodedPoint:
     """One representation of the audit roles: all of a trained model that measuring needs."""
@@ -31,23 +57,45 @@ class EncodedPoint:
     # (n, k): of the three audit roles. n is a multiple of a role's rows where a stochastic encoder
     # was drawn from several times, draw after draw.
     z: Mapping[Role, Floats]
-    # (n,): squared error of the method's own decoder, summed over columns, on the validation and
-    # the test set
-    own_squares: Mapping[Role, Floats] | None
-    # Mean of the same on the test set with z permuted across rows
+    own: OwnDecoder | None  # the method's own decoder
+    # Mean squared error of the own decoder on the test set with z permuted across rows
     permuted_distortion: float | None
     rate: float | None  # the method's own code length on the test set, nats
 
 
 def evaluate(
-    encoded: EncodedPoint, data: Prepared, *, config: AuditConfig, seed: int
+    encoded: EncodedPoint,
+    data: Prepared,
+    *,
+    config: AuditConfig,
+    seed: int,
+    soft: Floats | None = None,
 ) -> tuple[PointEvaluation, EnsembleAudit]:
-    """Run every audit and measure of a point; ``seed`` is the source of all their randomness."""
+    """Run every audit and measure of a point; ``seed`` is the source of all their randomness.
+
+    ``soft``: soft labels of the auditor training set, see :mod:`fairbench.auditing.soft_labels`.
+    """
     draws = len(encoded.z[Role.TEST]) // len(data.roles[Role.TEST].s)
     roles = {role: data.roles[role] for role in AUDIT_ROLES}
     s = {role: np.tile(rows.s, draws) for role, rows in roles.items()}
     x = {role: rows.x for role, rows in roles.items()}
     groups = len(data.info.groups)
+    refitted = refit_decoder(
+        encoded.z,
+        s,
+        x,
+        groups=groups,
+        config=config,
+        seed=derive_seed(seed, "decoder"),
+        draws=draws,
+    )
+    squares: dict[str, Mapping[Role, Floats]] = {"refitted": refitted}
+    if encoded.own is not None and encoded.own.is_consistent():
+        squares["own"] = encoded.own.squares
+    on_validation = {name: float(by[Role.VALIDATION].mean()) for name, by in squares.items()}
+    better = min(on_validation, key=lambda name: on_validation[name])
+    distortion = {name: by[Role.TEST] for name, by in squares.items()}
+    distortion["strict"] = distortion[better]
     strict = audit(
         encoded.z,
         s,
@@ -55,6 +103,8 @@ def evaluate(
         config=config,
         seed=derive_seed(seed, "auditors"),
         x=x[Role.AUDITOR_TRAIN],
+        decoded=encoded.own.shown if encoded.own is not None and better == "own" else None,
+        soft=soft,
         draws=draws,
     )
     paper = paper_audit(
@@ -65,22 +115,6 @@ def evaluate(
         seed=derive_seed(seed, "paper-auditors"),
         draws=draws,
     )
-    refitted = refit_decoder(
-        encoded.z,
-        s,
-        x,
-        groups=groups,
-        config=config,
-        seed=derive_seed(seed, "decoder"),
-        draws=draws,
-    )
-    on_validation = {"refitted": float(refitted[Role.VALIDATION].mean())}
-    distortion = {"refitted": refitted[Role.TEST]}
-    if encoded.own_squares is not None:
-        on_validation["own"] = float(encoded.own_squares[Role.VALIDATION].mean())
-        distortion["own"] = encoded.own_squares[Role.TEST]
-    better = min(on_validation, key=lambda name: on_validation[name])
-    distortion["strict"] = distortion[better]
     # A certificate needs independent rows: one draw per row.
     first_draw = {role: encoded.z[role][: len(rows.s)] for role, rows in roles.items()}
     downstream = _downstream(encoded, roles, config, derive_seed(seed, "downstream"), draws)
@@ -189,13 +223,26 @@ class Reference:
     replicates: dict[str, npt.NDArray[np.float64]]
 
 
-def audit_reference(data: Prepared, *, config: AuditConfig, seed: int) -> Reference:
+def audit_reference(
+    data: Prepared, *, config: AuditConfig, seed: int, soft: Floats | None = None
+) -> Reference:
     """Measure raw x, the ceiling, and a constant representation, the floor."""
     z = {role: data.roles[role].x for role in AUDIT_ROLES}
     s = {role: data.roles[role].s for role in AUDIT_ROLES}
     groups = len(data.info.groups)
     x, auditor_seed = z[Role.AUDITOR_TRAIN], derive_seed(seed, "auditors")
-    strict = audit(z, s, classes=groups, config=config, seed=auditor_seed, x=x)
+    # As where x is released: x is then what a decoder of its own gives, too.
+    decoded = {role: rows.astype(np.float32).round(3) for role, rows in z.items()}
+    strict = audit(
+        z,
+        s,
+        classes=groups,
+        config=config,
+        seed=auditor_seed,
+        x=x,
+        decoded=decoded,
+        soft=soft,
+    )
     paper_seed = derive_seed(seed, "paper-auditors")
     paper = paper_audit(z, s, classes=groups, config=config, seed=paper_seed)
     train = data.roles[Role.AUDITOR_TRAIN]

@@ -159,7 +159,7 @@ def _describe_groups(data: Prepared, s: Ints, columns: Sequence[str]) -> None:
 def _describe_information(data: Prepared) -> None:
     """Print I(X;S): what there is to hide, and an upper limit of what encoders release."""
     from fairbench.auditing.config import AuditConfig
-    from fairbench.auditing.ensemble import fit_boosted_trees
+    from fairbench.auditing.members import fit_boosted_trees
     from fairbench.stats.scores import information, smoothed
 
     train, test = data.roles[Role.AUDITOR_TRAIN], data.roles[Role.TEST]

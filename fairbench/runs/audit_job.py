@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api import AUDIT_ROLES
+from fairbench.api import AUDIT_ROLES, Role
 from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepare import Prepared
-from fairbench.runs.contract import DECODED_ROLES, ContractError, Progress
+from fairbench.runs.contract import ContractError, Progress
 from fairbench.stats.bootstrap import to_text
 from fairbench.store.records import AuditorReading
 
@@ -44,6 +44,7 @@ class AuditJob:
     arrays: Mapping[str, np.ndarray]
     config: AuditConfig
     metrics: tuple[type[Metric], ...]
+    soft: np.ndarray | None = None
 
     @property
     def claimed(self) -> tuple[str, ...]:
@@ -59,7 +60,9 @@ class AuditJob:
             progress(done / len(self.keys), f"point {done + 1} of {len(self.keys)}")
             start = time.perf_counter()
             encoded = encoded_from(self.arrays, number)
-            evaluation, audited = evaluate(encoded, self.data, config=self.config, seed=self.seed)
+            evaluation, audited = evaluate(
+                encoded, self.data, config=self.config, seed=self.seed, soft=self.soft
+            )
             values: dict[str, float | None] = {}
             for metric in self.metrics:
                 values.update(_measured(metric, evaluation))
@@ -81,15 +84,19 @@ class AuditJob:
 
 def encoded_from(arrays: Mapping[str, np.ndarray], number: int) -> Any:
     """Point ``number`` of a unit's arrays, as the auditors take it."""
-    from fairbench.auditing.evaluate import EncodedPoint
+    from fairbench.auditing.evaluate import EncodedPoint, OwnDecoder
 
     def optional(name: str) -> float | None:
         return float(arrays[name]) if name in arrays else None
 
-    own = {role: arrays.get(f"{number}/own/{role}") for role in DECODED_ROLES}
+    def by_role(name: str) -> dict[Role, np.ndarray]:
+        return {role: arrays[f"{number}/{name}/{role}"] for role in AUDIT_ROLES}
+
+    # Without what auditors must see of it, a decoder is not believed: version 0.1 stored none.
+    known = f"{number}/decoded/{Role.TEST}" in arrays
     return EncodedPoint(
-        z={role: arrays[f"{number}/z/{role}"] for role in AUDIT_ROLES},
-        own_squares={r: a for r, a in own.items() if a is not None} or None,
+        z=by_role("z"),
+        own=OwnDecoder(by_role("decoded"), by_role("own")) if known else None,
         permuted_distortion=optional(f"{number}/permuted"),
         rate=optional(f"{number}/rate"),
     )
@@ -120,6 +127,7 @@ class ReferenceJob:
     key: str
     seed: int
     config: AuditConfig
+    soft: np.ndarray | None = None
 
     @property
     def claimed(self) -> tuple[str, ...]:
@@ -131,6 +139,6 @@ class ReferenceJob:
         from fairbench.auditing.evaluate import audit_reference
 
         start = time.perf_counter()
-        reference = audit_reference(self.data, config=self.config, seed=self.seed)
+        reference = audit_reference(self.data, config=self.config, seed=self.seed, soft=self.soft)
         seconds = time.perf_counter() - start
         return [Measurement(self.key, reference.values, seconds, to_text(reference.replicates))]

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairbench.api import Floats
 from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
+from fairbench.auditing.soft_labels import soft_labels
 from fairbench.data.prepare import Prepared
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, Measurement, ReferenceJob
@@ -42,6 +44,7 @@ class AuditTarget:
     points: tuple[ReadPoint, ...]
     data: Prepared
     config: AuditConfig
+    blind: bool  # whether its encoder saw x alone
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ class AuditLedger:
         self._targets: dict[str, AuditTarget] = {}
         self._pending: dict[str, PointRecord | ReferenceRecord] = {}
         self._again: dict[str, str | None] = {}
+        self._soft: dict[str, Floats | None] = {}
 
     def status(self, target: AuditTarget, label: str) -> Status | None:
         """What became of one point under the present auditors."""
@@ -182,6 +186,7 @@ class AuditLedger:
                     },
                     config=target.config,
                     metrics=self.metrics,
+                    soft=self._soft_labels(target.data) if target.blind else None,
                 )
             )
         return jobs
@@ -216,7 +221,14 @@ class AuditLedger:
             key=key,
             seed=audit_seed(seed),
             config=config,
+            soft=self._soft_labels(data),
         )
+
+    def _soft_labels(self, data: Prepared) -> Floats | None:
+        """Estimate soft labels once for all points of a dataset."""
+        if data.fingerprint not in self._soft:
+            self._soft[data.fingerprint] = soft_labels(data)
+        return self._soft[data.fingerprint]
 
     def record(self, target: AuditTarget, missing: MissingPoint) -> PointRecord:
         """Return a point's record before it is audited."""

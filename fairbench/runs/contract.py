@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fairbench.api import Role
-
 Progress = Callable[[float, str], None]
-
-DECODED_ROLES = (Role.VALIDATION, Role.TEST)
 
 
 class ContractError(Exception):

@@ -1,21 +1,30 @@
-"""The encoded arrays of one representation, as audits take them."""
+"""The encoded arrays of one representation, as audits take them.
+
+The rows of all audit roles are encoded together and shuffled, so that an encoder cannot tell the
+rows that auditors are trained on from those that it is measured on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import AUDIT_ROLES, Coding, Ints, Role, Track
+from fairbench.api import AUDIT_ROLES, Coding, Floats, Ints, Role, Track
 from fairbench.api.method import Method, Representation
 from fairbench.data.prepare import Prepared
-from fairbench.runs.contract import DECODED_ROLES, ContractError
+from fairbench.runs.contract import ContractError
 from fairbench.runs.cost import Meter
+from fairbench.runs.decoding import decode_rows
 
 DRAWS = 3
 """Draws of a stochastic encoder that audits see; what is released is one of them."""
+_MOST_ROWS = 65_536
+_MOST_VALUES = 2**25
+"""Rows, and values of x, that are encoded at once: for the sake of memory."""
 
 
 def encode_point(
@@ -32,29 +41,37 @@ def encode_point(
     ``features`` are x of ``data``, unpacked once. Raises ContractError for arrays that the
     interface does not allow.
     """
-    arrays: dict[str, np.ndarray] = {}
     rng = np.random.default_rng([seed, i])
-    stochastic = method.coding is Coding.STOCHASTIC
+    rows = _AuditRows(features, np.concatenate([data.roles[role].s for role in AUDIT_ROLES]))
+    parts = _in_parts(rng.permutation(len(rows.s)), features)
+    groups = len(data.info.groups)
+    drawn, decoded = [], []
+    for generator in rng.spawn(DRAWS) if method.coding is Coding.STOCHASTIC else [None]:
+        z = _encode(representation, method, rows, parts, generator, meter)
+        drawn.append(z)
+        one = decode_rows(representation, z, rows.s, rows.x, parts, groups=groups, name=method.name)
+        if one is not None:
+            decoded.append(one)
+    arrays: dict[str, np.ndarray] = {}
     for role in AUDIT_ROLES:
-        x = features[role]
-        s = data.roles[role].s if method.track is Track.AWARE else None
-        drawn = []
-        for generator in rng.spawn(DRAWS) if stochastic else [None]:
-            with meter.phase("encode"):
-                z = representation.encode(x, s=s, generator=generator)
-            drawn.append(_checked(z, len(x), f"{method.name}.encode"))
-        arrays[f"{i}/z/{role}"] = np.concatenate(drawn)
-    for role in DECODED_ROLES:
-        x, labels = features[role], data.roles[role].s
-        drawn = np.split(arrays[f"{i}/z/{role}"], DRAWS if stochastic else 1)
-        squares = [_squares(representation, z, labels, x, method) for z in drawn]
-        if known := [array for array in squares if array is not None]:
-            arrays[f"{i}/own/{role}"] = np.mean(known, axis=0)
-    x, labels = features[Role.TEST], data.roles[Role.TEST].s
-    shuffled = arrays[f"{i}/z/{Role.TEST}"][rng.permutation(len(x))]
-    permuted = _squares(representation, shuffled, labels, x, method)
+        where = rows.of(role)
+        arrays[f"{i}/z/{role}"] = np.concatenate([z[where] for z in drawn])
+        if decoded:
+            arrays[f"{i}/decoded/{role}"] = np.concatenate([one.shown[where] for one in decoded])
+            arrays[f"{i}/own/{role}"] = np.mean([one.squares[where] for one in decoded], axis=0)
+    x, s = features[Role.TEST], data.roles[Role.TEST].s
+    order = rng.permutation(len(x))
+    permuted = decode_rows(
+        representation,
+        drawn[0][rows.of(Role.TEST)][order],
+        s,
+        lambda numbers: x[numbers],
+        _in_parts(np.arange(len(x)), features),
+        groups=groups,
+        name=method.name,
+    )
     if permuted is not None:
-        arrays[f"{i}/permuted"] = np.array(permuted.mean(dtype=np.float64))
+        arrays[f"{i}/permuted"] = np.array(permuted.squares.mean(dtype=np.float64))
     if method.has_bits:
         packed = pack_bits(representation.bits(x))
         arrays |= {f"{i}/bits/{k}": array for k, array in packed.items()}
@@ -62,6 +79,58 @@ def encode_point(
     if rate is not None:
         arrays[f"{i}/rate"] = np.array(rate, dtype=np.float64)
     return arrays
+
+
+@dataclass(frozen=True)
+class _AuditRows:
+    """The rows of all audit roles, numbered role after role."""
+
+    features: Mapping[Role, np.ndarray]
+    s: Ints  # (n,)
+
+    def of(self, role: Role) -> slice:
+        """Numbers of a role's rows."""
+        before = AUDIT_ROLES[: AUDIT_ROLES.index(role)]
+        start = sum(len(self.features[other]) for other in before)
+        return slice(start, start + len(self.features[role]))
+
+    def x(self, numbers: Ints) -> np.ndarray:
+        """Features of some rows."""
+        first = self.features[AUDIT_ROLES[0]]
+        out = np.empty((len(numbers), first.shape[1]), first.dtype)
+        for role in AUDIT_ROLES:
+            where = self.of(role)
+            mine = (numbers >= where.start) & (numbers < where.stop)
+            out[mine] = self.features[role][numbers[mine] - where.start]
+        return out
+
+
+def _in_parts(numbers: Ints, features: Mapping[Role, np.ndarray]) -> list[Ints]:
+    """Rows in parts that fit into memory."""
+    width = features[Role.TEST].shape[1]
+    most = max(1, min(_MOST_ROWS, _MOST_VALUES // width))
+    return np.array_split(numbers, -(-len(numbers) // most))
+
+
+def _encode(
+    representation: Representation,
+    method: Method,
+    rows: _AuditRows,
+    parts: list[Ints],
+    generator: np.random.Generator | None,
+    meter: Meter,
+) -> Floats:
+    encoded = []
+    for part in parts:
+        x = rows.x(part)
+        s = rows.s[part] if method.track is Track.AWARE else None
+        with meter.phase("encode"):
+            z = representation.encode(x, s=s, generator=generator)
+        encoded.append(_checked(z, len(x), f"{method.name}.encode"))
+    together = np.concatenate(encoded)
+    out = np.empty_like(together)
+    out[np.concatenate(parts)] = together
+    return out
 
 
 def pack_bits(bits: npt.NDArray[np.int8]) -> dict[str, np.ndarray]:
@@ -94,19 +163,3 @@ def _checked(z: Any, rows: int, what: str) -> np.ndarray:
     if not np.isfinite(array).all():
         raise ContractError(f"{what} returned values that are not finite.")
     return array
-
-
-def _squares(
-    representation: Representation, z: np.ndarray, s: Ints, x: np.ndarray, method: Method
-) -> np.ndarray | None:
-    x_hat = representation.decode(z, s)
-    if x_hat is None:
-        return None
-    if np.shape(x_hat) != x.shape:
-        raise ContractError(
-            f"{method.name}.decode returned shape {np.shape(x_hat)}; x has {x.shape}."
-        )
-    squares: np.ndarray = ((np.asarray(x_hat, np.float32) - x) ** 2).sum(axis=1)
-    if not np.isfinite(squares).all():
-        raise ContractError(f"{method.name}.decode returned values that are not finite.")
-    return squares

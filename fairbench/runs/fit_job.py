@@ -36,9 +36,11 @@ class UnitResult:
     points : sequence of Point
         The points that were read or fitted.
     arrays : mapping of str to ndarray
-        ``{i}/z/{role}``, ``{i}/own/{role}``, ``{i}/permuted``, ``{i}/rate`` for point i; z of a
-        stochastic encoder is ``(DRAWS * n, k)``, draw after draw. Where the method has bits, those
-        of test as :func:`fairbench.runs.encoding.pack_bits` packs them.
+        ``{i}/z/{role}``, ``{i}/decoded/{role}``, ``{i}/own/{role}``, ``{i}/permuted``,
+        ``{i}/rate`` for point i; z of a stochastic encoder is ``(DRAWS * n, k)``, draw after draw,
+        and so are its reconstructions for all groups, ``decoded``. ``own (n,)``: squared errors of
+        the own decoder. Where the method has bits, those of test as
+        :func:`fairbench.runs.encoding.pack_bits` packs them.
     encoder : bytes or None
         File of the trained encoder, see fairbench.store.encoders; None where there is none.
     not_stored : str, optional

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairbench.api import Metric
+from fairbench.api import Metric, Track
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared
 from fairbench.registry import Registry
@@ -101,7 +101,8 @@ class Reaudit(JobSource):
 
     def _plan(self, unit: UnitRecord, points: Sequence[PointRecord], preset: Audit) -> None:
         data, config = self.datasets[unit.fingerprint], PRESETS[preset]
-        target = AuditTarget(unit.key, unit.method, unit.seed, unit.points, data, config)
+        blind = unit.track != Track.AWARE
+        target = AuditTarget(unit.key, unit.method, unit.seed, unit.points, data, config, blind)
         tasks = any(rows.y for rows in data.roles.values())
         columns = plain_columns(self.audits.metrics, tasks=tasks)
         stale = {

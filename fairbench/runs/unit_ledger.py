@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from fairbench.api import Track
 from fairbench.config import Rerun, RunConfig
 from fairbench.runs.audits import AuditLedger, AuditTarget, MissingPoint
 from fairbench.runs.plan import Plan, PlannedUnit, stacks
@@ -68,6 +69,7 @@ class UnitLedger:
             points=self.records[planned.key].points,
             data=planned.data,
             config=planned.budget.audit,
+            blind=planned.method.track is not Track.AWARE,
         )
 
     def points_to_audit(self, planned: Sequence[PlannedUnit]) -> tuple[str, ...]:

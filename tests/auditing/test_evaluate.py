@@ -7,7 +7,7 @@ import pytest
 
 from fairbench.api import AUDIT_ROLES, Floats, Role
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.evaluate import EncodedPoint, audit_reference, evaluate
+from fairbench.auditing.evaluate import EncodedPoint, OwnDecoder, audit_reference, evaluate
 from fairbench.data.prepare import Prepared
 from fairbench.metrics.points import (
     AuditorAccuracy,
@@ -74,13 +74,39 @@ def test_d_max_is_the_distance_to_group_means(prepared: Prepared) -> None:
 
 def test_the_better_decoder_is_chosen_on_selection_not_on_test(prepared: Prepared) -> None:
     n = {r: len(prepared.roles[r].s) for r in AUDIT_ROLES}
-    tempting = {
-        Role.VALIDATION: np.full(n[Role.VALIDATION], 99.0, np.float32),
-        Role.TEST: np.zeros(n[Role.TEST], np.float32),
-    }
-    found = values(prepared, replace(encoded(prepared), own_squares=tempting))
-    assert found["distortion_own_decoder"] == 0
+    shown = {role: prepared.roles[role].x for role in AUDIT_ROLES}
+    squares = {role: np.random.default_rng(0).uniform(0, 198, n[role]) for role in AUDIT_ROLES}
+    squares[Role.TEST] *= 0.99
+    found = values(prepared, replace(encoded(prepared), own=OwnDecoder(shown, squares)))
+    assert found["distortion_own_decoder"] == pytest.approx(98, abs=8)
     assert found["distortion"] == found["distortion_refitted_decoder"]
+
+
+def test_a_decoder_that_treats_auditors_rows_otherwise_is_not_believed(
+    prepared: Prepared,
+) -> None:
+    shown = {role: prepared.roles[role].x for role in AUDIT_ROLES}
+    squares = {role: np.full(len(x), 1e-4, np.float32) for role, x in shown.items()}
+    assert OwnDecoder(shown, squares).is_consistent()
+    squares[Role.AUDITOR_TRAIN][::10] = 5.0
+    own = OwnDecoder(shown, squares)
+    assert not own.is_consistent()
+    found = values(prepared, replace(encoded(prepared), own=own))
+    assert found["distortion_own_decoder"] is None
+
+
+def test_auditors_see_what_the_decoder_gives(prepared: Prepared) -> None:
+    """A cipher that auditors cannot read: its decoder gives x, and so does the audit."""
+    noise = np.random.default_rng(1)
+    x = {role: prepared.roles[role].x for role in AUDIT_ROLES}
+    z = {role: noise.normal(size=(len(rows), 2)).astype(np.float32) for role, rows in x.items()}
+    zero = {role: np.zeros(len(rows), np.float32) for role, rows in x.items()}
+    in_plain = values(prepared, encoded(prepared))["mutual_information"]
+    unread = values(prepared, encoded(prepared, z))
+    assert unread["distortion"] > 1
+    found = values(prepared, replace(encoded(prepared, z), own=OwnDecoder(x, zero)))
+    assert found["distortion"] == 0
+    assert found["mutual_information"] == pytest.approx(in_plain, abs=0.02)
 
 
 def test_hiding_s_in_a_tiny_column_is_found(prepared: Prepared) -> None:

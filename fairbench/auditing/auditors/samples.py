@@ -6,7 +6,7 @@ Quantised codes have few distinct rows; training on one weighted row equals trai
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ class LabelledRows:
     x: Floats  # (n, d)
     labels: Ints  # (n,)
     weights: Weights  # (n,): positive whole numbers
+    soft: Floats | None = None  # (n, classes): soft labels, a mean where rows are grouped
 
     @property
     def total(self) -> int:
@@ -39,7 +40,7 @@ class LabelledRows:
 
     def seen_through(self, view: Callable[[Floats], Floats]) -> LabelledRows:
         """Return the same rows through a view."""
-        return LabelledRows(view(self.x), self.labels, self.weights)
+        return replace(self, x=view(self.x))
 
 
 @dataclass(frozen=True)
@@ -115,12 +116,21 @@ def sides_of(rows: int, seed: int) -> tuple[Ints, Ints]:
     return order[held:], order[:held]
 
 
-def training(z: Floats, labels: Ints, *, classes: int, seed: int, draws: int = 1) -> Training:
+def training(
+    z: Floats,
+    labels: Ints,
+    *,
+    classes: int,
+    seed: int,
+    draws: int = 1,
+    soft: Floats | None = None,
+) -> Training:
     """Split the auditor training set into rows to fit on and rows held out, and group equal ones.
 
     ``z (n, k)``: ``draws`` draws of n / draws rows, draw after draw; all draws of a row are on one
-    side. ``labels (n,)``.
+    side. ``labels (n,)``. ``soft (n / draws, classes)``: soft labels of the rows.
     """
+    tiled = None if soft is None else np.tile(soft, (draws, 1))
     rows = len(z) // draws
     keys = distinct(z)
     fit, held = (
@@ -129,16 +139,24 @@ def training(z: Floats, labels: Ints, *, classes: int, seed: int, draws: int = 1
             np.concatenate([np.sort(part) + draw * rows for draw in range(draws)]),
             labels,
             classes,
+            tiled,
         )
         for part in sides_of(rows, seed)
     )
     return Training(fit, held, prior_of(labels, classes), draws)
 
 
-def _sample(keys: Distinct, chosen: Ints, labels: Ints, classes: int) -> LabelledRows:
+def _sample(
+    keys: Distinct, chosen: Ints, labels: Ints, classes: int, soft: Floats | None
+) -> LabelledRows:
+    mine = None if soft is None else soft[chosen]
     if len(keys.rows) == len(keys.inverse):
-        return LabelledRows(keys.rows[chosen], labels[chosen], np.ones(len(chosen)))
+        return LabelledRows(keys.rows[chosen], labels[chosen], np.ones(len(chosen)), mine)
     pair = keys.inverse[chosen] * classes + labels[chosen]
-    pairs, counts = np.unique(pair, return_counts=True)
+    pairs, inverse, counts = np.unique(pair, return_inverse=True, return_counts=True)
     row, label = np.divmod(pairs, classes)
-    return LabelledRows(keys.rows[row], label, counts.astype(np.float64))
+    if mine is not None:
+        sums = np.zeros((len(pairs), classes))
+        np.add.at(sums, inverse, mine)
+        mine = (sums / counts[:, None]).astype(np.float32)
+    return LabelledRows(keys.rows[row], label, counts.astype(np.float64), mine)

@@ -113,24 +113,31 @@ def _principal(x: Floats) -> Callable[[Floats], Floats]:
     return lambda rows: rows @ axes
 
 
-def fit_counting(training: Training) -> Classifier:
+def fit_counting(training: Training, *, soft: bool = False) -> Classifier:
     """Fit the shares of the labels in each cell of a code, shrunk towards the prior.
 
     With m rows of prior in a cell of n rows, each with label c n_c times, the cell predicts
     (n_c + m prior_c) / (n + m): the posterior mean under a Dirichlet prior; an unseen cell predicts
     the prior. m has the lowest held-out loss. Unlike a plug-in estimate of I(Z;S), which counting
     biases upwards by about (cells - 1)(classes - 1) / 2n, this is a lower bound on new rows.
+
+    With ``soft``, the prior of a cell is the mean of its rows' soft labels.
     """
     fit, held = training.fit, training.held
     first, cell = group(fit.x)
     counts = np.zeros((len(first), training.classes))
     np.add.at(counts, (cell, fit.labels), fit.weights)
+    prior = np.tile(training.prior, (len(first), 1))
+    if soft and fit.soft is not None:
+        prior = np.zeros((len(first), training.classes))
+        np.add.at(prior, cell, fit.soft * fit.weights[:, None])
+        prior /= counts.sum(axis=1, keepdims=True)
     place = {key.tobytes(): i for i, key in enumerate(row_keys(fit.x[first]))}
 
     def look_up(rows: Floats, prior_rows: float) -> Floats:
         at = np.array([place.get(key.tobytes(), -1) for key in row_keys(rows)])
         rows_in = counts.sum(axis=1, keepdims=True)
-        shares = (counts + prior_rows * training.prior) / (rows_in + prior_rows)
+        shares = (counts + prior_rows * prior) / (rows_in + prior_rows)
         return np.asarray(np.vstack([shares, training.prior])[at], dtype=np.float32)
 
     losses = [held_out_loss(look_up(held.x, m), held) for m in _PRIOR_ROWS]

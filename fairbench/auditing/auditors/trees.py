@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.api import Floats
-from fairbench.auditing.auditors.samples import Training
+from fairbench.auditing.auditors.samples import Training, Weights
 
 _DEEP_ROUNDS = 40
 """Most boosting rounds of deep trees: they overfit early."""
@@ -68,12 +68,57 @@ _SHAPE: dict[bool, dict[str, Any]] = {
 """Hyperparameters by whether trees are deep."""
 
 
+def fit_soft_trees(
+    training: Training, *, rounds: int, patience: int, seed: int
+) -> Callable[[Floats], Floats]:
+    """Fit boosted trees to soft labels by squared error, one model per class, of two but one.
+
+    Rounds are chosen on held-out rows by their hard labels. Returns a callable that maps
+    ``(n, d)`` to probabilities ``(n, classes)``.
+    """
+    fit, held = training.fit, training.held
+    if fit.soft is None:
+        raise ValueError("no soft labels")
+    rows = fit.repeated()
+    models = [
+        fit_tree_regressor(
+            fit.x[rows],
+            fit.soft[rows, k],
+            (held.x, (held.labels == k).astype(np.float32)),
+            rounds=rounds,
+            patience=patience,
+            seed=seed,
+            rate=0.1,
+            held_weights=held.weights,
+        )
+        for k in range(1 if training.classes == 2 else training.classes)
+    ]
+
+    def classify(rows: Floats) -> Floats:
+        share = np.column_stack([model(rows) for model in models])
+        if len(models) == 1:
+            share = np.hstack([share, 1 - share])
+        share = np.clip(share, 1e-4, 1)
+        return np.asarray(share / share.sum(axis=1, keepdims=True), np.float32)
+
+    return classify
+
+
 def fit_tree_regressor(
-    x: Floats, target: Floats, held: tuple[Floats, Floats], *, rounds: int, patience: int, seed: int
+    x: Floats,
+    target: Floats,
+    held: tuple[Floats, Floats],
+    *,
+    rounds: int,
+    patience: int,
+    seed: int,
+    rate: float = _REGRESSION_RATE,
+    held_weights: Weights | None = None,
 ) -> Callable[[Floats], Floats]:
     """Fit boosted trees to one column ``(n,)`` by squared error.
 
-    ``held`` are rows ``(m, d)`` and their targets ``(m,)`` for early stopping.
+    ``held`` are rows ``(m, d)`` and their targets ``(m,)`` for early stopping, which may have
+    weights ``(m,)``.
 
     Returns a callable that maps ``(n, d)`` to ``(n,)``.
     """
@@ -81,11 +126,11 @@ def fit_tree_regressor(
 
     model = HistGradientBoostingRegressor(
         max_iter=rounds,
-        learning_rate=_REGRESSION_RATE,
+        learning_rate=rate,
         early_stopping=True,
         n_iter_no_change=patience,
         random_state=seed % 2**32,
-    ).fit(x, target, X_val=held[0], y_val=held[1])
+    ).fit(x, target, X_val=held[0], y_val=held[1], sample_weight_val=held_weights)
     best = int(np.argmax(model.validation_score_))
     mean = float(target.mean())
 

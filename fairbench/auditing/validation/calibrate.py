@@ -8,6 +8,7 @@ from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.api.metric import AuditorResult
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import audit
+from fairbench.auditing.soft_labels import estimate
 from fairbench.auditing.validation.channels import Channel
 from fairbench.stats.scores import interval
 from fairbench.stats.seeds import derive_seed
@@ -59,9 +60,19 @@ def draw_roles(
 def audit_channel(channel: Channel, *, rows: int, seed: int, config: AuditConfig) -> ChannelAudit:
     """Audit one draw of a channel."""
     z, s = draw_roles(channel, rows=rows, seed=seed)
-    x = None if channel.original is None else channel.original(z[Role.AUDITOR_TRAIN])
+    x = soft = None
+    if channel.original is not None:
+        x = channel.original(z[Role.AUDITOR_TRAIN])
+        others, labels = channel.rows([seed, len(AUDIT_ROLES)], rows)
+        soft = estimate(channel.original(others), labels, x, groups=channel.classes)
     audited = audit(
-        z, s, classes=channel.classes, config=config, seed=derive_seed(seed, channel.name), x=x
+        z,
+        s,
+        classes=channel.classes,
+        config=config,
+        seed=derive_seed(seed, channel.name),
+        x=x,
+        soft=soft,
     )
     low, high = interval(audited.prediction, resamples=RESAMPLES)
     return ChannelAudit(

@@ -15,7 +15,8 @@ from fairbench.auditing.auditors.group_tree import (
 )
 from fairbench.auditing.auditors.samples import Training, training
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.auditing.ensemble import audit, fit_boosted_trees
+from fairbench.auditing.ensemble import audit
+from fairbench.auditing.members import fit_boosted_trees
 from fairbench.auditing.validation.channels import CHANNELS
 from fairbench.stats.scores import information
 

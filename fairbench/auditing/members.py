@@ -1,0 +1,284 @@
+"""The members of the audit ensemble: fitted on every view of the rows, and pooled.
+
+Every member is trained on the auditor training set, a part of which is held out for early stopping,
+calibration and the weights of the blend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairbench.api import Floats, Ints, Role
+from fairbench.auditing.auditors.blend import calibrated, calibration, pool_weights, pooled
+from fairbench.auditing.auditors.group_tree import GroupSplit, find_splits, fit_split_trees
+from fairbench.auditing.auditors.interactions import find_products, improve_on, product_columns
+from fairbench.auditing.auditors.mlp import MLPSettings, fit_weighted_classifiers
+from fairbench.auditing.auditors.reconstruction import reconstruction
+from fairbench.auditing.auditors.samples import (
+    Distinct,
+    Training,
+    Weights,
+    distinct,
+    sides_of,
+    training,
+)
+from fairbench.auditing.auditors.simple import (
+    Classifier,
+    fit_counting,
+    fit_logistic,
+    fit_neighbours,
+    held_out_loss,
+)
+from fairbench.auditing.auditors.trees import fit_soft_trees, fit_trees
+from fairbench.auditing.auditors.views import View
+from fairbench.auditing.config import AuditConfig, Member
+from fairbench.stats.seeds import derive_seed
+
+_MOST_COLUMNS = 512
+"""Columns beyond which trees, neighbours and interactions take minutes and are left out."""
+
+_HARD_TREES = {Member.BOOSTED_TREES, Member.DEEP_TREES}
+_TREES = {*_HARD_TREES, Member.SOFT_TREES}
+_SOFT = {Member.SOFT_TREES, Member.SOFT_COUNTING}
+_COUNTING = {Member.COUNTING, Member.SOFT_COUNTING}
+_TREE_PATIENCE = 3
+"""Boosting waits this many times as long as MLPs do."""
+
+EVALUATION_ROLES = (Role.VALIDATION, Role.TEST)
+
+
+@dataclass(frozen=True)
+class MemberPrediction:
+    """One member's probabilities on held-out rows, and on the distinct rows of evaluation roles.
+
+    Those on evaluation roles are of all rows in the end.
+    """
+
+    member: Member
+    view: str
+    held_out: Floats
+    probabilities: Mapping[Role, Floats]
+
+
+def strict_mlp_settings(config: AuditConfig) -> MLPSettings:
+    """Settings of the strict ensemble's MLPs."""
+    return MLPSettings(
+        hidden=config.strict_hidden,
+        epochs=config.strict_epochs,
+        patience=config.strict_epochs,
+        batch_size=config.strict_batch_size,
+        learning_rate=config.strict_learning_rate,
+        weight_decay=config.weight_decay,
+        one_cycle=True,
+    )
+
+
+def fit_members(
+    z: Mapping[Role, Floats],
+    labels: Mapping[Role, Ints],
+    views: Callable[[Floats], list[View]],
+    x: Floats | None,
+    draws: int,
+    config: AuditConfig,
+    seed: int,
+    mlps: int,
+    prior: Weights,
+    soft: Floats | None,
+) -> list[MemberPrediction]:
+    """Fit all members on z, and return their predictions of all rows of the evaluation roles."""
+    train = z[Role.AUDITOR_TRAIN]
+    held_out = derive_seed(seed, "held-out")
+    rows = training(
+        train,
+        labels[Role.AUDITOR_TRAIN],
+        classes=len(prior),
+        seed=held_out,
+        draws=draws,
+        soft=soft,
+    )
+    seen = {role: distinct(z[role]) for role in EVALUATION_ROLES}
+    ensemble = _Ensemble(rows, seen, config, seed, mlps)
+    members = [ensemble.prior(), *ensemble.fit_views(views(train))]
+    if x is not None and config.reconstruction and len(members) > 1:
+        rebuilt = reconstruction(
+            train,
+            x,
+            sides_of(len(x), held_out)[0],
+            config=config,
+            seed=derive_seed(seed, "reconstruction"),
+            draws=draws,
+        )
+        members += ensemble.fit_view(rebuilt)
+    if Member.BLEND in config.members:
+        members.append(_blend(members, rows))
+    return [
+        replace(
+            one,
+            probabilities={
+                role: one.probabilities[role][seen[role].inverse] for role in EVALUATION_ROLES
+            },
+        )
+        for one in members
+    ]
+
+
+@dataclass(frozen=True)
+class _Ensemble:
+    """Fits members on training rows and predicts the distinct rows of the evaluation roles."""
+
+    rows: Training
+    seen: Mapping[Role, Distinct]
+    config: AuditConfig
+    seed: int
+    mlps: int
+
+    def prior(self) -> MemberPrediction:
+        """Predict the class prior everywhere: an estimate of 0, up to how shares differ by role."""
+
+        def tiled(rows: int) -> Floats:
+            return np.tile(self.rows.prior.astype(np.float32), (rows, 1))
+
+        by_role = {role: tiled(len(unique.rows)) for role, unique in self.seen.items()}
+        return MemberPrediction(Member.PRIOR, "none", tiled(len(self.rows.held.labels)), by_role)
+
+    def fit_views(self, views: list[View]) -> list[MemberPrediction]:
+        """Fit the members of each view, then those of interactions of the last view's columns."""
+        if len(np.unique(self.rows.fit.labels)) < 2:
+            return []  # one class alone: nothing to learn
+        members = [one for view in views for one in self.fit_view(view)]
+        if members and self.config.interactions:
+            rows = self.rows.seen_through(views[-1].apply)
+            if rows.fit.x.shape[1] <= _MOST_COLUMNS:
+                members += self._fit_interactions(views[-1], rows, members)
+        return members
+
+    def fit_view(self, view: View) -> list[MemberPrediction]:
+        """Fit the members of one view."""
+        rows = self.rows.seen_through(view.apply)
+        return self._fit_members(view, rows, derive_seed(self.seed, view.name))
+
+    def _members(self, view: str, columns: int) -> list[Member]:
+        """Return the members that are fitted on a view.
+
+        No member sees z as released: trees and counting lose nothing by the common scale, and the
+        others gain. Trees do not depend on ranks, nor counting on any view. Distances in bits would
+        weigh the lowest bit as much as the highest. Products of columns are for members that do not
+        find them by themselves.
+        """
+        left_out = {
+            "ranks": _TREES | _COUNTING,
+            "bit-planes": {Member.KNN} | _COUNTING,
+            "interactions": set(Member) - {Member.BOOSTED_TREES, Member.LOGISTIC},
+            "reconstruction": {Member.KNN} | _COUNTING,
+        }.get(view, set())
+        if columns > _MOST_COLUMNS:
+            left_out = left_out | {*_TREES, Member.KNN}
+        fit = self.rows.fit
+        if len(fit.labels) == fit.total:  # no two rows are equal
+            left_out = left_out | _COUNTING
+        if fit.soft is None:
+            left_out = left_out | _SOFT
+        left_out = left_out | {Member.PRIOR, Member.BLEND}
+        return [member for member in self.config.members if member not in left_out]
+
+    def _fit_members(self, view: View, rows: Training, seed: int) -> list[MemberPrediction]:
+        """Fit the members of a view on rows seen through it, and calibrate their predictions."""
+        evaluated = {role: view.apply(unique.rows) for role, unique in self.seen.items()}
+        members = self._members(view.name, rows.fit.x.shape[1])
+        splits = _split_groups(rows, self.config, seed) if _HARD_TREES & {*members} else None
+        predictions = []
+        for member in members:
+            classify = self._fit_member(member, rows, seed, splits)
+            held = classify(rows.held.x)
+            power, share = calibration(held, rows.held, rows.prior)
+            by_role = {
+                role: calibrated(classify(x), rows.prior, power, share)
+                for role, x in evaluated.items()
+            }
+            held = calibrated(held, rows.prior, power, share)
+            predictions.append(MemberPrediction(member, view.name, held, by_role))
+        return predictions
+
+    def _fit_member(
+        self, member: Member, rows: Training, seed: int, splits: GroupSplit | int | None
+    ) -> Classifier:
+        config = self.config
+        if member is Member.MLP:
+            predict = fit_weighted_classifiers(
+                rows,
+                settings=strict_mlp_settings(config),
+                seeds=[derive_seed(seed, "mlp", i) for i in range(self.mlps)],
+            )
+            return lambda x: predict(x).mean(axis=0)
+        if member is Member.LOGISTIC:
+            return fit_logistic(rows)
+        if member is Member.KNN:
+            return fit_neighbours(rows, seed=derive_seed(seed, "knn"))
+        if member in _COUNTING:
+            return fit_counting(rows, soft=member is Member.SOFT_COUNTING)
+        if member is Member.SOFT_TREES:
+            patience = config.patience * _TREE_PATIENCE
+            return fit_soft_trees(rows, rounds=config.trees, patience=patience, seed=seed)
+        return _fit_trees(rows, splits, config, seed, deep=member is Member.DEEP_TREES)
+
+    def _fit_interactions(
+        self, view: View, rows: Training, members: list[MemberPrediction]
+    ) -> list[MemberPrediction]:
+        """Fit members on products of columns, if any explain what the best member missed.
+
+        Columns are those of the last view: bits where z is a code, else ranks, else z standardised.
+        """
+        seed = derive_seed(self.seed, "interactions")
+        linear = fit_logistic(rows)
+        residual = np.eye(rows.classes, dtype=np.float32)[rows.fit.labels] - linear(rows.fit.x)
+        products, signs = find_products(rows, residual, seed=seed)
+        best = min(members, key=lambda one: held_out_loss(one.held_out, rows.held))
+        if not products or not improve_on(products, signs, rows.held, best.held_out):
+            return []
+        join = product_columns(products, signs)
+        joined = View("interactions", lambda z: join(view.apply(z)))
+        return self._fit_members(joined, rows.seen_through(join), seed)
+
+
+def _split_groups(rows: Training, config: AuditConfig, seed: int) -> GroupSplit | int | None:
+    """Find the order in which trees separate more than two groups; None for two groups."""
+    if rows.classes <= 2:
+        return None
+    patience = config.patience * _TREE_PATIENCE
+    return find_splits(rows, rounds=config.trees, patience=patience, seed=seed)
+
+
+def _fit_trees(
+    rows: Training, splits: GroupSplit | int | None, config: AuditConfig, seed: int, *, deep: bool
+) -> Classifier:
+    rounds, patience = config.trees, config.patience * _TREE_PATIENCE
+    if splits is None:
+        return fit_trees(rows, rounds=rounds, patience=patience, seed=seed, deep=deep)
+    return fit_split_trees(rows, splits, rounds=rounds, patience=patience, seed=seed, deep=deep)
+
+
+def _blend(members: list[MemberPrediction], rows: Training) -> MemberPrediction:
+    """Pool all members' predictions, with weights fitted on held-out rows."""
+    weights = pool_weights([one.held_out for one in members], rows.held, rows.prior)
+    used = [i for i, weight in enumerate(weights) if weight > 0] or [0]
+
+    def mixed(parts: list[Floats]) -> Floats:
+        return pooled([parts[i] for i in used], weights[used], rows.prior)
+
+    return MemberPrediction(
+        Member.BLEND,
+        "all",
+        mixed([one.held_out for one in members]),
+        {role: mixed([one.probabilities[role] for one in members]) for role in EVALUATION_ROLES},
+    )
+
+
+def fit_boosted_trees(
+    x: Floats, labels: Ints, *, classes: int, config: AuditConfig, seed: int
+) -> Classifier:
+    """Fit the ensemble's boosted trees on rows ``(n, d)`` and labels ``(n,)``."""
+    rows = training(x, labels, classes=classes, seed=derive_seed(seed, "held-out"))
+    return _fit_trees(rows, _split_groups(rows, config, seed), config, seed, deep=False)

@@ -1,0 +1,45 @@
+"""Soft labels: P(s | x), for auditors to learn instead of s.
+
+Where the encoder sees x alone, s - x - z is a Markov chain, so P(s | z) is the mean of P(s | x)
+over the rows with that z. An auditor that learns P(s | x) estimates the same as one that learns s,
+with less variance. Only fits use soft labels: early stopping, calibration, the choice on the
+validation set and all figures use s itself. A poor estimate of P(s | x) makes an auditor read less,
+never more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairbench.api import Floats, Ints, Role
+from fairbench.data.prepare import Prepared
+
+_MOST_COLUMNS = 512
+"""Columns of x beyond which trees take minutes: images."""
+_ROUNDS = 200
+_PATIENCE = 10
+
+
+def soft_labels(data: Prepared) -> Floats | None:
+    """Estimate P(s | x) of the auditor training set from the encoder training set, ``(n, groups)``.
+
+    None for images, and where the encoder training set has one group alone.
+    """
+    train, rows = data.roles[Role.ENCODER_TRAIN], data.roles[Role.AUDITOR_TRAIN]
+    if train.pixels is not None or train.stored.shape[1] > _MOST_COLUMNS:
+        return None
+    if len(np.unique(train.s)) < 2:
+        return None
+    return estimate(train.x, train.s, rows.x, groups=len(data.info.groups))
+
+
+def estimate(x: Floats, s: Ints, rows: Floats, *, groups: int) -> Floats:
+    """Fit boosted trees to x ``(n, d)`` and s ``(n,)``; return P(s | x) of ``rows (m, d)``."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    model = HistGradientBoostingClassifier(
+        max_iter=_ROUNDS, early_stopping=True, n_iter_no_change=_PATIENCE, random_state=0
+    ).fit(x, s)
+    out = np.zeros((len(rows), groups), np.float32)
+    out[:, model.classes_] = model.predict_proba(rows)
+    return out
