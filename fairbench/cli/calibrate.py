@@ -13,6 +13,7 @@ import typer
 from fairbench.auditing.config import PRESETS, Audit, Member
 from fairbench.auditing.validation.channels import CHANNELS
 from fairbench.cli.console import err, out
+from fairbench.cli.options import DataRoot, complete_datasets
 from fairbench.config import split_names
 from fairbench.errors import ConfigError, UnknownNameError
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _COLUMNS = {
     "mlp": Member.MLP,
     "trees": Member.BOOSTED_TREES,
+    "soft": Member.SOFT_TREES,
     "deep": Member.DEEP_TREES,
     "logistic": Member.LOGISTIC,
     "knn": Member.KNN,
@@ -38,6 +40,17 @@ def calibrate_command(
     ] = None,
     rows: Annotated[int, typer.Option(help="Number of training rows, and of test rows.")] = 10_000,
     seeds: Annotated[int, typer.Option(help="Number of draws per channel: seeds 0 to N-1.")] = 1,
+    attacks: Annotated[
+        bool,
+        typer.Option("--attacks", help="Audit encoders that hide what they keep, on a dataset."),
+    ] = False,
+    dataset: Annotated[
+        str, typer.Option(help="Dataset of --attacks.", autocompletion=complete_datasets)
+    ] = "adults-gender",
+    data_root: DataRoot = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use the quick audit with --attacks.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON, with the figures of every auditor and view.")
     ] = False,
@@ -45,8 +58,13 @@ def calibrate_command(
     """Test the auditors on synthetic data whose I(Z;S) is known.
 
     Prints the truth beside each auditor and the audit ensemble. The exit code is 1 if a target is
-    missed.
+    missed. With --attacks, the auditors are tested on encoders that hide what they keep.
     """
+    if attacks:
+        from fairbench.cli.calibrate_attacks import calibrate_attacks
+
+        code = calibrate_attacks(dataset, data_root, quick=quick, as_json=as_json)
+        raise typer.Exit(code)
     names = split_names(channels) if channels is not None else None
     raise typer.Exit(calibrate(names, rows=rows, seeds=seeds, as_json=as_json))
 

@@ -294,7 +294,7 @@ class Shy(Hidden):
         return super().encode(np.where(seen[:, None], self._mean, x).astype(np.float32))
 
 
-class FirstComeFirstServed(Hidden):
+class FirstHalf(Hidden):
     """A cipher that shows the mean row for the first half of the rows it is called with."""
 
     def encode(

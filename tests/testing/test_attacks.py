@@ -1,0 +1,67 @@
+"""Encoders that hide what they keep gain nothing by it."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+import numpy as np
+import pytest
+
+from fairbench.api import Role
+from fairbench.auditing.config import Audit
+from fairbench.data.prepare import Prepared, load_twin, prepare
+from fairbench.testing.attack_suite import attacks, audit_attacks, bases
+from fairbench.testing.attacks import Cipher, Hidden, ciphers
+from fairbench_datasets.adults import AdultsGender
+from tests.conftest import make_table
+
+NAMES = [cipher.name for cipher in ciphers()]
+
+
+@pytest.mark.parametrize("cipher", ciphers(), ids=NAMES)
+def test_a_cipher_is_read_back_by_its_holder(cipher: Cipher) -> None:
+    words = np.random.default_rng(0).integers(0, 2**18, 500)
+    released = cipher.hide(words, np.random.default_rng(1)).astype(np.float32)
+    assert np.isfinite(released).all()
+    np.testing.assert_array_equal(cipher.reveal(released.astype(np.float64)), words)
+
+
+def test_there_are_twelve_attacks_of_seven_families(prepared: Prepared) -> None:
+    found = list(attacks(prepared, bases(prepared)["identity"]))
+    assert len({name for name, _, _ in found}) >= 12
+    assert len({family for _, family, _ in found}) >= 7
+
+
+def test_every_honest_decoder_of_an_attack_gives_the_base(prepared: Prepared) -> None:
+    x = prepared.roles[Role.TEST].x
+    for name, family, attack in attacks(prepared, bases(prepared)["identity"]):
+        if family == "other rows for auditors":
+            continue
+        z = attack.encode(x)
+        decoded = attack.decode(z, np.zeros(len(z), np.int64))
+        assert decoded is not None
+        np.testing.assert_allclose(decoded, x, atol=2e-2, err_msg=name)
+
+
+def test_hiding_gains_nothing() -> None:
+    """At the quick audit, of a small table; ``fairbench calibrate --attacks`` has a real one."""
+    data = prepare(make_table(9000), AdultsGender, source="simulated", origin="test")
+    names = ["salted", "parity", "tokens", "shy", "first-half", "decoys"]
+    every = audit_attacks(data, audit=Audit.QUICK, names=names)
+    readings = list(takewhile(lambda one: one.base == "identity", every))
+    assert [f"{one.attack} on {one.base}" for one in readings if not one.passed] == []
+    assert {one.attack for one in readings if not one.is_credited} == {"shy", "first-half"}
+
+
+@pytest.mark.slow
+def test_no_attack_wins_on_the_simulated_twin() -> None:
+    readings = list(audit_attacks(load_twin(AdultsGender), audit=Audit.QUICK))
+    assert [f"{one.attack} on {one.base}" for one in readings if not one.passed] == []
+
+
+def test_a_hidden_code_does_not_look_like_the_base(prepared: Prepared) -> None:
+    x = prepared.roles[Role.TEST].x
+    for cipher in ciphers()[1:]:
+        z = Hidden(lambda rows: rows, cipher).encode(x)
+        correlation = np.corrcoef(np.hstack([z, x]).T)[: z.shape[1], z.shape[1] :]
+        assert np.nanmax(np.abs(correlation)) < 0.25, cipher.name
