@@ -25,6 +25,7 @@ from fairbench.testing.attacks import (
     Decoys,
     FirstHalf,
     Hidden,
+    Marks,
     Plain,
     Shy,
     Waves,
@@ -92,6 +93,8 @@ def attacks(data: Prepared, base: Base) -> Iterator[tuple[str, str, Representati
     watched = data.roles[Role.AUDITOR_TRAIN].x
     yield "waves", "warp", Waves(base)
     yield "shy", "other rows for auditors", Shy(base, ciphers()[1], watched)
+    marks = Marks(base, watched, data.roles[Role.AUDITOR_TRAIN].s)
+    yield "marks", "other rows for auditors", marks
     yield "first-half", "other rows for auditors", FirstHalf(base, ciphers()[1])
 
 

@@ -294,6 +294,30 @@ class Shy(Hidden):
         return super().encode(np.where(seen[:, None], self._mean, x).astype(np.float32))
 
 
+class Marks(Plain):
+    """A base code in which rows that auditors learn from bear a mark that tells s.
+
+    It has read the data files. Auditors learn the mark, which is random on all other rows.
+    """
+
+    _SIZE = 0.01
+
+    def __init__(self, base: Base, watched: Floats, s: Ints) -> None:
+        super().__init__(base)
+        self._s = dict(zip(map(bytes, watched), s.tolist(), strict=True))
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        """Return the base code, each column rounded to a grid and shifted by the mark."""
+        known = [self._s.get(bytes(row)) for row in x]
+        chance = np.random.default_rng(0).integers(0, 2, len(x)).tolist()
+        marks = np.array([c if k is None else k for k, c in zip(known, chance, strict=True)])
+        grid = 2 * self._SIZE * (1 + max(self._s.values()))
+        rounded = np.round(self._base(x) / grid) * grid
+        return np.asarray(rounded + 2 * self._SIZE * marks[:, None], np.float32)
+
+
 class FirstHalf(Hidden):
     """A cipher that shows the mean row for the first half of the rows it is called with."""
 
