@@ -1,4 +1,4 @@
-"""LEACE and FARE's tree: what their papers promise."""
+"""LEACE and the tree after FARE's: what they promise."""
 
 from types import SimpleNamespace
 
@@ -153,3 +153,7 @@ def test_a_first_split_is_the_best_there_is(prepared: Prepared) -> None:
                 parts = [train.x[left], train.x[~left]]
                 best = min(best, sum(((part - part.mean(0)) ** 2).sum() for part in parts))
     assert error <= best * 1.01
+
+
+def test_the_summary_says_that_the_tree_is_not_fare() -> None:
+    assert "not FARE" in FareTree.summary
