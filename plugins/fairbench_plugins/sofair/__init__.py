@@ -48,8 +48,6 @@ class SofairParams(NeuralParams):
     """Units of the adversary's hidden layers."""
     adversary_rate: float = Field(1.0, gt=0, allow_inf_nan=False)
     """Factor on the learning rate for the adversary."""
-    restarts: int = Field(1, ge=1)
-    """Models trained per unit; the one with the least loss on the training set is selected."""
 
 
 class SofairMethod(NeuralMethod):
