@@ -123,6 +123,8 @@ class Params(BaseModel):
     """Hyperparameters of a method: a frozen pydantic model whose defaults are the paper's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    moved: ClassVar[Mapping[str, str]] = {}
+    """Names that it had once, and for each what to use now: the hint of the error."""
 
 
 class Method(ABC):

@@ -162,6 +162,8 @@ def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
         )
     known = method.Params.model_fields
     for key in values:
+        if key in method.Params.moved:
+            raise ConfigError(f"{method.name} has no parameter {key!r}.", method.Params.moved[key])
         if key not in known:
             raise UnknownNameError(f"parameter of {method.name}", str(key), known)
     try:

@@ -52,6 +52,9 @@ class NeuralParams(Params):
     """Units of each hidden layer; None: those of the dataset's architecture."""
     latent: PositiveInt | None = None
     """Dimensions of the representation; None: those of the dataset's architecture."""
+    restarts: int = Field(1, ge=1)
+    """Models trained per unit; the one with the least training objective on the training set is
+    selected."""
 
 
 class NeuralMethod(Method):
@@ -81,8 +84,8 @@ class NeuralMethod(Method):
     ) -> Sequence[Fitted]:
         """Train all units as one stack; see :func:`fairbench.training.trainer.train`.
 
-        Where its :class:`NeuralParams` have ``restarts``, that many models are trained for each
-        unit, and the best one is selected; see :mod:`fairbench.training.restarts`.
+        ``restarts`` models are trained for each unit, and the best one by the method's own
+        objective on the training set is selected; see :mod:`fairbench.training.restarts`.
         """
         from fairbench.api.costs import EARLIER_SECONDS
         from fairbench.stats.seeds import derive_seed
@@ -154,9 +157,7 @@ class NeuralMethod(Method):
 
     def workload(self, info: DatasetInfo) -> Workload:
         """Sizes of the networks, batch size, and how many models are trained for each unit."""
-        # A hyperparameter that only some methods have.
-        restarts = int(getattr(self.params, "restarts", 1))
-        return Workload(self.architecture(info), self.params.batch_size, restarts)
+        return Workload(self.architecture(info), self.params.batch_size, self.params.restarts)
 
     def architecture(self, info: DatasetInfo) -> Architecture:
         """The dataset's architecture, as far as the hyperparameters do not replace it."""

@@ -1,8 +1,9 @@
 """Several models for one unit: the one with the least loss on the training set is selected.
 
-Training can end in a poor local optimum, at random. The loss shows it where it is the whole
-objective; no rows but those of the training set are used. Where an adversary's loss is part of it,
-an adversary that has failed looks like an encoder that hides well.
+Training can end in a poor local optimum, at random. The loss is the method's own objective, that of
+its player ``model``, as it stands at the end of training; no rows but those of the training set are
+used, and no auditor. Where an adversary's loss is part of it, an adversary that has failed looks
+like an encoder that hides well.
 """
 
 from __future__ import annotations

@@ -80,7 +80,8 @@ def train(
         rows = streams.indices("rows", len(data), schedule.batch_size)
         batch = Batch(data[rows].float(), attribute[rows], attribute_onehot[rows], done, streams)
         losses = model.losses(batch)
-        _set_gradients(losses, parameters)
+        resting = frozenset({"model"} if step % model.turns else ())
+        _set_gradients(losses, parameters, resting)
         optimizer.step()
         if step % CHECK_EVERY == 0 or step == schedule.iterations - 1:
             watch.check_losses(losses, parameters, step)
@@ -109,13 +110,20 @@ def _players(model: StackedModel) -> dict[str, list[nn.Parameter]]:
     return {"model": [p for p in model.parameters() if id(p) not in taken], **players}
 
 
-def _set_gradients(losses: dict[str, Tensor], parameters: dict[str, list[nn.Parameter]]) -> None:
-    """Give each player the gradient of its own loss and of nothing else.
+def _set_gradients(
+    losses: dict[str, Tensor],
+    parameters: dict[str, list[nn.Parameter]],
+    resting: frozenset[str] = frozenset(),
+) -> None:
+    """Give each player the gradient of its own loss and of nothing else; a resting one has none.
 
     Models do not share parameters, so the sum over a stack has, slice by slice, each model's own
     gradient: a NaN of one model stays in its slice.
     """
-    names = list(parameters)
+    for name in resting:
+        for parameter in parameters[name]:
+            parameter.grad = None  # the optimizer leaves it as it is, its moments included
+    names = [name for name in parameters if name not in resting]
     for name in names:
         gradients = torch.autograd.grad(
             losses[name].sum(), parameters[name], retain_graph=name != names[-1]

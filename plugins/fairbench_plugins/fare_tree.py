@@ -1,5 +1,7 @@
-"""FARE's fair tree (Jovanovic et al. 2023, "FARE: Provably Fair Representation Learning with
-Practical Certificates").
+"""A fair tree after FARE's, which it is not: it sees no y, and keeps x in squared error.
+
+FARE is Jovanovic et al. 2023, "FARE: Provably Fair Representation Learning with Practical
+Certificates", a tree for one task y. Its figures are not FARE's.
 
 A tree splits x into cells; all rows of a cell are released as one and the same vector. Leaves are
 split best first, up to ``leaves``, by the largest fall of
@@ -64,8 +66,10 @@ class FareTree(Method):
     """Cells of a tree that is rewarded for cells with mixed groups."""
 
     name = "fare-tree"
-    summary = "a tree's cells: splits keep x together and groups mixed"
-    reference = "Jovanovic et al. 2023, arXiv:2210.07213; unsupervised: squared error for y"
+    summary = (
+        "our tree after FARE's, not FARE: sees no y; cells of small squared error, mixed groups"
+    )
+    reference = "after Jovanovic et al. 2023, arXiv:2210.07213; squared error of x for y"
     coding = Coding.QUANTISED
     has_decoder = True
     knobs = (Knob("gamma", 0.0, 1.0, "weight of mixed groups; more is fairer"),)
@@ -285,5 +289,5 @@ class _Splitter:
 
 @hookimpl
 def register_methods() -> Sequence[type[Method]]:
-    """FARE's fair tree."""
+    """The tree."""
     return [FareTree]

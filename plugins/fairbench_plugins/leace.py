@@ -9,7 +9,12 @@ with W = (cov(x)^{1/2})^+ the whitening of x and P the orthogonal projection ont
 of W cov(x, onehot(s)). Fitted on moments alone: nothing is trained, and there is no knob. Nonlinear
 classifiers are not bounded by it; the audits use them.
 
-No departures: the method is unsupervised in y as published. It has no decoder; the suite's is used.
+Where s has as many contrasts as x has dimensions, nothing of x is left but rounding errors, and an
+auditor that rescales columns can read them. So a column of z with less than 1e-6 of the variance of
+its column of x is released as exactly 0, its mean up to rounding: x is standardised.
+
+No other departure: the method is unsupervised in y as published. It has no decoder; the suite's is
+used.
 """
 
 from __future__ import annotations
@@ -54,7 +59,8 @@ class LEACE(Method):
         mean = x.mean(axis=0)
         centred = x - mean
         s = np.eye(len(train.info.groups))[train.s[::every]]
-        values, vectors = np.linalg.eigh(centred.T @ centred / len(x))
+        covariance = centred.T @ centred / len(x)
+        values, vectors = np.linalg.eigh(covariance)
         alive = values > _RANK * values.max()
         root = np.sqrt(values[alive])
         whiten = vectors[:, alive] / root  # W = whiten @ whiten's basis; kept in eigenbasis
@@ -63,26 +69,31 @@ class LEACE(Method):
         left = left[:, singular > _RANK * max(singular.max(), 1.0)]
         # P W (x - E[x]) in the eigenbasis, then back by W^+.
         erase = (whiten @ left) @ (left.T * root) @ vectors[:, alive].T
-        return [_Erased(mean, erase) for _ in units]
+        keep = np.eye(len(erase)) - erase
+        left_over = (keep * (covariance @ keep)).sum(axis=0)  # variances of z
+        gone = left_over < _RANK * np.diag(covariance)
+        return [_Erased(mean, erase, gone) for _ in units]
 
     def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Representation:
-        return _Erased(state["mean"], state["erase"])
+        gone = state.get("gone", np.zeros(len(state["mean"]), bool))  # not stored by version 0.1
+        return _Erased(state["mean"], state["erase"], gone)
 
 
 class _Erased(Representation):
-    """z = x - (x - mean) @ erase."""
+    """z = x - (x - mean) @ erase, and 0 in columns of which nothing is left."""
 
-    def __init__(self, mean: np.ndarray, erase: np.ndarray) -> None:
-        self.mean, self.erase = mean, erase
+    def __init__(self, mean: np.ndarray, erase: np.ndarray, gone: np.ndarray) -> None:
+        self.mean, self.erase, self.gone = mean, erase, gone
 
     def encode(
         self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
     ) -> Floats:
         z: Floats = (x - (x - self.mean) @ self.erase).astype(np.float32)
+        z[:, self.gone] = 0.0
         return z
 
     def state(self) -> Mapping[str, Any]:
-        return {"mean": self.mean, "erase": self.erase}
+        return {"mean": self.mean, "erase": self.erase, "gone": self.gone}
 
 
 @hookimpl

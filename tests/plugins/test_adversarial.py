@@ -17,6 +17,8 @@ from fairbench.training.networks import Networks
 from fairbench.training.neural_method import NeuralRepresentation
 from fairbench.training.streams import Streams
 from fairbench.training.trainer import _players, _set_gradients
+from fairbench.training.trainer import train as train_stack
+from fairbench.training.watch import Schedule
 from fairbench_datasets.adults import AdultsGender
 from fairbench_plugins.adversarial import AdversarialParams, Latfr, MaxEntArl
 from fairbench_plugins.adversarial.model import AdversarialModel
@@ -129,3 +131,57 @@ def test_an_audit_finds_more_than_the_methods_own_adversary_believed(
     auditor = HistGradientBoostingClassifier().fit(fitted.encode(audit_rows.x), audit_rows.s)
     estimate = information(auditor.predict_proba(z), test.s)
     assert estimate > believed + 0.05
+
+
+def test_the_encoder_rests_between_its_turns(prepared: Prepared) -> None:
+    """With as many adversary steps as steps, encoder and decoder move once, the adversary always.
+
+    So one step and many leave the same encoder, but not the same adversary.
+    """
+    rows = prepared.roles[Role.ENCODER_TRAIN]
+    train = TrainingRows(rows.x, rows.s, prepared.info)
+    streams = Streams([0])
+    params = AdversarialParams(hidden=(8,), latent=2, adversary_steps=50, adversary_width=2)
+    method = Latfr(params)
+    model = method.build(
+        [Unit(0, Point.of(gamma=1.0))], prepared.info, method.networks(prepared.info), streams
+    )
+    assert model.adversary.layers[0].weight.shape[-1] == 128
+    before = {name: p.clone() for name, p in model.named_parameters()}
+    moved = []
+    for steps in (1, 50):
+        model.load_state_dict(before, strict=False)
+        train_stack(
+            model,
+            train.x,
+            train.s,
+            groups=2,
+            schedule=Schedule(steps, batch_size=32),
+            streams=Streams([0]),
+            progress=lambda fraction, note: None,
+        )
+        moved.append({name: p.detach().clone() for name, p in model.named_parameters()})
+    for name in before:
+        same = torch.allclose(moved[0][name], moved[1][name], atol=1e-6)
+        assert same != name.startswith("adversary"), name
+
+
+def test_the_distortion_weight_scales_the_distortion_alone() -> None:
+    model, batch = model_and_batch("cross-entropy", 2, [0.0, 3.0])
+    one = model.losses(batch)["model"]
+    model.distortion_weight = 2.0
+    two = model.losses(batch)["model"]
+    reward = 3.0 * model.losses(batch)["adversary"][1]
+    torch.testing.assert_close(two[0], 2 * one[0])
+    torch.testing.assert_close(two[1], 2 * (one[1] + reward) - reward)
+
+
+@pytest.mark.parametrize("method", [Latfr, MaxEntArl])
+def test_the_papers_grid_is_a_setting_and_the_default_goes_on_from_it(
+    method: type[Latfr] | type[MaxEntArl],
+) -> None:
+    paper = method(AdversarialParams(grid="paper")).points()
+    assert len(paper) == {"latfr": 10, "maxent-arl": 29}[method.name]
+    assert method().points()[: len(paper)] == paper
+    knob = method.knobs[0]
+    assert method().points()[-1][knob.name] == knob.high > 10 * paper[-1][knob.name]

@@ -71,6 +71,15 @@ def test_kept_columns_are_decoded_exactly(curve: Curve, prepared: Prepared) -> N
     assert 0 < ((x_hat[:, 0] - rows.x[:, 0]) ** 2).mean() < 1.1
 
 
+def test_an_encoder_stored_by_version_0_1_is_read(prepared: Prepared) -> None:
+    """Its points shared one order of columns: ``sizes`` columns for each source."""
+    state = {"columns": np.array([1, 0, 2]), "sizes": np.array([1, 1, 1]), "counts": np.array([2])}
+    curve = DropFeatures().restore(state, Unit(0, None), prepared.info)
+    x = prepared.roles[Role.TEST].x
+    assert curve.points == (Point.of(dropped=2),)
+    np.testing.assert_array_equal(curve.at(curve.points[0]).encode(x), x[:, 2:])
+
+
 @pytest.mark.parametrize("method", [PCA, RandomProjection])
 def test_projections_keep_nested_orthogonal_axes(method: type[Method], prepared: Prepared) -> None:
     found = fit(method(), prepared)

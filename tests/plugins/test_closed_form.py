@@ -1,8 +1,11 @@
-"""LEACE and FARE's tree: what their papers promise."""
+"""LEACE and the tree after FARE's: what they promise."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
 from fairbench.api.method import Representation
@@ -52,6 +55,39 @@ def test_leace_changes_x_least(prepared: Prepared) -> None:
     naive = np.outer(gap, gap @ np.linalg.inv(covariance)) / (gap @ np.linalg.inv(covariance) @ gap)
     moved = (train.x - train.x.mean(0)) @ naive.T
     assert (change**2).sum() <= (moved**2).sum() + 1e-3
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_leace_of_as_many_contrasts_as_columns_releases_exact_zeros(copies: int) -> None:
+    """Also where columns are copies of others up to rounding: an auditor has nothing to rescale."""
+    rng = np.random.default_rng(0)
+    s = rng.integers(0, 4, 4000)
+    x = rng.standard_normal((4000, 3)) + rng.standard_normal((4, 3))[s]
+    x = np.hstack([x, x + 1e-7 * s[:, None]][:copies])
+    x = ((x - x.mean(0)) / x.std(0)).astype(np.float32)
+    info = SimpleNamespace(groups=("a", "b", "c", "d"))
+    train = TrainingRows(x, s, info)  # type: ignore[arg-type]
+    method, unit = LEACE(), Unit(0, None)
+    fitted = one(method.fit(train, [unit], FitContext(1)))
+    state = fitted.state()
+    assert state is not None
+    for erased in (fitted, method.restore(state, unit, train.info)):
+        assert isinstance(erased, Representation)
+        z = erased.encode(x)
+        assert (z == 0).all()
+        rescaled = (z - z.mean(0)) / np.maximum(z.std(0), 1e-30)
+        tree = DecisionTreeClassifier(max_depth=6).fit(rescaled[:2000], s[:2000])
+        assert tree.score(rescaled[2000:], s[2000:]) <= np.bincount(s[2000:]).max() / 2000
+
+
+def test_leace_changes_no_bit_where_something_of_every_column_is_left(prepared: Prepared) -> None:
+    """The formula itself, in float64 and rounded once."""
+    train = rows_of(prepared)
+    fitted = one(LEACE().fit(train, [Unit(0, None)], FitContext(1)))
+    state = fitted.state()
+    assert state is not None
+    z = (train.x - (train.x - state["mean"]) @ state["erase"]).astype(np.float32)
+    np.testing.assert_array_equal(fitted.encode(train.x), z)
 
 
 def test_leace_leaves_a_constant_column_alone() -> None:
@@ -117,3 +153,7 @@ def test_a_first_split_is_the_best_there_is(prepared: Prepared) -> None:
                 parts = [train.x[left], train.x[~left]]
                 best = min(best, sum(((part - part.mean(0)) ** 2).sum() for part in parts))
     assert error <= best * 1.01
+
+
+def test_the_summary_says_that_the_tree_is_not_fare() -> None:
+    assert "not FARE" in FareTree.summary

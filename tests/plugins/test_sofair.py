@@ -8,15 +8,25 @@ import pytest
 import torch
 
 from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
-from fairbench.api.method import Curve, Diverged
+from fairbench.api.method import Curve, Diverged, Method
 from fairbench.data.prepare import Prepared
+from fairbench.errors import ConfigError
 from fairbench.runs.curve_points import points_to_read
+from fairbench.runs.plan import validated
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams
-from fairbench_plugins.sofair import MSFaiR, Sofair, SofairMethod, SofairNOS, SofairParams
+from fairbench_plugins.sofair import (
+    MSFaiR,
+    Sofair,
+    SofairAdv,
+    SofairAdvParams,
+    SofairMethod,
+    SofairNOS,
+    SofairParams,
+)
 from fairbench_plugins.sofair.entropy import LogisticMixtureEntropy
-from fairbench_plugins.sofair.leakage import Adversary
+from fairbench_plugins.sofair.leakage import Adversary, AdversaryShare
 from fairbench_plugins.sofair.model import SofairModel
 from fairbench_plugins.sofair.resolution import ResolutionModel
 
@@ -110,10 +120,12 @@ def test_the_curve_is_read_from_one_end_to_the_other(curve: Curve, prepared: Pre
     assert (betas[0], betas[-1]) == (0.0, curve.knob.high)
 
 
-def model_and_batch(**params: object) -> tuple[SofairModel, Batch]:
+def model_and_batch(
+    adversary: AdversaryShare | None = None, **params: object
+) -> tuple[SofairModel, Batch]:
     streams = Streams([0])
     made = SofairParams(warmup=0.0, **params)  # type: ignore[arg-type]
-    model = SofairModel(made, Networks(4, (16,), 3), 2, None, streams)
+    model = SofairModel(made, Networks(4, (16,), 3), 2, None, streams, adversary=adversary)
     x = torch.randn(1, 64, 4, generator=torch.Generator().manual_seed(1))
     s = (x[..., 0] > 0).long()
     return model, Batch(x, s, onehot(s, 2), 1.0, streams)
@@ -234,7 +246,7 @@ def test_an_adversary_reads_s_from_a_late_digit() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
 def test_the_price_mixes_the_length_of_a_code_with_what_the_adversary_reads(share: float) -> None:
-    model, batch = model_and_batch(adversary=share)
+    model, batch = model_and_batch(AdversaryShare(share, (64, 64), 1.0) if share else None)
     beta, z, rate = torch.full((1, 1, 64), 0.5), torch.rand(1, 3, 64), torch.rand(1, 64)
     price, others = model.priced(z, rate, beta, batch)
     expected = (1 - share) * rate
@@ -249,19 +261,20 @@ def test_the_price_mixes_the_length_of_a_code_with_what_the_adversary_reads(shar
     torch.testing.assert_close(price, 0.5 * expected.mean(-1))
 
 
-@pytest.mark.parametrize("method", [Sofair, SofairNOS, MSFaiR])
+@pytest.mark.parametrize("method", [Sofair, SofairNOS, MSFaiR, SofairAdv])
 @pytest.mark.parametrize("code", ["bits", "resolution"])
-def test_every_variant_trains_against_an_adversary_and_comes_back(
+def test_every_variant_trains_and_comes_back(
     method: type[SofairMethod], code: str, prepared: Prepared
 ) -> None:
     rows = prepared.roles[Role.ENCODER_TRAIN]
     train = TrainingRows(rows.x, rows.s, prepared.info)
-    made = method(SofairParams(code=code, adversary=0.9, hidden=(16,), latent=2))
+    made = method(method.Params(code=code, hidden=(16,), latent=2))
     unit = Unit(0, made.points()[3] if method is MSFaiR else None)
     (fitted,) = made.fit(train, [unit], FitContext(iterations=20))
     assert not isinstance(fitted, Diverged)
     state = fitted.state()
     assert state is not None
+    assert any("adversary" in name for name in state) == (method is SofairAdv)
     again = made.restore(state, unit, prepared.info)
     if isinstance(fitted, Curve):
         assert isinstance(again, Curve)
@@ -269,3 +282,17 @@ def test_every_variant_trains_against_an_adversary_and_comes_back(
         fitted, again = fitted.at(middle), again.at(middle)
     assert not isinstance(again, Curve)
     np.testing.assert_array_equal(fitted.encode(rows.x), again.encode(rows.x))
+
+
+@pytest.mark.parametrize("method", [Sofair, SofairNOS, MSFaiR])
+def test_the_adversary_is_sofair_advs_and_the_error_says_so(method: type[Method]) -> None:
+    with pytest.raises(ConfigError, match="no parameter 'adversary'") as caught:
+        validated(method, {"adversary": 0.98})
+    assert caught.value.hint is not None
+    assert "sofair-adv" in caught.value.hint
+    assert validated(SofairAdv, {"adversary": 0.9}) == SofairAdvParams(adversary=0.9)
+
+
+def test_the_knob_of_sofair_adv_reaches_its_own_beta_max() -> None:
+    assert SofairAdv().knobs[0].high == 150
+    assert Sofair().knobs[0].high == 1.25

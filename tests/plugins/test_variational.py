@@ -9,7 +9,7 @@ import torch
 from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
 from fairbench.data.prepare import Prepared
 from fairbench.training.model import onehot
-from fairbench_plugins.variational import CVIB, VFAE, BetaVAE, VariationalParams, VFAEParams
+from fairbench_plugins.variational import CVIB, FCRL, VFAE, BetaVAE
 from fairbench_plugins.variational.model import (
     conditional_info_nce,
     group_discrepancy,
@@ -78,7 +78,7 @@ def test_info_nce_tells_rows_apart_within_their_group_alone() -> None:
 def test_a_draw_is_mean_plus_noise_and_costs_its_rate(prepared: Prepared) -> None:
     rows = prepared.roles[Role.ENCODER_TRAIN]
     train = TrainingRows(rows.x, rows.s, prepared.info)
-    method = BetaVAE(VariationalParams(hidden=(16,), latent=2))
+    method = BetaVAE(BetaVAE.Params(hidden=(16,), latent=2))
     units = [Unit(0, Point.of(beta=b)) for b in (0.05, 1.0)]
     loose, tight = method.fit(train, units, FitContext(iterations=1500))
     rates = [fitted.rate(rows.x) for fitted in (loose, tight)]  # type: ignore[union-attr]
@@ -103,10 +103,21 @@ def test_a_higher_price_separates_groups_less(
 ) -> None:
     rows = prepared.roles[Role.ENCODER_TRAIN]
     train = TrainingRows(rows.x, rows.s, prepared.info)
-    params = (VFAEParams if method is VFAE else VariationalParams)(hidden=(32,), latent=2)
+    params = method.Params(hidden=(32,), latent=2)
     units = [Unit(0, Point.of(**free)), Unit(0, Point.of(**dear))]
     gaps = []
     for fitted in method(params).fit(train, units, FitContext(iterations=1200)):
         z = fitted.encode(rows.x, generator=np.random.default_rng(0))
         gaps.append(np.abs((z[rows.s == 1].mean(0) - z[rows.s == 0].mean(0)) / z.std(0)).max())
     assert gaps[1] < 0.6 * gaps[0]
+
+
+@pytest.mark.parametrize(("method", "few"), [(BetaVAE, 21), (VFAE, 10), (FCRL, 10)])
+def test_the_papers_grid_is_a_setting_and_the_default_goes_on_from_it(
+    method: type[BetaVAE] | type[VFAE] | type[FCRL], few: int
+) -> None:
+    paper = method(method.Params(grid="paper")).points()
+    assert len(paper) == few
+    assert method().points()[:few] == paper
+    knob = method.knobs[0]
+    assert method().points()[-1][knob.name] == knob.high > paper[-1][knob.name]

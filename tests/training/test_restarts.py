@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
+from fairbench.api import FitContext, Point, Role, Shots, TrainingRows, Unit
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Params
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared
+from fairbench.registry import load_registry
 from fairbench.runs.plan import Budget, PlannedUnit, stacks
-from fairbench.training.model import Batch, StackedModel
+from fairbench.stats.seeds import derive_seed
+from fairbench.training.model import Batch, StackedModel, onehot
+from fairbench.training.neural_method import NeuralMethod
 from fairbench.training.restarts import select_best
+from fairbench.training.streams import Streams
 from fairbench_plugins.sofair import Sofair, SofairParams
 
 
@@ -86,6 +91,55 @@ def test_restarts_are_other_models_and_the_chosen_one_is_given(
         np.testing.assert_allclose(given[0][unit], first[unit], atol=1e-4)
         assert not np.allclose(given[1][unit], given[0][unit], atol=1e-4)
         assert not np.allclose(given[2][unit], given[1][unit], atol=1e-4)
+
+
+NEURAL = {
+    name: method
+    for name, method in load_registry().methods.classes.items()
+    if issubclass(method, NeuralMethod)
+}
+
+
+@pytest.mark.parametrize("name", NEURAL)
+def test_every_neural_method_gives_the_restart_of_least_own_objective(
+    name: str, prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model given has the least loss of those trained, and all that were trained are reported.
+
+    Losses are compared with the random numbers that the selection draws, on the training set.
+    """
+    seen: list[tuple[StackedModel, list[int]]] = []
+
+    def spy(model: StackedModel, *args: Any, **kwargs: Any) -> list[int]:
+        seen.append((model, select_best(model, *args, **kwargs)))
+        return seen[0][1]
+
+    monkeypatch.setattr("fairbench.training.restarts.select_best", spy)
+    cls = NEURAL[name]
+    method = cls(cls.Params(hidden=(8,), latent=2, restarts=3))
+    rows = prepared.roles[Role.ENCODER_TRAIN]
+    train = TrainingRows(rows.x, rows.s, prepared.info)
+    unit = Unit(0, None if method.shots is Shots.SINGLE else method.points()[-1])
+    reported: dict[str, float] = {}
+    context = FitContext(iterations=25, report=reported.__setitem__)
+    (one,) = method.fit(train, [unit], context)
+    assert reported["steps"] == 75
+    work = method.workload(prepared.info)
+    assert work.models_per_unit == 3
+    assert not isinstance(one, Diverged)
+    ((model, (chosen,)),) = seen
+    x, s = torch.tensor(rows.x)[None], torch.tensor(rows.s)[None]
+    streams = Streams([derive_seed("restarts")] * 3)
+    batch = Batch(
+        x.expand(3, -1, -1), s.expand(3, -1), onehot(s, 2).expand(3, -1, -1), 1.0, streams
+    )
+    with torch.no_grad():
+        losses = model.losses(batch)["model"]
+    assert losses[chosen] <= losses.min() + 0.05 * losses.abs().max()
+    given = one.state()
+    assert given is not None
+    for parameter, array in zip(model.state_dict().values(), given.values(), strict=True):
+        np.testing.assert_array_equal(parameter[chosen].numpy(), array[0])
 
 
 def test_stacks_are_no_larger_for_restarts(prepared: Prepared) -> None:

@@ -31,14 +31,27 @@ ALPHAS = (
 )
 """MaxEnt-ARL's 29 points in the paper: 0 to 1 in steps of .1, to 10 in 1, to 100 in 10."""
 
+MORE_GAMMAS = (8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)
+MORE_ALPHAS = (200.0, 500.0, 1000.0, 3000.0, 10000.0, 30000.0)
+"""The paper's progressions continued. Neither end is fair on Adults-Gender: where the adversary
+fails, more weight on it does not help (docs/methods.md)."""
+
 
 class AdversarialParams(NeuralParams):
     """Hyperparameters of both methods."""
 
+    distortion_weight: float = Field(1.0, gt=0, allow_inf_nan=False)
+    """Factor on the distortion."""
     adversary_hidden: tuple[PositiveInt, ...] = (64, 64)
     """Units of the adversary's hidden layers."""
+    adversary_width: int = Field(1, ge=1)
+    """Factor on these units."""
+    adversary_steps: int = Field(1, ge=1)
+    """Steps of the adversary for each step of encoder and decoder; the budget counts all steps."""
     adversary_rate: float = Field(1.0, gt=0, allow_inf_nan=False)
     """Factor on the learning rate for the adversary."""
+    grid: Literal["extended", "paper"] = "extended"
+    """``paper``: the SoFaiR paper's points; ``extended``: also larger weights."""
 
 
 class AdversarialMethod(NeuralMethod):
@@ -52,7 +65,10 @@ class AdversarialMethod(NeuralMethod):
 
         return {
             "learning_rate": FloatDistribution(3e-4, 3e-3, log=True),
+            "distortion_weight": FloatDistribution(0.1, 10.0, log=True),
             "adversary_rate": FloatDistribution(0.3, 10.0, log=True),
+            "adversary_width": CategoricalDistribution([1, 2, 4]),
+            "adversary_steps": CategoricalDistribution([1, 2, 5]),
             "batch_size": CategoricalDistribution([64, 128, 256]),
         }
 
@@ -75,11 +91,13 @@ class Latfr(AdversarialMethod):
     aliases = ("laftr",)
     summary = "adversarial: distortion minus gamma times the adversary's cross-entropy"
     reference = "Madras et al. 2018, arXiv:1802.06309; unsupervised as in the SoFaiR paper"
-    knobs = (Knob("gamma", 0.0, 4.0, "weight of the adversary; more is fairer"),)
+    knobs = (Knob("gamma", 0.0, MORE_GAMMAS[-1], "weight of the adversary; more is fairer"),)
     reward = "cross-entropy"
 
     def points(self) -> tuple[Point, ...]:
-        return tuple(Point.of(gamma=gamma) for gamma in GAMMAS)
+        """The paper's 10, and 8 beyond."""
+        more = MORE_GAMMAS if self.params.grid == "extended" else ()
+        return tuple(Point.of(gamma=gamma) for gamma in (*GAMMAS, *more))
 
 
 class MaxEntArl(AdversarialMethod):
@@ -88,11 +106,13 @@ class MaxEntArl(AdversarialMethod):
     name = "maxent-arl"
     summary = "adversarial: distortion minus alpha times the entropy of the adversary's prediction"
     reference = "Roy and Boddeti 2019, arXiv:1904.05514; unsupervised as in the SoFaiR paper"
-    knobs = (Knob("alpha", 0.0, 100.0, "weight of the entropy; more is fairer"),)
+    knobs = (Knob("alpha", 0.0, MORE_ALPHAS[-1], "weight of the entropy; more is fairer"),)
     reward = "entropy"
 
     def points(self) -> tuple[Point, ...]:
-        return tuple(Point.of(alpha=alpha) for alpha in ALPHAS)
+        """The paper's 29, and 6 beyond."""
+        more = MORE_ALPHAS if self.params.grid == "extended" else ()
+        return tuple(Point.of(alpha=alpha) for alpha in (*ALPHAS, *more))
 
 
 @hookimpl

@@ -3,8 +3,8 @@
 The adversary minimises its cross-entropy, and its gradients are of that alone, never scaled by the
 encoder's weight. Encoder and decoder minimise
 
-    LATFR:       E ||x - g(f(x), s)||^2  -  gamma * E[-log c(s | f(x))]
-    MaxEnt-ARL:  E ||x - g(f(x), s)||^2  -  alpha * E[H(c(. | f(x)))]
+    LATFR:       w E ||x - g(f(x), s)||^2  -  gamma * E[-log c(s | f(x))]
+    MaxEnt-ARL:  w E ||x - g(f(x), s)||^2  -  alpha * E[H(c(. | f(x)))]
 
 (Madras et al. 2018, equation 2; Roy and Boddeti 2019, equation 3; the SoFaiR paper's section 5.4
 replaces the downstream loss by the distortion.) H is the entropy of the adversary's predicted
@@ -16,7 +16,8 @@ Departures:
 * Madras et al. bound the adversary's objective by group-normalised l1 terms for demographic parity;
   the SoFaiR paper uses the cross-entropy, and so does this.
 * Encoder and adversary step at the same time, on the same batch, rather than in turns: one forward
-  pass instead of two.
+  pass instead of two. With ``adversary_steps`` = k > 1 the encoder moves at every k-th step alone.
+* w = ``distortion_weight`` is 1 in the papers.
 """
 
 from __future__ import annotations
@@ -66,7 +67,10 @@ class AdversarialModel(StackedModel):
         make = streams.generators("weights")
         self.encoder = networks.encoder(make)
         self.decoder = networks.decoder(make, networks.latent + groups)
-        self.adversary = StackedMLP(make, (networks.latent, *params.adversary_hidden, groups))
+        units = [params.adversary_width * n for n in params.adversary_hidden]
+        self.adversary = StackedMLP(make, (networks.latent, *units, groups))
+        self.distortion_weight = params.distortion_weight
+        self.turns = params.adversary_steps
         self.players: Mapping[str, float] = {"adversary": params.adversary_rate}
         self.register_buffer("weight", torch.tensor(weights, dtype=torch.float32))
 
@@ -78,7 +82,8 @@ class AdversarialModel(StackedModel):
         reward = cross_entropy
         if self.reward == "entropy":
             reward = -(log_c.exp() * log_c).sum(-1).mean(-1)
-        return {"model": distortion - self.weight * reward, "adversary": cross_entropy}
+        loss = self.distortion_weight * distortion - self.weight * reward
+        return {"model": loss, "adversary": cross_entropy}
 
     def _reconstruct(self, z: Tensor, s_onehot: Tensor) -> Tensor:
         x_hat: Tensor = self.decoder(torch.cat([z, s_onehot], dim=-1))

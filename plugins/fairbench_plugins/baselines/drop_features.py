@@ -1,14 +1,17 @@
 """Drop-features: release some columns of x and drop the rest; the strongest simple baseline.
 
-Columns are dropped greedily: each step drops the column that removes most leakage per unit of
+Of a table with at most 12 columns all subsets are compared (subsets.py): for each number of columns
+dropped, the subset nearest to the lower convex hull of all subsets' (D, I). Of a wider table,
+columns are dropped greedily: each step drops the column that removes most leakage per unit of
 distortion added,
 
     argmax_c  (I(x_K; s) - I(x_{K - c}; s)) / D(c | K - c),
 
 with I by a boosted-tree classifier of s, and D the squared error of a boosted-tree regression of
-column c on the other kept ones and s. Both are measured on held-out rows of the training set. One
-fit gives the whole curve: a point is a number of columns dropped. The one-hot columns of a category
-go together; of a wide table several columns go at a step, so that a curve has at most 16 points.
+column c on the other kept ones and s. Both are measured on held-out rows of the training set; no
+other rows are used. One fit gives the whole curve: a point is a number of columns dropped. The
+one-hot columns of a category go together; in the greedy search of a wide table several columns go
+at a step, so that a curve has at most 16 points.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from fairbench.api import (
     TrainingRows,
     Unit,
 )
+from fairbench_plugins.baselines.subsets import MOST_SUBSETS, Split, best_of_each_size
 
 _MOST_SOURCES = 128
 """Columns of the raw table."""
@@ -50,7 +54,7 @@ class DropFeaturesParams(Params):
     """Hyperparameters of drop-features."""
 
     search_rows: int = Field(9_000, ge=100)
-    """Training rows used to find the order; two thirds fit, one third measures."""
+    """Training rows used by the search; two thirds fit, one third measures."""
     search_trees: int = Field(40, ge=1)
     """Boosting rounds while searching."""
     trees: int = Field(100, ge=1)
@@ -58,14 +62,14 @@ class DropFeaturesParams(Params):
     decoder_rows: int = Field(20_000, ge=100)
     """Most training rows that the final decoders are fitted on."""
     candidates: int = Field(12, ge=1)
-    """Columns tried at each step: those with the best ratio when last tried."""
+    """Columns tried at each step of the greedy search: those whose last ratio was best."""
 
 
 class DropFeatures(Method):
-    """Greedy column dropping."""
+    """Column dropping."""
 
     name = "drop-features"
-    summary = "baseline: drops columns greedily by leakage lost per unit of distortion"
+    summary = "baseline: drops the columns that leak most for what they cost; all subsets, if few"
     shots = Shots.SINGLE
     has_decoder = True
     baseline = True
@@ -91,60 +95,69 @@ class DropFeatures(Method):
         return fitted
 
     def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Curve:
-        columns = np.split(state["columns"], np.cumsum(state["sizes"])[:-1])
         counts = [int(n) for n in state["counts"]]
-        return _DropCurve([part.tolist() for part in columns], counts, len(info.groups), {})
+        if "columns" in state:  # of version 0.1: one order for all points
+            parts = np.split(state["columns"], np.cumsum(state["sizes"])[:-1])
+            gone = {n: [int(c) for part in parts[:n] for c in part] for n in counts}
+        else:
+            gone = {
+                n: np.flatnonzero(row).tolist()
+                for n, row in zip(counts, state["dropped"], strict=True)
+            }
+        return _DropCurve(gone, len(info.features), len(info.groups), {})
 
 
 def _fit(train: TrainingRows, params: Any, seed: int, progress: Any) -> _DropCurve:
     columns, groups = _columns_by_source(train), len(train.info.groups)
     search = _Search(train, columns, params, seed)
-    order, counts = search.order(lambda fraction: progress(0.7 * fraction, "ordering columns"))
-    curve = _DropCurve([columns[source] for source in order], counts, groups, {})
+    gone = search.dropped(lambda fraction: progress(0.7 * fraction, "comparing columns"))
+    columns_gone = {
+        n: sorted(c for s in sources for c in columns[s]) for n, sources in gone.items()
+    }
+    curve = _DropCurve(columns_gone, train.x.shape[1], groups, {})
     rows = np.random.default_rng(seed).permutation(len(train.s))[: params.decoder_rows]
     inputs_s = _onehot(train.s[rows], groups)
-    for done, n in enumerate(counts, start=1):
+    for done, n in enumerate(gone, start=1):
         kept, dropped = curve.split(n)
         inputs = np.hstack([train.x[rows][:, kept], inputs_s])
         curve.decoders[n] = {
             column: _regressor(params.trees, seed).fit(inputs, train.x[rows, column])
             for column in dropped
         }
-        progress(0.7 + 0.3 * done / len(counts), "fitting decoders")
+        progress(0.7 + 0.3 * done / len(gone), "fitting decoders")
     return curve
 
 
 class _DropCurve(Curve):
-    """The order in which columns go, and a decoder for every number of them gone.
+    """The columns that are gone at each point, and a decoder for each.
 
     Parameters
     ----------
-    order : list of list of int
-        Columns of x of each source, the first to go first.
-    counts : list of int
-        Sources gone at each point.
+    gone : dict of int to list of int
+        By number of sources dropped, the columns of x that are gone.
+    width : int
+        Columns of x.
     groups : int
     decoders : dict of int to dict
-        By sources gone, a regressor of each dropped column; a restored curve has none.
+        By number of sources dropped, a regressor of each column gone; a restored curve has none.
     """
 
     knob = DropFeatures.knobs[0]
 
     def __init__(
         self,
-        order: list[list[int]],
-        counts: list[int],
+        gone: dict[int, list[int]],
+        width: int,
         groups: int,
         decoders: dict[int, dict[int, Any]],
     ) -> None:
-        self.order, self.counts, self.groups, self.decoders = order, counts, groups, decoders
-        self.points = tuple(Point.of(dropped=n) for n in counts)
+        self.gone, self.width, self.groups, self.decoders = gone, width, groups, decoders
+        self.points = tuple(Point.of(dropped=n) for n in gone)
 
     def split(self, n: int) -> tuple[list[int], list[int]]:
-        """Columns kept and columns dropped once n sources are gone."""
-        dropped = sorted(column for columns in self.order[:n] for column in columns)
-        kept = sorted(column for columns in self.order[n:] for column in columns)
-        return kept, dropped
+        """Columns kept and columns dropped where n sources are gone."""
+        dropped = sorted(self.gone[n])
+        return sorted(set(range(self.width)) - set(dropped)), dropped
 
     def at(self, point: Point) -> Representation:
         n = int(point["dropped"])
@@ -153,11 +166,10 @@ class _DropCurve(Curve):
 
     def state(self) -> Mapping[str, Any]:
         """Arrays for encoding alone; the decoders are boosted trees, which only pickle stores."""
-        return {
-            "columns": np.concatenate([np.array(columns) for columns in self.order]),
-            "sizes": np.array([len(columns) for columns in self.order]),
-            "counts": np.array(self.counts),
-        }
+        dropped = np.zeros((len(self.gone), self.width), bool)
+        for row, columns in zip(dropped, self.gone.values(), strict=True):
+            row[columns] = True
+        return {"dropped": dropped, "counts": np.array(list(self.gone))}
 
 
 class _Dropped(Representation):
@@ -183,7 +195,7 @@ class _Dropped(Representation):
 
 
 class _Search:
-    """Finds the order in which sources are dropped."""
+    """Finds which sources are dropped at each point."""
 
     def __init__(
         self, train: TrainingRows, columns: dict[str, list[int]], params: Any, seed: int
@@ -195,7 +207,23 @@ class _Search:
         self.train, self.columns, self.params, self.seed = train, columns, params, seed
         self.s_onehot = _onehot(train.s, len(train.info.groups))
 
-    def order(self, progress: Any) -> tuple[list[str], list[int]]:
+    def dropped(self, progress: Any) -> dict[int, list[str]]:
+        """Sources to drop, by their number."""
+        if 2 ** len(self.columns) > MOST_SUBSETS:
+            order, counts = self.greedy_order(progress)
+            return {n: order[:n] for n in counts}
+        x, s, names = self.train.x, self.train.s, list(self.columns)
+        fit, measure = self.fit_rows, self.measure_rows
+        groups = len(self.train.info.groups)
+        split = Split(x[fit], s[fit], x[measure], s[measure], [*self.columns.values()], groups)
+
+        def leakage(gone: tuple[int, ...]) -> float:
+            return self.leakage([name for i, name in enumerate(names) if i not in gone])
+
+        chosen = best_of_each_size(split, leakage, progress)
+        return {len(gone): [names[i] for i in gone] for gone in chosen}
+
+    def greedy_order(self, progress: Any) -> tuple[list[str], list[int]]:
         """Sources in the order in which they go, and how many are gone at each point."""
         kept, gone, counts = list(self.columns), list[str](), list[int]()
         steps = min(_MOST_POINTS, len(kept) - 1)

@@ -1,7 +1,8 @@
 """SoFaiR, SoFaiR-NOS and MSFaiR (Gitiaux and Rangwala 2022, "SoFaiR: Single Shot Fair ...").
 
 The objective, its equations and the departures from the paper are in model.py and entropy.py;
-resolution.py has another code for the same objective, leakage.py another price.
+resolution.py has another code for the same objective. leakage.py has another price, and with it
+sofair-adv, a method of its own.
 """
 
 from __future__ import annotations
@@ -17,12 +18,20 @@ from fairbench.training import NeuralMethod, NeuralParams
 
 if TYPE_CHECKING:
     from fairbench.training import Networks, Streams
+    from fairbench_plugins.sofair.leakage import AdversaryShare
     from fairbench_plugins.sofair.model import SofairModel
     from fairbench_plugins.sofair.resolution import ResolutionModel
 
 
+_MOVED = "It belongs to the method sofair-adv: name that in --methods and in the parameters file."
+
+
 class SofairParams(NeuralParams):
     """Hyperparameters of SoFaiR; model.py gives the reason where a default is not the paper's."""
+
+    moved: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("adversary", "adversary_hidden", "adversary_rate"), _MOVED
+    )
 
     distortion_weight: float = Field(3.0, gt=0, allow_inf_nan=False)
     """w = 1 / (2 sigma^2) of the isotropic Gaussian behind the distortion."""
@@ -41,15 +50,27 @@ class SofairParams(NeuralParams):
     code: Literal["bits", "resolution"] = "bits"
     """Bits by a layer of their own, as many as the row asks for (the paper's; model.py), or the
     binary digits of e at a resolution that rows share (resolution.py)."""
-    adversary: float = Field(0.0, ge=0, le=1)
+
+
+class SofairAdvParams(SofairParams):
+    """Hyperparameters of sofair-adv; those of SoFaiR have the ranges that its price needs."""
+
+    moved: ClassVar[Mapping[str, str]] = {}
+    distortion_weight: float = Field(1.0, gt=0, allow_inf_nan=False)
+    """w, as in SoFaiR."""
+    beta_max: float = Field(150.0, gt=0, allow_inf_nan=False)
+    """Largest beta: a fiftieth of it is for the length of the code."""
+    beta_power: float = Field(5.0, gt=0, allow_inf_nan=False)
+    """As in SoFaiR; most draws of beta are small."""
+    code: Literal["bits", "resolution"] = "resolution"
+    """As in SoFaiR."""
+    adversary: float = Field(0.98, gt=0, le=1)
     """Share of beta's price that is for an adversary's estimate of s from z, the rest being for the
-    length of the code; 0 is the paper (leakage.py)."""
+    length of the code (leakage.py)."""
     adversary_hidden: tuple[PositiveInt, ...] = (64, 64)
     """Units of the adversary's hidden layers."""
     adversary_rate: float = Field(1.0, gt=0, allow_inf_nan=False)
     """Factor on the learning rate for the adversary."""
-    restarts: int = Field(1, ge=1)
-    """Models trained per unit; the one with the least loss on the training set is selected."""
 
 
 class SofairMethod(NeuralMethod):
@@ -77,8 +98,11 @@ class SofairMethod(NeuralMethod):
             "learning_rate": FloatDistribution(3e-4, 3e-3, log=True),
             "rate": CategoricalDistribution(["codes", "lengths"]),
             "code": CategoricalDistribution(["bits", "resolution"]),
-            "adversary": CategoricalDistribution([0.0, 0.9, 0.98]),
         }
+
+    def adversary(self) -> AdversaryShare | None:
+        """What sofair-adv has and SoFaiR has not."""
+        return None
 
     def build(
         self, units: Sequence[Unit], info: DatasetInfo, networks: Networks, streams: Streams
@@ -95,6 +119,7 @@ class SofairMethod(NeuralMethod):
             fixed or None,
             streams,
             decoder_sees_s=self.decoder_sees_s,
+            adversary=self.adversary(),
         )
 
 
@@ -128,7 +153,32 @@ class MSFaiR(SofairMethod):
         return tuple(Point.of(beta=float(f"{beta:.6g}")) for beta in betas)
 
 
+class SofairAdv(Sofair):
+    """SoFaiR whose price is mostly an adversary's estimate of s: not the paper's method."""
+
+    name = "sofair-adv"
+    summary = "SoFaiR priced mostly by what an adversary reads of s; ours, not the paper's"
+    reference = "after Gitiaux and Rangwala 2022, with an adversary as in Madras et al. 2018"
+    Params: ClassVar[type[Params]] = SofairAdvParams
+
+    def search_space(self) -> Mapping[str, Any]:
+        from optuna.distributions import CategoricalDistribution, FloatDistribution
+
+        return {
+            **super().search_space(),
+            "adversary": CategoricalDistribution([0.9, 0.98]),
+            "adversary_rate": FloatDistribution(0.3, 10.0, log=True),
+        }
+
+    def adversary(self) -> AdversaryShare:
+        """The adversary of the hyperparameters."""
+        from fairbench_plugins.sofair.leakage import AdversaryShare
+
+        p = self.params
+        return AdversaryShare(p.adversary, p.adversary_hidden, p.adversary_rate)
+
+
 @hookimpl
 def register_methods() -> Sequence[type[Method]]:
-    """SoFaiR, SoFaiR-NOS, MSFaiR."""
-    return [Sofair, SofairNOS, MSFaiR]
+    """SoFaiR, SoFaiR-NOS, MSFaiR, and sofair-adv."""
+    return [Sofair, SofairNOS, MSFaiR, SofairAdv]

@@ -1,8 +1,11 @@
-"""An adversary's estimate of s from SoFaiR's code: a part of beta's price that the paper lacks.
+"""sofair-adv: an adversary's estimate of s from SoFaiR's code is a part of beta's price.
+
+It is not the paper's method: it uses s in training for more than the decoder; searches on Adults
+led to it (docs/strict.md).
 
 The paper prices a code by its length, H(z | beta), which bounds I(z; s) from above. On Adults the
 bound is nearly a hundred times what it bounds (17 nats against .25), and a bit that reveals s costs
-no more than one that does not. With ``adversary`` = c > 0 the price of a row is
+no more than one that does not. With ``adversary`` = c the price of a row is here
 
     (1 - c) H_q(z | beta)  -  c CE_adversary(s | z, beta)
 
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +30,15 @@ from fairbench.training import StackedMLP
 
 _WAVES = 4
 """Cosines of each dimension: about as many digits as a code that leaks little has."""
+
+
+@dataclass(frozen=True)
+class AdversaryShare:
+    """The adversary of a model: its share of the price, layers, and factor on the learning rate."""
+
+    share: float
+    hidden: tuple[int, ...]
+    rate: float
 
 
 class Adversary(nn.Module):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from fairbench.training import Batch, StackedModel
-from fairbench_plugins.sofair.leakage import Adversary
+from fairbench_plugins.sofair.leakage import Adversary, AdversaryShare
 
 if TYPE_CHECKING:
     from fairbench_plugins.sofair import SofairParams
@@ -28,7 +28,7 @@ class MaskedAutoencoder(StackedModel):
     fixed_beta : Tensor or None
         One per model, ``(models, 1, 1)``, where beta is fixed; otherwise it is drawn for every row.
     adversary : Adversary or None
-        Where it has a share of the price.
+        Where it has a share of the price, ``adversary_share``.
     """
 
     params: SofairParams
@@ -36,18 +36,25 @@ class MaskedAutoencoder(StackedModel):
     decoder: nn.Module
     fixed_beta: Tensor | None
     adversary: Adversary | None
+    adversary_share: float = 0.0
 
     def add_adversary(
-        self, make: Sequence[torch.Generator], dimensions: int, groups: int, *, sees_beta: bool
+        self,
+        given: AdversaryShare | None,
+        make: Sequence[torch.Generator],
+        dimensions: int,
+        groups: int,
+        *,
+        sees_beta: bool,
     ) -> None:
-        """Add the adversary, if the hyperparameters give it a share of the price."""
-        p = self.params
+        """Add the adversary, where there is one."""
         self.adversary = None
-        if p.adversary > 0:
+        if given is not None:
+            self.adversary_share = given.share
             self.adversary = Adversary(
-                make, dimensions, p.adversary_hidden, groups, p.beta_max, sees_beta=sees_beta
+                make, dimensions, given.hidden, groups, self.params.beta_max, sees_beta=sees_beta
             )
-            self.players = {"adversary": p.adversary_rate}
+            self.players = {"adversary": given.rate}
 
     def drawn_beta(self, batch: Batch) -> Tensor:
         """beta_max * u^power, u ~ U[0, 1] by row, ``(models, 1, batch)``; or the fixed one."""
@@ -70,7 +77,7 @@ class MaskedAutoencoder(StackedModel):
         """
         price, others = rate, {}
         if self.adversary is not None:
-            share = self.params.adversary
+            share = self.adversary_share
             error = self.adversary.cross_entropy(z, beta, batch.s_onehot)
             price = (1 - share) * rate - share * error
             others = {"adversary": error.mean(-1)}

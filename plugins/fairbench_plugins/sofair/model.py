@@ -43,6 +43,7 @@ from fairbench_plugins.sofair.masked import MaskedAutoencoder
 
 if TYPE_CHECKING:
     from fairbench_plugins.sofair import SofairParams
+    from fairbench_plugins.sofair.leakage import AdversaryShare
 
 
 class _RoundedSigmoid(torch.autograd.Function):
@@ -80,6 +81,8 @@ class SofairModel(MaskedAutoencoder):
         One per model, for the initial weights.
     decoder_sees_s : bool
         Not in SoFaiR-NOS.
+    adversary : AdversaryShare, optional
+        In sofair-adv alone.
     """
 
     levels: Tensor
@@ -93,6 +96,7 @@ class SofairModel(MaskedAutoencoder):
         streams: Streams,
         *,
         decoder_sees_s: bool = True,
+        adversary: AdversaryShare | None = None,
     ) -> None:
         super().__init__()
         self.params = params
@@ -107,7 +111,7 @@ class SofairModel(MaskedAutoencoder):
             make, d, bits, params.components, sees_beta=betas is None
         )
         models = len(streams.seeds)
-        self.add_adversary(make, d, groups, sees_beta=betas is None)
+        self.add_adversary(adversary, make, d, groups, sees_beta=betas is None)
         fixed = None if betas is None else torch.tensor(betas, dtype=torch.float32).view(-1, 1, 1)
         self.register_buffer("fixed_beta", fixed)
         levels = torch.arange(1, bits + 1, dtype=torch.float32)

@@ -32,6 +32,7 @@ from fairbench_plugins.sofair.masked import MaskedAutoencoder
 
 if TYPE_CHECKING:
     from fairbench_plugins.sofair import SofairParams
+    from fairbench_plugins.sofair.leakage import AdversaryShare
 
 
 class ResolutionModel(MaskedAutoencoder):
@@ -39,7 +40,7 @@ class ResolutionModel(MaskedAutoencoder):
 
     Parameters
     ----------
-    params, networks, groups, betas, streams, decoder_sees_s
+    params, networks, groups, betas, streams, decoder_sees_s, adversary
         As for :class:`fairbench_plugins.sofair.model.SofairModel`.
     """
 
@@ -52,6 +53,7 @@ class ResolutionModel(MaskedAutoencoder):
         streams: Streams,
         *,
         decoder_sees_s: bool = True,
+        adversary: AdversaryShare | None = None,
     ) -> None:
         super().__init__()
         self.params, self.groups = params, groups if decoder_sees_s else 0
@@ -64,7 +66,7 @@ class ResolutionModel(MaskedAutoencoder):
         )
         # Dimensions start at different paces, so that they do not all lose a bit at the same beta.
         self.pace = nn.Parameter(torch.linspace(-1, 1, d).view(1, d, 1).repeat(models, 1, 1))
-        self.add_adversary(make, d, groups, sees_beta=betas is None)
+        self.add_adversary(adversary, make, d, groups, sees_beta=betas is None)
         fixed = None if betas is None else torch.tensor(betas, dtype=torch.float32).view(-1, 1, 1)
         self.register_buffer("fixed_beta", fixed)
 

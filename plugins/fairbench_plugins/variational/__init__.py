@@ -6,7 +6,7 @@ Objectives, equations and departures are in model.py.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -19,11 +19,38 @@ if TYPE_CHECKING:
     from fairbench_plugins.variational.model import VariationalModel
 
 
+PAPER_BETAS = tuple(round(0.05 * i, 2) for i in range(21))
+"""beta-VAE's points in the paper: 0 to 1 in steps of .05."""
+
+MORE_BETAS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+"""Where the paper stops, D is a third of D_max on Adults-Gender; z is empty from about 4 on."""
+
+VFAE_GAMMAS = (0.0, 1.0, 3.0, 10.0, 30.0, 60.0, 100.0, 200.0, 400.0, 1000.0)
+"""VFAE's points in version 0.1: the orders of magnitude in which the penalty takes hold."""
+
+MORE_GAMMAS = (3000.0, 10000.0, 30000.0, 100000.0)
+"""On Adults-Gender the largest releases next to nothing."""
+
+FCRL_BETAS = (0.005, 0.01, 0.03, 0.07, 0.1, 0.2, 0.4, 0.7, 1.0, 2.0)
+"""FCRL's points in version 0.1, spread over the orders of magnitude of beta."""
+
+MORE_FCRL_BETAS = (4.0, 8.0, 16.0, 32.0)
+"""On Adults-Gender the largest releases next to nothing, unless ``contrast`` is above 1."""
+
+
 class VariationalParams(NeuralParams):
     """Hyperparameters of all four methods."""
 
     distortion_weight: float = Field(1.0, gt=0, allow_inf_nan=False)
     """w = 1 / (2 sigma^2) of the isotropic Gaussian behind the distortion."""
+
+
+class GridParams(VariationalParams):
+    """Hyperparameters of the methods whose grid has two ends."""
+
+    grid: Literal["extended", "paper"] = "extended"
+    """``paper``: the SoFaiR paper's points, or as few for methods that are not in it; ``extended``:
+    also beyond, up to where z tells next to nothing."""
 
 
 class VariationalMethod(NeuralMethod):
@@ -61,12 +88,14 @@ class BetaVAE(VariationalMethod):
     name = "beta-vae"
     summary = "variational: distortion plus beta times KL(q(z|x) || N(0, I))"
     reference = "Higgins et al. 2017; with s in the decoder: Gitiaux and Rangwala 2021"
-    knobs = (Knob("beta", 0.0, 1.0, "weight of the rate; more is fairer"),)
+    knobs = (Knob("beta", 0.0, MORE_BETAS[-1], "weight of the rate; more is fairer"),)
     model = "BetaVAEModel"
+    Params: ClassVar[type[Params]] = GridParams
 
     def points(self) -> tuple[Point, ...]:
-        """The paper's 21: 0 to 1 in steps of .05."""
-        return tuple(Point.of(beta=round(0.05 * i, 2)) for i in range(21))
+        """The paper's 21, and 7 beyond."""
+        more = MORE_BETAS if self.params.grid == "extended" else ()
+        return tuple(Point.of(beta=beta) for beta in (*PAPER_BETAS, *more))
 
 
 class CVIB(VariationalMethod):
@@ -89,7 +118,7 @@ class CVIB(VariationalMethod):
         return tuple(Point.of(beta=b, lambda_=value) for b in betas for value in lambdas)
 
 
-class VFAEParams(VariationalParams):
+class VFAEParams(GridParams):
     """Hyperparameters of VFAE."""
 
     beta: float = Field(0.1, ge=0, allow_inf_nan=False)
@@ -102,14 +131,14 @@ class VFAE(VariationalMethod):
     name = "vfae"
     summary = "variational: adds gamma times the maximum mean discrepancy between groups"
     reference = "Louizos et al. 2016, arXiv:1511.00830; unsupervised: one latent layer, no y"
-    knobs = (Knob("gamma", 0.0, 1000.0, "weight of the discrepancy; more is fairer"),)
+    knobs = (Knob("gamma", 0.0, MORE_GAMMAS[-1], "weight of the discrepancy; more is fairer"),)
     model = "VFAEModel"
     Params: ClassVar[type[Params]] = VFAEParams
 
     def points(self) -> tuple[Point, ...]:
-        """Ten, spread over the orders of magnitude in which the penalty takes hold."""
-        gammas = (0.0, 1.0, 3.0, 10.0, 30.0, 60.0, 100.0, 200.0, 400.0, 1000.0)
-        return tuple(Point.of(gamma=gamma) for gamma in gammas)
+        """Ten, and 4 beyond."""
+        more = MORE_GAMMAS if self.params.grid == "extended" else ()
+        return tuple(Point.of(gamma=gamma) for gamma in (*VFAE_GAMMAS, *more))
 
     def search_space(self) -> Mapping[str, Any]:
         from optuna.distributions import FloatDistribution
@@ -117,11 +146,12 @@ class VFAE(VariationalMethod):
         return {**super().search_space(), "beta": FloatDistribution(1e-3, 1.0, log=True)}
 
 
-class FCRLParams(VariationalParams):
+class FCRLParams(GridParams):
     """Hyperparameters of FCRL."""
 
     contrast: float = Field(1.0, ge=0, allow_inf_nan=False)
-    """lambda / beta: weight of the contrastive bound on I(Z;X|S) relative to the rate's."""
+    """lambda / beta: weight of the contrastive bound on I(Z;X|S) relative to the rate's. The
+    authors' published script has 2 (examples/params/fcrl-published.yaml)."""
 
 
 class FCRL(VariationalMethod):
@@ -130,14 +160,14 @@ class FCRL(VariationalMethod):
     name = "fcrl"
     summary = "variational: beta times (KL minus a contrastive estimate of I(Z;X|S))"
     reference = "Gupta et al. 2021, arXiv:2101.04108; unsupervised: x in place of y"
-    knobs = (Knob("beta", 0.005, 2.0, "weight of the rate; more is fairer"),)
+    knobs = (Knob("beta", 0.005, MORE_FCRL_BETAS[-1], "weight of the rate; more is fairer"),)
     model = "FCRLModel"
     Params: ClassVar[type[Params]] = FCRLParams
 
     def points(self) -> tuple[Point, ...]:
-        """Ten, spread over the orders of magnitude of beta."""
-        betas = (0.005, 0.01, 0.03, 0.07, 0.1, 0.2, 0.4, 0.7, 1.0, 2.0)
-        return tuple(Point.of(beta=beta) for beta in betas)
+        """Ten, and 4 beyond."""
+        more = MORE_FCRL_BETAS if self.params.grid == "extended" else ()
+        return tuple(Point.of(beta=beta) for beta in (*FCRL_BETAS, *more))
 
     def search_space(self) -> Mapping[str, Any]:
         from optuna.distributions import FloatDistribution
