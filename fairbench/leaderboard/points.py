@@ -112,16 +112,16 @@ def _front(points: Sequence[PointRecord]) -> dict[str, bool]:
 
 def _in_order(
     figures: Mapping[str, float | None], metrics: Sequence[type[Metric]]
-) -> dict[str, float | None]:
-    """The figures in the order in which the metrics declare their columns."""
-    ordered: dict[str, float | None] = {}
+) -> dict[str, float | str | None]:
+    """The figures in the order in which the metrics declare their columns, with their words."""
+    ordered: dict[str, float | str | None] = {}
     for metric in metrics:
         for declared in metric.columns if metric.level == "point" else ():
             head, brace, _ = declared.partition("{")
             for name, value in figures.items():
                 if name == declared or (brace and name.startswith(head)):
-                    ordered.setdefault(name, value)
-    return ordered | dict(figures)
+                    ordered.setdefault(name, metric.words.get(name) if value is None else value)
+    return ordered | {name: figures[name] for name in figures if name not in ordered}
 
 
 def _identify(unit: UnitRecord, curve: CurveRecords) -> dict[str, Any]:
