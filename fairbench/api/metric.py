@@ -188,7 +188,7 @@ class Metric(ABC):
         ``nats``, ``seconds``, ``1`` for a plain ratio.
     words : mapping of str to str
         Optional, for point metrics: what a table says in a column instead of a blank where
-        ``compute`` returned None, such as ``vacuous``.
+        ``compute`` returned None; ``vacuous`` is the one word that typed tables know.
     """
 
     name: ClassVar[str]
