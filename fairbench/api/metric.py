@@ -32,6 +32,10 @@ class Certificate:
         Share of the certifying rows in the overflow. They count as if their codes revealed s.
     rows : int
         Certifying rows.
+    groups, least_group, plug_in : int, int, float, or None
+        With ``rows`` what :func:`fairbench.stats.information_bound.bound_information` needs to
+        bound I(Z;S) at another level: groups, rows of the smallest one, and the plug-in estimate,
+        nats. None in records of versions that did not store them.
     """
 
     gap: float
@@ -40,6 +44,9 @@ class Certificate:
     cells: int
     overflow: float
     rows: int
+    groups: int | None = None
+    least_group: int | None = None
+    plug_in: float | None = None
 
 
 @dataclass(frozen=True)
@@ -143,8 +150,8 @@ class CurveEvaluation:
         ``mutual_information_max_validation``, ``mutual_information_max_paper`` (nats),
         ``distortion_max``, ``distortion_max_validation``; ``accuracy_y_constant``, the accuracy of
         always guessing the auditor training set's largest class, where there is a task;
-        ``accuracy_s`` of x's auditor and ``accuracy_s_constant`` of the constant guess, which
-        records of older versions lack.
+        ``accuracy_s`` of x's auditor and ``accuracy_s_constant`` of the constant guess, each also
+        with ``_validation``, which records of older versions lack.
     costs : sequence of mapping of str to float
         One per fitted unit, named as in :data:`fairbench.api.costs.COSTS`.
     single_shot : bool
@@ -179,6 +186,9 @@ class Metric(ABC):
         Which values are better: ``lower``, ``higher`` or ``none``.
     unit : str
         ``nats``, ``seconds``, ``1`` for a plain ratio.
+    words : mapping of str to str
+        Optional, for point metrics: what a table says in a column instead of a blank where
+        ``compute`` returned None; ``vacuous`` is the one word that typed tables know.
     """
 
     name: ClassVar[str]
@@ -187,6 +197,7 @@ class Metric(ABC):
     level: ClassVar[str]
     direction: ClassVar[str] = "none"
     unit: ClassVar[str] = "1"
+    words: ClassVar[Mapping[str, str]] = {}
 
     @abstractmethod
     def compute(self, evaluation: Any) -> Mapping[str, float | None]:

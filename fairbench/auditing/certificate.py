@@ -13,7 +13,6 @@ the number of codes, sets and pairs. docs/certificate.md has the derivation.
 
 from __future__ import annotations
 
-import math
 from functools import cache
 
 import numpy as np
@@ -22,6 +21,7 @@ import numpy.typing as npt
 from fairbench.api import Floats, Ints
 from fairbench.api.metric import Certificate
 from fairbench.auditing.auditors.samples import opaque
+from fairbench.stats.information_bound import SHARES, bound_information, shares_radius
 
 Array = npt.NDArray[np.float64]
 
@@ -35,9 +35,6 @@ z and loose for many cells."""
 
 _PER_CELL = 0.1
 """Part of each bound's error rate that the bound cell by cell then uses."""
-
-_SHARES = 0.1
-"""Part of the information bound's error rate that the groups' unknown shares use."""
 
 
 def certify(
@@ -69,13 +66,18 @@ def certify(
         return None
     counts, overflow = _table(known, opaque(z), s, groups)
     miss = 1 - confidence
+    rows = counts.sum(axis=0) + overflow
+    plug_in = _plug_in_information(counts, rows)
     return Certificate(
-        gap=_widest_gap(counts, overflow, miss),
-        information=_most_information(counts, overflow, miss),
+        gap=_widest_gap(counts, rows, miss),
+        information=_most_information(counts, rows, plug_in, miss),
         confidence=confidence,
         cells=len(known),
         overflow=float(overflow.sum() / len(s)),
         rows=len(s),
+        groups=groups,
+        least_group=int(rows.min()),
+        plug_in=plug_in,
     )
 
 
@@ -90,13 +92,12 @@ def _table(
     return table, np.bincount(s[~is_known], minlength=groups).astype(np.float64)
 
 
-def _widest_gap(counts: Array, overflow: Array, miss: float) -> float:
+def _widest_gap(counts: Array, rows: Array, miss: float) -> float:
     """Bound the largest total variation between two groups' codes.
 
     The widest pair in the population is one fixed pair, so each pair's bound may use all of
     ``miss``, and their maximum still fails with at most that probability.
     """
-    rows = counts.sum(axis=0) + overflow
     if (rows == 0).any():
         return 1.0
     few = len(counts) <= _FEW_CELLS
@@ -170,64 +171,45 @@ def _quarter() -> tuple[Array, Array, Array]:
     return np.cos(angle), np.sin(angle), weights / 8
 
 
-def _most_information(counts: Array, overflow: Array, miss: float) -> float:
+def _most_information(counts: Array, rows: Array, plug_in: float, miss: float) -> float:
     """Bound I(Z;S), nats.
 
     The plug-in estimate is the mean, over the rows, of ln p(s|z) / p(s) by the best p for these
     rows; the true p, of which I is the expectation, is no better there.
     """
-    rows = counts.sum(axis=0) + overflow
-    n, groups = rows.sum(), len(rows)
-    share = rows / n
-    radius = _shares_radius(int(n), groups, _SHARES * miss)
-    held = share[share > 0]
-    entropy = -float((held * np.log(held)).sum())
+    n, groups = int(rows.sum()), len(rows)
+    shares_miss = SHARES * miss
     # Gibbs: H(S) <= -E ln(share), whose expectation moves with the shares by total variation.
-    most = np.log(groups)
-    if len(held) == groups:
-        most = min(most, entropy + np.sqrt(radius / 2) * np.log(held.max() / held.min()))
-    few = len(counts) <= _FEW_CELLS
-    by_cell = _PER_CELL * miss if few else 0.0
-    if few:
+    most = float(np.log(groups))
+    if rows.min() > 0:
+        spread = np.sqrt(shares_radius(n, groups, shares_miss) / 2)
+        most = min(most, _entropy(rows) + float(spread * np.log(rows.max() / rows.min())))
+    by_cell = 0.0
+    if len(counts) <= _FEW_CELLS:
+        by_cell = _PER_CELL * miss
         # The overlap of all groups is a part of z that carries no information on s.
-        most *= 1 - _least_shares(counts, rows, by_cell / counts.size).min(axis=1).sum()
-    least_share = _smallest_share(share.min(), radius)
-    if least_share == 0:
-        return float(most)
+        most *= 1 - float(_least_shares(counts, rows, by_cell / counts.size).min(axis=1).sum())
+    bound = bound_information(
+        plug_in,
+        rows=n,
+        groups=groups,
+        least_group=int(rows.min()),
+        miss=miss - by_cell,
+        shares_miss=shares_miss,
+    )
+    return min(most, bound)
+
+
+def _plug_in_information(counts: Array, rows: Array) -> float:
+    """Return the plug-in estimate of I(Z;S), nats; codes of the overflow determine s."""
     total = counts.sum(axis=1)
     inside = counts[counts > 0]
     conditional = float((total[total > 0] * np.log(total[total > 0])).sum())
-    conditional = (conditional - float((inside * np.log(inside)).sum())) / n
-    plug_in = max(entropy - conditional, 0.0) + radius
-    # Chernoff: E exp(-t i) <= 1 - (t - r) I for i = ln p(s|z)/p(s), at most ln 1/least_share.
-    t = np.linspace(0.02, 0.98, 97)
-    top = -np.log(least_share)
-    r = (np.expm1(-t * top) + t * top) / (np.expm1(-top) + top)
-    log_miss = np.log((1 - _SHARES) * miss - by_cell)
-    bound = -np.expm1(log_miss / n - t * plug_in) / (t - r)
-    return float(min(most, bound.min()))
+    conditional = (conditional - float((inside * np.log(inside)).sum())) / rows.sum()
+    return float(max(_entropy(rows) - conditional, 0.0))
 
 
-def _shares_radius(rows: int, groups: int, miss: float) -> float:
-    """Return the radius, nats, that KL(sample shares || true shares) exceeds with chance ``miss``.
-
-    Agrawal 2020, "Finite-sample concentration of the multinomial in relative entropy": the chance
-    is at most e^-x (e x / k)^k for x = rows * KL > k = groups - 1.
-    """
-    k = groups - 1
-    x = 4.0 * (k - math.log(miss))
-    for _ in range(40):  # falls to the solution from above: stopping early errs to the safe side
-        x = k * (1 + math.log(x / k)) - math.log(miss)
-    return float(x / rows)
-
-
-def _smallest_share(share: float, radius: float) -> float:
-    """Return the least q with kl(share || q) <= radius, for Bernoulli shares below 1."""
-    if share == 0:
-        return 0.0
-    low, high = 0.0, share
-    for _ in range(50):
-        q = (low + high) / 2
-        kl = share * math.log(share / q) + (1 - share) * math.log((1 - share) / (1 - q))
-        low, high = (q, high) if kl > radius else (low, q)
-    return low
+def _entropy(rows: Array) -> float:
+    """Return the plug-in entropy of the groups, nats, of their rows ``(groups,)``."""
+    share = rows[rows > 0] / rows.sum()
+    return float(-(share * np.log(share)).sum())

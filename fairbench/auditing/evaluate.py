@@ -216,7 +216,7 @@ class Reference:
     # and ``..._validation``; squared units of standardised x. ``accuracy_s``: accuracy of the
     # strict auditor of x; ``accuracy_s_constant``, ``accuracy_y_constant``: accuracy on the test
     # set of always predicting the largest group, or class of the main task, if any, of the auditor
-    # training set.
+    # training set; ``accuracy_s_validation``, ``accuracy_s_constant_validation`` on validation.
     values: dict[str, float]
     # (resamples,): ``mutual_information_max``, ``distortion_max`` and ``accuracy_y_constant`` on
     # the same resamples as every point
@@ -265,8 +265,11 @@ def audit_reference(
         "distortion_max": float(distances.mean()),
         "distortion_max_validation": float(squares(Role.VALIDATION).mean()),
         "accuracy_s": accuracy(strict.prediction),
-        "accuracy_s_constant": float((s[Role.TEST] == np.bincount(train.s).argmax()).mean()),
+        "accuracy_s_validation": accuracy(strict.validation_prediction),
     }
+    for name, role in (("", Role.TEST), ("_validation", Role.VALIDATION)):
+        guess = s[role] == np.bincount(train.s).argmax()
+        values[f"accuracy_s_constant{name}"] = float(guess.mean())
     right = None
     if (task := next(iter(train.y), None)) is not None:
         right = (data.roles[Role.TEST].y[task] == np.bincount(train.y[task]).argmax()).astype(float)

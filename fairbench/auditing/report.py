@@ -260,7 +260,7 @@ class AuditReport:
 
     def _certificate(self) -> list[str]:
         if self.certificate is None:
-            return []
+            return ["", *_wrapped("certificate", "vacuous: z takes too many distinct values")]
         bound = self.certificate
         sentences = []
         if bound.gap < 1:

@@ -30,7 +30,7 @@ def calibrate_attacks(dataset: str, root: Path | None, *, quick: bool, as_json: 
             continue
         result = "read" if reading.is_credited else "not credited"
         if not reading.passed:
-            result = "wins (known limit)" if reading.known_limit else "WINS"
+            result = "WINS"
         out.print(
             f"{reading.base:20}{reading.attack:13}{reading.plain_information:9.3f}"
             f"{reading.information:8.3f}{reading.plain_distortion:9.3f}{reading.distortion:8.3f}  "
@@ -39,9 +39,7 @@ def calibrate_attacks(dataset: str, root: Path | None, *, quick: bool, as_json: 
         )
     if as_json:
         print(json.dumps([asdict(one) | {"passed": one.passed} for one in readings]))
-    winners = [
-        f"{one.attack} on {one.base}" for one in readings if not one.passed and not one.known_limit
-    ]
+    winners = [f"{one.attack} on {one.base}" for one in readings if not one.passed]
     if winners:
         err.print(
             f"Won: {', '.join(winners)}. The target: auditors read at least {SHARE:.0%} of what "

@@ -20,6 +20,9 @@ TEXT = columns_of_type(str)
 WHOLE = columns_of_type(int) | {"distinct_codes"}
 """Columns of whole numbers."""
 
+WITHOUT_NUMBER = ("", "vacuous")
+"""What a column of numbers says where it has none; ``vacuous``: the certificate says nothing."""
+
 YES_OR_NO = columns_of_type(bool)
 """Columns of True and False; all other columns hold numbers."""
 
@@ -53,7 +56,8 @@ def load_leaderboard(path: str | Path) -> pd.DataFrame:
     -------
     DataFrame
         Words as ``string``, whole numbers as ``Int64``, yes and no as ``boolean``, all else as
-        ``Float64``; an empty cell is ``<NA>`` in every one of them.
+        ``Float64``; an empty cell is ``<NA>`` in every one of them, and so is the word ``vacuous``
+        of certificates.
 
     Raises
     ------
@@ -105,5 +109,5 @@ def _typed(column: pd.Series, name: str) -> pd.Series:
         return column
     if name in YES_OR_NO:
         return column.map({"True": True, "False": False}).astype("boolean")
-    numbers = pd.to_numeric(column).astype("Float64")
+    numbers = pd.to_numeric(column.mask(column.isin(WITHOUT_NUMBER))).astype("Float64")
     return numbers.astype("Int64") if name in WHOLE else numbers

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from fairbench.api.metric import Metric
 from fairbench.leaderboard.select import CurveRecords
 from fairbench.metrics.columns import REFERENCE_COLUMNS
-from fairbench.metrics.pareto import on_front
+from fairbench.metrics.pareto import choose_front
 from fairbench.metrics.rows import AuditorRow, FailureRow, PointRow
 from fairbench.store.records import PointRecord, UnitRecord
 
@@ -106,27 +104,24 @@ def order_points(row: PointRow) -> tuple[object, ...]:
 
 def _front(points: Sequence[PointRecord]) -> dict[str, bool]:
     """Whether points are on their curve's Pareto front, by key; empty without a task."""
-    measured = [point for point in points if "accuracy_y" in point.figures]
-    if not measured:
-        return {}
-    a_s = np.array([point.figures["accuracy_s"] for point in measured])
-    a_y = np.array([point.figures["accuracy_y"] for point in measured])
+    measured = [point for point in points if "accuracy_y_validation" in point.figures]
     keys = [point.key for point in measured]
-    return dict(zip(keys, on_front(a_s, a_y).tolist(), strict=True))
+    front = choose_front([point.figures for point in measured])
+    return dict(zip(keys, front.tolist(), strict=True))
 
 
 def _in_order(
     figures: Mapping[str, float | None], metrics: Sequence[type[Metric]]
-) -> dict[str, float | None]:
-    """The figures in the order in which the metrics declare their columns."""
-    ordered: dict[str, float | None] = {}
+) -> dict[str, float | str | None]:
+    """The figures in the order in which the metrics declare their columns, with their words."""
+    ordered: dict[str, float | str | None] = {}
     for metric in metrics:
         for declared in metric.columns if metric.level == "point" else ():
             head, brace, _ = declared.partition("{")
             for name, value in figures.items():
                 if name == declared or (brace and name.startswith(head)):
-                    ordered.setdefault(name, value)
-    return ordered | dict(figures)
+                    ordered.setdefault(name, metric.words.get(name) if value is None else value)
+    return ordered | {name: figures[name] for name in figures if name not in ordered}
 
 
 def _identify(unit: UnitRecord, curve: CurveRecords) -> dict[str, Any]:

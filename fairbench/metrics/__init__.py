@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fairbench.api.metric import Metric
 from fairbench.hookspecs import hookimpl
 from fairbench.metrics.aufdc import Aufdc, AufdcPaper
-from fairbench.metrics.certificate import CertificateBounds
+from fairbench.metrics.certificate import AufdcCertified, CertificateBounds
 from fairbench.metrics.cost import Cost
 from fairbench.metrics.gaps import GroupGaps
 from fairbench.metrics.operating import AuditorLimited, Limited, Trade
@@ -27,6 +27,7 @@ def register_metrics() -> Sequence[type[Metric]]:
         CertificateBounds,
         Rate,
         Aufdc,
+        AufdcCertified,
         AufdcPaper,
         Trade,
         Limited,

@@ -107,9 +107,10 @@ class AuditorLimited(Metric):
     columns: ClassVar[Mapping[str, str]] = {
         "accuracy_y_at_accuracy_s_10": (
             "accuracy_y of the point with the highest mutual_information_y_validation among those "
-            "whose accuracy_s is at most 10% of the way from the largest group's share to "
-            "accuracy_s of x itself; without any such point, the accuracy of a constant guess; "
-            "empty where the auditor of x does not beat the largest group's share"
+            "whose accuracy_s_validation is at most 10% of the way from the largest group's share "
+            "to the accuracy of x's auditor, both on the validation set too (of older records on "
+            "the test set); without any such point, the accuracy of a constant guess; empty where "
+            "the auditor of x does not beat the largest group's share"
         ),
         "accuracy_y_at_accuracy_s_10_low": (
             "lower end of its 95% confidence interval; see interval_over"
@@ -135,17 +136,36 @@ class AuditorLimited(Metric):
 
 
 def _chosen_by_column(evaluation: CurveEvaluation) -> dict[str, int | None]:
-    """Return chosen points by limit of A_s; none where A_s of x is not above a constant guess."""
-    constant = evaluation.reference.get("accuracy_s_constant")
-    full = evaluation.reference.get("accuracy_s")
-    if constant is None or full is None or full <= constant:
+    """Return points chosen on the validation set by limit of A_s.
+
+    None where A_s of x is not above a constant guess, or a record lacks A_s on validation.
+    """
+    known = all("accuracy_s_validation" in point for point in evaluation.points)
+    ends = _auditor_ends(evaluation.reference)
+    if not known or ends is None:
         return {}
+    constant, full = ends
     return {
         f"accuracy_y_at_accuracy_s_{share}": most_useful(
-            evaluation, "accuracy_s", constant + share / 100 * (full - constant)
+            evaluation, "accuracy_s_validation", constant + share / 100 * (full - constant)
         )
         for share in AUDITOR_LIMITS
     }
+
+
+def _auditor_ends(reference: Mapping[str, float]) -> tuple[float, float] | None:
+    """Return A_s of a constant guess and of x on the validation set; None if x's is not above.
+
+    References of older versions have both on the test set only: there the limit, which is the same
+    for all methods, is taken from it, and the point is still chosen on the validation set.
+    """
+    ends = ("accuracy_s_constant_validation", "accuracy_s_validation")
+    if not all(name in reference for name in ends):
+        ends = ("accuracy_s_constant", "accuracy_s")
+    constant, full = (reference.get(name) for name in ends)
+    if constant is None or full is None or full <= constant:
+        return None
+    return constant, full
 
 
 def chosen_within(evaluation: CurveEvaluation, share: float) -> int | None:

@@ -158,7 +158,8 @@ class PointRow(VariantRow):
     ] = None
     on_front: Annotated[
         bool | None,
-        "whether the point is on its curve's Pareto front of accuracy_y against accuracy_s",
+        "whether the point is on its curve's Pareto front of accuracy_y_validation against "
+        "accuracy_s_validation",
     ] = None
     figures: Mapping[str, Any]
     mutual_information_max: Annotated[

@@ -66,6 +66,8 @@ def curves_figure(shown: Sequence[Panel]) -> Figure:
 def fronts_figure(shown: Sequence[Panel]) -> Figure:
     """Draw Pareto fronts (the paper's Figure 4): downstream accuracy against auditor accuracy.
 
+    Strong marks are the points that are on their curve's front by the validation set.
+
     With several seeds the steps are their median attainment surface, with a band as for curves.
     """
     return _figure(

@@ -92,16 +92,18 @@ class Panel:
     def front(self, row: LeaderboardRow, level: float) -> tuple[list[float], list[float]]:
         """A_s and A_y of the corners of one row's front; over seeds its attainment surface.
 
+        Of the points that the validation set puts on their curve's front, as they are on test.
+
         As with curves, a row that is not complete has none.
         """
         name = self.names[row.variant]
         seeds = [
             (
-                np.array([point.figures["accuracy_s"] for point in points]),
-                np.array([point.figures["accuracy_y"] for point in points]),
+                np.array([point.figures["accuracy_s"] for point in points if point.on_front]),
+                np.array([point.figures["accuracy_y"] for point in points if point.on_front]),
             )
             for points in self.curves()[name]
-            if all(point.figures.get("accuracy_y") is not None for point in points)
+            if any(point.on_front for point in points)
         ]
         if not seeds or not row.complete or (len(seeds) == 1 and level != 50):
             return [], []

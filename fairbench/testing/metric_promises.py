@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.api.metric import CurveEvaluation, Metric
+from fairbench.leaderboard.frames import WITHOUT_NUMBER
 from fairbench.metrics.columns import RESERVED
 from fairbench.testing.method_declarations import check_texts
 from fairbench.testing.promises import convert_errors, promise
@@ -95,6 +96,12 @@ def columns(trial: MetricTrial) -> None:
             raise BrokenPromise(f"{column!r} is not explained.", "Write a line on its meaning.")
         if column in owners:
             raise BrokenPromise(f"{column!r} belongs to {owners[column]}.", "Choose another name.")
+    for column, word in trial.metric.words.items():
+        if column not in declared or not isinstance(word, str) or word not in WITHOUT_NUMBER:
+            raise BrokenPromise(
+                f"words gives {column!r} the word {word!r}.",
+                f"Give columns of its own one of: {', '.join(filter(None, WITHOUT_NUMBER))}.",
+            )
 
 
 @promise("it computes from every kind of evaluation")

@@ -54,6 +54,8 @@ def test_nothing_is_found_where_nothing_is() -> None:
     assert report.i < 0.01
     assert report.i_low <= 0
     assert "found nothing of s" in str(report)
+    assert report.certificate is None
+    assert "certificate vacuous: z takes too many" in " ".join(str(report).split())
 
 
 def test_labels_change_nothing_of_what_is_said_of_s_and_features_add_a_view() -> None:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairbench.api.metric import CurveEvaluation
 from fairbench.metrics.aufdc import Aufdc, strict_area
@@ -121,7 +123,8 @@ def at_auditor(*points: dict[str, float], **changed: float) -> tuple[float | Non
 
 
 def seen(a_s: float, a_y: float, of_y: float) -> dict[str, float]:
-    return point(1.0, 0.1, accuracy_s=a_s, accuracy_y=a_y, mutual_information_y_validation=of_y)
+    both = {"accuracy_s": a_s, "accuracy_s_validation": a_s}
+    return point(1.0, 0.1, accuracy_y=a_y, mutual_information_y_validation=of_y, **both)
 
 
 def test_accuracy_at_a_limit_of_the_auditors_accuracy() -> None:
@@ -211,3 +214,31 @@ def test_where_x_may_tell_nothing_there_is_no_area() -> None:
         assert (Aufdc().compute(evaluation)["aufdc"] is not None) is known
     without = CurveEvaluation([point(1.0, 0.5)], REFERENCE)
     assert Aufdc().resampled(without) == {}
+
+
+accuracies = st.floats(0.5, 0.9)
+
+
+@given(st.lists(st.tuples(*[accuracies] * 4), min_size=1, max_size=6), *[accuracies] * 2)
+def test_test_figures_never_choose_the_point_at_a_limit_of_a_s(
+    drawn: list[tuple[float, float, float, float]], of_x: float, of_guess: float
+) -> None:
+    """Points differ in their A_y alone, by which the chosen one is recognised."""
+    on_validation = {"accuracy_s_validation": 0.85, "accuracy_s_constant_validation": 0.6}
+
+    def choose(test: int, ends: dict[str, float]) -> tuple[float | None, ...]:
+        points = [
+            point(1.0, 0.1, accuracy_y=float(number), mutual_information_y_validation=of_y)
+            | {"accuracy_s_validation": a_s, "accuracy_s": (first, second)[test]}
+            for number, (a_s, of_y, first, second) in enumerate(drawn)
+        ]
+        return at_auditor(*points, **on_validation, **ends)
+
+    changed = {"accuracy_s": of_x, "accuracy_s_constant": of_guess}
+    assert choose(0, {}) == choose(1, changed)
+
+
+def test_the_limit_itself_is_of_the_validation_set_where_the_record_has_it() -> None:
+    on_validation = {"accuracy_s_validation": 1.0, "accuracy_s_constant_validation": 0.6}
+    assert at_auditor(seen(0.64, 0.7, 0.1)) == (0.6, 0.7, 0.7)
+    assert at_auditor(seen(0.64, 0.7, 0.1), **on_validation) == (0.7, 0.7, 0.7)

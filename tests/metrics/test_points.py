@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairbench.api.metric import CurveEvaluation, Prediction
 from fairbench.metrics.cost import Cost
-from fairbench.metrics.pareto import Pareto, on_front
+from fairbench.metrics.pareto import Pareto, choose_front, on_front
 from fairbench.stats.scores import accuracy, auc, balanced_accuracy
 
 
@@ -37,11 +39,55 @@ def test_the_front_by_hand() -> None:
     assert on_front(a_s, a_y).tolist() == [True, True, False, True]
 
 
+def tasked(a_s: float, a_y: float, on_validation: tuple[float, float]) -> dict[str, float]:
+    """A point by its accuracies on the test and on the validation set."""
+    names = ("accuracy_s_validation", "accuracy_y_validation")
+    return {"accuracy_s": a_s, "accuracy_y": a_y, **dict(zip(names, on_validation, strict=True))}
+
+
+GUESS = {"accuracy_y_constant": 0.5}
+
+
 def test_hypervolume_by_hand() -> None:
-    points = [{"accuracy_s": 0.5, "accuracy_y": 0.6}, {"accuracy_s": 0.75, "accuracy_y": 0.8}]
-    found = Pareto().compute(CurveEvaluation(points, {}))
+    points = [tasked(0.5, 0.6, (0.5, 0.6)), tasked(0.75, 0.8, (0.75, 0.8))]
+    found = Pareto().compute(CurveEvaluation(points, GUESS))
     assert found["front_points"] == 2
-    assert found["front_hypervolume"] == pytest.approx(0.5 * 0.6 + 0.25 * 0.2)
+    assert found["front_hypervolume"] == pytest.approx(0.5 * 0.1 + 0.25 * 0.2)
+
+
+def test_a_constant_representation_has_no_hypervolume_and_x_has_what_it_gains() -> None:
+    constant, identity = tasked(0.7, 0.5, (0.7, 0.5)), tasked(0.9, 0.85, (0.9, 0.85))
+    assert Pareto().compute(CurveEvaluation([constant], GUESS))["front_hypervolume"] == 0
+    of_x = Pareto().compute(CurveEvaluation([identity], GUESS))["front_hypervolume"]
+    assert of_x == pytest.approx(0.1 * 0.35)
+    both = Pareto().compute(CurveEvaluation([constant, identity], GUESS))["front_hypervolume"]
+    assert both == pytest.approx(of_x)
+
+
+def test_luck_on_test_puts_no_point_on_the_front() -> None:
+    lucky = tasked(0.5, 0.9, (0.8, 0.55))
+    fair = tasked(0.6, 0.6, (0.6, 0.6))
+    found = Pareto().compute(CurveEvaluation([lucky, fair], GUESS))
+    assert found["front_points"] == 1
+    assert found["front_hypervolume"] == pytest.approx(0.4 * 0.1)
+
+
+accuracies = st.tuples(st.floats(0, 1), st.floats(0, 1))
+
+
+@given(st.lists(st.tuples(accuracies, accuracies, accuracies), min_size=1, max_size=8))
+def test_test_figures_never_choose_the_front(
+    drawn: list[tuple[tuple[float, float], tuple[float, float], tuple[float, float]]],
+) -> None:
+    one = [tasked(*test, validation) for validation, test, _ in drawn]
+    other = [tasked(*test, validation) for validation, _, test in drawn]
+    assert choose_front(one).tolist() == choose_front(other).tolist()
+
+
+def test_without_a_task_or_in_old_records_there_is_no_front() -> None:
+    old = {"accuracy_s": 0.5, "accuracy_y": 0.6}
+    found = Pareto().compute(CurveEvaluation([old], GUESS))
+    assert set(found.values()) == {None}
 
 
 def test_single_shot_costs_the_same_for_any_number_of_points() -> None:

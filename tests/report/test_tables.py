@@ -12,8 +12,9 @@ from fairbench.cli.app import app
 from fairbench.leaderboard.frames import load_leaderboard
 from fairbench.registry import load_registry
 from fairbench.report.gather import gather
+from fairbench.report.page import page
 from fairbench.store.database import Store
-from tests.support.runs import honest, stored
+from tests.support.runs import certified, honest, stored
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +105,35 @@ def test_accuracies_at_limits_stand_in_the_leaderboard_with_intervals(results: P
         board.loc["drop-features", "accuracy_y_at_accuracy_s_50"]
         > board.loc["constant", "accuracy_y_at_accuracy_s_50"]
     )
+
+
+def test_the_certified_area_stands_beside_the_other_and_vacuous_is_said(tmp_path: Path) -> None:
+    stored(tmp_path, certified)
+    rows = {row["method"]: row for row in json.loads(printed(tmp_path, "json"))}
+    assert rows["latfr"]["aufdc_certified"] == 0.5
+    assert rows["latfr"]["aufdc"] < 0.5
+    assert 0 < rows["sofair"]["aufdc_certified"] < 0.5
+    area = f"{rows['sofair']['aufdc_certified']:.3f}"
+    for form in ("table", "markdown", "latex"):
+        text = printed(tmp_path, form)
+        assert "cert." in text
+        (line,) = (line for line in text.splitlines() if "sofair" in line and "[" in line)
+        assert area in line
+    html = page(gather(Store.in_folder(tmp_path), load_registry()))
+    assert f">{area}</td>" in html
+    path = tmp_path / "leaderboards" / "adults-gender-points.csv"
+    said = pd.read_csv(path).set_index("method")["certified_mutual_information"]
+    assert set(said["latfr"]) == {"vacuous"}
+    assert set(said["sofair"].astype(float)) == {0.06}
+    typed = load_leaderboard(path).set_index("method")["certified_mutual_information"]
+    assert typed["latfr"].isna().all()
+    assert typed["sofair"].tolist() == [0.06] * len(said["sofair"])
+
+
+def test_older_records_have_no_certified_area(results: Path) -> None:
+    """They have bounds, but of each point by itself."""
+    board = pd.read_csv(io.StringIO(printed(results, "csv"))).set_index("method")
+    points = pd.read_csv(results / "leaderboards" / "adults-gender-points.csv")
+    bounded = points[points["certified_codes"].notna()]["method"].unique()
+    assert len(bounded)
+    assert board.loc[bounded, "aufdc_certified"].isna().all()

@@ -131,6 +131,10 @@ class MovesAway(Spread):
         return super().compute(evaluation)
 
 
+class OtherWords(Spread):
+    words: ClassVar = {"z_spread": "unknown"}
+
+
 class NoEnds(LowestI):
     columns: ClassVar = {"i_fairest": "nats"}
 
@@ -168,6 +172,7 @@ def test_a_good_metric_passes(metric: type[Metric]) -> None:
             "columns are named",
             "'mutual_information' belongs to the metric 'information'",
         ),
+        (OtherWords, "columns are named", "the word 'unknown'"),
         (ReservedColumn, "columns are named", "'rank' belongs to the leaderboard"),
         (NotANumber, "finite numbers", "z_spread is nan"),
         (NotANumberOfNothing, "finite numbers", "without information z_spread is inf"),

@@ -172,9 +172,15 @@ def _curve(
         "i": [_short(p.figures["mutual_information"]) for p in measured],
         "a_s": [_short(p.figures["accuracy_s"]) for p in measured],
         "a_y": [_short(p.figures.get("accuracy_y")) for p in measured],
+        "bound": [_bound(p.figures.get("certified_mutual_information")) for p in measured],
         "seed": [p.seed for p in measured],
         "knob": [p.point for p in measured],
     }
+
+
+def _bound(value: float | str | None) -> float | str | None:
+    """A certificate's bound, or the word that stands for it."""
+    return value if isinstance(value, str) else _short(value)
 
 
 Line = tuple[Sequence[float], Sequence[float]]

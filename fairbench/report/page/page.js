@@ -21,6 +21,8 @@
   function hover(curve) {
     return curve.knob.map((knob, n) => {
       const lines = [`<b>${plain(curve.name)}</b>`, plain(knob), `D ${curve.d[n]}, I ${curve.i[n]} nats`];
+      const bound = curve.bound[n];
+      if (bound !== null) lines.push(bound === "vacuous" ? "certificate vacuous" : `I certified at most ${bound} nats`);
       lines.push(`A_y ${curve.a_y[n] ?? "-"}, A_s ${curve.a_s[n]}`, `seed ${curve.seed[n]}`);
       return lines.join("<br>");
     });
