@@ -80,7 +80,7 @@ def bases(data: Prepared) -> dict[str, Base]:
     """Base codes by name: x itself, a coarse code of it, and x without every other column."""
     kept = np.arange(data.roles[Role.TEST].x.shape[1]) % 2 == 0
     return {
-        "identity": lambda x: x,
+        "x": lambda x: x,
         "coarse": lambda x: (np.round(x) + 0.0).astype(np.float32),
         "every-other-column": lambda x: np.where(kept, x, 0).astype(np.float32),
     }

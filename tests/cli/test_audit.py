@@ -213,7 +213,7 @@ def stored(folder: Path) -> None:
             artefact=artefacts.save(folder, arrays),
             finished="2026-01-01T00:00:00+00:00",
         )
-        target = AuditTarget(planned.key, "plain", seed, trained.points, data, budget.audit)
+        target = AuditTarget(planned.key, "plain", seed, trained.points, data, budget.audit, True)
         point = AuditLedger(store, (), retry=True).record(
             target, MissingPoint(0, "scale=1", f"old{seed}")
         )

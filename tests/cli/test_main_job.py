@@ -30,7 +30,7 @@ def test_sofair_spans_the_curve_and_drop_features_is_the_one_to_beat(results: Pa
     for end in ("identity", "constant"):
         assert board.loc[end, "aufdc"] == pytest.approx(0.5, abs=0.01)
     points = pd.read_csv(results / "adults-gender-points.csv")
-    sofair = points[points["method"] == "sofair"].sort_values("number")
+    sofair = points[points["method"] == "sofair"].sort_values("point_number")
     assert len(sofair) == 16
     assert sofair["distortion"].iloc[0] <= 2.3
     assert sofair["mutual_information"].iloc[-1] < 0.02

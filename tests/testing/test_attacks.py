@@ -27,14 +27,14 @@ def test_a_cipher_is_read_back_by_its_holder(cipher: Cipher) -> None:
 
 
 def test_there_are_twelve_attacks_of_seven_families(prepared: Prepared) -> None:
-    found = list(attacks(prepared, bases(prepared)["identity"]))
+    found = list(attacks(prepared, bases(prepared)["x"]))
     assert len({name for name, _, _ in found}) >= 12
     assert len({family for _, family, _ in found}) >= 7
 
 
 def test_every_honest_decoder_of_an_attack_gives_the_base(prepared: Prepared) -> None:
     x = prepared.roles[Role.TEST].x
-    for name, family, attack in attacks(prepared, bases(prepared)["identity"]):
+    for name, family, attack in attacks(prepared, bases(prepared)["x"]):
         if family == "other rows for auditors":
             continue
         z = attack.encode(x)
@@ -48,7 +48,7 @@ def test_hiding_gains_nothing() -> None:
     data = prepare(make_table(9000), AdultsGender, source="simulated", origin="test")
     names = ["salted", "parity", "tokens", "shy", "marks", "first-half", "decoys"]
     every = audit_attacks(data, audit=Audit.QUICK, names=names)
-    readings = list(takewhile(lambda one: one.base == "identity", every))
+    readings = list(takewhile(lambda one: one.base == "x", every))
     assert [f"{one.attack} on {one.base}" for one in readings if not one.passed] == []
     assert {one.attack for one in readings if not one.is_credited} == {"shy", "first-half"}
 

@@ -119,7 +119,7 @@ def test_every_neural_method_gives_the_restart_of_least_own_objective(
     method = cls(cls.Params(hidden=(8,), latent=2, restarts=3))
     rows = prepared.roles[Role.ENCODER_TRAIN]
     train = TrainingRows(rows.x, rows.s, prepared.info)
-    unit = Unit(0, None if method.shots is Shots.SINGLE else method.points()[-1])
+    unit = Unit(0, None if method.shots is Shots.SINGLE else method.points()[0])
     reported: dict[str, float] = {}
     context = FitContext(iterations=25, report=reported.__setitem__)
     (one,) = method.fit(train, [unit], context)
