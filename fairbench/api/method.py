@@ -38,7 +38,7 @@ class Representation(ABC):
     def encode(
         self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
     ) -> Floats:
-        """Map rows to representations.
+        """Map rows to representations, each by itself: rows come in a random order.
 
         Parameters
         ----------
@@ -56,7 +56,11 @@ class Representation(ABC):
         """
 
     def decode(self, z: Floats, s: Ints) -> Floats | None:
-        """Reconstruct x, ``(n, d)``, from z ``(n, k)`` and s ``(n,)``; None: no decoder."""
+        """Reconstruct x, ``(n, d)``, from z ``(n, k)`` and s ``(n,)``; None: no decoder.
+
+        Called once for each group, with that group for all rows. Auditors see the results for all
+        groups, rounded to three decimals.
+        """
         return None
 
     def rate(self, x: Floats) -> float | None:
