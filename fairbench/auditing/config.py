@@ -5,6 +5,10 @@ from __future__ import annotations
 import enum
 from dataclasses import asdict, dataclass
 
+DECODED_DECIMALS = 3
+"""Of reconstructions. Distortion is that of the rounded ones, which auditors see: nothing can be
+hidden in further digits."""
+
 
 class Audit(enum.StrEnum):
     """Audit presets; rows of different presets are never ranked together."""

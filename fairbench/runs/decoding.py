@@ -15,11 +15,9 @@ import numpy as np
 
 from fairbench.api import Floats, Ints
 from fairbench.api.method import Representation
+from fairbench.auditing.config import DECODED_DECIMALS
 from fairbench.runs.contract import ContractError
 
-_DECIMALS = 3
-"""Of reconstructions. Distortion is that of the rounded ones, which auditors see: nothing can be
-hidden in further digits."""
 _MOST_COLUMNS = 512
 """Columns of the reconstructions for all groups beyond which auditors see their principal axes."""
 _AXES = 64
@@ -102,7 +100,7 @@ def _for_all_groups(
             raise ContractError(
                 f"{name}.decode returned shape {np.shape(x_hat)}; x has {(len(z), width)}."
             )
-        rounded = np.asarray(x_hat, np.float32).round(_DECIMALS)
+        rounded = np.asarray(x_hat, np.float32).round(DECODED_DECIMALS)
         if not np.isfinite(rounded).all():
             raise ContractError(f"{name}.decode returned values that are not finite.")
         reconstructions.append(rounded)
@@ -113,7 +111,7 @@ def _principal_axes(sample: Floats) -> Callable[[Floats], Floats]:
     from sklearn.decomposition import PCA
 
     axes = PCA(min(_AXES, *sample.shape), svd_solver="randomized", random_state=0).fit(sample)
-    return lambda rows: np.asarray(axes.transform(rows), np.float32).round(_DECIMALS)
+    return lambda rows: np.asarray(axes.transform(rows), np.float32).round(DECODED_DECIMALS)
 
 
 def _without_copies(shown: Floats, width: int, wide: bool) -> Floats:
