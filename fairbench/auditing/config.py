@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 DECODED_DECIMALS = 3
 """Of reconstructions. Distortion is that of the rounded ones, which auditors see: nothing can be
 hidden in further digits."""
+DECODED_COLUMNS = 512
+"""Columns of the reconstructions for all groups beyond which auditors see their principal axes."""
 
 
 class Audit(enum.StrEnum):

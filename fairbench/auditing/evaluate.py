@@ -12,7 +12,7 @@ from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.api.metric import PointEvaluation, Prediction
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.certificate import certify
-from fairbench.auditing.config import DECODED_DECIMALS, AuditConfig, Member
+from fairbench.auditing.config import DECODED_COLUMNS, DECODED_DECIMALS, AuditConfig, Member
 from fairbench.auditing.decoder import refit_decoder
 from fairbench.auditing.ensemble import EnsembleAudit, audit, paper_audit
 from fairbench.data.prepare import Prepared, Rows
@@ -232,7 +232,10 @@ def audit_reference(
     groups = len(data.info.groups)
     x, auditor_seed = z[Role.AUDITOR_TRAIN], derive_seed(seed, "auditors")
     # As where x is released: x is then what a decoder of its own gives, too.
-    decoded = {role: rows.astype(np.float32).round(DECODED_DECIMALS) for role, rows in z.items()}
+    # Of images, whose pixels would be audited twice, auditors see the pixels alone.
+    decoded = None
+    if x.shape[1] <= DECODED_COLUMNS:
+        decoded = {role: rows.round(DECODED_DECIMALS) for role, rows in z.items()}
     strict = audit(
         z,
         s,

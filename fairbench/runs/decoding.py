@@ -15,11 +15,9 @@ import numpy as np
 
 from fairbench.api import Floats, Ints
 from fairbench.api.method import Representation
-from fairbench.auditing.config import DECODED_DECIMALS
+from fairbench.auditing.config import DECODED_COLUMNS, DECODED_DECIMALS
 from fairbench.runs.contract import ContractError
 
-_MOST_COLUMNS = 512
-"""Columns of the reconstructions for all groups beyond which auditors see their principal axes."""
 _AXES = 64
 _ROWS_FOR_AXES = 4_000
 
@@ -67,7 +65,7 @@ def decode_rows(
     squares = np.empty(len(z), np.float32)
     shown: list[Floats] = []
     width = features(parts[0][:1]).shape[1]
-    wide = groups * width > _MOST_COLUMNS
+    wide = groups * width > DECODED_COLUMNS
     project = None
     if wide:
         some = z[parts[0][:_ROWS_FOR_AXES]]
