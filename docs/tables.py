@@ -26,7 +26,8 @@ from fairbench.metrics.columns import (
     PROVENANCE,
     REFERENCE_COLUMNS,
 )
-from fairbench.registry import load_registry
+from fairbench.metrics.rows import describe_p_value, p_value_column
+from fairbench.registry import Registry, load_registry
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "leaderboards"
@@ -35,7 +36,6 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 QUOTED = {
     "aufdc": ("aufdc", "aufdc_low", "aufdc_high"),
     "by the paper's formula": ("aufdc_paper",),
-    "rank": ("rank",),
     "seeds": ("seeds",),
     "A_y at 10%": ("accuracy_y_at_accuracy_s_10",),
     "A_y at 25%": ("accuracy_y_at_accuracy_s_25",),
@@ -84,17 +84,27 @@ def describe_columns() -> dict[str, Mapping[str, str]]:
 
     Columns that every file begins with are described in the first block alone.
     """
+    registry = load_registry()
     metrics: dict[str, dict[str, str]] = {"point": {}, "curve": {}}
-    for metric in load_registry().metrics.classes.values():
+    for metric in registry.metrics.classes.values():
         metrics[metric.level].update(metric.columns)
     return {
-        "rows": COLUMNS,
+        "rows": {**COLUMNS, **describe_tests(registry)},
         "curve_metrics": metrics["curve"],
         "provenance": PROVENANCE,
         "points": {name: POINT_COLUMNS[name] for name in POINT_COLUMNS if name not in COLUMNS},
         "point_metrics": metrics["point"],
         "references": REFERENCE_COLUMNS,
         "attainment": {n: ATTAINMENT_COLUMNS[n] for n in ATTAINMENT_COLUMNS if n not in COLUMNS},
+    }
+
+
+def describe_tests(registry: Registry) -> dict[str, str]:
+    """Columns of tests against reference methods, and their descriptions."""
+    return {
+        p_value_column(name): describe_p_value(name)
+        for name, method in registry.methods.classes.items()
+        if method.tested_against
     }
 
 
@@ -227,17 +237,17 @@ class Table:
 
 
 def write_methods(table: Table) -> None:
-    """Write methods' figures, as :data:`QUOTED` says; ordered by AUFDC where there are ranks."""
+    """Write methods' figures, as :data:`QUOTED` says; by AUFDC, or in the paper's order."""
     published = [select_row(*_parse_name(cell)) for cell in table.column("method")]
     for row, figures in zip(table.rows, published, strict=True):
         for place, head in enumerate(table.heads):
             if head == "aufdc":
                 row[place] = format_interval(figures)
-            elif head in ("rank", "seeds"):
+            elif head == "seeds":
                 row[place] = str(figures[head])
             elif head in QUOTED:
                 row[place] = format_figure(figures[QUOTED[head][0]])
-    if "rank" in table.heads:
+    if "aufdc" in table.heads and "in the paper" not in table.heads:
         order = np.argsort([figures["aufdc"] for figures in published], kind="stable")
         table.rows = [table.rows[place] for place in order]
 
@@ -302,7 +312,7 @@ def find_writer(table: Table) -> Callable[[Table], None] | None:
     datasets = {path.stem for path in FOLDER.glob("*.csv")}
     if table.heads[0] == "method" and {*table.heads[1:]} <= datasets:
         return write_datasets
-    if "method" in table.heads and {*table.heads} & ({*QUOTED} - {"rank", "seeds"}):
+    if "method" in table.heads and {*table.heads} & ({*QUOTED} - {"seeds"}):
         return write_methods
     if first in BY_SEED:
         return write_seeds

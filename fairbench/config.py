@@ -20,6 +20,9 @@ from pydantic import (
 
 from fairbench.errors import ConfigError, UnknownNameError
 
+MOST_FOLDS = 20
+"""Most folds of a run: beyond, test sets are small and training sets the same."""
+
 DEFAULT_RESULTS = Path("fairbench-results")
 
 
@@ -141,6 +144,9 @@ class RunConfig(ExecutorConfig):
         Names as registered, or paths of dataset cards (``.yaml``).
     seeds : tuple of int
         Seeds; each trains its own models.
+    splits : int, optional
+        Number of folds whose test sets are disjoint; each method is trained and audited on all of
+        them. Default: the official split alone.
     budget : str or int
         ``full``, ``quick``, or a number of training iterations.
     points : int, optional
@@ -166,6 +172,7 @@ class RunConfig(ExecutorConfig):
     methods: Names = Field(min_length=1)
     datasets: Names = Field(min_length=1)
     seeds: tuple[int, ...] = Field((0,), min_length=1)
+    splits: int | None = Field(None, ge=2, le=MOST_FOLDS)
     budget: str | int = "full"
     points: int | None = Field(None, ge=2)
     params: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)

@@ -153,6 +153,8 @@ class Method(ABC):
     has_bits : bool
         Whether its code is made of bits, which :meth:`Representation.bits` gives; they are stored,
         and ``fairbench explain`` shows them.
+    tested_against : bool
+        Whether leaderboards test other methods of its track against it, in a column ``p_<name>``.
     baseline : bool
         Baselines of the blind track are added to every run, those of another track to every run
         with a method of that track, so that every leaderboard has them.
@@ -172,6 +174,7 @@ class Method(ABC):
     has_decoder: ClassVar[bool] = False
     has_bits: ClassVar[bool] = False
     baseline: ClassVar[bool] = False
+    tested_against: ClassVar[bool] = False
     knobs: tuple[Knob, ...] = ()
     Params: ClassVar[type[Params]] = Params
 

@@ -145,14 +145,22 @@ def evaluate(
             first_draw[Role.AUDITOR_TRAIN], first_draw[Role.TEST], roles[Role.TEST].s, groups=groups
         ),
         replicates=_replicates(
-            strict.prediction, distortion["strict"], main.prediction if main else None, draws
+            strict.prediction,
+            distortion["strict"],
+            main.prediction if main else None,
+            draws,
+            roles[Role.TEST].numbers,
         ),
     )
     return evaluation, strict
 
 
 def _replicates(
-    sensitive: Prediction, distortion: Floats, task: Prediction | None, draws: int
+    sensitive: Prediction,
+    distortion: Floats,
+    task: Prediction | None,
+    draws: int,
+    people: Ints,
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Bootstrap a point's figures; rows are resampled, not their draws."""
     n = len(sensitive.labels) // draws
@@ -161,7 +169,7 @@ def _replicates(
     if task is not None:
         right = (task.probabilities.argmax(axis=1) == task.labels).reshape(draws, n).mean(axis=0)
     losses = losses.reshape(draws, n).mean(axis=0)
-    return replicated(losses, sensitive.labels[:n], distortion, right)
+    return replicated(losses, sensitive.labels[:n], distortion, right, people=people)
 
 
 def _downstream(
@@ -278,7 +286,8 @@ def audit_reference(
         right = (data.roles[Role.TEST].y[task] == np.bincount(train.y[task]).argmax()).astype(float)
         values["accuracy_y_constant"] = float(right.mean())
     losses = log_loss(strict.prediction.probabilities, s[Role.TEST])
-    replicates = replicated(losses, s[Role.TEST], distances, right)
+    people = data.roles[Role.TEST].numbers
+    replicates = replicated(losses, s[Role.TEST], distances, right, people=people)
     names = {
         "mutual_information": "mutual_information_max",
         "distortion": "distortion_max",

@@ -20,6 +20,7 @@ from fairbench.cli.results import show_problems
 from fairbench.cli.setup import command_line, interrupted
 from fairbench.config import ExecutorConfig, Names, build_config
 from fairbench.data.prepare import Prepared
+from fairbench.data.splits import Split
 from fairbench.errors import ConfigError, FairbenchError, nearest
 from fairbench.leaderboard import build as leaderboard
 from fairbench.leaderboard.changes import AufdcChange, EarlierFigures, find_changes
@@ -181,7 +182,9 @@ def _datasets(
         problem = None
         of_run = configs.get(members[0].run or "", {})
         try:
-            data = load_from(cards.find(name, of_run), source, config.data_root or root_of(of_run))
+            root = config.data_root or root_of(of_run)
+            split = Split.parse(members[0].split)
+            data = load_from(cards.find(name, of_run), source, root, split)
             if data.fingerprint == fingerprint and members[0].protocol == PROTOCOL_VERSION:
                 datasets[fingerprint] = data
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from fairbench.report.format import format_cell, format_interval
-from fairbench.report.headings import TERMINAL, headed
+from fairbench.report.headings import NOT_REPLICATED, TERMINAL, headed
+from fairbench.report.verdicts import describe_tests
 from fairbench.stats.intervals import LEAST_P
 
 if TYPE_CHECKING:
@@ -49,15 +51,11 @@ def show_notes(dataset: str, notes: Sequence[str]) -> None:
         err.print(f"Warning: {dataset}: {note}", markup=False)
 
 
-_ONE_SEED = (
-    "95% confidence intervals are over test rows alone: with one seed, intervals and",
-    "ranks are of these models, not of the methods (--seeds 5 compares methods).",
-    "Rank: 1 + the number of models that are significantly better.",
+_RANKS = (
+    "95% confidence intervals and ranks are over {count} folds. With 95% confidence the",
+    "rank of a method is in the range shown.",
 )
-_MANY_SEEDS = (
-    "95% confidence intervals are over test rows and {seeds}.",
-    "Rank: 1 + the number of methods that are significantly better.",
-)
+_NO_RANKS = "Not replicated: {what} One split gives no ranks; --splits 5 gives them."
 
 
 def show_leaderboard(title: str, rows: Sequence[LeaderboardRow]) -> None:
@@ -80,7 +78,13 @@ def show_leaderboard(title: str, rows: Sequence[LeaderboardRow]) -> None:
                 no_wrap=column != "params",
                 overflow="fold",
             )
-        for row in members:
+        ranked = [row for row in members if row.replicated]
+        for row in ranked:
+            table.add_row(*(Text(_leaderboard_cell(row, column)) for column in shown))
+        if ranked and len(ranked) < len(members):
+            heads = {"method": f"-- {NOT_REPLICATED} --"}
+            table.add_row(*(heads.get(column, "") for column in shown), style="italic")
+        for row in members[len(ranked) :]:
             table.add_row(*(Text(_leaderboard_cell(row, column)) for column in shown))
         out.print(table)
         for note in _notes(members):
@@ -90,6 +94,8 @@ def show_leaderboard(title: str, rows: Sequence[LeaderboardRow]) -> None:
 def _shown_columns(members: Sequence[LeaderboardRow]) -> dict[str, str]:
     """Columns of the terminal that say something of a group, with their headings."""
     present = {column for row in members for column in row.cells()}
+    if any(row.replicated for row in members):
+        present.add("rank")
     shown = {column: text for column, text in headed(TERMINAL).items() if column in present}
     if all(row.params == "default" for row in members):
         del shown["params"]
@@ -119,20 +125,28 @@ def _same_seeds(members: Sequence[LeaderboardRow]) -> bool:
 
 
 def _notes(members: Sequence[LeaderboardRow]) -> list[str]:
-    """Notes under a table: what intervals and ranks account for."""
-    ranked = [row for row in members if row.rank is not None]
-    over = {row.interval_over for row in ranked}
+    """Notes under a table: what intervals and ranks account for, and the two tests."""
+    ranked = [row for row in members if row.replicated]
     notes: list[str] = []
-    if "rows and seeds" in over:
-        count = f"{ranked[0].seeds} seeds" if _same_seeds(members) else "seeds"
-        notes += [line.format(seeds=count) for line in _MANY_SEEDS]
-        if "rows" in over:
-            notes.append("Those of rows with one seed are over test rows alone.")
-    elif "rows" in over:
-        notes += _ONE_SEED
-    if None in over:
-        notes.append("Rows without an interval have no replicates and rank by their value alone;")
-        notes.append("'fairbench audit' measures them again.")
+    if ranked:
+        folds = ranked[0].splits.split()[0]
+        notes += [line.format(count=folds) for line in _RANKS]
+        for line in describe_tests(ranked):
+            notes += textwrap.wrap(line, 80, subsequent_indent="  ")
+    others = [row for row in members if not row.replicated]
+    over = {row.interval_over for row in others if row.complete}
+    known = frozenset(words for words in over if words is not None)
+    if others:
+        kinds = {
+            frozenset({"rows"}): "intervals are over test rows alone, of these models.",
+            frozenset({"rows and seeds"}): "intervals are over test rows and seeds.",
+        }
+        what = kinds.get(known, "intervals are over test rows, and seeds if several.")
+        notes += textwrap.wrap(_NO_RANKS.format(what=what), 80)
+    if None in over and not {row.splits for row in others} - {"official"}:
+        notes.append(
+            "Rows without an interval have no replicates: 'fairbench audit' measures them."
+        )
     without = [row for row in members if row.complete and row.figures.get("aufdc") is None]
     if without and without[0].mutual_information_max is not None:
         i_max = without[0].mutual_information_max
@@ -148,18 +162,22 @@ def show_comparison(title: str, comparison: MethodComparison) -> None:
     for row in (a, b):
         label = row.method if row.params == "default" else f"{row.method} ({row.params})"
         text = format_interval(row.value(column), *(row.interval(column) or (None, None)))
-        out.print(f"  {label}: {column} {text}, seeds: {row.seeds}", markup=False)
+        out.print(f"  {label}: {column} {text}, {row.splits}, seeds: {row.seeds}", markup=False)
     gap = a.value(column) - b.value(column)
     if comparison.difference is None:
         out.print(f"  difference {gap:+.4f}; no replicates, so no interval", markup=False)
         return
     low, high = comparison.difference.interval()
     p = comparison.difference.p_value()
-    one = min(a.seeds, b.seeds) == 1
+    if a.replicated and b.replicated:
+        over = "splits"
+    elif min(a.seeds, b.seeds) == 1:
+        over = "test rows; one seed: of these models"
+    else:
+        over = "test rows, and over seeds"
     out.print(
         f"  difference {gap:+.4f} [{low:+.4f}, {high:+.4f}], "
-        f"p {'=' if p > LEAST_P else '<='} {p:.2g}, paired over test rows"
-        + ("; one seed: of these models" if one else ", and over seeds"),
+        f"p {'=' if p > LEAST_P else '<='} {p:.2g}, paired over {over}",
         markup=False,
     )
 

@@ -19,6 +19,7 @@ from fairbench.models.query import ResultsLocation
 from fairbench.report import figures
 from fairbench.report.gather import DatasetReport, gather
 from fairbench.report.page import page
+from fairbench.report.ranks_figure import ranks_figure
 from fairbench.report.style import styled
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _OF_PANELS = {
     "curves": figures.curves_figure,
     "fronts": figures.fronts_figure,
     "cost": figures.cost_figure,
+    "ranks": ranks_figure,
 }
 
 
@@ -50,7 +52,7 @@ def report(
 
 def plot(
     kind: Annotated[
-        str, typer.Argument(help="Kind of figure: curves, fronts, cost, auditors, or all.")
+        str, typer.Argument(help="Kind of figure: curves, fronts, cost, ranks, auditors, or all.")
     ] = "all",
     dataset: Annotated[
         str | None,
@@ -63,7 +65,7 @@ def plot(
         Path | None, typer.Option(help="Folder to write to [default: figures in the results].")
     ] = None,
 ) -> None:
-    """Draw figures for a paper: curves, fronts, cost, auditors."""
+    """Draw figures for a paper: curves, fronts, cost, ranks, auditors."""
     registry, location = load_plugins(), ResultsLocation(results, store)
     kinds = (*_OF_PANELS, "auditors")
     if kind not in ("all", *kinds):

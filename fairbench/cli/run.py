@@ -16,6 +16,7 @@ from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.results import show_problems
 from fairbench.cli.tuning import Tuning, searched_methods
 from fairbench.config import Rerun, RunConfig, build_config
+from fairbench.errors import ConfigError
 from fairbench.leaderboard import build as leaderboard
 from fairbench.registry import Registry
 from fairbench.report.format import format_seconds
@@ -41,6 +42,13 @@ def run_command(
         int | None, typer.Option(help="Number of seeds: 0 to N-1 [default: 1].")
     ] = None,
     seed_list: options.SeedList = None,
+    splits: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Number of rotating test folds, which ranks need: 5 [default: one split].",
+        ),
+    ] = None,
     budget: options.BudgetOption = None,
     points: options.Points = None,
     params_file: Annotated[
@@ -87,6 +95,11 @@ def _run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | No
     device = resolve_device(config.device)
     # Names and hyperparameters are checked before any data is read.
     make_plan(config, registry, [])
+    if tune is not None and config.splits is not None:
+        raise ConfigError(
+            "--tune and --splits exclude each other: a search would see test rows of other folds.",
+            "Search first: fairbench search. Then run its best.yaml with --splits and --params.",
+        )
     searched = searched_methods(config, registry, tune) if tune is not None else []
     datasets = setup.load_datasets(config, registry)
     store = setup.open_store(config.results, config.store, dry_run=dry_run)

@@ -10,7 +10,7 @@ from pathlib import Path
 from fairbench.api.dataset import Dataset
 from fairbench.cli.console import err, show_notes, warn_simulated
 from fairbench.config import Rerun, RunConfig
-from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.data.prepare import Prepared, load_dataset, load_folds
 from fairbench.errors import ConfigError
 from fairbench.registry import Registry
 from fairbench.runs.fit_job import FitJob
@@ -25,11 +25,15 @@ def command_line() -> str:
 
 
 def load_datasets(config: RunConfig, registry: Registry) -> list[Prepared]:
-    """Load and prepare the datasets of a run."""
-    return [
-        load_dataset(dataset, root=config.data_root, require_real=config.require_real_data)
-        for dataset in _datasets(config, registry)
-    ]
+    """Load and prepare the datasets of a run, in all its splits."""
+    root, real = config.data_root, config.require_real_data
+    loaded = []
+    for dataset in _datasets(config, registry):
+        if config.splits is None:
+            loaded.append(load_dataset(dataset, root=root, require_real=real))
+        else:
+            loaded += load_folds(dataset, config.splits, root=root, require_real=real)
+    return loaded
 
 
 def interrupted() -> int:
@@ -67,11 +71,12 @@ def describe(datasets: list[Prepared], device: str) -> None:
     """Print which data are used, loudly if simulated, and which device."""
     simulated = [data.info.name for data in datasets if data.source == "simulated"]
     if simulated:
-        warn_simulated(simulated)
+        warn_simulated(list(dict.fromkeys(simulated)))
     for data in datasets:
         rows = ", ".join(f"{role.value} {len(part.s):,}" for role, part in data.roles.items())
-        err.print(f"{data.info.name}: {data.source} ({data.origin}); rows: {rows}", markup=False)
-        show_notes(data.info.name, data.notes)
+        err.print(f"{data.title}: {data.source} ({data.origin}); rows: {rows}", markup=False)
+    for name, notes in {data.info.name: data.notes for data in datasets}.items():
+        show_notes(name, notes)
     err.print(f"device: {device}", markup=False)
 
 

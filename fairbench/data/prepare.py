@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from fairbench.api.dataset import Dataset, Images, Table
 from fairbench.data.files import data_root, find_files, name_files
 from fairbench.data.preprocessing import Preprocessing, most_common_categories
 from fairbench.data.roles import assign_roles
+from fairbench.data.splits import OFFICIAL, Split, rotating
 from fairbench.errors import DataError
 
 if TYPE_CHECKING:
@@ -35,10 +36,11 @@ class Rows:
     stored: np.ndarray
     s: Ints  # (n,)
     y: Mapping[str, Ints]  # (n,)
+    numbers: Ints  # (n,): of the rows in their table, the same in every split
     pixels: int | None = None  # d, where ``stored`` is packed
 
     def __post_init__(self) -> None:
-        for array in (self.stored, self.s, *self.y.values()):
+        for array in (self.stored, self.s, self.numbers, *self.y.values()):
             array.flags.writeable = False
 
     @property
@@ -72,6 +74,12 @@ class Prepared:
     notes: tuple[str, ...] = ()  # doubts about the table, shown as warnings
     # Turns raw columns into x; None for images, which are x
     preprocessing: Preprocessing | None = None
+    split: Split = OFFICIAL
+
+    @property
+    def title(self) -> str:
+        """Name, and fold if it is of one, for messages."""
+        return f"{self.info.name}, {self.split.name}" if self.split.folds else self.info.name
 
     def audited(self) -> Prepared:
         """Return the audit roles alone, for audit jobs."""
@@ -79,16 +87,50 @@ class Prepared:
 
 
 def load_dataset(
-    dataset: type[Dataset], *, root: Path | None = None, require_real: bool = False
+    dataset: type[Dataset],
+    *,
+    root: Path | None = None,
+    require_real: bool = False,
+    split: Split = OFFICIAL,
 ) -> Prepared:
     """Find, load, split and prepare a dataset; fall back to its simulated twin.
 
-    Raises DataError: files are bad; or there are no files, and no twin or ``require_real``.
+    Raises DataError: files are bad; or there are no files, and no twin or ``require_real``; or
+    images are to be split otherwise than they are.
+    """
+    return _prepare_all(dataset, *_obtain(dataset, root, require_real), [split])[0]
+
+
+def load_folds(
+    dataset: type[Dataset], folds: int, *, root: Path | None = None, require_real: bool = False
+) -> list[Prepared]:
+    """Load a dataset once, and prepare it in rotating folds.
+
+    Where it has a test set of its own, the official split comes last, so that figures can be
+    compared with those of others. Raises DataError as :func:`load_dataset`.
     """
     table, source, origin = _obtain(dataset, root, require_real)
-    if isinstance(table, Images):
-        return _prepare_images(table, dataset, origin)
-    return prepare(table, dataset, source=source, origin=origin)
+    splits = rotating(folds)
+    if isinstance(table, Table) and table.is_test is not None:
+        splits.append(OFFICIAL)
+    return _prepare_all(dataset, table, source, origin, splits)
+
+
+def _prepare_all(
+    dataset: type[Dataset],
+    table: Table | Images,
+    source: str,
+    origin: str,
+    splits: Sequence[Split],
+) -> list[Prepared]:
+    if not isinstance(table, Images):
+        return [prepare(table, dataset, source=source, origin=origin, split=s) for s in splits]
+    if list(splits) != [OFFICIAL]:
+        raise DataError(
+            f"{dataset.name!r} has images, which come split into roles: they have no folds.",
+            "Leave --splits out for it.",
+        )
+    return [_prepare_images(table, dataset, origin)]
 
 
 def _obtain(
@@ -110,18 +152,20 @@ def _obtain(
     return twin, "simulated", _TWIN
 
 
-def load_twin(dataset: type[Dataset]) -> Prepared:
+def load_twin(dataset: type[Dataset], *, split: Split = OFFICIAL) -> Prepared:
     """Load the simulated twin, even where the real files exist; DataError if there is none."""
     twin = dataset().simulate()
     if twin is None:
         raise DataError(f"{dataset.name!r} has no simulated twin.")
-    return prepare(twin, dataset, source="simulated", origin=_TWIN)
+    return prepare(twin, dataset, source="simulated", origin=_TWIN, split=split)
 
 
-def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -> Prepared:
+def prepare(
+    table: Table, dataset: type[Dataset], *, source: str, origin: str, split: Split = OFFICIAL
+) -> Prepared:
     """Code, split and scale a table; means and scales are those of the training set alone."""
     codes, features = coded(table.x, onehot=table.onehot)
-    roles = assign_roles(table)
+    roles = assign_roles(table, split)
     train = codes[roles[Role.ENCODER_TRAIN]]
     mean, scale = train.mean(axis=0), train.std(axis=0)
     # By its range: the standard deviation of a constant may not round to zero.
@@ -138,6 +182,7 @@ def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -
             x[where],
             table.s[where].astype(np.int64),
             {task: label[where].astype(np.int64) for task, label in table.y.items()},
+            where,
         )
         for role, where in roles.items()
     }
@@ -157,6 +202,7 @@ def prepare(table: Table, dataset: type[Dataset], *, source: str, origin: str) -
             most_common_categories(table.x.iloc[roles[Role.ENCODER_TRAIN]], features),
             table.missing,
         ),
+        split=split,
     )
 
 
@@ -165,12 +211,13 @@ def _prepare_images(images: Images, dataset: type[Dataset], origin: str) -> Prep
     if dataset.architecture.image is None:
         raise DataError(f"Dataset {dataset.name!r} gives images but its architecture has none.")
     pixels = math.prod(dataset.architecture.image)
+    numbers = {role: np.arange(len(images.s[role])) for role in Role}
     rows = {
-        role: Rows(images.pixels[role], images.s[role], images.y[role], pixels) for role in Role
+        role: Rows(images.pixels[role], images.s[role], images.y[role], numbers[role], pixels)
+        for role in Role
     }
     features = tuple(Feature(f"pixel{i}", f"pixel{i}") for i in range(pixels))
     info = DatasetInfo(dataset.name, features, images.groups, dataset.architecture)
-    numbers = {role: np.arange(len(part.s)) for role, part in rows.items()}
     return Prepared(
         info=info,
         roles=rows,

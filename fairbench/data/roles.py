@@ -1,4 +1,4 @@
-"""Split rows into four disjoint roles, the same for every method."""
+"""Deal the rows of a split to four disjoint roles, the same for every method."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from fairbench.api import Ints, Role
 from fairbench.api.dataset import Table
+from fairbench.data.splits import OFFICIAL, Split
 from fairbench.errors import DataError
 
 TEST_SHARE = 1 / 3
@@ -19,11 +20,11 @@ LEAST_ROWS = 5
 """Fewest rows of a group in the auditor training set, of which some are held out."""
 
 SPLIT_SEED = 20_211
-"""Seed of the one split: run seeds change training, never the rows."""
+"""Seed of all splits: run seeds change training, never the rows."""
 
 
-def assign_roles(table: Table) -> dict[Role, Ints]:
-    """Split rows into the four roles, stratified by (s, main task label).
+def assign_roles(table: Table, split: Split = OFFICIAL) -> dict[Role, Ints]:
+    """Deal rows to the four roles, stratified by (s, main task label).
 
     Returns sorted row numbers; disjoint, and together all rows. Raises DataError: a group of s has
     too few rows in a role.
@@ -32,7 +33,11 @@ def assign_roles(table: Table) -> dict[Role, Ints]:
     label = next(iter(table.y.values())) if table.y else np.zeros(n, np.int64)
     stratum = table.s * (int(label.max()) + 1) + label
     rng = np.random.default_rng(SPLIT_SEED)
-    if table.is_test is not None:
+    if split.folds:
+        # All folds are dealt alike, so that their test sets are disjoint; the other roles are not.
+        test = deal(np.arange(n), stratum, [1 / split.folds] * split.folds, rng)[split.fold - 1]
+        rng = np.random.default_rng([SPLIT_SEED, split.folds, split.fold])
+    elif table.is_test is not None:
         test = np.flatnonzero(table.is_test)
     else:
         test = deal(np.arange(n), stratum, [TEST_SHARE, 1 - TEST_SHARE], rng)[0]

@@ -15,7 +15,11 @@ from fairbench.store.records import PointRecord, UnitRecord
 
 
 def make_point_rows(
-    curve: CurveRecords, reference: Mapping[str, float], metrics: Sequence[type[Metric]]
+    curve: CurveRecords,
+    reference: Mapping[str, float],
+    metrics: Sequence[type[Metric]],
+    *,
+    counted: bool,
 ) -> list[PointRow]:
     """Make one row per point, and one per unit that gave none.
 
@@ -25,6 +29,8 @@ def make_point_rows(
         What the seed's curves are normalised by; empty where it is not measured.
     metrics : sequence of type of Metric
         Figures stand in the order of their columns.
+    counted : bool
+        Whether the leaderboard's row is made of this curve.
     """
     normalised_by: dict[str, Any] = {name: reference.get(name) for name in REFERENCE_COLUMNS}
     unit_of = {unit.key: unit for unit in curve.units}
@@ -35,7 +41,7 @@ def make_point_rows(
         rows.append(
             PointRow(
                 **_identify(unit_of[point.unit], curve),
-                **_data(unit_of[point.unit]),
+                **_data(unit_of[point.unit], counted),
                 point=point.label,
                 status=point.status,
                 auditor=f"{chosen.auditor} on {chosen.view}" if chosen else None,
@@ -49,7 +55,7 @@ def make_point_rows(
     return rows + [
         PointRow(
             **_identify(unit, curve),
-            **_data(unit),
+            **_data(unit, counted),
             point=unit.point,
             status=unit.status,
             figures={},
@@ -99,7 +105,7 @@ def make_failure_rows(curve: CurveRecords) -> list[FailureRow]:
 def order_points(row: PointRow) -> tuple[object, ...]:
     """Return what a table of points is sorted by."""
     number = row.point_number if row.point_number is not None else 10**6
-    return (*row.group, *row.variant, row.seed, number)
+    return (*row.group, *row.variant, row.split, row.seed, number)
 
 
 def _front(points: Sequence[PointRecord]) -> dict[str, bool]:
@@ -135,5 +141,11 @@ def _identify(unit: UnitRecord, curve: CurveRecords) -> dict[str, Any]:
     }
 
 
-def _data(unit: UnitRecord) -> dict[str, Any]:
-    return {"dataset": unit.dataset, "data_source": unit.data_source, "seed": unit.seed}
+def _data(unit: UnitRecord, counted: bool) -> dict[str, Any]:
+    return {
+        "dataset": unit.dataset,
+        "data_source": unit.data_source,
+        "split": unit.split,
+        "counted": counted,
+        "seed": unit.seed,
+    }

@@ -1,31 +1,49 @@
-"""Ranks within track, budget and audit, and two methods compared."""
+"""Ranks of replicated rows within track, budget and audit, and two methods compared."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from fairbench.api import Track
 from fairbench.errors import ConfigError, UnknownNameError
-from fairbench.metrics.rows import Group, LeaderboardRow
-from fairbench.stats.intervals import Estimate, Sample, paired, ranks
+from fairbench.leaderboard.replicates import commonest
+from fairbench.metrics.rows import Group, LeaderboardRow, Variant
+from fairbench.stats.intervals import Array, Estimate, Sample, paired
+from fairbench.stats.ranks import RankOverSplits, estimate_over_splits, rank_over_splits
+
+DEFAULT = "default"
+"""Hyperparameters of the row of a method that others are tested against."""
 
 LOWER = {"aufdc": True, "accuracy_y_at_leakage_10": False}
 """Columns that rows may be ranked by, and whether lower is better."""
 
 
+def test_over_train(folds: int) -> float:
+    """Return the test rows of a fold over all its other rows."""
+    return 1 / (folds - 1)
+
+
 @dataclass(frozen=True)
 class RankedRow:
-    """A row of a leaderboard, and samples of its columns with replicates of every seed."""
+    """A row of a leaderboard, and what its intervals, ranks and comparisons are made of."""
 
     row: LeaderboardRow
+    # Columns with bootstrap replicates of every seed; of rows of one split only
     samples: Mapping[str, Sample] = field(default_factory=dict)
+    # Columns by fold, (folds,), seeds averaged; of rows with all folds only
+    folds: Mapping[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class MethodComparison:
-    """Two methods of one group; ``difference`` is a - b, paired over test rows, if both can be."""
+    """Two methods of one group; ``difference`` is a - b, if both can be paired.
+
+    Over splits where both are replicated, else over test rows.
+    """
 
     group: Group
     column: str
@@ -34,36 +52,80 @@ class MethodComparison:
     difference: Estimate | None
 
 
-def rank_rows(entries: Sequence[RankedRow]) -> list[RankedRow]:
-    """Rank complete rows within track, budget and audit, and order all by what ranks them.
+def rank_rows(entries: Sequence[RankedRow], tested: Collection[str]) -> list[RankedRow]:
+    """Rank rows with the same folds within track, budget and audit, and order all by the figure.
 
-    Incomplete rows stand below. A row can stand above another of its group and have a higher rank
-    number: a wide interval separates it from few others.
+    Rows that are not replicated stand below, without a rank; those that are not complete last.
+    ``tested``: names of the methods that others are tested against.
     """
     ordered: list[RankedRow] = []
     for members in _group(entries).values():
         column = choose_ranking_column([entry.row for entry in members])
-        sign = 1.0 if LOWER[column] else -1.0
-        # Of -x as of x: the rule is symmetric in the sign of a difference.
-        known = [
-            (sign * value, entry.row.variant, entry)
+        named = [
+            replace(entry, row=replace(entry.row, ranked_by=column, p_values=_untested(tested)))
             for entry in members
-            if entry.row.complete and (value := entry.row.figures.get(column)) is not None
         ]
-        known.sort(key=lambda one: one[:2])
-        best_first = [entry for _, _, entry in known]
-        samples = [entry.samples.get(column) for entry in best_first]
-        places = ranks([value for value, _, _ in known], samples)
-        ordered += [
-            replace(entry, row=replace(entry.row, rank=rank, ranked_by=column))
-            for entry, rank in zip(best_first, places, strict=True)
-        ]
-        rest = [entry for entry in members if not any(entry is one for one in best_first)]
-        ordered += [
-            replace(entry, row=replace(entry.row, ranked_by=column))
-            for entry in sorted(rest, key=lambda entry: entry.row.variant)
-        ]
+        folds = commonest([len(entry.folds.get(column, ())) for entry in named])
+        same = [e for e in named if folds and len(e.folds.get(column, ())) == folds]
+        others = [entry for entry in named if not any(entry is one for one in same)]
+        ordered += _ranked(sorted(same, key=_order(column)), column, folds, tested)
+        ordered += sorted(others, key=_order(column))
     return ordered
+
+
+def _untested(tested: Collection[str]) -> dict[str, float | None]:
+    return dict.fromkeys(sorted(tested))
+
+
+def _order(column: str) -> Callable[[RankedRow], tuple[bool, float, Variant]]:
+    """Sort by a figure, the best first; incomplete rows, and those without it, last."""
+    sign = 1.0 if LOWER[column] else -1.0
+
+    def key(entry: RankedRow) -> tuple[bool, float, Variant]:
+        value = entry.row.figures.get(column)
+        known = entry.row.complete and value is not None
+        return not known, sign * value if known and value is not None else 0.0, entry.row.variant
+
+    return key
+
+
+def _ranked(
+    entries: Sequence[RankedRow], column: str, folds: int, tested: Collection[str]
+) -> list[RankedRow]:
+    """Give rows with the same folds their rank sets and tests."""
+    if not entries:
+        return []
+    figures = np.stack([entry.folds[column] for entry in entries])
+
+    def ranks(reference: int | None) -> list[RankOverSplits]:
+        return rank_over_splits(
+            figures,
+            test_over_train=test_over_train(folds),
+            reference=reference,
+            lower_is_better=LOWER[column],
+        )
+
+    places = [entry.row.variant for entry in entries]
+    against = {
+        variant.method: ranks(number)
+        for number, variant in enumerate(places)
+        if variant.method in tested and variant.params == DEFAULT
+    }
+    return [
+        replace(
+            entry,
+            row=replace(
+                entry.row,
+                rank_low=rank.rank_low,
+                rank_high=rank.rank_high,
+                may_be_best=rank.may_be_best,
+                replicated=True,
+                p_values=dict(entry.row.p_values)
+                | {name: found[k].p_reference for name, found in against.items()},
+            ),
+        )
+        for k, (entry, rank) in enumerate(zip(entries, ranks(None), strict=True))
+    ]
 
 
 def choose_ranking_column(rows: Sequence[LeaderboardRow]) -> str:
@@ -92,8 +154,16 @@ def compare(entries: Sequence[RankedRow], a: str, b: str) -> Iterator[MethodComp
         ]
         for first in _named(complete, a):
             for second in _named(complete, b):
-                gap = paired(first.samples.get(column), second.samples.get(column))
+                gap = _difference(first, second, column)
                 yield MethodComparison(group, column, first.row, second.row, gap)
+
+
+def _difference(a: RankedRow, b: RankedRow, column: str) -> Estimate | None:
+    """Estimate a - b: over the splits that both have, else over test rows."""
+    if a.row.replicated and b.row.replicated:
+        gaps = a.folds[column] - b.folds[column]
+        return estimate_over_splits(gaps, test_over_train=test_over_train(len(gaps)))
+    return paired(a.samples.get(column), b.samples.get(column))
 
 
 def check_names(known: Collection[str], a: str, b: str) -> None:

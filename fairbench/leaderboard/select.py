@@ -17,8 +17,9 @@ Identity = tuple[str, ...]
 
 @dataclass(frozen=True)
 class CurveRecords:
-    """All units and points of one method, dataset and seed; points in the order of their knobs."""
+    """All units and points of one method, dataset, split and seed; points in knob order."""
 
+    split: str
     seed: int
     audit: str
     units: list[UnitRecord]
@@ -39,7 +40,7 @@ class CurveRecords:
 
 @dataclass(frozen=True)
 class SelectedRecords:
-    """The records that leaderboards are built from: curves by seed, of each row, and references.
+    """The records that leaderboards are built from: curves of each row, and references.
 
     References are by (fingerprint, protocol, seed, audit).
     """
@@ -95,14 +96,15 @@ def select(
 def latest(units: Sequence[UnitRecord]) -> list[UnitRecord]:
     """Select the units that a leaderboard speaks of.
 
-    Of a dataset those of the data and protocol used last; of a method those of the code used last;
-    of a single-shot unit that was read at different numbers of points, the one with most.
+    Of each split of a dataset those of the data and protocol used last; of a method those of the
+    code used last; of a single-shot unit that was read at different numbers of points, the one
+    with most.
     """
-    units = _newest(units, ("dataset", "data_source"), ("fingerprint", "protocol"))
+    units = _newest(units, ("dataset", "data_source", "split"), ("fingerprint", "protocol"))
     units = _newest(units, IDENTITY, ("code", "params"))
     chosen: dict[Identity, UnitRecord] = {}
     for unit in sorted(units, key=lambda u: (u.curve_points or 0, u.finished or "")):
-        chosen[(*_identity(unit), str(unit.seed), str(unit.point))] = unit
+        chosen[(*_identity(unit), unit.split, str(unit.seed), str(unit.point))] = unit
     return sorted(chosen.values(), key=lambda u: u.key)
 
 
@@ -137,21 +139,25 @@ def _values(unit: UnitRecord, names: Sequence[str]) -> Identity:
 def curves_of(
     units: Sequence[UnitRecord], points: Mapping[str, Sequence[PointRecord]]
 ) -> dict[Identity, list[CurveRecords]]:
-    """Gather the curves of each leaderboard row, by seed; ``points`` are by key of their unit."""
-    audits: dict[tuple[Identity, int], set[str]] = defaultdict(set)
+    """Gather the curves of each row, by split and seed; ``points`` are by key of their unit."""
+    audits: dict[tuple[Identity, str, int], set[str]] = defaultdict(set)
     for unit in units:
-        audits[_identity(unit), unit.seed] |= {point.audit for point in points.get(unit.key, ())}
-    members: dict[tuple[Identity, str, int], tuple[list[UnitRecord], list[PointRecord]]] = {}
+        own = {point.audit for point in points.get(unit.key, ())}
+        audits[_identity(unit), unit.split, unit.seed] |= own
+    members: dict[tuple[Identity, str, str, int], tuple[list[UnitRecord], list[PointRecord]]] = {}
     for unit in units:
         # What has no point of an audit that others of its curve have is missing there.
-        of_curve = audits[_identity(unit), unit.seed]
+        of_curve = audits[_identity(unit), unit.split, unit.seed]
         for audit in of_curve or {"quick" if unit.budget == "quick" else "strict"}:
-            place = members.setdefault((_identity(unit), audit, unit.seed), ([], []))
+            key = (_identity(unit), audit, unit.split, unit.seed)
+            place = members.setdefault(key, ([], []))
             place[0].append(unit)
             place[1].extend(p for p in points.get(unit.key, ()) if p.audit == audit)
     curves: dict[Identity, list[CurveRecords]] = defaultdict(list)
-    for (identity, audit, seed), (own, measured) in sorted(members.items(), key=lambda m: m[0]):
-        curves[(*identity, audit)].append(CurveRecords(seed, audit, own, _in_order(measured)))
+    for key, (units_here, measured) in sorted(members.items(), key=lambda m: m[0]):
+        identity, audit, split, seed = key
+        curve = CurveRecords(split, seed, audit, units_here, _in_order(measured))
+        curves[(*identity, audit)].append(curve)
     return curves
 
 

@@ -13,5 +13,5 @@ POINT_COLUMNS, REFERENCE_COLUMNS = describe_columns(PointRow)
 ATTAINMENT_COLUMNS, _ = describe_columns(AttainmentRow)
 """Columns of a table of attainment surfaces."""
 
-RESERVED = frozenset({*COLUMNS, *PROVENANCE, *POINT_COLUMNS, *REFERENCE_COLUMNS})
-"""Names that no metric may use."""
+RESERVED = frozenset({"rank", *COLUMNS, *PROVENANCE, *POINT_COLUMNS, *REFERENCE_COLUMNS})
+"""Names that no metric may use; ``rank`` is what tables show of ``rank_low`` and ``rank_high``."""

@@ -8,7 +8,7 @@ classes (:mod:`fairbench.metrics.columns`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 Method = Annotated[str, "name of the method"]
@@ -26,6 +26,23 @@ Seeds = Annotated[int, "seeds with at least one measured point"]
 DistortionMax = Annotated[
     float | None, "mean squared distance of x from the mean of its group, on the test set"
 ]
+
+
+P_VALUES = "p_values"
+"""Field of a leaderboard's row that holds a column for each reference method."""
+
+
+def p_value_column(reference: str) -> str:
+    """Return the column of p-values against a reference method."""
+    return f"p_{reference.replace('-', '_')}"
+
+
+def describe_p_value(reference: str) -> str:
+    """Return the meaning of that column."""
+    return (
+        f"p-value that the row is better than {reference}, one-sided, adjusted over all ranked "
+        "rows; empty where the row is not replicated"
+    )
 
 
 class Group(NamedTuple):
@@ -64,9 +81,11 @@ class TableRow:
     def cells(self) -> dict[str, Any]:
         """Return values by column, in the order of the table."""
         cells: dict[str, Any] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            cells.update(value if field.name == "figures" else {field.name: value})
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name == P_VALUES:
+                value = {p_value_column(name): p for name, p in value.items()}
+            cells.update(value if isinstance(value, Mapping) else {one.name: value})
         return cells
 
 
@@ -74,20 +93,32 @@ class TableRow:
 class LeaderboardRow(TableRow):
     """One method on one dataset, over all its seeds."""
 
-    rank: Annotated[
+    rank_low: Annotated[
         int | None,
-        "1 + the number of methods that are significantly better within track, budget and audit; "
-        "shared by rows that do not differ significantly; empty where the row is not complete",
+        "lowest rank that the folds allow: with 95% confidence the rank within track, budget and "
+        "audit is rank_low to rank_high; empty where the row is not replicated",
     ] = None
+    rank_high: Annotated[int | None, "highest rank that the folds allow"] = None
+    p_values: Annotated[
+        Mapping[str, float | None],
+        "by name of a reference method: p-value of being better, adjusted over all ranked rows",
+    ] = field(default_factory=dict)
+    may_be_best: Annotated[
+        bool | None,
+        "whether it could be the best of the ranked rows: False where another is better at 5%",
+    ] = None
+    replicated: Annotated[
+        bool,
+        "whether all folds of the ranked rows are complete; other rows stand below, without rank",
+    ] = False
     ranked_by: Annotated[
         str | None,
         "column that ranks the row's group: aufdc, or accuracy_y_at_leakage_10 in the aware track",
     ] = None
     interval_over: Annotated[
         str | None,
-        "what 95% confidence intervals and ranks account for: rows and seeds, or rows (the test "
-        "set of this one model); empty without bootstrap replicates: such a row ranks by its "
-        "value alone",
+        "what 95% confidence intervals account for: splits (folds, their rows and seeds), rows and "
+        "seeds, or rows (the test set of this one model); empty without bootstrap replicates",
     ] = None
     method: Method
     params: Params
@@ -97,15 +128,21 @@ class LeaderboardRow(TableRow):
     audit: Audit
     dataset: Dataset
     data_source: DataSource
-    complete: Annotated[bool, "whether all points of all seeds are there"]
+    splits: Annotated[
+        str, "splits that the figures are of: 5 folds, official, or a part of the folds"
+    ]
+    complete: Annotated[bool, "whether all points of all these splits and seeds are there"]
     seeds: Seeds
     seeds_missing: Annotated[int, "requested seeds without a single measured point"]
     points: Annotated[int, "measured points, over all seeds"]
     points_missing: Annotated[int, "points that failed, diverged or are not done, over all seeds"]
     figures: Mapping[str, float | None]
+    aufdc_official: Annotated[
+        float | None, "aufdc on the official split, which other publications use"
+    ] = None
     mutual_information_max: Annotated[
         float | None,
-        "I(X;S) of raw x by the strict auditors on the test set, nats; mean over seeds",
+        "I(X;S) of raw x by the strict auditors on the test set, nats; mean over splits and seeds",
     ]
     distortion_max: DistortionMax
     device: Annotated[
@@ -120,11 +157,23 @@ class LeaderboardRow(TableRow):
     python: Annotated[str | None, "version of Python that it was trained with"]
     torch: Annotated[str | None, "version of torch"]
     scikit_learn: Annotated[str | None, "version of scikit-learn"]
-    fingerprint: Annotated[str, "first 12 digits of the sha256 of data and split"]
+    fingerprint: Annotated[
+        str, "first 12 digits of the sha256 of data and split; of several splits, of all of them"
+    ]
 
     def value(self, column: str) -> Any:
         """Return the value of any column; None where the row has none."""
-        return self.figures.get(column, getattr(self, column, None))
+        if column == "rank":
+            return self.rank
+        return self.cells().get(column)
+
+    @property
+    def rank(self) -> str | None:
+        """The ranks that the folds allow, in words: ``1 to 4``; None where it is not replicated."""
+        if self.rank_low is None or self.rank_high is None:
+            return None
+        alone = self.rank_low == self.rank_high
+        return f"{self.rank_low}" if alone else f"{self.rank_low} to {self.rank_high}"
 
     def interval(self, column: str) -> tuple[float, float] | None:
         """Return the 95% confidence interval of a figure, where there is one."""
@@ -149,6 +198,8 @@ class PointRow(VariantRow):
 
     dataset: Dataset
     data_source: DataSource
+    split: Annotated[str, "official, or the fold: fold 1 of 5"]
+    counted: Annotated[bool, "whether the row of the leaderboard is made of this split"]
     seed: Annotated[int, "seed of the unit"]
     point_number: Annotated[int | None, "number of the point on its curve, from 0"] = None
     point: Annotated[str | None, "setting of the knobs"] = None
@@ -217,11 +268,11 @@ def describe_columns(kind: type[TableRow]) -> tuple[dict[str, str], dict[str, st
     after: dict[str, str] = {}
     place = before
     hints = get_type_hints(kind, include_extras=True)
-    for field in fields(kind):
-        if field.name == "figures":
+    for one in fields(kind):
+        if one.name == "figures":
             place = after
-        else:
-            place[field.name] = hints[field.name].__metadata__[0]
+        elif one.name != P_VALUES:
+            place[one.name] = hints[one.name].__metadata__[0]
     return before, after
 
 
@@ -231,5 +282,5 @@ def columns_of_type(kind: type) -> frozenset[str]:
         name
         for row in PUBLISHED
         for name, hint in get_type_hints(row).items()
-        if name != "figures" and kind in (get_args(hint) or (hint,))
+        if name not in ("figures", P_VALUES) and kind in (get_args(hint) or (hint,))
     )

@@ -15,6 +15,7 @@ from fairbench.api import Point
 from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
 from fairbench.data.prepare import Prepared
+from fairbench.data.splits import Split
 from fairbench.errors import ConfigError, FairbenchError, StoreError
 from fairbench.leaderboard.build import table_name
 from fairbench.models.points import list_points, parse_point, resolve_point
@@ -146,6 +147,8 @@ class StoredModel:
         unit = self.unit
         words = ["fairbench", "run", "--methods", unit.method, "--dataset", self.dataset_option]
         words += ["--seed-list", str(unit.seed), "--budget", unit.budget]
+        if (folds := Split.parse(unit.split).folds) > 0:
+            words += ["--splits", str(folds)]
         if unit.curve_points not in (None, DEFAULT_POINTS):
             words += ["--points", str(unit.curve_points)]
         if unit.params_label != "default":

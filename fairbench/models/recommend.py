@@ -12,7 +12,7 @@ from fairbench.models.certify import Certificates, SelectedCertificate, certify_
 from fairbench.models.lookup import StoredModel, StoredPoint
 from fairbench.models.query import ResultsLocation
 from fairbench.models.results import StoredResults
-from fairbench.models.select import resolve_dataset
+from fairbench.models.select import first_split, resolve_dataset
 from fairbench.registry import Registry
 from fairbench.store.records import ReferenceRecord
 
@@ -244,6 +244,12 @@ def gather_candidates(
             f"Left out: {len(of_track) - len(kept)} points with a quick audit only, as others had "
             "a strict one."
         )
+    # One split: people of another's validation set may be in this one's test set.
+    split = first_split(point.unit.split for point in kept)
+    of_split = [point for point in kept if point.unit.split == split]
+    if len(of_split) < len(kept):
+        notes.append(f"Left out: {len(kept) - len(of_split)} points of other splits than {split}.")
+        kept = of_split
     first = min(kept, key=lambda point: point.unit.seed)
     return CandidateSet(table, first.point.audit, tuple(kept), first.reference, tuple(notes))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from fairbench.api import NO_KNOBS
 from fairbench.data.card import is_card
+from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError, StoreError, nearest
 from fairbench.leaderboard.build import table_name
 from fairbench.leaderboard.select import latest
@@ -41,7 +42,7 @@ def select_unit(query: ModelQuery, results: StoredResults) -> UnitRecord:
             f"The store holds no fitted model of {name}.",
             f"Methods here: {methods}. Run it first: fairbench run --methods {name}",
         )
-    units = _of_dataset(units, query.dataset, results.registry)
+    units = _of_one_split(_of_dataset(units, query.dataset, results.registry))
     units = _of_seed(units, query.seed)
     units = _of_point(units, query.point, results.measured_points(units))
     if len(units) > 1:
@@ -104,6 +105,17 @@ def _of_dataset(
 ) -> list[UnitRecord]:
     name = resolve_dataset(units, text, registry)
     return [unit for unit in units if table_name(unit.dataset, unit.data_source) == name]
+
+
+def _of_one_split(units: Sequence[UnitRecord]) -> list[UnitRecord]:
+    """Of several splits the official one, else the first fold; --unit names a model of another."""
+    chosen = first_split(unit.split for unit in units)
+    return [unit for unit in units if unit.split == chosen]
+
+
+def first_split(names: Iterable[str]) -> str:
+    """Of the splits that results are of, return the official one, else the first fold."""
+    return min(names, key=lambda name: (name != OFFICIAL.name, name))
 
 
 def _of_seed(units: Sequence[UnitRecord], seed: int | None) -> list[UnitRecord]:

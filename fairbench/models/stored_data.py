@@ -9,6 +9,7 @@ from typing import Any
 from fairbench.api.dataset import Dataset
 from fairbench.data.card import is_card
 from fairbench.data.prepare import Prepared, load_dataset, load_twin
+from fairbench.data.splits import Split
 from fairbench.errors import ConfigError, DataError, FairbenchError
 from fairbench.models.results import StoredResults
 from fairbench.registry import Registry
@@ -27,7 +28,8 @@ def load_training_data(unit: UnitRecord, results: StoredResults) -> Prepared:
     config = results.configuration_of(unit)
     location = results.location
     dataset = Cards(results.registry, location.cards).find(unit.dataset, config)
-    data = load_from(dataset, unit.data_source, location.data_root or root_of(config))
+    root = location.data_root or root_of(config)
+    data = load_from(dataset, unit.data_source, root, Split.parse(unit.split))
     if data.fingerprint != unit.fingerprint or unit.protocol != PROTOCOL_VERSION:
         raise DataError(
             f"The data of {unit.dataset} are not those that its models were trained on "
@@ -60,11 +62,11 @@ def _dataset_name(card: str, registry: Registry) -> str:
         return Path(card).stem
 
 
-def load_from(dataset: type[Dataset], source: str, root: Path | None) -> Prepared:
+def load_from(dataset: type[Dataset], source: str, root: Path | None, split: Split) -> Prepared:
     """Load a dataset from the source that records name: twin or real, never one for the other."""
     if source == "simulated":
-        return load_twin(dataset)
-    return load_dataset(dataset, root=root, require_real=source == "real")
+        return load_twin(dataset, split=split)
+    return load_dataset(dataset, root=root, require_real=source == "real", split=split)
 
 
 def root_of(config: Mapping[str, Any]) -> Path | None:

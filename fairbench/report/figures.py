@@ -30,12 +30,12 @@ _COST_POINTS = (4, 8, 16)
 _NOTHING = 0.05
 """Seconds below which nothing was trained to speak of."""
 
-_SEEDS = "Lines: the median over seeds, {count} at most. Bands: {bands}."
+_SEVERAL = "Lines: the median over splits and seeds, {count} curves at most. Bands: {bands}."
 _BANDS = "what 25% to 75% of them attain"
 _FEW_BANDS = "from the best of them to the worst"
 
 _FEW = 3
-"""Seeds of which a quarter is one, and three quarters are all."""
+"""Curves of which a quarter is one, and three quarters are all."""
 
 _WRAP = 105
 """Characters of a line of notes."""
@@ -59,7 +59,7 @@ def curves_figure(shown: Sequence[Panel]) -> Figure:
         "D, distortion: squared error of x",
         "I(Z;S), leakage, nats",
         legend="AUFDC (lower is better)",
-        seeds=_SEEDS,
+        several=_SEVERAL,
     )
 
 
@@ -76,14 +76,14 @@ def fronts_figure(shown: Sequence[Panel]) -> Figure:
         "A_s, accuracy of the auditor of s (lower is fairer)",
         "A_y, downstream accuracy",
         legend="A_y where auditors of s may gain a tenth",
-        seeds=_SEEDS,
+        several=_SEVERAL,
     )
 
 
 def cost_figure(shown: Sequence[Panel]) -> Figure:
     """Draw training time against points: constant where single-shot (the paper's Table 1)."""
     return _figure(
-        shown, _cost, "points on the curve", "training time, seconds", legend="", seeds=""
+        shown, _cost, "points on the curve", "training time, seconds", legend="", several=""
     )
 
 
@@ -151,7 +151,7 @@ def _estimate(cell: AuditorSummary, most: int) -> str:
 
 
 def _figure(
-    shown: Sequence[Panel], draw: Drawn, x: str, y: str, *, legend: str, seeds: str
+    shown: Sequence[Panel], draw: Drawn, x: str, y: str, *, legend: str, several: str
 ) -> Figure:
     baselines = [name for panel in shown for name in panel.baselines]
     look = looks(all_names(shown), baselines)
@@ -165,9 +165,9 @@ def _figure(
                 axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title=legend)
             else:
                 axes.text(0.5, 0.5, "nothing measured yet", ha="center", transform=axes.transAxes)
-            count = panel.most_seeds
+            count = panel.most_curves
             bands = _BANDS if count > _FEW else _FEW_BANDS
-            _notes(axes, panel, seeds.format(count=count, bands=bands) if count > 1 else "", 34)
+            _notes(axes, panel, several.format(count=count, bands=bands) if count > 1 else "", 34)
     return figure
 
 
@@ -177,12 +177,15 @@ def _height(panel: Panel) -> float:
     return max(_HEIGHT, _LINE * lines + 1.2)
 
 
-def _notes(axes: Axes, panel: Panel, seeds: str, below: float) -> None:
+def _notes(axes: Axes, panel: Panel, several: str, below: float) -> None:
     """Write notes so many points below the axes."""
-    notes = [seeds] if seeds else []
+    notes = [several] if several else []
     if panel.simulated:
         notes.append("SIMULATED DATA: an embedded twin, not the real table.")
-    notes += [f"Not complete, not ranked: {line}." for line in panel.shortfalls]
+    if panel.ranked and panel.not_replicated:
+        names = ", ".join(panel.names[row.variant] for row in panel.not_replicated)
+        notes.append(f"Not replicated, so not ranked: {names}.")
+    notes += [f"Not complete: {line}." for line in panel.shortfalls]
     lines = [line for note in notes for line in textwrap.wrap(note, _WRAP)]
     if lines:
         axes.annotate(

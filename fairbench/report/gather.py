@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 from fairbench.leaderboard import build as leaderboard
 from fairbench.metrics.columns import COLUMNS, POINT_COLUMNS, PROVENANCE
-from fairbench.metrics.rows import AuditorRow, FailureRow, TableRow
+from fairbench.metrics.rows import (
+    AuditorRow,
+    FailureRow,
+    TableRow,
+    describe_p_value,
+    p_value_column,
+)
 from fairbench.registry import Registry
 from fairbench.report.panels import Panel, panels
 from fairbench.store.database import Store
@@ -51,13 +57,15 @@ class DatasetReport:
 class Report:
     """The whole page: ``made`` is the time of the last measurement, and its only time.
 
-    ``provenance`` is by time; ``glossary`` has a line for each column.
+    ``provenance`` is by time; ``glossary`` has a line for each column; ``tested`` are the methods
+    that others are tested against.
     """
 
     datasets: tuple[DatasetReport, ...]
     provenance: tuple[RunRecord, ...]
     made: str
     glossary: Mapping[str, str]
+    tested: tuple[str, ...] = ()
 
 
 def gather(store: Store, registry: Registry) -> Report:
@@ -68,6 +76,8 @@ def gather(store: Store, registry: Registry) -> Report:
     glossary = POINT_COLUMNS | COLUMNS
     for metric in registry.metrics.classes.values():
         glossary.update(metric.columns)
+    tested = sorted({name for t in tables for row in t.leaderboard for name in row.p_values})
+    glossary |= {p_value_column(name): describe_p_value(name) for name in tested}
     return Report(
         datasets=tuple(
             DatasetReport(
@@ -83,6 +93,7 @@ def gather(store: Store, registry: Registry) -> Report:
         provenance=tuple(sorted(store.runs(), key=lambda run: run.started)),
         made=max(finished, default=""),
         glossary=glossary | PROVENANCE,
+        tested=tuple(tested),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 HEADINGS = {
     "rank": "rank",
+    "may_be_best": "may be best",
+    "splits": "splits",
     "method": "method",
     "params": "params",
     "aufdc": "AUFDC",
@@ -32,6 +34,9 @@ HEADINGS = {
 }
 """Columns that are shown somewhere, and their headings everywhere."""
 
+NOT_REPLICATED = "not replicated"
+"""Heads the rows of a table that have no ranks."""
+
 TERMINAL = (
     *("rank", "method", "params", "accuracy_y_at_leakage_10", "aufdc", "aufdc_certified"),
     *("aufdc_paper", "distortion_min", "mutual_information_min", "points_missing", "seeds"),
@@ -47,10 +52,10 @@ PAPER = (
 """Columns of tables for Markdown and LaTeX."""
 
 PAGE = (
-    *("rank", "method", "aufdc", "aufdc_certified"),
+    *("rank", "may_be_best", "method", "aufdc", "aufdc_certified"),
     *("accuracy_y_at_leakage_10", "accuracy_y_at_accuracy_s_25"),
     *("distortion_min", "mutual_information_min"),
-    *("front_hypervolume", "aufdc_paper", "seeds", "points", "points_missing"),
+    *("front_hypervolume", "aufdc_paper", "splits", "seeds", "points", "points_missing"),
 )
 """Columns of the page's leaderboards."""
 

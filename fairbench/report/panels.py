@@ -35,9 +35,9 @@ class Panel:
     group : Group
         Track, budget and audit.
     rows : tuple of LeaderboardRow
-        Best first, incomplete ones last.
+        Ranked ones first, best first; then those not replicated.
     points : tuple of PointRow
-        Measured points of those methods, in the order of their curves.
+        Measured points that those rows are made of, in the order of their curves.
     surfaces : tuple of AttainmentRow
         Attainment surfaces of their curves over seeds: what AUFDC is the area under.
     failures : tuple of FailureRow
@@ -73,12 +73,15 @@ class Panel:
         return [names[row.variant] for row in self.rows if "baseline" in row.tags.split()]
 
     def curves(self) -> dict[str, list[list[PointRow]]]:
-        """Points by name, one list per seed, each in the order of its knobs."""
+        """Points by name, one list per split and seed, each in the order of its knobs."""
         names = self.names
-        curves: dict[str, dict[int, list[PointRow]]] = {name: {} for name in names.values()}
+        curves: dict[str, dict[tuple[str, int], list[PointRow]]] = {
+            name: {} for name in names.values()
+        }
         for point in self.points:
-            curves[names[point.variant]].setdefault(point.seed, []).append(point)
-        return {name: [seeds[s] for s in sorted(seeds)] for name, seeds in curves.items()}
+            key = (point.split, point.seed)
+            curves[names[point.variant]].setdefault(key, []).append(point)
+        return {name: [own[key] for key in sorted(own)] for name, own in curves.items()}
 
     def surface(self, row: LeaderboardRow, level: float) -> tuple[list[float], list[float]]:
         """D and I of one row's attainment surface; 50 is the median, and of one seed its curve."""
@@ -132,9 +135,19 @@ class Panel:
         return any(row.data_source == "simulated" for row in self.rows)
 
     @property
-    def most_seeds(self) -> int:
-        """Seeds of the row that has most."""
-        return max((row.seeds for row in self.rows), default=0)
+    def most_curves(self) -> int:
+        """Curves, over splits and seeds, of the row that has most."""
+        return max((len(curves) for curves in self.curves().values()), default=0)
+
+    @property
+    def ranked(self) -> tuple[LeaderboardRow, ...]:
+        """Replicated rows."""
+        return tuple(row for row in self.rows if row.replicated)
+
+    @property
+    def not_replicated(self) -> tuple[LeaderboardRow, ...]:
+        """Rows without a rank."""
+        return tuple(row for row in self.rows if not row.replicated)
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -164,7 +177,7 @@ class Panel:
 
 def panels(table: Tables) -> list[Panel]:
     """Cut the tables of a dataset into panels, in the order of its leaderboard."""
-    points = _by_group(point for point in table.points if point.status == "DONE")
+    points = _by_group(p for p in table.points if p.status == "DONE" and p.counted)
     surfaces, failures = _by_group(table.attainment), _by_group(table.failures)
     return [
         Panel(

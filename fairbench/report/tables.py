@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairbench.report.format import format_cell, format_figure
-from fairbench.report.headings import PAPER, headed
+from fairbench.report.headings import NOT_REPLICATED, PAPER, headed
 
 if TYPE_CHECKING:
     from fairbench.leaderboard.build import Tables
@@ -48,10 +48,19 @@ def render(tables: Sequence[Tables], form: TableFormat) -> str:
 
 def _cells(panel: Panel) -> list[dict[str, str]]:
     names, shown = panel.names, headed(PAPER)
-    return [
-        {head: _cell(names[row.variant], row, column) for column, head in shown.items()}
-        for row in panel.rows
-    ]
+    if not panel.ranked:
+        del shown["rank"]
+
+    def cells(rows: Sequence[LeaderboardRow]) -> list[dict[str, str]]:
+        return [
+            {head: _cell(names[row.variant], row, column) for column, head in shown.items()}
+            for row in rows
+        ]
+
+    rows = cells(panel.ranked)
+    if panel.ranked and panel.not_replicated:
+        rows.append(dict.fromkeys(shown.values(), "") | {shown["method"]: f"*{NOT_REPLICATED}*"})
+    return rows + cells(panel.not_replicated)
 
 
 def _cell(name: str, row: LeaderboardRow, column: str) -> str:

@@ -172,7 +172,7 @@ class AuditLedger:
             jobs.append(
                 AuditJob(
                     id=uuid.uuid4().hex,
-                    title=f"audit {target.method} on {target.data.info.name}, "
+                    title=f"audit {target.method} on {target.data.title}, "
                     f"seed {target.seed} ({title})",
                     estimate=audit_seconds(target.config, target.data) * len(chunk),
                     data=target.data.audited(),
@@ -215,7 +215,7 @@ class AuditLedger:
         )
         return ReferenceJob(
             id=uuid.uuid4().hex,
-            title=f"audit x itself on {data.info.name}, seed {seed}",
+            title=f"audit x itself on {data.title}, seed {seed}",
             estimate=audit_seconds(config, data),
             data=data.audited(),
             key=key,

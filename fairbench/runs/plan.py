@@ -64,9 +64,9 @@ class PlannedUnit:
 
     @property
     def title(self) -> str:
-        """Method, dataset, seed and point, for messages."""
+        """Method, dataset, split, seed and point, for messages."""
         point = f", {self.unit.point.label}" if self.unit.point else ""
-        return f"{self.method.name} on {self.data.info.name}, seed {self.unit.seed}{point}"
+        return f"{self.method.name} on {self.data.title}, seed {self.unit.seed}{point}"
 
     def record(self, run: str) -> UnitRecord:
         """Return its record before anything is done."""
@@ -77,6 +77,7 @@ class PlannedUnit:
             error=self.skipped,
             method=self.method.name,
             dataset=self.data.info.name,
+            split=self.data.split.name,
             seed=self.unit.seed,
             point=self.unit.point.label if self.unit.point else None,
             track=self.method.track.value,

@@ -1,7 +1,9 @@
-"""Bootstrap replicates over test rows: the same resamples for every figure of one test role.
+"""Bootstrap replicates over test rows: weights that belong to people, whatever is measured on them.
 
-Resample b of n rows is the same whatever is measured on it, so figures of two points, methods or
-seeds that share their test rows can be compared in pairs, one resample at a time. The store holds
+In resample b a person counts Poisson(1) times: as often as in a bootstrap of a large table. The
+number depends on the person's number in the table and on b alone. So figures of two points,
+methods, seeds or splits can be compared in pairs, one resample at a time, where they share people;
+and where they share none, as test sets of two folds, their errors are independent. The store holds
 replicates as text: ``name:base64`` of little-endian float32, separated by spaces, one number per
 resample.
 """
@@ -10,7 +12,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 from collections.abc import Callable, Mapping
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -26,28 +30,46 @@ over all pairs of 20 methods."""
 _CELLS = 2_000_000
 """Most resamples times rows in memory at a time."""
 
+_LEVELS = 2**16
+"""Values of the uniform draws behind Poisson counts."""
+
 Array = npt.NDArray[np.float64]
 
 
 def resampled_means(
-    columns: Array, *, resamples: int = RESAMPLES, seed: int = 0
+    columns: Array, *, people: Ints | None = None, resamples: int = RESAMPLES, seed: int = 0
 ) -> npt.NDArray[np.float64]:
-    """Compute means of columns over resamples of their rows, drawn with replacement.
+    """Compute means of columns over resamples of their rows.
 
-    ``columns (n, k)``. ``seed``: the same seed and n give the same resamples. Returns
-    ``(resamples, k)``.
+    ``columns (n, k)``. ``people (n,)``: numbers of the rows in their table, by default 0 to n - 1;
+    the same number, resample and seed give the same count. Returns ``(resamples, k)``.
     """
     n = len(columns)
-    rng = np.random.default_rng(seed)
+    numbers = np.arange(n) if people is None else people
     size = max(1, _CELLS // n)
     means = []
     for start in range(0, resamples, size):
-        count = min(size, resamples - start)
-        drawn = rng.integers(0, n, (count, n))
-        drawn += n * np.arange(count)[:, None]
-        weights = np.bincount(drawn.ravel(), minlength=count * n).reshape(count, n)
-        means.append(weights.astype(np.float64) @ columns / n)
+        drawn = range(start, min(start + size, resamples))
+        counts = np.stack([_counts(numbers, b, seed) for b in drawn]).astype(np.float64)
+        counts[counts.sum(axis=1) == 0] = 1.0  # a few rows, none of which was drawn
+        means.append(counts @ columns / counts.sum(axis=1, keepdims=True))
     return np.concatenate(means)
+
+
+def _counts(numbers: Ints, resample: int, seed: int) -> npt.NDArray[np.uint8]:
+    """How often each person is drawn in one resample, ``(n,)``."""
+    rng = np.random.Generator(np.random.PCG64([seed, resample]))
+    uniform = rng.integers(0, _LEVELS, int(numbers.max()) + 1, dtype=np.uint16)
+    counts: npt.NDArray[np.uint8] = _poisson()[uniform[numbers]]
+    return counts
+
+
+@cache
+def _poisson() -> npt.NDArray[np.uint8]:
+    """Poisson(1) counts by uniform level."""
+    shares = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(12)])
+    middles = (np.arange(_LEVELS) + 0.5) / _LEVELS
+    return np.searchsorted(shares, middles).astype(np.uint8)
 
 
 def one_hot(labels: Ints) -> Array:
@@ -63,18 +85,25 @@ def entropy_of(shares: Array) -> Array:
 
 
 def replicated(
-    losses: Array, s: Ints, distortion: Array | Floats, right: Array | None = None
+    losses: Array,
+    s: Ints,
+    distortion: Array | Floats,
+    right: Array | None = None,
+    *,
+    people: Ints | None = None,
 ) -> dict[str, Array]:
     """Compute replicates of I, D and accuracy of one representation, each ``(RESAMPLES,)``.
 
     ``losses (n,)``: -log c(s|z) of the strict auditor, nats; the mean over draws of each row.
     ``s (n,)``. ``distortion (n,)``: squared error of the strict decoder. ``right (n,)``: whether
-    the main task's downstream classifier is right; the mean over draws. Returns
-    ``mutual_information`` (nats), ``distortion``, and ``accuracy_y`` where there is a task.
+    the main task's downstream classifier is right; the mean over draws. ``people (n,)``: numbers
+    of the rows in their table. Returns ``mutual_information`` (nats), ``distortion``, and
+    ``accuracy_y`` where there is a task.
     """
     groups = one_hot(s)
     columns = [losses, distortion, *groups.T, *([] if right is None else [right])]
-    means = resampled_means(np.column_stack(columns).astype(np.float64, copy=False))
+    together = np.column_stack(columns).astype(np.float64, copy=False)
+    means = resampled_means(together, people=people)
     shares = means[:, 2 : 2 + groups.shape[1]]
     replicates = {"mutual_information": entropy_of(shares) - means[:, 0], "distortion": means[:, 1]}
     if right is not None:

@@ -1,4 +1,4 @@
-"""Confidence intervals and paired differences over test rows and seeds; Holm's correction; ranks.
+"""Confidence intervals and paired differences over test rows and seeds; Holm's correction.
 
 A figure of a method is its mean over seeds. Its uncertainty has two sources: the test rows, and the
 seeds (of training, and of the auditors). The error over rows is the spread of bootstrap replicates
@@ -158,25 +158,3 @@ def holm(p: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(p) - position) * p[index]))
         adjusted[index] = largest
     return adjusted
-
-
-def ranks(values: Sequence[float], samples: Sequence[Sample | None]) -> list[int]:
-    """Rank by 1 + the number of others that are significantly lower, Holm-corrected over all pairs.
-
-    "Not different" is not transitive: of three methods the outer two can differ while neither
-    differs from the middle one, so methods that share a rank may differ from different others.
-    A pair of which one has no replicates is decided by the values alone.
-
-    ``values``: lower is better.
-    """
-    pairs = [(i, j) for i in range(len(values)) for j in range(i)]
-    tested: dict[tuple[int, int], float] = {}
-    for i, j in pairs:
-        if (gap := paired(samples[i], samples[j])) is not None:
-            tested[i, j] = gap.p_value()
-    adjusted = dict(zip(tested, holm(list(tested.values())), strict=True))
-    positions = [1] * len(values)
-    for i, j in pairs:
-        if adjusted.get((i, j), 0.0) < 1 - LEVEL and values[i] != values[j]:
-            positions[i if values[i] > values[j] else j] += 1
-    return positions

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairbench.data.splits import OFFICIAL
 from fairbench.metrics.earlier_names import present_name, rename
 from fairbench.stats.bootstrap import rename_replicates
 
 ADDED: Mapping[int, Mapping[str, Sequence[str]]] = {
     2: {"points": ("audit_version", "replicates"), "references": ("audit_version", "replicates")},
     3: {"units": ("encoder",)},
+    5: {"units": ("split",)},
 }
 """Columns that came with a schema version, by table; rows from before have none of them."""
+
+_ONE_SPLIT = 4
+"""Last schema version without folds: all its units are of the official split."""
 
 NAMES_SINCE = 4
 """Schema version since which figures have their present names."""
@@ -27,6 +32,8 @@ def present_row(table: str, row: Mapping[str, Any], version: int) -> dict[str, A
     for later, added in ADDED.items():
         if later > version:
             present = dict.fromkeys(added.get(table, ())) | present
+    if table == "units" and version <= _ONE_SPLIT:
+        present["split"] = OFFICIAL.name
     if version >= NAMES_SINCE:
         return present
     for column in ("values", "costs"):

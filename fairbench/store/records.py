@@ -13,6 +13,7 @@ from typing import Annotated, Any, Self, TypeVar, get_type_hints
 
 import sqlalchemy as sa
 
+from fairbench.data.splits import OFFICIAL
 from fairbench.store.status import Status
 
 Key = Annotated[str, sa.String(64), "key"]
@@ -95,6 +96,8 @@ class UnitRecord(Record):
         Id of the run it belongs to; of a trial of a search it starts with ``trial-``.
     error, traceback : str, optional
         Why it is not DONE; of one that is DONE why its encoder is not stored.
+    split : str
+        Name of the split of the rows; see fairbench.data.splits.
     point : str, optional
         Label of a multi-shot unit's point; None for single-shot units.
     params : mapping
@@ -140,6 +143,7 @@ class UnitRecord(Record):
     artefact: FileName = None
     finished: Time = None
     encoder: FileName = None
+    split: Name = OFFICIAL.name
 
     @property
     def points(self) -> tuple[ReadPoint, ...]:
@@ -158,8 +162,9 @@ class UnitRecord(Record):
 
     @property
     def title(self) -> str:
-        """Method, dataset and seed, for messages."""
-        return f"{self.method} on {self.dataset}, seed {self.seed}"
+        """Method, dataset, split and seed, for messages."""
+        fold = "" if self.split == OFFICIAL.name else f", {self.split}"
+        return f"{self.method} on {self.dataset}{fold}, seed {self.seed}"
 
 
 @dataclass(frozen=True, kw_only=True)

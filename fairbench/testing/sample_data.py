@@ -67,7 +67,7 @@ def _shortened(rows: Rows, most: int) -> Rows:
     by_group = np.argsort(rows.s, kind="stable")
     kept = np.sort(by_group[np.linspace(0, len(rows.s) - 1, most).astype(int)])
     y = {task: labels[kept] for task, labels in rows.y.items()}
-    return Rows(rows.stored[kept], rows.s[kept], y, rows.pixels)
+    return Rows(rows.stored[kept], rows.s[kept], y, rows.numbers[kept], rows.pixels)
 
 
 def with_other_labels(data: Prepared) -> Prepared:
@@ -76,6 +76,6 @@ def with_other_labels(data: Prepared) -> Prepared:
 
     def permuted(rows: Rows) -> Rows:
         y = {task: rng.permutation(labels) for task, labels in rows.y.items()}
-        return Rows(rows.stored, rows.s, y, rows.pixels)
+        return Rows(rows.stored, rows.s, y, rows.numbers, rows.pixels)
 
     return replace(data, roles={role: permuted(data.roles[role]) for role in Role})

@@ -67,7 +67,7 @@ def test_one_command_ends_with_a_leaderboard(
     assert set(found["method"]) == names
     assert found["complete"].all()
     assert (found["data_source"] == "simulated").all()
-    assert found["rank"].notna().all()
+    assert not found["replicated"].any()
     by_name = found.set_index("method")
     assert by_name.loc["identity", "aufdc"] == pytest.approx(0.5, abs=0.03)
     assert by_name.loc["constant", "aufdc"] == pytest.approx(0.5, abs=0.03)
@@ -151,7 +151,6 @@ def test_failures_are_kept_apart_and_told(fairbench: Call, tmp_path: Path) -> No
     assert found.loc["plain", "complete"]
     assert not found.loc["half-diverges", "complete"]
     assert found.loc["half-diverges", "points_missing"] == 1
-    assert pd.isna(found.loc["half-diverges", "rank"])
     assert pd.isna(found.loc["raises", "aufdc"])
     assert "DIVERGED" in done.stderr
 
@@ -389,3 +388,34 @@ def test_exports_are_lines_of_json(fairbench_here: Call, tmp_path: Path) -> None
     broken = fairbench_here("results", "import", "x.jsonl.gz", "--results", "third")
     assert broken.returncode == 2
     assert "x.jsonl.gz cannot be read" in broken.stderr
+
+
+def test_folds_give_ranks_and_other_rows_stand_below(fairbench_here: Call, tmp_path: Path) -> None:
+    folds = fairbench_here(*RUN, "--methods", "plain", "--points", "2", "--splits", "2")
+    assert folds.returncode == 0, folds.stderr
+    assert "toy, fold 2 of 2: simulated" in folds.stderr
+    assert "ranks are over 2 folds" in folds.stdout
+    alone = fairbench_here(*RUN, "--methods", "leace")
+    assert alone.returncode == 0, alone.stderr
+    found = board(tmp_path).set_index("method")
+    assert found.loc["plain", "rank_low"] >= 1
+    assert found.loc["plain", "splits"] == "2 folds"
+    assert not found.loc["leace", "replicated"]
+    assert "-- not replicated --" in alone.stdout
+    # Baselines were run on the official split too, which stands in a column of its own.
+    assert found.loc["identity", "aufdc_official"] == pytest.approx(0.5, abs=0.03)
+    again = fairbench_here(*RUN, "--methods", "plain", "--points", "2", "--splits", "2")
+    assert "0 fitted now" in again.stderr
+    audited = fairbench_here("audit", "--results", "out")
+    assert "0 points measured" in audited.stderr, audited.stderr
+
+
+def test_folds_that_cannot_be_are_refused(fairbench_here: Call) -> None:
+    for words, says in (
+        (("--splits", "1"), "--splits"),
+        (("--splits", "21"), "--splits"),
+        (("--splits", "5", "--tune", "3"), "exclude each other"),
+    ):
+        done = fairbench_here(*RUN, "--methods", "noisy", *words)
+        assert done.returncode == 2
+        assert says in done.stderr

@@ -15,7 +15,7 @@ PUBLISHED = Path(__file__).parents[2] / "leaderboards"
 def test_a_table_comes_back_with_its_types(tmp_path: Path) -> None:
     rows = [
         {
-            "rank": 1,
+            "rank_low": 1,
             "method": "na",
             "dataset": "distortion",
             "track": "blind",
@@ -23,7 +23,7 @@ def test_a_table_comes_back_with_its_types(tmp_path: Path) -> None:
             "mutual_information": 0.5,
         },
         {
-            "rank": None,
+            "rank_low": None,
             "method": "b",
             "dataset": "distortion",
             "track": "blind",
@@ -38,7 +38,7 @@ def test_a_table_comes_back_with_its_types(tmp_path: Path) -> None:
         *("Int64", "string", "string", "string", "boolean", "Float64")
     ]
     assert found["method"].tolist() == ["na", "b"]
-    assert found["rank"].isna().tolist() == [False, True]
+    assert found["rank_low"].isna().tolist() == [False, True]
     assert found.loc[0, "mutual_information"] == 0.5
 
 

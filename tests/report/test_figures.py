@@ -78,7 +78,7 @@ def test_several_seeds_are_drawn_as_their_median_and_a_band(tmp_path: Path) -> N
     found = dataset(tmp_path, three_seeds)
     panel = found.panels[0]
     for figure in (curves_figure(found.panels), fronts_figure(found.panels)):
-        assert "median over seeds, 3 at most" in notes(figure)
+        assert "median over splits and seeds, 3 curves at most" in notes(figure)
         assert len(figure.axes[0].collections) >= len(panel.rows) - 2  # one point has no band
     for row in panel.rows:
         x, low, high = panel.front_band(row)
@@ -122,7 +122,7 @@ def test_plot_gives_the_same_bytes_again(tmp_path: Path) -> None:
     call = ["plot", "--results", str(tmp_path), "--format", "png,pdf,svg"]
     assert CliRunner().invoke(app, call).exit_code == 0
     first = {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
-    assert len(first) == 12
+    assert len(first) == 15
     assert CliRunner().invoke(app, call).exit_code == 0
     assert {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()} == first
 

@@ -7,13 +7,30 @@ from fairbench.errors import StoreError
 from fairbench.stats.bootstrap import RESAMPLES, from_text, replicated, resampled_means, to_text
 
 
-def test_a_resample_is_as_many_rows_drawn_with_replacement() -> None:
-    rng = np.random.default_rng(1)
-    columns = rng.normal(size=(50, 3))
-    found = resampled_means(columns, resamples=7, seed=5)
-    same = np.random.default_rng(5)
-    by_hand = [columns[same.integers(0, 50, 50)].mean(axis=0) for _ in range(7)]
-    assert found == pytest.approx(np.array(by_hand))
+def test_a_person_counts_poisson_1_times_in_a_resample() -> None:
+    counts = 400 * resampled_means(np.eye(400), resamples=2000)  # of 400 people, in all resamples
+    assert counts.mean() == pytest.approx(1.0, abs=1e-9)  # a mean is over those that were drawn
+    assert counts.var() == pytest.approx(1.0, abs=0.02)
+    assert (counts == 0).mean() == pytest.approx(np.exp(-1), abs=0.003)
+    between = np.corrcoef(counts[:, :40].T)[~np.eye(40, dtype=bool)]
+    assert abs(between.mean()) < 0.01
+
+
+def test_counts_belong_to_people_wherever_they_stand() -> None:
+    """A test set in another order, or a part of it, has the same people in each resample."""
+    rng = np.random.default_rng(7)
+    people = rng.permutation(5000)[:300]
+    drawn = resampled_means(np.eye(300), people=people, resamples=50) > 0
+    order = rng.permutation(300)
+    again = resampled_means(np.eye(300), people=people[order], resamples=50) > 0
+    assert (again == drawn[:, order]).all()
+    fewer = resampled_means(np.eye(100), people=people[:100], resamples=50) > 0
+    assert (fewer == drawn[:, :100]).all()
+
+
+def test_a_resample_of_nobody_is_the_mean() -> None:
+    found = resampled_means(np.array([[3.0]]), resamples=100)
+    assert (found == 3.0).all()
 
 
 def test_resamples_are_the_same_for_every_figure_and_however_many_are_asked_for() -> None:

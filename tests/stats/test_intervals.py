@@ -9,7 +9,7 @@ from scipy import stats
 from fairbench.api.metric import CurveEvaluation
 from fairbench.metrics.aufdc import Aufdc
 from fairbench.stats.bootstrap import entropy_of, one_hot, resampled_means
-from fairbench.stats.intervals import Estimate, Sample, difference, estimate, holm, ranks
+from fairbench.stats.intervals import Estimate, Sample, difference, estimate, holm
 
 SPREAD = np.random.default_rng(0).normal(size=500)
 SPREAD = (SPREAD - SPREAD.mean()) / SPREAD.std(ddof=1)
@@ -112,83 +112,6 @@ def test_holm_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
     assert holm([]) == []
-
-
-def test_ranks_are_shared_and_not_apart_is_not_transitive() -> None:
-    errors = np.random.default_rng(3).normal(size=(3, 500))
-    errors -= errors.mean(axis=1, keepdims=True)
-    values = [0.20, 0.24, 0.28]
-    samples = [
-        Sample(np.array([v]), v + 0.015 * e[None]) for v, e in zip(values, errors, strict=True)
-    ]
-    assert ranks(values, samples) == [1, 1, 2]
-    assert ranks(values[:2], samples[:2]) == [1, 1]
-    assert ranks(values[1:], samples[1:]) == [1, 1]
-
-
-def test_more_methods_need_more_evidence() -> None:
-    """p = .02 tells two methods apart, and does not among eleven."""
-    gap = 0.0233 * np.sqrt(2)
-    rng = np.random.default_rng(4)
-    noise = rng.normal(size=(11, 500))
-    noise -= noise.mean(axis=1, keepdims=True)
-    noise /= noise.std(axis=1, ddof=1, keepdims=True)
-    values = [0.2, *[0.2 + gap] * 10]
-    samples = [
-        Sample(np.array([v]), v + 0.01 * e[None]) for v, e in zip(values, noise, strict=True)
-    ]
-    assert ranks(values[:2], samples[:2]) == [1, 2]
-    assert ranks(values, samples) == [1] * 11
-
-
-def test_without_replicates_the_value_alone_decides() -> None:
-    assert ranks([0.2, 0.201, 0.2], [None, None, None]) == [1, 3, 1]
-    noisy = [one_seed(0.2, 0.1), None, one_seed(0.21, 0.05)]
-    assert ranks([0.2, 0.205, 0.21], noisy) == [1, 2, 2]
-
-
-def simulated(rng: np.random.Generator, methods: int, seeds: int, spread: float) -> list[Sample]:
-    """Equal methods (mean .3) on shared rows; the variance over rows of each is .01^2."""
-    people = rng.normal(size=(1, 1, 500))
-    own = rng.normal(size=(methods, 1, 500))
-    apart = rng.normal(size=(methods, seeds, 500))
-    errors = 0.01 * (0.7 * people + 0.5 * own + 0.5099 * apart)
-    true = 0.01 * (
-        0.7 * rng.normal()
-        + 0.5 * rng.normal(size=(methods, 1))
-        + 0.5099 * rng.normal(size=(methods, seeds))
-    )
-    values = 0.3 + true + spread * rng.normal(size=(methods, seeds))
-    return [Sample(v, v[:, None] + e) for v, e in zip(values, errors, strict=True)]
-
-
-def mistaken(rng: np.random.Generator, runs: int, methods: int, seeds: int, spread: float) -> float:
-    """Share of leaderboards of equal methods that give two of them different ranks."""
-    wrong = 0
-    for _ in range(runs):
-        samples = simulated(rng, methods, seeds, spread)
-        wrong += max(ranks([float(s.values.mean()) for s in samples], samples)) > 1
-    return wrong / runs
-
-
-@pytest.mark.parametrize(("seeds", "spread"), [(1, 0.0), (3, 0.03)])
-def test_equal_methods_share_a_rank(seeds: int, spread: float) -> None:
-    assert mistaken(np.random.default_rng(5), 150, 5, seeds, spread) <= 0.08
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("methods", [2, 20])
-@pytest.mark.parametrize("seeds", [1, 2, 3, 5])
-@pytest.mark.parametrize("spread", [0.0, 0.03])
-def test_at_most_one_table_in_twenty_orders_equal_methods(
-    methods: int, seeds: int, spread: float
-) -> None:
-    if seeds == 1 and spread:
-        pytest.skip("one seed speaks of its own model")
-    found = mistaken(
-        np.random.default_rng([methods, seeds, int(1e3 * spread)]), 400, methods, seeds, spread
-    )
-    assert found <= 0.05 + 2.6 * np.sqrt(0.05 * 0.95 / 300)
 
 
 class World:

@@ -122,3 +122,31 @@ def _without_seed(records: list[Record], method: str) -> list[Record]:
         read_points=None,
     )
     return [*records, missing]
+
+
+def five_folds(records: list[Record]) -> list[Record]:
+    """The run on five folds besides; random-projection on none of them, pca on four."""
+    units = {one.key: one for one in records if isinstance(one, UnitRecord)}
+    points = [one for one in records if isinstance(one, PointRecord)]
+    reference = next(one for one in records if isinstance(one, ReferenceRecord))
+    again: list[Record] = list(records)
+    for fold in range(1, 6):
+        draw = np.random.default_rng(fold)
+        print_of_fold = f"{fold}" * 64
+        left_out = {"random-projection"} | ({"pca"} if fold == 5 else set())
+        kept = {key: unit for key, unit in units.items() if unit.method not in left_out}
+        again += [
+            unit.replace(
+                key=f"f{fold}{key[2:]}", split=f"fold {fold} of 5", fingerprint=print_of_fold
+            )
+            for key, unit in kept.items()
+        ]
+        for point in points:
+            if point.unit in kept:
+                values = dict(point.figures)
+                for name in ("distortion", "mutual_information", "accuracy_s", "accuracy_y"):
+                    values[name] *= float(1 + 0.01 * draw.normal())
+                key, unit_key = f"f{fold}{point.key[2:]}", f"f{fold}{point.unit[2:]}"
+                again.append(point.replace(key=key, unit=unit_key, values=values))
+        again.append(reference.replace(key=f"{fold}" * 64, fingerprint=print_of_fold))
+    return again

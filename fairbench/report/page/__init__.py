@@ -17,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Track
-from fairbench.metrics.rows import LeaderboardRow, PointRow
+from fairbench.metrics.rows import LeaderboardRow, PointRow, p_value_column
 from fairbench.report.format import format_figure
 from fairbench.report.gather import Report
 from fairbench.report.headings import HEADINGS, PAGE, PAGE_COST, headed
 from fairbench.report.panels import Panel, all_names
 from fairbench.report.style import Look, looks
+from fairbench.report.verdicts import describe_tests
 
 _SYMBOLS = {
     "o": "circle",
@@ -53,6 +54,7 @@ WORDS = {
     "baseline": "a simple method that every other should beat, drawn in grey",
     "nats": "unit of information: one yes-or-no answer is worth at most 0.69",
     "point": "one setting of a method's fairness parameter, and what was measured of it",
+    "fold": "one of several splits of the rows; their test sets are disjoint",
     "seed": "a whole repetition of training and audit with other random numbers",
     "validation set, test set": "rows that choose among auditors and points; rows of the figures",
     "simulated": "drawn from published statistics because the real files were not there",
@@ -60,7 +62,8 @@ WORDS = {
 """Terms of the glossary that are no columns."""
 
 TERMS = (
-    *("mutual_information", "distortion", "aufdc", "rank", "interval_over", "accuracy_s"),
+    *("mutual_information", "distortion", "aufdc", "rank_low", "rank_high", "interval_over"),
+    *("replicated", "accuracy_s"),
     *("accuracy_y", "seeds", "track", "budget"),
     *("audit", "params", "tags", "accuracy_y_at_accuracy_s_10", "complete", "data_source"),
 )
@@ -89,7 +92,8 @@ def page(report: Report) -> str:
     named = {*PAGE, *PAGE_COST, *TERMS}
     return environment.from_string((here / "page.html.j2").read_text("utf-8")).render(
         report=report,
-        columns=_board(),
+        columns=_board(report.tested),
+        tests=lambda panel: describe_tests(panel.ranked),
         costs=headed(PAGE_COST),
         present=_present,
         terms=WORDS | {name: text for name, text in report.glossary.items() if name in named},
@@ -117,11 +121,13 @@ def format_number(value: Any) -> str:
     return str(value)
 
 
-def _board() -> dict[str, str]:
-    """The leaderboard's columns and headings, the interval right of what it is of."""
+def _board(tested: Sequence[str]) -> dict[str, str]:
+    """The leaderboard's columns and headings, intervals and tests right of what they are of."""
     found: dict[str, str] = {}
     for column, heading in headed(PAGE).items():
         found[column] = heading
+        if column == "rank":
+            found |= {p_value_column(name): f"p, {name}" for name in tested}
         if column == "aufdc":
             found.update([INTERVAL])
     return found
@@ -129,7 +135,13 @@ def _board() -> dict[str, str]:
 
 def _present(columns: Mapping[str, str], panel: Panel) -> list[tuple[str, str]]:
     """Of the columns those in which a row of the panel has a value."""
-    return [c for c in columns.items() if any(row.value(c[0]) is not None for row in panel.rows)]
+
+    def has_value(column: str) -> bool:
+        if column == "rank":
+            return bool(panel.ranked)
+        return any(row.value(column) is not None for row in panel.rows)
+
+    return [(column, heading) for column, heading in columns.items() if has_value(column)]
 
 
 def _packed(text: str) -> str:
@@ -173,7 +185,7 @@ def _curve(
         "a_s": [_short(p.figures["accuracy_s"]) for p in measured],
         "a_y": [_short(p.figures.get("accuracy_y")) for p in measured],
         "bound": [_bound(p.figures.get("certified_mutual_information")) for p in measured],
-        "seed": [p.seed for p in measured],
+        "curve": [f"{p.split}, seed {p.seed}" for p in measured],
         "knob": [p.point for p in measured],
     }
 

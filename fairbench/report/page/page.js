@@ -23,7 +23,7 @@
       const lines = [`<b>${plain(curve.name)}</b>`, plain(knob), `D ${curve.d[n]}, I ${curve.i[n]} nats`];
       const bound = curve.bound[n];
       if (bound !== null) lines.push(bound === "vacuous" ? "certificate vacuous" : `I certified at most ${bound} nats`);
-      lines.push(`A_y ${curve.a_y[n] ?? "-"}, A_s ${curve.a_s[n]}`, `seed ${curve.seed[n]}`);
+      lines.push(`A_y ${curve.a_y[n] ?? "-"}, A_s ${curve.a_s[n]}`, plain(curve.curve[n]));
       return lines.join("<br>");
     });
   }
@@ -34,7 +34,7 @@
     for (const curve of panel.curves) {
       if (!curve.name.toLowerCase().includes(wanted)) continue;
       const colour = visible(curve.colour);
-      const many = new Set(curve.seed).size > 3;
+      const many = new Set(curve.curve).size > 3;
       const common = { legendgroup: curve.name, hoverinfo: "skip", showlegend: false, mode: "lines" };
       const [across, up] = curve[line + "_band"];
       if (across.length) bands.push({ ...common, x: across, y: up, fill: "toself", fillcolor: faint(visible(curve.colour)), line: { width: 0 } });
@@ -101,7 +101,7 @@
   for (const article of document.querySelectorAll(".panel")) {
     article.querySelector(".filter input").addEventListener("input", (event) => {
       const wanted = event.target.value.trim().toLowerCase();
-      for (const row of article.querySelectorAll("tbody tr")) row.hidden = !row.dataset.name.toLowerCase().includes(wanted);
+      for (const row of article.querySelectorAll("tbody tr[data-name]")) row.hidden = !row.dataset.name.toLowerCase().includes(wanted);
       article.querySelectorAll(".chart").forEach((chart) => chart.dataset.drawn && draw(chart));
     });
   }
@@ -118,15 +118,16 @@
       const falling = head.getAttribute("aria-sort") === "ascending";
       for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", falling ? "descending" : "ascending");
-      const body = head.closest("table").tBodies[0];
-      const rows = [...body.rows];
-      rows.sort((a, b) => {
-        const [u, v] = [value(a, head.cellIndex), value(b, head.cellIndex)];
-        if (u === null || v === null) return (u === null) - (v === null); // empty cells last, either way
-        const order = u < v ? -1 : u > v ? 1 : 0;
-        return falling ? -order : order;
-      });
-      body.append(...rows);
+      for (const body of head.closest("table").tBodies) { // ranked rows stay above the others
+        const rows = [...body.rows].filter((row) => !row.classList.contains("block"));
+        rows.sort((a, b) => {
+          const [u, v] = [value(a, head.cellIndex), value(b, head.cellIndex)];
+          if (u === null || v === null) return (u === null) - (v === null); // empty cells last, either way
+          const order = u < v ? -1 : u > v ? 1 : 0;
+          return falling ? -order : order;
+        });
+        body.append(...rows);
+      }
     });
   }
 

@@ -73,6 +73,7 @@ class DropFeatures(Method):
     shots = Shots.SINGLE
     has_decoder = True
     baseline = True
+    tested_against = True
     knobs = (Knob("dropped", 0.0, np.inf, "columns dropped; more is fairer"),)
     Params = DropFeaturesParams
 

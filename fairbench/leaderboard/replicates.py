@@ -1,0 +1,69 @@
+"""Which splits a row is of: all folds of a dataset, else the official split, else what there is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fairbench.data.splits import OFFICIAL, Split
+from fairbench.leaderboard.select import CurveRecords
+
+
+@dataclass(frozen=True)
+class RowCurves:
+    """The curves that a row of the leaderboard is made of.
+
+    Parameters
+    ----------
+    folds : int
+        Number of folds, all of which are complete; 0 where the row is not replicated.
+    words : str
+        The splits, in words: ``5 folds``, ``official``, ``4 of 5 folds``.
+    curves : sequence of CurveRecords
+        Of these splits, all seeds.
+    official : sequence of CurveRecords
+        Of the official split, which is no part of the folds.
+    """
+
+    folds: int
+    words: str
+    curves: Sequence[CurveRecords]
+    official: Sequence[CurveRecords]
+
+
+def choose_curves(
+    curves: Sequence[CurveRecords], is_complete: Callable[[CurveRecords], bool]
+) -> RowCurves:
+    """Choose what a row is made of, from all curves of a method with one choice of parameters."""
+    official = [curve for curve in curves if curve.split == OFFICIAL.name]
+    of_folds: dict[int, list[CurveRecords]] = {}
+    for curve in curves:
+        if curve.split != OFFICIAL.name:
+            of_folds.setdefault(Split.parse(curve.split).folds, []).append(curve)
+    whole = {folds: _complete_folds(own, is_complete) for folds, own in of_folds.items()}
+    replicated = [folds for folds, count in whole.items() if count == folds]
+    if replicated:
+        folds = max(replicated)
+        return RowCurves(folds, f"{folds} folds", of_folds[folds], official)
+    if not of_folds:
+        return RowCurves(0, OFFICIAL.name, official, official)
+    most = max(whole, key=lambda folds: (whole[folds], folds))
+    words = f"{whole[most]} of {most} folds"
+    if official:
+        return RowCurves(0, f"{OFFICIAL.name} ({words})", official, official)
+    return RowCurves(0, words, of_folds[most], [])
+
+
+def _complete_folds(
+    curves: Sequence[CurveRecords], is_complete: Callable[[CurveRecords], bool]
+) -> int:
+    """Number of folds of which all curves are complete."""
+    known = {curve.split for curve in curves}
+    return len(known - {curve.split for curve in curves if not is_complete(curve)})
+
+
+def commonest(folds: Sequence[int]) -> int:
+    """Return the number of folds that most replicated rows have; 0 where none is replicated."""
+    counted = Counter(count for count in folds if count)
+    return max(counted, key=lambda count: (counted[count], count), default=0)

@@ -1,0 +1,97 @@
+"""The figure of ranks: areas with their intervals, by auditors and certified, and rank sets."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairbench.metrics.rows import LeaderboardRow
+from fairbench.report.panels import Panel
+from fairbench.report.style import GREY, QUIET, new_figure, styled
+from fairbench.report.verdicts import describe_tests
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WIDTH = 7.3
+_LINE = 0.26
+"""Height of a row, inches."""
+
+_COLUMN = "aufdc"
+_CERTIFIED = "aufdc_certified"
+_COLOUR = "#1f5fa8"
+
+
+def ranks_figure(shown: Sequence[Panel]) -> Figure:
+    """Draw a line per row: AUFDC and its 95% interval, the certified area, and the rank set.
+
+    Rows that are not replicated stand below a line, without a rank.
+    """
+    heights = [1.5 + _LINE * (len(panel.rows) + 1) for panel in shown]
+    with styled():
+        figure = new_figure(_WIDTH, sum(heights), rows=len(shown), heights=heights)
+        for axes, panel in zip(figure.axes, shown, strict=True):
+            _draw(axes, panel)
+            axes.set_title(panel.title)
+    return figure
+
+
+def _draw(axes: Axes, panel: Panel) -> None:
+    names = panel.names
+    labels = []
+    place = 0.0
+    for block in (panel.ranked, panel.not_replicated):
+        if block and place:
+            axes.axhline(place, color=GREY, linewidth=0.8)
+            axes.text(
+                1.0,
+                place + 0.75,
+                "not replicated, without rank",
+                ha="right",
+                va="center",
+                fontsize=7.5,
+                color=QUIET,
+                transform=axes.get_yaxis_transform(),
+            )
+            place += 1
+        for row in block:
+            _row(axes, row, place)
+            name = textwrap.shorten(names[row.variant], 38, placeholder=" ...")
+            labels.append((place, f"{name}   {row.rank}" if row.rank else name))
+            place += 1
+    axes.set_yticks([at for at, _ in labels], [label for _, label in labels])
+    axes.set(ylim=(place - 0.4, -0.6), xlim=(0, None), xlabel="area, from 0 to 1 (lower is better)")
+    axes.grid(visible=True, axis="x")
+    axes.tick_params(length=0)
+    axes.plot([], [], "o", color=_COLOUR, label="AUFDC, by auditors, with 95% interval")
+    axes.plot([], [], "D", color=_COLOUR, markerfacecolor="none", label="certified AUFDC")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.12), ncols=2)
+    notes = describe_tests(panel.ranked) or ["One split gives no ranks."]
+    if panel.ranked:
+        notes.insert(0, "Beside each name: its rank, with 95% confidence.")
+    lines = [line for note in notes for line in textwrap.wrap(note, 105)]
+    axes.annotate(
+        "\n".join(lines),
+        (0, 0),
+        (0, -36),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        va="top",
+        fontsize=7.5,
+        color=QUIET,
+    )
+
+
+def _row(axes: Axes, row: LeaderboardRow, place: float) -> None:
+    colour = GREY if "baseline" in row.tags.split() else _COLOUR
+    area, certified = row.figures.get(_COLUMN), row.figures.get(_CERTIFIED)
+    ends = row.interval(_COLUMN)
+    if ends is not None:
+        axes.plot(ends, [place, place], color=colour, linewidth=1.6, solid_capstyle="butt")
+    if area is not None:
+        face = colour if row.complete else "none"
+        axes.plot([area], [place], "o", color=colour, markerfacecolor=face)
+    if certified is not None:
+        axes.plot([certified], [place], "D", color=colour, markerfacecolor="none")

@@ -1,0 +1,210 @@
+"""Ranks of replicated rows; rows that are not replicated stand below, without."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairbench.cli.console import _notes, show_leaderboard
+from fairbench.errors import ConfigError, UnknownNameError
+from fairbench.leaderboard.ranking import RankedRow, check_names, compare, rank_rows
+from fairbench.metrics.rows import LeaderboardRow
+from fairbench.stats.intervals import estimate
+from tests.support.rows import a_row, one_split, with_folds
+
+SPREAD = [-0.002, -0.001, 0.0, 0.001, 0.002]
+
+
+def about(mean: float, order: tuple[int, ...] = (0, 1, 2, 3, 4)) -> list[float]:
+    """Figures of five folds with this mean."""
+    return [mean + SPREAD[k] for k in order]
+
+
+def ranked(entries: list[RankedRow], *tested: str) -> list[LeaderboardRow]:
+    return [entry.row for entry in rank_rows(entries, tested)]
+
+
+def test_ranks_are_ranges_within_track_budget_and_audit() -> None:
+    found = ranked(
+        [
+            with_folds("b", about(0.3)),
+            with_folds("a", about(0.2)),
+            with_folds("c", about(0.3005, (4, 2, 0, 1, 3))),
+            with_folds("quick", about(0.1), budget="quick", audit="quick"),
+            with_folds("aware", about(0.01), track="aware"),
+        ]
+    )
+    assert [(r.method, r.rank, r.may_be_best) for r in found] == [
+        ("a", "1", True),
+        ("b", "2 to 3", False),
+        ("c", "2 to 3", False),
+        ("quick", "1", True),
+        ("aware", "1", True),
+    ]
+    assert all(r.replicated and r.ranked_by == "aufdc" for r in found)
+
+
+def test_missing_evidence_gives_no_rank() -> None:
+    """A row of one split stands below all ranked ones, however low its area."""
+    found = ranked(
+        [
+            one_split("lucky", 1, aufdc=0.05),
+            with_folds("whole", about(0.3)),
+            with_folds("worse", about(0.4)),
+            RankedRow(a_row("partial", 0.1, complete=False, splits="4 of 5 folds")),
+            with_folds("other-folds", [0.1, 0.1, 0.1]),
+            RankedRow(a_row("none", None)),
+        ]
+    )
+    assert [(r.method, r.rank, r.replicated) for r in found] == [
+        ("whole", "1", True),
+        ("worse", "2", True),
+        ("lucky", None, False),
+        ("other-folds", None, False),
+        ("none", None, False),
+        ("partial", None, False),
+    ]
+    assert [r.may_be_best for r in found] == [True, False, None, None, None, None]
+
+
+def test_others_are_tested_against_a_reference() -> None:
+    found = ranked(
+        [
+            with_folds("better", about(0.1)),
+            with_folds("like-it", about(0.1995, (4, 0, 3, 1, 2))),
+            with_folds("plain", about(0.2)),
+            with_folds("worse", about(0.3)),
+            one_split("alone", 1, aufdc=0.1),
+        ],
+        "plain",
+    )
+    p = {r.method: r.cells()["p_plain"] for r in found}
+    assert p["better"] < 0.001
+    assert p["like-it"] > 0.2
+    assert p["worse"] == 1.0
+    assert p["plain"] is None
+    assert p["alone"] is None
+
+
+def test_without_the_reference_among_the_rows_there_is_no_test() -> None:
+    (found,) = ranked([with_folds("a", about(0.1))], "plain")
+    assert found.cells()["p_plain"] is None
+
+
+def test_the_aware_track_goes_by_accuracy_at_a_limit() -> None:
+    useful = {"accuracy_y_at_leakage_10": about(0.85)}
+    fair = {"accuracy_y_at_leakage_10": about(0.75)}
+    better = with_folds("useful", about(0.3), **useful, track="aware")
+    worse = with_folds("fair", about(0.01), **fair, track="aware")
+    found = ranked([worse, better])
+    assert [(r.method, r.rank) for r in found] == [("useful", "1"), ("fair", "2")]
+    assert {r.ranked_by for r in found} == {"accuracy_y_at_leakage_10"}
+    # Without a task there is no accuracy to go by.
+    bare = [with_folds(name, about(v), track="aware") for name, v in (("x", 0.3), ("y", 0.01))]
+    assert [(r.method, r.ranked_by) for r in ranked(bare)] == [("y", "aufdc"), ("x", "aufdc")]
+
+
+def test_replicated_rows_are_compared_over_splits() -> None:
+    """What a split does to both cancels."""
+    hard = np.array([0.0, 0.1, 0.2, 0.3, 0.4])
+    a = with_folds("a", list(0.2 + hard))
+    b = with_folds("b", list(0.21 + hard + np.array(SPREAD) / 10))
+    entries = rank_rows([a, b, one_split("c", 1, aufdc=0.1)], [])
+    (found,) = compare(entries, "a", "b")
+    assert found.difference is not None
+    assert found.difference.value == pytest.approx(-0.01)
+    assert found.difference.p_value() < 1e-4
+    # One that is not replicated has nothing to be paired with.
+    assert next(compare(entries, "a", "c")).difference is None
+
+
+def test_two_methods_are_compared_where_both_have_a_row() -> None:
+    quick = {"budget": "quick", "audit": "quick"}
+    entries = [
+        one_split("a", 1, aufdc=0.2),
+        one_split("b", 2, aufdc=0.3),
+        one_split("b", 3, aufdc=0.25, params="bits=4"),
+        one_split("a", 4, aufdc=0.4, **quick),
+    ]
+    found = list(compare(entries, "a", "b"))
+    assert [(c.b.params, c.group.budget) for c in found] == [
+        ("default", "full"),
+        ("bits=4", "full"),
+    ]
+    assert found[0].difference is not None
+    assert found[0].difference.value == pytest.approx(-0.1)
+    assert found[0].difference.p_value() < 1e-6
+    (named,) = compare(entries, "b:bits=4", "a")
+    assert named.difference is not None
+    assert named.difference.value == pytest.approx(0.05)
+    older = [one_split("a", 1, aufdc=0.2), RankedRow(a_row("b", 0.3))]
+    assert next(compare(older, "a", "b")).difference is None
+
+
+def test_a_comparison_of_nobody_is_told() -> None:
+    with pytest.raises(UnknownNameError, match="'soair'"):
+        check_names({"sofair", "latfr"}, "latfr", "soair")
+    with pytest.raises(ConfigError, match="with itself"):
+        check_names({"sofair"}, "sofair", "sofair")
+
+
+def with_intervals(entry: RankedRow) -> RankedRow:
+    figures = dict(entry.row.figures)
+    for column, sample in entry.samples.items():
+        figures[f"{column}_low"], figures[f"{column}_high"] = estimate(sample).interval()
+    over = "rows" if entry.samples else entry.row.interval_over
+    return replace(entry, row=replace(entry.row, figures=figures, interval_over=over))
+
+
+def shown(entries: list[RankedRow], capsys: pytest.CaptureFixture[str], *tested: str) -> list[str]:
+    show_leaderboard("toy", ranked([with_intervals(e) for e in entries], *tested))
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_table_shows_intervals_and_says_what_they_are_of(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    entries = [one_split("random-projection", 1, aufdc=0.2), one_split("b", 2, aufdc=0.4)]
+    lines = shown(entries, capsys)
+    assert "rank" not in lines[1]
+    assert ".200 [.180, .220]" in lines[2]
+    assert max(map(len, lines)) <= 80
+    words = " ".join(lines)
+    assert "over test rows alone" in words
+    assert "--splits 5 gives them" in words
+    old = RankedRow(a_row("older", 0.3, seeds=1, interval_over=None))
+    lines = shown([old, one_split("new", 2, aufdc=0.2)], capsys)
+    assert lines[3].split()[:2] == ["older", ".300"]
+    assert any("'fairbench audit' measures them" in line for line in lines)
+
+
+def test_the_table_has_a_block_of_rows_that_are_not_replicated(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    entries = [
+        with_folds("good", about(0.1)),
+        with_folds("plain", about(0.2)),
+        one_split("alone", 2, aufdc=0.05),
+    ]
+    lines = shown(entries, capsys, "plain")
+    assert [line.split()[:2] for line in lines[2:4]] == [["1", "good"], ["2", "plain"]]
+    assert lines[4].split() == ["--", "not", "replicated", "--"]
+    assert lines[5].split()[:2] == ["-", "alone"]
+    words = " ".join(lines)
+    assert "ranks are over 5 folds" in words
+    assert "Better than plain (5%): good." in words
+    assert "Could be the best (5%): good." in words
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_table_of_the_aware_track_shows_accuracy(capsys: pytest.CaptureFixture[str]) -> None:
+    aware = one_split("centred", 1, aufdc=0.01, accuracy_y_at_leakage_10=0.85, track="aware")
+    lines = shown([aware], capsys)
+    assert "A_y at I<10%" in lines[1]
+    assert ".850 [.830, .870]" in lines[2]
+
+
+def test_the_terminal_says_why_there_is_no_area() -> None:
+    whole = a_row("a", None, mutual_information_max=0.01)
+    assert "may be noise" in " ".join(_notes([whole]))
+    assert "may be noise" not in " ".join(_notes([replace(whole, complete=False)]))

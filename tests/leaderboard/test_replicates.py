@@ -1,0 +1,99 @@
+"""A table with replicated and other rows: in the CSV, the terminal, the page and figures."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from fairbench.cli.app import app
+from fairbench.leaderboard.frames import load_leaderboard
+from fairbench.registry import load_registry
+from fairbench.report.figures import curves_figure
+from fairbench.report.gather import DatasetReport, gather
+from fairbench.report.ranks_figure import ranks_figure
+from fairbench.store.database import Store
+from tests.support.runs import five_folds, stored
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("folds")
+    stored(folder, five_folds)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def board(results: Path) -> pd.DataFrame:
+    assert CliRunner().invoke(app, ["leaderboard", "--results", str(results)]).exit_code == 0
+    (path,) = [p for p in (results / "leaderboards").iterdir() if "-" not in p.stem[13:]]
+    return load_leaderboard(path).set_index("method")
+
+
+@pytest.fixture(scope="module")
+def report(results: Path) -> DatasetReport:
+    return gather(Store.in_folder(results), load_registry()).datasets[0]
+
+
+def test_only_rows_with_all_folds_are_ranked(board: pd.DataFrame) -> None:
+    ranked, others = board[board["replicated"]], board[~board["replicated"]]
+    assert set(others.index) == {"random-projection", "pca"}
+    assert board.index.tolist() == [*ranked.index, *others.index]
+    assert ranked["aufdc"].is_monotonic_increasing
+    assert (ranked["splits"] == "5 folds").all()
+    assert board.loc["random-projection", "splits"] == "official"
+    assert board.loc["pca", "splits"] == "official (4 of 5 folds)"
+    for column in ("rank_low", "rank_high", "may_be_best"):
+        assert ranked[column].notna().all()
+        assert others[column].isna().all()
+    assert (ranked["rank_low"] <= ranked["rank_high"]).all()
+    assert ranked["p_drop_features"].notna().sum() == len(ranked) - 1
+    assert others["p_drop_features"].isna().all()
+    assert set(ranked["interval_over"]) == {"splits"}
+
+
+def test_figures_are_means_over_folds_and_the_official_split_stands_apart(
+    results: Path, board: pd.DataFrame, report: DatasetReport
+) -> None:
+    (points,) = [p for p in (results / "leaderboards").iterdir() if p.stem.endswith("points")]
+    table = load_leaderboard(points)
+    of_sofair = table[table["method"] == "sofair"]
+    assert set(of_sofair["split"]) == {"official", *(f"fold {k} of 5" for k in range(1, 6))}
+    assert set(of_sofair[of_sofair["counted"]]["split"]) == {f"fold {k} of 5" for k in range(1, 6)}
+    alone = table[table["method"] == "random-projection"]
+    assert alone["counted"].all()
+    # The folds' figures differ a little from the official ones, so do their areas.
+    gap = board.loc["sofair", "aufdc"] - board.loc["sofair", "aufdc_official"]
+    assert 0 < abs(gap) < 0.05
+    assert board.loc["random-projection", "aufdc"] == board.loc["random-projection"].aufdc_official
+    (panel,) = report.panels
+    assert len(panel.curves()["sofair"]) == 5
+
+
+def test_the_terminal_and_text_tables_have_a_block_without_ranks(results: Path) -> None:
+    told = CliRunner().invoke(app, ["leaderboard", "--results", str(results)]).stdout.splitlines()
+    block = next(i for i, line in enumerate(told) if "not replicated" in line)
+    assert any(line.split()[:1] == ["pca"] or " pca " in line for line in told[block + 1 :])
+    assert any("Could be the best" in line for line in told)
+    for form in ("markdown", "latex"):
+        words = ["leaderboard", "--results", str(results), "--format", form]
+        text = CliRunner().invoke(app, words).stdout
+        assert text.index("sofair") < text.index("not replicated") < text.index("pca")
+
+
+def test_the_figures_say_who_is_not_ranked(report: DatasetReport) -> None:
+    figure = ranks_figure(report.panels)
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    names = [row.method for row in report.panels[0].rows]
+    assert [label.split()[0] for label in labels] == names
+    heights = figure.axes[0].get_yticks()
+    gaps = np.diff(heights)
+    (apart,) = np.flatnonzero(gaps > 1)
+    assert labels[apart + 1].split() == [names[apart + 1]]  # no rank beside it
+    said = " ".join(text.get_text() for text in figure.axes[0].texts)
+    assert "not replicated" in said
+    assert "Could be the best" in said
+    curves = " ".join(text.get_text() for text in curves_figure(report.panels).axes[0].texts)
+    assert "Not replicated, so not ranked: " in curves
+    assert "median over splits and seeds, 5 curves at most" in curves
