@@ -18,7 +18,7 @@ class Audit(enum.StrEnum):
     STRICT = "strict"
     """The whole ensemble at full length."""
     QUICK = "quick"
-    """One MLP and boosted trees, five epochs: a first look, recorded as such."""
+    """One MLP and one kind of trees, five epochs: a first look, recorded as such."""
 
 
 class Member(enum.StrEnum):
@@ -30,8 +30,6 @@ class Member(enum.StrEnum):
     """An ensemble of MLPs, trained as a stack."""
     BOOSTED_TREES = "boosted-trees"
     """Histogram gradient boosting."""
-    DEEP_TREES = "deep-trees"
-    """The same with up to 255 leaves per tree: cells rather than slopes."""
     SOFT_TREES = "soft-trees"
     """Gradient boosting fitted to soft labels, P(s | x), where they are known."""
     LOGISTIC = "logistic"
@@ -70,6 +68,8 @@ class AuditConfig:
     weight_decay: float = 1e-4
     trees: int = 200  # most boosting rounds
     members: tuple[Member, ...] = tuple(Member)  # the auditors that run, the prior aside
+    # Whether boosted trees also learn s itself where soft labels are known
+    hard_trees: bool = True
     # Whether products of columns are screened and given to trees and logistic regression
     interactions: bool = True
     # Whether auditors also see x as reconstructed from z, where x is given
@@ -96,6 +96,7 @@ PRESETS = {
         strict_epochs=5,
         trees=40,
         members=(Member.MLP, Member.BOOSTED_TREES, Member.SOFT_TREES),
+        hard_trees=False,
         interactions=False,
         decoder_trees=False,
     ),

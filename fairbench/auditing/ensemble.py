@@ -23,9 +23,9 @@ from fairbench.auditing.auditors.samples import (
     distinct,
     prior_of,
 )
-from fairbench.auditing.auditors.views import View, views_of
+from fairbench.auditing.auditors.views import View, standardised, views_of
 from fairbench.auditing.config import AuditConfig, Member
-from fairbench.auditing.members import EVALUATION_ROLES, MemberPrediction, fit_members
+from fairbench.auditing.members import EVALUATION_ROLES, fit_members
 from fairbench.stats.scores import information, log_loss, plug_in_information, smoothed
 from fairbench.stats.seeds import derive_seed
 
@@ -87,8 +87,8 @@ def audit(
         The auditor training set, standardised, without draws. Given, and without ``decoded``, the
         members also see x as reconstructed from z.
     decoded : mapping of Role to arrays, optional
-        Functions of z, row by row: the reconstructions by a decoder of its own. The members see
-        them as they see z.
+        Functions of z, row by row: the reconstructions by a decoder of its own. All members but
+        KNN see them, on a common scale: what lowers the squared error shows there.
     soft : ndarray, shape (n, classes), optional
         Soft labels of the auditor training set, without draws: P(label | x) as estimated from
         other rows. Only where z is made of x alone: then P(label | z) is their mean.
@@ -98,14 +98,23 @@ def audit(
     prior = prior_of(labels[Role.AUDITOR_TRAIN], classes)
     count = mlps or config.mlps
 
-    def fit(rows: Mapping[Role, Floats], x: Floats | None, seed: int) -> list[MemberPrediction]:
-        return fit_members(rows, labels, views, x, draws, config, seed, count, prior, soft)
-
-    readings = fit(z, x if decoded is None else None, seed)
+    known = x if decoded is None else None
+    readings = fit_members(z, labels, views, known, draws, config, seed, count, prior, soft)
     if decoded is not None:
         readings += [
             replace(one, view=f"decoded-{one.view}")
-            for one in fit(decoded, None, derive_seed(seed, "decoded"))
+            for one in fit_members(
+                decoded,
+                labels,
+                lambda rows: [standardised(rows)],
+                None,
+                draws,
+                replace(config, members=tuple(m for m in config.members if m is not Member.KNN)),
+                derive_seed(seed, "decoded"),
+                count,
+                prior,
+                soft,
+            )
             if one.member is not Member.PRIOR
         ]
     predictions = [

@@ -40,8 +40,7 @@ from fairbench.stats.seeds import derive_seed
 _MOST_COLUMNS = 512
 """Columns beyond which trees, neighbours and interactions take minutes and are left out."""
 
-_HARD_TREES = {Member.BOOSTED_TREES, Member.DEEP_TREES}
-_TREES = {*_HARD_TREES, Member.SOFT_TREES}
+_TREES = {Member.BOOSTED_TREES, Member.SOFT_TREES}
 _SOFT = {Member.SOFT_TREES, Member.SOFT_COUNTING}
 _COUNTING = {Member.COUNTING, Member.SOFT_COUNTING}
 _TREE_PATIENCE = 3
@@ -166,7 +165,8 @@ class _Ensemble:
         No member sees z as released: trees and counting lose nothing by the common scale, and the
         others gain. Trees do not depend on ranks, nor counting on any view. Distances in bits would
         weigh the lowest bit as much as the highest. Products of columns are for members that do not
-        find them by themselves.
+        find them by themselves. Where soft labels are known, trees that learn them from a
+        reconstruction find more than a second MLP on top of the one that made it.
         """
         left_out = {
             "ranks": _TREES | _COUNTING,
@@ -181,6 +181,11 @@ class _Ensemble:
             left_out = left_out | _COUNTING
         if fit.soft is None:
             left_out = left_out | _SOFT
+        else:
+            if view == "reconstruction":
+                left_out = left_out | {Member.MLP}
+            if not self.config.hard_trees:
+                left_out = left_out | {Member.BOOSTED_TREES}
         left_out = left_out | {Member.PRIOR, Member.BLEND}
         return [member for member in self.config.members if member not in left_out]
 
@@ -188,7 +193,7 @@ class _Ensemble:
         """Fit the members of a view on rows seen through it, and calibrate their predictions."""
         evaluated = {role: view.apply(unique.rows) for role, unique in self.seen.items()}
         members = self._members(view.name, rows.fit.x.shape[1])
-        splits = _split_groups(rows, self.config, seed) if _HARD_TREES & {*members} else None
+        splits = _split_groups(rows, self.config, seed) if Member.BOOSTED_TREES in members else None
         predictions = []
         for member in members:
             classify = self._fit_member(member, rows, seed, splits)
@@ -222,7 +227,7 @@ class _Ensemble:
         if member is Member.SOFT_TREES:
             patience = config.patience * _TREE_PATIENCE
             return fit_soft_trees(rows, rounds=config.trees, patience=patience, seed=seed)
-        return _fit_trees(rows, splits, config, seed, deep=member is Member.DEEP_TREES)
+        return _fit_trees(rows, splits, config, seed)
 
     def _fit_interactions(
         self, view: View, rows: Training, members: list[MemberPrediction]
@@ -252,12 +257,12 @@ def _split_groups(rows: Training, config: AuditConfig, seed: int) -> GroupSplit 
 
 
 def _fit_trees(
-    rows: Training, splits: GroupSplit | int | None, config: AuditConfig, seed: int, *, deep: bool
+    rows: Training, splits: GroupSplit | int | None, config: AuditConfig, seed: int
 ) -> Classifier:
     rounds, patience = config.trees, config.patience * _TREE_PATIENCE
     if splits is None:
-        return fit_trees(rows, rounds=rounds, patience=patience, seed=seed, deep=deep)
-    return fit_split_trees(rows, splits, rounds=rounds, patience=patience, seed=seed, deep=deep)
+        return fit_trees(rows, rounds=rounds, patience=patience, seed=seed)
+    return fit_split_trees(rows, splits, rounds=rounds, patience=patience, seed=seed)
 
 
 def _blend(members: list[MemberPrediction], rows: Training) -> MemberPrediction:
@@ -281,4 +286,4 @@ def fit_boosted_trees(
 ) -> Classifier:
     """Fit the ensemble's boosted trees on rows ``(n, d)`` and labels ``(n,)``."""
     rows = training(x, labels, classes=classes, seed=derive_seed(seed, "held-out"))
-    return _fit_trees(rows, _split_groups(rows, config, seed), config, seed, deep=False)
+    return _fit_trees(rows, _split_groups(rows, config, seed), config, seed)

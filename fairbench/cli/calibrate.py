@@ -24,7 +24,6 @@ _COLUMNS = {
     "mlp": Member.MLP,
     "trees": Member.BOOSTED_TREES,
     "soft": Member.SOFT_TREES,
-    "deep": Member.DEEP_TREES,
     "logistic": Member.LOGISTIC,
     "knn": Member.KNN,
     "counts": Member.COUNTING,

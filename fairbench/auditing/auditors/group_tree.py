@@ -47,12 +47,12 @@ def groups_of(node: GroupSplit | int) -> list[int]:
 def find_splits(training: Training, *, rounds: int, patience: int, seed: int) -> GroupSplit | int:
     """Find the splits whose two sides z separates best, from the top down.
 
-    Deep trees separate each group from all others; sums of their probabilities predict any split.
+    Trees separate each group from all others; sums of their probabilities predict any split.
     The best split is found by hill climbing from each single group, moving one group at a time.
     """
     groups = np.arange(training.classes)
     rounds = min(rounds, max(_LEAST_ROUNDS, _MOST_TREES // training.classes))
-    fit = _Fit(training, rounds, patience, seed, deep=True)
+    fit = _Fit(training, rounds, patience, seed)
     scores = np.column_stack(
         [fit.side_classifier(groups == group, groups)(training.held.x) for group in groups]
     )
@@ -66,13 +66,12 @@ def fit_split_trees(
     rounds: int,
     patience: int,
     seed: int,
-    deep: bool,
 ) -> Callable[[Floats], Floats]:
     """Fit trees to every split.
 
     Returns a callable that maps ``(n, d)`` to probabilities ``(n, classes)``.
     """
-    paths = _paths(splits, _Fit(training, rounds, patience, seed, deep))
+    paths = _paths(splits, _Fit(training, rounds, patience, seed))
 
     def classify(rows: Floats) -> Floats:
         out = np.empty((len(rows), training.classes), np.float32)
@@ -112,7 +111,6 @@ class _Fit:
     rounds: int
     patience: int
     seed: int
-    deep: bool
 
     def side_classifier(self, side: Side, groups: Ints) -> Callable[[Floats], Shares]:
         """Fit the calibrated probability of one side, among rows of some groups."""
@@ -127,7 +125,6 @@ class _Fit:
             rounds=self.rounds,
             patience=self.patience,
             seed=self.seed,
-            deep=self.deep,
         )
         power, mixed = calibration(trees(held.x), held, shares)
         return lambda rows: calibrated(trees(rows), shares, power, mixed)[:, 1]

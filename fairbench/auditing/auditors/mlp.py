@@ -75,12 +75,25 @@ def fit_classifiers(
 ) -> Callable[[Floats], Floats]:
     """Train one classifier per seed on rows ``(n, k)``, ``draws`` draws of n / draws rows.
 
+    One after the other, as they stop early: in a stack, all would go on until the last one stops.
     Returns a callable that maps ``(m, k)`` to probabilities ``(len(seeds), m, classes)``.
     """
     target = torch.from_numpy(labels.copy())
-    order = _own_hold_outs(len(z), seeds, draws)
-    predict = _fit(z, target, classes, _cross_entropy, settings, seeds, order)
-    return lambda rows: torch.softmax(predict(rows), dim=-1).numpy()
+    models = [
+        _fit(
+            z,
+            target,
+            classes,
+            _cross_entropy,
+            settings,
+            [one],
+            _own_hold_outs(len(z), [one], draws),
+        )
+        for one in seeds
+    ]
+    return lambda rows: torch.softmax(
+        torch.cat([predict(rows) for predict in models]), dim=-1
+    ).numpy()
 
 
 def fit_weighted_classifiers(

@@ -15,29 +15,25 @@ import numpy as np
 from fairbench.api import Floats
 from fairbench.auditing.auditors.samples import Training, Weights
 
-_DEEP_ROUNDS = 40
-"""Most boosting rounds of deep trees: they overfit early."""
 _REGRESSION_RATE = 0.2
 """Learning rate of a decoder's trees; with one model per column of x, rounds must be few."""
 
 
 def fit_trees(
-    training: Training, *, rounds: int, patience: int, seed: int, deep: bool = False
+    training: Training, *, rounds: int, patience: int, seed: int
 ) -> Callable[[Floats], Floats]:
-    """Fit boosted trees to two classes; ``deep`` ones have up to 255 leaves of 5 rows or more.
+    """Fit boosted trees to two classes.
 
     Returns a callable that maps ``(n, d)`` to probabilities ``(n, 2)``.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     fit, held = training.fit, training.held
-    rounds = min(rounds, _DEEP_ROUNDS) if deep else rounds
     model = HistGradientBoostingClassifier(
         max_iter=rounds,
         early_stopping=True,
         n_iter_no_change=patience,
         random_state=seed % 2**32,
-        **_SHAPE[deep],
     )
     # Not the grouped rows with weights: the minimum rows of a leaf are counted without weights.
     rows = fit.repeated()
@@ -59,13 +55,6 @@ def fit_trees(
         return out
 
     return classify
-
-
-_SHAPE: dict[bool, dict[str, Any]] = {
-    False: {"max_leaf_nodes": 31, "learning_rate": 0.1},
-    True: {"max_leaf_nodes": 255, "min_samples_leaf": 5, "learning_rate": 0.2},
-}
-"""Hyperparameters by whether trees are deep."""
 
 
 def fit_soft_trees(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from fairbench.api import Floats, Ints
 from fairbench.api.types import AUDIT_ROLES
@@ -51,11 +50,10 @@ def test_what_z_tells_is_told_apart_first() -> None:
     assert max(sides.mean(), 1 - sides.mean()) >= 0.8
 
 
-@pytest.mark.parametrize("deep", [False, True])
-def test_probabilities_are_of_all_groups_and_sum_to_one(deep: bool) -> None:
+def test_probabilities_are_of_all_groups_and_sum_to_one() -> None:
     data = rows()
     splits = find_splits(data, rounds=40, patience=9, seed=0)
-    classify = fit_split_trees(data, splits, rounds=40, patience=9, seed=0, deep=deep)
+    classify = fit_split_trees(data, splits, rounds=40, patience=9, seed=0)
     p = classify(crossed(500, 1)[0])
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
     assert (p > 0).all()
@@ -66,7 +64,7 @@ def test_a_group_without_rows_keeps_its_share() -> None:
     seen = s != 7
     data = training(z[seen], s[seen], classes=10, seed=0)
     splits = find_splits(data, rounds=20, patience=9, seed=0)
-    p = fit_split_trees(data, splits, rounds=20, patience=9, seed=0, deep=False)(z)
+    p = fit_split_trees(data, splits, rounds=20, patience=9, seed=0)(z)
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
     assert (p[:, 7] > 0).all()
     assert p[:, 7].mean() < 0.01
@@ -79,7 +77,7 @@ def test_a_code_of_few_rows_is_told_as_its_counts_tell() -> None:
     data = training(z, s, classes=3, seed=0)
     assert len(data.held.labels) < 30
     splits = find_splits(data, rounds=100, patience=9, seed=0)
-    classify = fit_split_trees(data, splits, rounds=100, patience=9, seed=0, deep=False)
+    classify = fit_split_trees(data, splits, rounds=100, patience=9, seed=0)
     new, labels = channel.rows(1, 20_000)
     assert information(classify(new), labels) > channel.truth() - 0.03
 
