@@ -9,6 +9,10 @@ from typer.testing import CliRunner
 
 from fairbench.cli.app import app
 from fairbench.leaderboard.frames import load_leaderboard
+from fairbench.models.query import ResultsLocation
+from fairbench.models.recommend import gather_candidates
+from fairbench.models.results import StoredResults
+from fairbench.models.select import first_split
 from fairbench.registry import load_registry
 from fairbench.report.figures import curves_figure
 from fairbench.report.gather import DatasetReport, gather
@@ -97,3 +101,11 @@ def test_the_figures_say_who_is_not_ranked(report: DatasetReport) -> None:
     curves = " ".join(text.get_text() for text in curves_figure(report.panels).axes[0].texts)
     assert "Not replicated, so not ranked: " in curves
     assert "median over splits and seeds, 5 curves at most" in curves
+
+
+def test_a_recommendation_is_of_one_split(results: Path) -> None:
+    opened = StoredResults.open(ResultsLocation(results), load_registry())
+    found = gather_candidates(opened)
+    assert {point.unit.split for point in found.points} == {"official"}
+    assert any("points of other splits" in note for note in found.notes)
+    assert first_split(["fold 2 of 5", "fold 1 of 5"]) == "fold 1 of 5"
