@@ -16,7 +16,7 @@ import numpy as np
 
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.validation.calibrate import audit_channel
-from fairbench.auditing.validation.channels import CHANNELS
+from fairbench.auditing.validation.suite import CHANNELS
 
 LIMIT = 0.91
 

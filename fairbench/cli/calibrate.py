@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from fairbench.auditing.config import PRESETS, Audit, Member
-from fairbench.auditing.validation.channels import CHANNELS
+from fairbench.auditing.validation.suite import CHANNELS
 from fairbench.cli.console import err, out
 from fairbench.cli.options import DataRoot, complete_datasets
 from fairbench.config import split_names

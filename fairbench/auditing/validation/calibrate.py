@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
+from fairbench.api import AUDIT_ROLES, Role
 from fairbench.api.metric import AuditorResult
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.soft_labels import estimate
-from fairbench.auditing.validation.channels import Channel
+from fairbench.auditing.validation.channels import Channel, ChannelRows
 from fairbench.stats.scores import interval
 from fairbench.stats.seeds import derive_seed
 
@@ -46,28 +46,25 @@ def tolerance(truth: float) -> float:
     return max(ABSOLUTE, RELATIVE * truth)
 
 
-def draw_roles(
-    channel: Channel, *, rows: int, seed: int
-) -> tuple[dict[Role, Floats], dict[Role, Ints]]:
-    """Draw z and s of the three audit roles: ``rows`` to train and to test, half to validate."""
+def draw_roles(channel: Channel, *, rows: int, seed: int) -> dict[Role, ChannelRows]:
+    """Draw the rows of the audit roles: ``rows`` to train and to test, half to validate."""
     counts = {Role.AUDITOR_TRAIN: rows, Role.VALIDATION: max(1, rows // 2), Role.TEST: rows}
-    drawn = {
+    return {
         role: channel.rows([seed, number], counts[role]) for number, role in enumerate(AUDIT_ROLES)
     }
-    return {r: z for r, (z, _) in drawn.items()}, {r: s for r, (_, s) in drawn.items()}
 
 
 def audit_channel(channel: Channel, *, rows: int, seed: int, config: AuditConfig) -> ChannelAudit:
     """Audit one draw of a channel."""
-    z, s = draw_roles(channel, rows=rows, seed=seed)
-    x = soft = None
-    if channel.original is not None:
-        x = channel.original(z[Role.AUDITOR_TRAIN])
-        others, labels = channel.rows([seed, len(AUDIT_ROLES)], rows)
-        soft = estimate(channel.original(others), labels, x, groups=channel.classes)
+    drawn = draw_roles(channel, rows=rows, seed=seed)
+    x, soft = drawn[Role.AUDITOR_TRAIN].x, None
+    if x is not None:
+        others = channel.rows([seed, len(AUDIT_ROLES)], rows)
+        assert others.x is not None
+        soft = estimate(others.x, others.s, x, groups=channel.classes)
     audited = audit(
-        z,
-        s,
+        {role: of_role.z for role, of_role in drawn.items()},
+        {role: of_role.s for role, of_role in drawn.items()},
         classes=channel.classes,
         config=config,
         seed=derive_seed(seed, channel.name),

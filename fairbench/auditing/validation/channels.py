@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +20,22 @@ from fairbench.api import Floats, Ints
 
 Array = npt.NDArray[np.float64]
 
-Draw = Callable[[np.random.Generator, int], tuple[Array, Ints]]
-"""Maps a generator and a number of rows n to z ``(n, k)`` and s ``(n,)``."""
+Draw = Callable[[np.random.Generator, int], tuple[Array, Ints] | tuple[Array, Ints, Array]]
+"""Maps a generator and a number of rows n to z ``(n, k)`` and s ``(n,)``; and to x ``(n, d)``,
+standardised, where the auditors are given the x that z was made from."""
 
 FLIP = 0.1
 """Noise of the channels that show a bit: s is that bit, flipped in a tenth of all rows."""
 BITS = 64
 """Fair bits among which a parity is hidden."""
+
+
+class ChannelRows(NamedTuple):
+    """Rows of a channel; ``x (n, d)``: what z was made from, where auditors are given it."""
+
+    z: Floats  # (n, k)
+    s: Ints  # (n,)
+    x: Floats | None
 
 
 @dataclass(frozen=True)
@@ -40,13 +49,12 @@ class Channel:
     truth: Callable[[], float]  # returns I(Z;S) in nats; integrals are computed at the first call
     # Whether the ensemble is known to miss this channel; shown, without a target
     limit: bool = False
-    # Maps z to the x that it was made from; given, auditors get x too
-    original: Callable[[Floats], Floats] | None = None
 
-    def rows(self, seed: int | Sequence[int], n: int) -> tuple[Floats, Ints]:
-        """Draw z, float32 ``(n, k)``, and s ``(n,)`` by a seed of their own."""
-        z, s = self.draw(np.random.default_rng(seed), n)
-        return z.astype(np.float32), s.astype(np.int64)
+    def rows(self, seed: int | Sequence[int], n: int) -> ChannelRows:
+        """Draw rows by a seed of their own."""
+        drawn = self.draw(np.random.default_rng(seed), n)
+        x = drawn[2].astype(np.float32) if len(drawn) == 3 else None
+        return ChannelRows(drawn[0].astype(np.float32), drawn[1].astype(np.int64), x)
 
 
 def bit_information(flip: float = FLIP) -> float:
@@ -100,25 +108,24 @@ def table_information(table: Array) -> float:
     return float((table[cells] * np.log(table[cells] / independent[cells])).sum())
 
 
-def _flipped(rng: np.random.Generator, bit: npt.NDArray[np.generic]) -> Ints:
+def flipped(rng: np.random.Generator, bit: npt.NDArray[np.generic]) -> Ints:
     return np.asarray(bit).astype(np.int64) ^ (rng.random(len(bit)) < FLIP)
 
 
-def _channel(
+def define(
     name: str,
     classes: int,
     formula: str,
     truth: Callable[[], float] = bit_information,
     *,
     limit: bool = False,
-    original: Callable[[Floats], Floats] | None = None,
 ) -> Callable[[Draw], Channel]:
     """Decorate the function that draws a channel's rows."""
-    return lambda draw: Channel(name, classes, formula, draw, truth, limit, original)
+    return lambda draw: Channel(name, classes, formula, draw, truth, limit)
 
 
 def _gaussian(shift: float) -> Channel:
-    @_channel(
+    @define(
         f"gaussian-{shift:g}",
         2,
         f"z = {shift:g} s + N(0, 1), s a fair coin; quadrature",
@@ -131,14 +138,14 @@ def _gaussian(shift: float) -> Channel:
     return channel
 
 
-@_channel("xor", 2, "s the XOR of the signs of two columns N(0, 1), a tenth flipped; ln 2 - h(.1)")
+@define("xor", 2, "s the XOR of the signs of two columns N(0, 1), a tenth flipped; ln 2 - h(.1)")
 def _xor(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
     z = rng.normal(size=(n, 2))
-    return z, _flipped(rng, (z[:, 0] > 0) ^ (z[:, 1] > 0))
+    return z, flipped(rng, (z[:, 0] > 0) ^ (z[:, 1] > 0))
 
 
 def _rescaled(scale: float) -> Channel:
-    @_channel(
+    @define(
         f"rescaled-{scale:.0e}".replace("e-0", "e-"),
         2,
         f"s with a tenth flipped, times {scale:g}, between two columns N(0, 1); ln 2 - h(.1)",
@@ -147,7 +154,7 @@ def _rescaled(scale: float) -> Channel:
         z = rng.normal(size=(n, 3))
         bit = rng.integers(0, 2, n)
         z[:, 1] = scale * bit
-        return z, _flipped(rng, bit)
+        return z, flipped(rng, bit)
 
     return channel
 
@@ -155,28 +162,28 @@ def _rescaled(scale: float) -> Channel:
 def _parity(order: int, *, limit: bool = False) -> Channel:
     formula = f"s the parity of {order} of {BITS} fair bits, a tenth flipped; ln 2 - h(.1)"
 
-    @_channel(f"parity-{order}", 2, formula, limit=limit)
+    @define(f"parity-{order}", 2, formula, limit=limit)
     def channel(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
         bits = rng.integers(0, 2, (n, BITS))
         places = np.linspace(5, BITS - 7, order).astype(int)
-        return bits.astype(np.float64), _flipped(rng, bits[:, places].sum(axis=1) & 1)
+        return bits.astype(np.float64), flipped(rng, bits[:, places].sum(axis=1) & 1)
 
     return channel
 
 
-@_channel(
+@define(
     "lowest-bit", 2, "s the lowest of 7 bits of one of three codes, a tenth flipped; ln 2 - h(.1)"
 )
 def _lowest_bit(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
     code = rng.integers(0, 128, size=(n, 3))
-    return code / 128, _flipped(rng, code[:, 1] & 1)
+    return code / 128, flipped(rng, code[:, 1] & 1)
 
 
 _SHARES = np.array([0.3, 0.2, 0.14, 0.1, 0.08, 0.06, 0.05, 0.04, 0.02, 0.01])
 _PLACES = np.array([0.0, 2.0, -2.0, 4.0, -4.0, 1.0, -1.0, 3.0, 6.0, -6.0])
 
 
-@_channel(
+@define(
     "many-classes",
     10,
     "ten groups, shares .3 to .01, at ten places of one column, + N(0, 1), three columns of "
@@ -193,14 +200,14 @@ def _many_classes(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
 _RARE = np.array([0.85, 0.07, 0.05, 0.02, 0.01])
 
 
-@_channel(
+@define(
     "crossed-groups",
     10,
     "ten groups: the s of xor crossed with five values, shares .85 to .01, that z does not "
     "tell; four columns of noise; ln 2 - h(.1)",
 )
 def _crossed(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
-    z, bit = _xor.draw(rng, n)
+    z, bit, *_ = _xor.draw(rng, n)
     return np.hstack([z, rng.normal(size=(n, 4))]), 5 * bit + rng.choice(5, size=n, p=_RARE)
 
 
@@ -218,7 +225,7 @@ def _shift_of_a_tenth() -> float:
     return float(optimize.brentq(excess, 0.5, 1.5, xtol=1e-6))
 
 
-@_channel(
+@define(
     "high-dimension",
     2,
     f"z = m s + N(0, 1) in {_DIMENSIONS} columns alike, |m| such that quadrature gives .1",
@@ -233,14 +240,14 @@ def _high_dimension(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
 def _independent(classes: int) -> Channel:
     formula = f"eight columns N(0, 1), {classes} equal groups; 0"
 
-    @_channel(f"independent-{classes}", classes, formula, lambda: 0.0)
+    @define(f"independent-{classes}", classes, formula, lambda: 0.0)
     def channel(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
         return rng.normal(size=(n, 8)), rng.integers(0, classes, n)
 
     return channel
 
 
-@_channel(
+@define(
     "heavy-tails",
     2,
     "four columns of Cauchy noise, 3 s added to one; quadrature",
@@ -263,7 +270,7 @@ _CODES = np.array(
 """p(s, z) of three groups and eight codes."""
 
 
-@_channel(
+@define(
     "few-codes",
     3,
     "eight codes, three groups, a given table p(s, z); sum over its cells",
@@ -275,50 +282,18 @@ def _few_codes(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
     return np.column_stack([code >> 1, code & 1]) / 4, s
 
 
-_TURN = 3.0
-
-
-def _turned(points: npt.NDArray[Any], turn: float) -> Array:
-    """Points of a plane, each turned about the origin by so many radians a unit of its radius."""
-    radius = np.hypot(points[:, 0], points[:, 1])
-    angle = np.arctan2(points[:, 1], points[:, 0]) + turn * radius
-    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
-
-
-def _unwarped(z: Floats) -> Floats:
-    """x, which is uniform in each column, with mean 0 and variance 1."""
-    return (_turned(z, -_TURN) * math.sqrt(3)).astype(np.float32)
-
-
-@_channel(
-    "warped",
-    2,
-    "s by six stripes across the first of two columns of x, a tenth flipped; z is x turned by "
-    "3 times its radius, and auditors are given x; ln 2 - h(.1)",
-    original=_unwarped,
+CHANNELS_OF_Z: tuple[Channel, ...] = (
+    *(_gaussian(shift) for shift in (0.5, 1.5, 3.0)),
+    _xor,
+    *(_rescaled(scale) for scale in (1e-3, 1e-6)),
+    *(_parity(order) for order in (2, 3, 4)),
+    _parity(5, limit=True),
+    _lowest_bit,
+    _many_classes,
+    _high_dimension,
+    _heavy_tails,
+    _crossed,
+    _few_codes,
+    *(_independent(classes) for classes in (2, 10)),
 )
-def _warped(rng: np.random.Generator, n: int) -> tuple[Array, Ints]:
-    x = rng.uniform(-1, 1, (n, 2))
-    colour = np.floor(3 * x[:, 0]).astype(np.int64) % 2
-    return _turned(x, _TURN), np.where(rng.random(n) < FLIP, 1 - colour, colour)
-
-
-CHANNELS = {
-    channel.name: channel
-    for channel in (
-        *(_gaussian(shift) for shift in (0.5, 1.5, 3.0)),
-        _xor,
-        *(_rescaled(scale) for scale in (1e-3, 1e-6)),
-        *(_parity(order) for order in (2, 3, 4)),
-        _parity(5, limit=True),
-        _lowest_bit,
-        _many_classes,
-        _high_dimension,
-        _heavy_tails,
-        _crossed,
-        _few_codes,
-        _warped,
-        *(_independent(classes) for classes in (2, 10)),
-    )
-}
-"""The channels of ``fairbench calibrate``, by name."""
+"""Channels whose auditors see z alone."""

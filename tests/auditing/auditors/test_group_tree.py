@@ -16,7 +16,7 @@ from fairbench.auditing.auditors.samples import Training, training
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.members import fit_boosted_trees
-from fairbench.auditing.validation.channels import CHANNELS
+from fairbench.auditing.validation.suite import CHANNELS
 from fairbench.stats.scores import information
 
 SHARES = np.array([0.02, 0.02, 0.02, 0.06, 0.28, 0.03, 0.03, 0.03, 0.03, 0.48])
@@ -73,12 +73,12 @@ def test_a_group_without_rows_keeps_its_share() -> None:
 def test_a_code_of_few_rows_is_told_as_its_counts_tell() -> None:
     """Equal rows are grouped: eight codes of three groups are some twenty rows, each of many."""
     channel = CHANNELS["few-codes"]
-    z, s = channel.rows(0, 4000)
+    z, s, _ = channel.rows(0, 4000)
     data = training(z, s, classes=3, seed=0)
     assert len(data.held.labels) < 30
     splits = find_splits(data, rounds=100, patience=9, seed=0)
     classify = fit_split_trees(data, splits, rounds=100, patience=9, seed=0)
-    new, labels = channel.rows(1, 20_000)
+    new, labels, _ = channel.rows(1, 20_000)
     assert information(classify(new), labels) > channel.truth() - 0.03
 
 

@@ -11,12 +11,12 @@ from fairbench.auditing.auditors.samples import LabelledRows
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.validation.calibrate import audit_channel, tolerance
 from fairbench.auditing.validation.channels import (
-    CHANNELS,
     bit_information,
     location_information,
     normal_density,
     table_information,
 )
+from fairbench.auditing.validation.suite import CHANNELS
 from fairbench.cli.calibrate import calibrate
 from fairbench.errors import ConfigError
 from fairbench.stats.scores import log_loss
@@ -28,13 +28,16 @@ LIGHT = AuditConfig(mlps=2, strict_epochs=6, trees=60)
 @pytest.mark.parametrize("name", CHANNELS)
 def test_channels_draw_what_they_say(name: str) -> None:
     channel = CHANNELS[name]
-    z, s = channel.rows(0, 4000)
+    z, s, x = channel.rows(0, 4000)
     assert z.dtype == np.float32
     assert set(np.unique(s)) == set(range(channel.classes))
     assert 0 <= channel.truth() <= 1
     again = channel.rows(0, 4000)
     np.testing.assert_array_equal(again[0], z)
     np.testing.assert_array_equal(again[1], s)
+    if x is not None:
+        assert x.mean(axis=0) == pytest.approx(0, abs=0.07)
+        assert x.std(axis=0) == pytest.approx(1, abs=0.05)
 
 
 def test_truths_by_formulas_known_otherwise() -> None:
@@ -47,12 +50,21 @@ def test_truths_by_formulas_known_otherwise() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["gaussian-1.5", "many-classes", "heavy-tails", "crossed-groups", "few-codes"]
+    "name",
+    [
+        "gaussian-1.5",
+        "many-classes",
+        "heavy-tails",
+        "crossed-groups",
+        "few-codes",
+        "noisy-x",
+        "many-cells",
+    ],
 )
 def test_truths_by_monte_carlo(name: str) -> None:
     """I = E[log p(s|z) / p(s)] with the posterior of the law, on a million rows."""
     channel = CHANNELS[name]
-    z, s = channel.rows(1, 1_000_000)
+    z, s, _ = channel.rows(1, 1_000_000)
     wide = z.astype(np.float64)
     if name == "gaussian-1.5":
         density = np.exp(-0.5 * (wide - [0, 1.5]) ** 2) * 0.5
@@ -66,6 +78,12 @@ def test_truths_by_monte_carlo(name: str) -> None:
         bit = ((wide[:, 0] > 0) ^ (wide[:, 1] > 0))[:, None]
         sides = np.hstack([np.where(bit, FLIP, 1 - FLIP), np.where(bit, 1 - FLIP, FLIP)])
         density = (sides[:, :, None] * _RARE).reshape(len(s), 10)
+    elif name == "noisy-x":
+        density = np.exp(-0.25 * (wide[:, 1:2] - [0, 1.5]) ** 2) * 0.5
+    elif name == "many-cells":
+        cells = np.rint(35**2 * wide[:, 0]).astype(int)
+        of_cell = np.bincount(cells, weights=s) / np.bincount(cells)
+        density = np.column_stack([1 - of_cell, of_cell])[cells]
     elif name == "heavy-tails":
         density = 0.5 / (1 + (wide[:, 1:2] - [0, 3]) ** 2)
     else:

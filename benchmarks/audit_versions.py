@@ -1,0 +1,90 @@
+"""AUFDC of Adults-Gender, seed 0, under audit versions 4 and 5, and where the difference is from.
+
+    fairbench run --dataset adults-gender --methods ... --results new
+    fairbench leaderboard --results new
+    python benchmarks/audit_versions.py new/leaderboards/adults-gender-points.csv
+
+Version 4 are the published points of seed 0; version 5 those of the file that is named. Only points
+that both have count. The figures of version 4 are replaced one kind after another by those of
+version 5: first I_max and D_max, then I of the points, then D. Each column is what the area changes
+by; together they are the whole change.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+from tabulate import tabulate
+
+import fairbench
+from fairbench.metrics.hull import strict_area
+
+PUBLISHED = Path(__file__).parents[1] / "leaderboards" / "adults-gender-points.csv"
+
+ENDS = {
+    "i_max": "mutual_information_max",
+    "d_max": "distortion_max",
+    "i_max_validation": "mutual_information_max_validation",
+    "d_max_validation": "distortion_max_validation",
+}
+I_OF_POINTS = ("mutual_information", "mutual_information_validation")
+D_OF_POINTS = ("distortion", "distortion_validation")
+
+
+def load_points(path: Path) -> dict[str, pd.DataFrame]:
+    """Read seed 0's points of each method's default row, by method, indexed by their label."""
+    points = fairbench.load_leaderboard(path)
+    chosen = points[(points["seed"] == 0) & (points["status"] == "DONE")]
+    if "split" in chosen:
+        chosen = chosen[chosen["split"] == "official"]
+    default = chosen["params"].isin(["default", 'grid="paper"'])
+    return {
+        str(method): rows.set_index("point").sort_values("point_number")
+        for method, rows in chosen[default].groupby("method")
+    }
+
+
+def area_of(points: pd.DataFrame) -> float:
+    """Compute the AUFDC of one curve."""
+    ends: Mapping[str, float] = {name: float(points[c].iloc[0]) for name, c in ENDS.items()}
+    return strict_area(
+        list(zip(points[D_OF_POINTS[0]], points[I_OF_POINTS[0]], strict=True)),
+        list(zip(points[D_OF_POINTS[1]], points[I_OF_POINTS[1]], strict=True)),
+        **ends,
+    )
+
+
+def compare(old: pd.DataFrame, new: pd.DataFrame) -> list[float]:
+    """Return the areas of both versions, and the changes by ends, by I and by D."""
+    steps = [old.copy()]
+    for columns in (tuple(ENDS.values()), I_OF_POINTS, D_OF_POINTS):
+        step = steps[-1].copy()
+        for column in columns:
+            step[column] = new[column]
+        steps.append(step)
+    areas = [area_of(step) for step in steps]
+    changes = [after - before for before, after in itertools.pairwise(areas)]
+    return [areas[0], areas[-1], *changes]
+
+
+def main() -> None:
+    """Print the table."""
+    old, new = load_points(PUBLISHED), load_points(Path(sys.argv[1]))
+    rows = []
+    for method in sorted(old.keys() & new.keys()):
+        both = old[method].index.intersection(new[method].index)
+        if len(both):
+            found = compare(old[method].loc[both], new[method].loc[both])
+            rows.append([f"`{method}`", len(both), *found])
+    rows.sort(key=lambda row: row[3])
+    heads = ["method", "points", "version 4", "version 5", "by I_max", "by I", "by D"]
+    formats = ("", "", ".3f", ".3f", "+.3f", "+.3f", "+.3f")
+    print(tabulate(rows, headers=heads, tablefmt="github", floatfmt=formats))
+
+
+if __name__ == "__main__":
+    main()
