@@ -10,6 +10,7 @@ from __future__ import annotations
 from fairbench.api.dataset import DataFile, Dataset, Images, Table
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Params, Representation
 from fairbench.api.metric import (
+    Access,
     AuditorResult,
     Certificate,
     CurveEvaluation,
@@ -41,6 +42,7 @@ from fairbench.api.types import (
 __all__ = [
     "AUDIT_ROLES",
     "NO_KNOBS",
+    "Access",
     "Architecture",
     "AuditorResult",
     "Certificate",

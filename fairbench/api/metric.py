@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -83,6 +84,25 @@ class AuditorResult:
     test_information: float
 
 
+class Access(enum.StrEnum):
+    """What an auditor of one person may use; every figure of leakage names one of these."""
+
+    RELEASE = "release"
+    """z, once per person."""
+    QUERIES_16 = "queries-16"
+    """z, and the mean and the standard deviation of 16 draws of it."""
+    QUERIES_256 = "queries-256"
+    """The same, and those of 256 draws."""
+    DECODER = "decoder"
+    """z once, and the reconstructions for all groups by the method's own decoder, where distortion
+    is credited to it; else as ``release``."""
+
+    @property
+    def draws(self) -> int | None:
+        """Draws per person of repeated queries; None for other accesses."""
+        return {Access.QUERIES_16: 16, Access.QUERIES_256: 256}.get(self)
+
+
 @dataclass(frozen=True)
 class PointEvaluation:
     """The evaluation of one representation, for point-level metrics.
@@ -95,7 +115,7 @@ class PointEvaluation:
     audits : tuple of AuditorResult
         Of every strict auditor.
     audit : Prediction
-        Of the strict auditor chosen on the validation set.
+        Of the strict auditor chosen on the validation set; its access is ``decoder``.
     paper_audits : tuple of Prediction
         Of the paper's five MLPs.
     downstream : mapping of str to Prediction
@@ -118,6 +138,9 @@ class PointEvaluation:
     replicates : mapping of str to ndarray, shape (resamples,)
         Bootstrap over test rows, the same resamples for every point of a dataset: ``i`` of the
         strict auditor (nats), ``d`` of the strict decoder, ``accuracy_y`` of the main task.
+    by_access : mapping of Access to float
+        I(Z;S) on the test set, nats, by what auditors may use. Repeated queries are measured at
+        three points of a curve, and are missing from the others.
     """
 
     z: Floats
@@ -135,6 +158,7 @@ class PointEvaluation:
     draws: int = 1
     certificate: Certificate | None = None
     replicates: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    by_access: Mapping[Access, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,24 @@ _ROWS_PER_CELL = 10
 
 
 @dataclass(frozen=True)
+class Reading:
+    """Predictions by one auditor: on the test set, and on the validation set, which chooses."""
+
+    test: Prediction
+    validation: Prediction
+
+    @property
+    def information(self) -> float:
+        """I(Z;S) on the test set, nats."""
+        return information(self.test.probabilities, self.test.labels)
+
+    @property
+    def validation_loss(self) -> float:
+        """Mean log loss on the validation set, nats."""
+        return float(log_loss(self.validation.probabilities, self.validation.labels).mean())
+
+
+@dataclass(frozen=True)
 class EnsembleAudit:
     """The result of an audit by the ensemble."""
 
@@ -48,6 +66,9 @@ class EnsembleAudit:
     # set
     prediction: Prediction
     validation_prediction: Prediction
+    # Of the one chosen likewise among those that saw z alone, without reconstructions by a decoder
+    # of its own
+    release: Reading
     # Miller-Madow estimate of I(Z;S) on the test set, nats, where z is a code of few cells. It is
     # neither a classifier nor a bound, so it is never chosen; the difference shows how much the
     # ensemble may miss.
@@ -100,6 +121,7 @@ def audit(
 
     known = x if decoded is None else None
     readings = fit_members(z, labels, views, known, draws, config, seed, count, prior, soft)
+    of_z = len(readings)
     if decoded is not None:
         readings += [
             replace(one, view=f"decoded-{one.view}")
@@ -136,13 +158,15 @@ def audit(
     on_validation = [p[Role.VALIDATION] for p in predictions]
     losses = [log_loss(p.probabilities, p.labels) for p in on_validation]
     # Draws of one row are not independent: their mean counts once.
-    best = _choose([loss.reshape(draws, -1).mean(axis=0) for loss in losses])
-    chosen = predictions[best]
+    losses = [loss.reshape(draws, -1).mean(axis=0) for loss in losses]
+    best = _choose(losses)
+    chosen, released = predictions[best], predictions[_choose(losses[:of_z])]
     return EnsembleAudit(
         results=tuple(results),
         chosen=results[best],
         prediction=chosen[Role.TEST],
         validation_prediction=chosen[Role.VALIDATION],
+        release=Reading(released[Role.TEST], released[Role.VALIDATION]),
         plug_in=_plug_in(distinct(z[Role.TEST]), labels[Role.TEST], draws),
     )
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
+from fairbench.api import AUDIT_ROLES, Access, Floats, Ints, Role
 from fairbench.api.metric import PointEvaluation, Prediction
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import DECODED_COLUMNS, DECODED_DECIMALS, AuditConfig, Member
 from fairbench.auditing.decoder import refit_decoder
 from fairbench.auditing.ensemble import EnsembleAudit, audit, paper_audit
+from fairbench.auditing.queries import read_queries
 from fairbench.data.prepare import Prepared, Rows
 from fairbench.stats.bootstrap import replicated
 from fairbench.stats.scores import accuracy, information, log_loss
@@ -61,6 +62,11 @@ class EncodedPoint:
     # Mean squared error of the own decoder on the test set with z permuted across rows
     permuted_distortion: float | None
     rate: float | None  # the method's own code length on the test set, nats
+    # Whether repeated queries and the number of rows are examined: three points of a curve are
+    detailed: bool = False
+    # (n, 2 k) by role: mean and standard deviation over so many draws; empty for a deterministic
+    # encoder
+    queries: Mapping[Access, Mapping[Role, Floats]] = field(default_factory=dict)
 
 
 def evaluate(
@@ -127,6 +133,20 @@ def evaluate(
     if main is not None:
         validation["downstream"] = main.chosen.validation_information
         validation["downstream_accuracy"] = accuracy(main.validation_prediction)
+    by_access = {
+        Access.RELEASE: strict.release.information,
+        Access.DECODER: strict.chosen.test_information,
+    }
+    if encoded.detailed:
+        by_access |= read_queries(
+            strict.release,
+            encoded.queries,
+            {role: rows.s for role, rows in roles.items()},
+            classes=groups,
+            config=config,
+            seed=derive_seed(seed, "queries"),
+            soft=soft,
+        )
     evaluation = PointEvaluation(
         z=encoded.z[Role.TEST],
         s=s[Role.TEST],
@@ -151,6 +171,7 @@ def evaluate(
             draws,
             roles[Role.TEST].numbers,
         ),
+        by_access=by_access,
     )
     return evaluation, strict
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairbench.api.metric import AuditorResult
+from fairbench.api.metric import Access, AuditorResult
 
 if TYPE_CHECKING:
     from fairbench.api.metric import Certificate
@@ -79,7 +79,8 @@ class AuditReport:
     h_s : float
         Entropy H(S), the largest possible I(Z;S).
     i : float
-        Lower bound on I(Z;S) by the auditor chosen on the validation set; may be below 0.
+        Lower bound on I(Z;S) by the auditor chosen on the validation set; may be below 0. Its
+        access is ``release``: auditors see z once.
     i_low, i_high : float
         Its 95% bootstrap confidence interval over test rows, for the chosen auditor.
     auditor, view : str
@@ -138,6 +139,7 @@ class AuditReport:
             "groups": dict(self.groups),
             "h_s": self.h_s,
             "mutual_information": self.i,
+            "access": Access.RELEASE.value,
             "mutual_information_low": self.i_low,
             "mutual_information_high": self.i_high,
             "i_share": self.i_share,
@@ -207,7 +209,10 @@ class AuditReport:
                 f"{self.i_low:.3f} to {self.i_high:.3f}), "
                 f"{self.i_share:.1%} of H(S) = {self.h_s:.3f}",
             ),
-            *_wrapped("", f"by {self.auditor} on the {self.view} view"),
+            *_wrapped(
+                "",
+                f"by {self.auditor} on the {self.view} view; access: {Access.RELEASE}, z once",
+            ),
         ]
         if self.i_low <= 0:
             lines += _wrapped(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fairbench.api.metric import Metric
 from fairbench.hookspecs import hookimpl
+from fairbench.metrics.access import InformationByAccess
 from fairbench.metrics.aufdc import Aufdc, AufdcPaper
 from fairbench.metrics.certificate import AufdcCertified, CertificateBounds
 from fairbench.metrics.cost import Cost
@@ -21,6 +22,7 @@ def register_metrics() -> Sequence[type[Metric]]:
     return [
         Distortion,
         Information,
+        InformationByAccess,
         AuditorAccuracy,
         Downstream,
         GroupGaps,

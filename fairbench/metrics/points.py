@@ -54,7 +54,7 @@ class Information(Metric):
     columns: ClassVar[Mapping[str, str]] = {
         "mutual_information": (
             "I(Z;S) on the test set by the strict auditor chosen on the validation set, nats; a "
-            "lower bound, may be below 0"
+            "lower bound, may be below 0. Access: `decoder`"
         ),
         "mutual_information_low": (
             "lower end of its 95% bootstrap confidence interval over test rows"
@@ -62,7 +62,8 @@ class Information(Metric):
         "mutual_information_high": "upper end of the same interval",
         "mutual_information_validation": "I(Z;S) on the validation set by the same auditor, nats",
         "mutual_information_paper": (
-            "I(Z;S) on the test set by the mean cross-entropy of the paper's MLPs, nats"
+            "I(Z;S) on the test set by the mean cross-entropy of the paper's MLPs, nats. Access: "
+            "`release`"
         ),
     }
 

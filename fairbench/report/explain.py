@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import DatasetInfo, Floats, Ints, Role
+from fairbench.api import Access, DatasetInfo, Floats, Ints, Role
 from fairbench.errors import StoreError
 from fairbench.leaderboard.frames import to_frame
 from fairbench.models.lookup import StoredModel
@@ -94,7 +94,10 @@ class Step:
         correlated = f"; they correlate with {what}" if named and released else ""
         leak = ""
         if i_before is not None and i_after is not None:
-            leak = f" I(Z;S) goes from {i_before:.3f} to {i_after:.3f} nats."
+            leak = (
+                f" I(Z;S) goes from {i_before:.3f} to {i_after:.3f} nats "
+                f"(access: {Access.DECODER})."
+            )
         return f"From {self.before} to {self.after}: {gained}{correlated}.{leak}"
 
 

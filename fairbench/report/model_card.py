@@ -15,11 +15,12 @@ from importlib.resources import files
 
 import numpy as np
 
-from fairbench.api import Role
+from fairbench.api import Access, Role
 from fairbench.api.metric import Certificate
 from fairbench.data.prepare import Prepared
 from fairbench.data.preprocessing import Preprocessing
 from fairbench.errors import FairbenchError
+from fairbench.metrics.access import BY_ACCESS
 from fairbench.models.certify import SelectedCertificate
 from fairbench.models.lookup import StoredModel, StoredPoint
 from fairbench.report.format import format_figure, format_interval
@@ -151,9 +152,14 @@ def _leaks(
 ) -> Rows:
     rows: Rows = [
         (
-            "I(Z;S), nats",
+            f"I(Z;S), nats; access: {Access.DECODER}",
             _figure(figures, "mutual_information_validation"),
             _interval(figures, "mutual_information"),
+        ),
+        *(
+            (f"I(Z;S), nats; access: {access}", "", _figure(figures, column))
+            for access, column in BY_ACCESS.items()
+            if figures.get(column) is not None
         ),
         (
             "A_s, accuracy",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api import AUDIT_ROLES, Role
+from fairbench.api import AUDIT_ROLES, Access, Role
 from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepare import Prepared
@@ -99,6 +99,12 @@ def encoded_from(arrays: Mapping[str, np.ndarray], number: int) -> Any:
         own=OwnDecoder(by_role("decoded"), by_role("own")) if known else None,
         permuted_distortion=optional(f"{number}/permuted"),
         rate=optional(f"{number}/rate"),
+        detailed=f"{number}/detailed" in arrays,
+        queries={
+            access: by_role(access.value)
+            for access in Access
+            if f"{number}/{access.value}/{Role.TEST}" in arrays
+        },
     )
 
 

@@ -6,14 +6,14 @@ rows that auditors are trained on from those that it is measured on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import AUDIT_ROLES, Coding, Floats, Ints, Role, Track
+from fairbench.api import AUDIT_ROLES, Access, Coding, Floats, Ints, Role, Track
 from fairbench.api.method import Method, Representation
 from fairbench.data.prepare import Prepared
 from fairbench.runs.contract import ContractError
@@ -35,18 +35,22 @@ def encode_point(
     data: Prepared,
     features: Mapping[Role, np.ndarray],
     meter: Meter,
+    *,
+    detailed: bool = False,
 ) -> dict[str, np.ndarray]:
     """Encode and decode point ``i`` of a unit; see :class:`fairbench.runs.fit_job.UnitResult`.
 
-    ``features`` are x of ``data``, unpacked once. Raises ContractError for arrays that the
-    interface does not allow.
+    ``features`` are x of ``data``, unpacked once. ``detailed``: whether audits examine the point
+    closely; a stochastic encoder is then queried repeatedly. Raises ContractError for arrays that
+    the interface does not allow.
     """
     rng = np.random.default_rng([seed, i])
     rows = _AuditRows(features, np.concatenate([data.roles[role].s for role in AUDIT_ROLES]))
     parts = _in_parts(rng.permutation(len(rows.s)), features)
     groups = len(data.info.groups)
+    stochastic = method.coding is Coding.STOCHASTIC
     drawn, decoded = [], []
-    for generator in rng.spawn(DRAWS) if method.coding is Coding.STOCHASTIC else [None]:
+    for generator in rng.spawn(DRAWS) if stochastic else [None]:
         z = _encode(representation, method, rows, parts, generator, meter)
         drawn.append(z)
         one = decode_rows(representation, z, rows.s, rows.x, parts, groups=groups, name=method.name)
@@ -72,6 +76,12 @@ def encode_point(
     )
     if permuted is not None:
         arrays[f"{i}/permuted"] = np.array(permuted.squares.mean(dtype=np.float64))
+    if detailed:
+        arrays[f"{i}/detailed"] = np.array(True)
+    if detailed and stochastic:
+        for access, spread in _queries(representation, method, rows, parts, rng, meter):
+            for role in AUDIT_ROLES:
+                arrays[f"{i}/{access.value}/{role}"] = spread[rows.of(role)]
     if method.has_bits:
         packed = pack_bits(representation.bits(x))
         arrays |= {f"{i}/bits/{k}": array for k, array in packed.items()}
@@ -119,18 +129,45 @@ def _encode(
     parts: list[Ints],
     generator: np.random.Generator | None,
     meter: Meter,
+    phase: str = "encode",
 ) -> Floats:
     encoded = []
     for part in parts:
         x = rows.x(part)
         s = rows.s[part] if method.track is Track.AWARE else None
-        with meter.phase("encode"):
+        with meter.phase(phase):
             z = representation.encode(x, s=s, generator=generator)
         encoded.append(_checked(z, len(x), f"{method.name}.encode"))
     together = np.concatenate(encoded)
     out = np.empty_like(together)
     out[np.concatenate(parts)] = together
     return out
+
+
+def _queries(
+    representation: Representation,
+    method: Method,
+    rows: _AuditRows,
+    parts: list[Ints],
+    rng: np.random.Generator,
+    meter: Meter,
+) -> Iterator[tuple[Access, Floats]]:
+    """Yield mean and standard deviation ``(n, 2 k)`` of each column of z over ever more draws.
+
+    They are summed up draw by draw, as no more than one fits into memory. Their time is not that of
+    encoding a person.
+    """
+    accesses = {access.draws: access for access in Access if access.draws}
+    mean: Any = 0.0
+    squares: Any = 0.0
+    for draw, generator in enumerate(rng.spawn(max(accesses)), start=1):
+        z = _encode(representation, method, rows, parts, generator, meter, "queries")
+        before = z - mean
+        mean = mean + before / draw
+        squares = squares + before * (z - mean)
+        if draw in accesses:
+            together = np.hstack([mean, np.sqrt(squares / draw)])
+            yield accesses[draw], together.astype(np.float32)
 
 
 def pack_bits(bits: npt.NDArray[np.int8]) -> dict[str, np.ndarray]:

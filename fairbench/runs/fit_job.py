@@ -21,7 +21,7 @@ from fairbench.api.method import Curve, Diverged, Method, Params, Representation
 from fairbench.data.prepare import Prepared
 from fairbench.runs.contract import ContractError, Progress
 from fairbench.runs.cost import Meter, hardware, versions
-from fairbench.runs.curve_points import points_to_read
+from fairbench.runs.curve_points import detailed_points, points_to_read
 from fairbench.runs.encoding import encode_point
 from fairbench.store.encoders import Encoder, pack
 from fairbench.store.status import Status
@@ -39,7 +39,9 @@ class UnitResult:
         ``{i}/z/{role}``, ``{i}/decoded/{role}``, ``{i}/own/{role}``, ``{i}/permuted``,
         ``{i}/rate`` for point i; z of a stochastic encoder is ``(DRAWS * n, k)``, draw after draw,
         and so are its reconstructions for all groups, ``decoded``. ``own (n,)``: squared errors of
-        the own decoder. Where the method has bits, those of test as
+        the own decoder. At points that are examined closely, ``{i}/detailed``, and of a stochastic
+        encoder ``{i}/queries-16/{role}``, ``{i}/queries-256/{role}``: mean and standard deviation
+        of z over so many draws, ``(n, 2 k)``. Where the method has bits, those of test as
         :func:`fairbench.runs.encoding.pack_bits` packs them.
     encoder : bytes or None
         File of the trained encoder, see fairbench.store.encoders; None where there is none.
@@ -66,6 +68,8 @@ class FitJob:
 
     ``point_estimate`` is what auditing one of its points will take, in seconds; ``gpus`` the share
     of a GPU it needs. ``audits`` are the keys of points that wait for it, where they are known.
+    ``detailed`` are the keys of units whose one point is examined closely; of a single-shot curve
+    the job finds such points itself.
     """
 
     id: str
@@ -83,6 +87,7 @@ class FitJob:
     timeout: float | None = None
     gpus: float = 0.0
     audits: tuple[str, ...] = ()
+    detailed: frozenset[str] = frozenset()
     checkpoint: Path | None = None
     checkpoint_every: float = 300.0
 
@@ -147,8 +152,20 @@ class FitJob:
         before = meter.seconds.get("encode", 0.0)
         points, representations = self._points(unit, outcome, method, features[Role.VALIDATION])
         arrays: dict[str, np.ndarray] = {}
+        closely = detailed_points(len(points)) if unit.point is None else {0}
+        if unit.point is not None and key not in self.detailed:
+            closely = set()
         for i, representation in enumerate(representations):
-            arrays |= encode_point(i, representation, method, unit.seed, self.data, features, meter)
+            arrays |= encode_point(
+                i,
+                representation,
+                method,
+                unit.seed,
+                self.data,
+                features,
+                meter,
+                detailed=i in closely,
+            )
         costs = self._costs(method, meter, reported)
         costs["encode_seconds"] = meter.seconds["encode"] - before
         count = representations[0].parameters()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from fairbench.config import RunConfig
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.registry import Registry, earlier_code, plugin_source, plugin_version
-from fairbench.runs.curve_points import DEFAULT_POINTS
+from fairbench.runs.curve_points import DEFAULT_POINTS, detailed_points
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
 from fairbench.training.stack_size import largest_stack, model_bytes, spread
@@ -45,6 +46,8 @@ class PlannedUnit:
 
     ``key`` is the sha256 over everything its figures depend on; ``curve_points`` is how many points
     of a single-shot curve are read; ``skipped`` says why the method cannot run here.
+    ``detailed``: whether audits examine its one point closely. That is no part of the key: a point
+    that was fitted as one of fewer or more keeps what was stored of it then.
     """
 
     key: str
@@ -55,6 +58,7 @@ class PlannedUnit:
     budget: Budget
     curve_points: int | None
     skipped: str | None
+    detailed: bool = False
 
     @property
     def workload(self) -> Workload:
@@ -212,10 +216,24 @@ def units_of(
         "label": budget.label,
     }
     planned = []
-    for unit in (Unit(seed, point) for seed in config.seeds for point in points):
+    closely = set() if single else detailed_points(len(points))
+    for seed, (number, point) in itertools.product(config.seeds, enumerate(points)):
+        unit = Unit(seed, point)
         own = {"seed": unit.seed, "point": unit.point.label if unit.point else None}
         key = _hash(content | own)
-        planned.append(PlannedUnit(key, method, params, data, unit, budget, curve_points, skipped))
+        planned.append(
+            PlannedUnit(
+                key,
+                method,
+                params,
+                data,
+                unit,
+                budget,
+                curve_points,
+                skipped,
+                detailed=number in closely,
+            )
+        )
     return planned
 
 

@@ -1,0 +1,68 @@
+"""Repeated queries: what auditors read who see many draws of a person's z.
+
+They see the mean and the standard deviation over the draws. Few members are fitted, so the reading
+is a lower bound that the whole family might raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from fairbench.api import Access, Floats, Ints, Role
+from fairbench.auditing.auditors.views import standardised
+from fairbench.auditing.config import AuditConfig, Member
+from fairbench.auditing.ensemble import Reading, audit
+from fairbench.stats.seeds import derive_seed
+
+QUERIES = tuple(access for access in Access if access.draws)
+"""Accesses of repeated queries, from few draws to many: who has many has few, too."""
+
+_MEMBERS = frozenset(
+    {Member.MLP, Member.BOOSTED_TREES, Member.SOFT_TREES, Member.LOGISTIC, Member.BLEND}
+)
+
+
+def read_queries(
+    release: Reading,
+    queries: Mapping[Access, Mapping[Role, Floats]],
+    labels: Mapping[Role, Ints],
+    *,
+    classes: int,
+    config: AuditConfig,
+    seed: int,
+    soft: Floats | None = None,
+) -> dict[Access, float]:
+    """Read I(Z;S) on the test set, nats, by number of draws.
+
+    Parameters
+    ----------
+    release : Reading
+        By auditors of z once. On the validation set the best is chosen among it and the readings of
+        at most so many draws.
+    queries : mapping of Access to mapping of Role to arrays
+        Mean and standard deviation of each column of z over the draws, ``(n, 2 k)``, of the three
+        audit roles; empty for a deterministic encoder, whose draws are all alike.
+    labels : mapping of Role to arrays
+        ``(n,)``
+    soft : ndarray, shape (n, classes), optional
+        Soft labels of the auditor training set.
+    """
+    members = tuple(member for member in config.members if member in _MEMBERS)
+    few = replace(config, members=members, interactions=False)
+    found, best = {}, release
+    for access in QUERIES:
+        if access in queries:
+            seen = audit(
+                queries[access],
+                labels,
+                classes=classes,
+                config=few,
+                seed=derive_seed(seed, access.value),
+                mlps=1,
+                views=lambda rows: [standardised(rows)],
+                soft=soft,
+            )
+            best = min(best, seen.release, key=lambda reading: reading.validation_loss)
+        found[access] = best.information
+    return found

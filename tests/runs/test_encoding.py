@@ -1,0 +1,95 @@
+"""What is stored of an encoder: draws, and the spread of many draws at some points."""
+
+import numpy as np
+import pytest
+
+from fairbench.api import AUDIT_ROLES, Coding, Point, Role, Shots
+from fairbench.api.method import Method, Params, Representation
+from fairbench.config import RunConfig
+from fairbench.data.prepare import Prepared
+from fairbench.runs.cost import Meter
+from fairbench.runs.curve_points import detailed_points
+from fairbench.runs.encoding import encode_point
+from fairbench.runs.plan import make_budget, units_of
+
+
+class Blurred(Representation):
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def encode(self, x, *, s=None, generator=None):  # type: ignore[no-untyped-def]
+        self.calls += 1
+        return x[:, :2] if generator is None else x[:, :2] + generator.normal(size=(len(x), 2))
+
+
+class Blur(Method):
+    name, coding, shots = "blur", Coding.STOCHASTIC, Shots.MULTI
+
+    def points(self) -> tuple[Point, ...]:
+        return tuple(Point.of(k=float(k)) for k in range(9))
+
+    def fit(self, train, units, context):  # type: ignore[no-untyped-def]
+        raise NotImplementedError
+
+
+class Sharp(Blur):
+    coding = Coding.DETERMINISTIC
+
+
+def encoded(
+    data: Prepared, method: type[Method], *, detailed: bool
+) -> tuple[dict[str, np.ndarray], Blurred]:
+    features = {role: data.roles[role].x for role in AUDIT_ROLES}
+    encoder = Blurred()
+    meter = Meter("cpu")
+    arrays = encode_point(0, encoder, method(Params()), 0, data, features, meter, detailed=detailed)
+    return arrays, encoder
+
+
+def test_mean_and_spread_of_many_draws_are_stored(prepared: Prepared) -> None:
+    arrays, encoder = encoded(prepared, Blur, detailed=True)
+    assert encoder.calls >= 259
+    for role in AUDIT_ROLES:
+        x = prepared.roles[role].x[:, :2]
+        for count in (16, 256):
+            mean, spread = np.hsplit(arrays[f"0/queries-{count}/{role}"], 2)
+            assert mean.shape == x.shape
+            assert (mean - x).std() == pytest.approx(count**-0.5, rel=0.15)
+            assert spread.mean() == pytest.approx(1, abs=2 / count)
+
+
+def test_other_points_and_what_is_stored_besides_do_not_depend_on_it(prepared: Prepared) -> None:
+    plain, encoder = encoded(prepared, Blur, detailed=False)
+    assert encoder.calls == 3
+    closely, _ = encoded(prepared, Blur, detailed=True)
+    assert not any("queries" in name or "detailed" in name for name in plain)
+    for name, array in plain.items():
+        np.testing.assert_array_equal(array, closely[name])
+
+
+def test_a_deterministic_encoder_is_not_queried_again(prepared: Prepared) -> None:
+    arrays, encoder = encoded(prepared, Sharp, detailed=True)
+    assert encoder.calls == 1
+    assert "0/detailed" in arrays
+    assert not any("queries" in name for name in arrays)
+    assert len(arrays[f"0/z/{Role.TEST}"]) == len(prepared.roles[Role.TEST].s)
+
+
+@pytest.mark.parametrize(("count", "numbers"), [(1, {0}), (2, {0, 1}), (3, {0, 1, 2})])
+def test_first_middle_and_last_point(count: int, numbers: set[int]) -> None:
+    assert detailed_points(count) == numbers
+    assert detailed_points(16) == {0, 8, 15}
+
+
+def test_a_plan_says_which_units_are_examined_closely_and_keys_do_not(prepared: Prepared) -> None:
+    budget = make_budget("quick", prepared)
+
+    def planned(points: int | None) -> dict[str, tuple[str, bool]]:
+        config = RunConfig(methods=("blur",), datasets=("adults",), seeds=(0,), points=points)
+        units = units_of(Blur, Params(), prepared, budget, config)
+        return {u.unit.point.label: (u.key, u.detailed) for u in units if u.unit.point}
+
+    every, few = planned(None), planned(4)
+    assert [label for label, (_, closely) in every.items() if closely] == ["k=0", "k=4", "k=8"]
+    assert all(every[label][0] == key for label, (key, _) in few.items())
+    assert sum(closely for _, closely in few.values()) == 3
