@@ -88,6 +88,7 @@ def audit(
     decoded: Mapping[Role, Floats] | None = None,
     soft: Floats | None = None,
     draws: int = 1,
+    fresh: Floats | None = None,
 ) -> EnsembleAudit:
     """Train the ensemble on representations and choose a member on the validation set.
 
@@ -115,12 +116,16 @@ def audit(
         other rows. Only where z is made of x alone: then P(label | z) is their mean.
     draws : int
         Draws of each row in z and ``decoded``, draw after draw.
+    fresh : ndarray, shape (m n, k), optional
+        m further draws of z of the auditor training set, draw after draw, for MLPs of z.
     """
     prior = prior_of(labels[Role.AUDITOR_TRAIN], classes)
     count = mlps or config.mlps
 
     known = x if decoded is None else None
-    readings = fit_members(z, labels, views, known, draws, config, seed, count, prior, soft)
+    readings = fit_members(
+        z, labels, views, known, draws, config, seed, count, prior, soft, fresh
+    )
     of_z = len(readings)
     if decoded is not None:
         readings += [

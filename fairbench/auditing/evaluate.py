@@ -62,6 +62,8 @@ class EncodedPoint:
     # Mean squared error of the own decoder on the test set with z permuted across rows
     permuted_distortion: float | None
     rate: float | None  # the method's own code length on the test set, nats
+    # (m n, k): m further draws of the auditor training set, for MLPs
+    fresh: Floats | None = None
     # Whether repeated queries and the number of rows are examined: three points of a curve are
     detailed: bool = False
     # (n, 2 k) by role: mean and standard deviation over so many draws; empty for a deterministic
@@ -112,6 +114,7 @@ def evaluate(
         decoded=encoded.own.shown if encoded.own is not None and better == "own" else None,
         soft=soft,
         draws=draws,
+        fresh=encoded.fresh,
     )
     paper = paper_audit(
         encoded.z,

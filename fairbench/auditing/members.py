@@ -37,7 +37,7 @@ from fairbench.auditing.auditors.views import View
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.stats.seeds import derive_seed
 
-_MOST_COLUMNS = 512
+MOST_COLUMNS = 512
 """Columns beyond which trees, neighbours and interactions take minutes and are left out."""
 
 _TREES = {Member.BOOSTED_TREES, Member.SOFT_TREES}
@@ -86,8 +86,12 @@ def fit_members(
     mlps: int,
     prior: Weights,
     soft: Floats | None,
+    fresh: Floats | None = None,
 ) -> list[MemberPrediction]:
-    """Fit all members on z, and return their predictions of all rows of the evaluation roles."""
+    """Fit all members on z, and return their predictions of all rows of the evaluation roles.
+
+    ``fresh``: further draws of the auditor training set, draw after draw, for MLPs.
+    """
     train = z[Role.AUDITOR_TRAIN]
     held_out = derive_seed(seed, "held-out")
     rows = training(
@@ -99,7 +103,12 @@ def fit_members(
         soft=soft,
     )
     seen = {role: distinct(z[role]) for role in EVALUATION_ROLES}
-    ensemble = _Ensemble(rows, seen, config, seed, mlps)
+    fresher = rows
+    if fresh is not None:
+        count = len(train) // draws
+        side = sides_of(count, held_out)[0]
+        fresher = rows.with_draws(fresh, labels[Role.AUDITOR_TRAIN][:count], side)
+    ensemble = _Ensemble(rows, fresher, seen, config, seed, mlps)
     members = [ensemble.prior(), *ensemble.fit_views(views(train))]
     if x is not None and config.reconstruction and len(members) > 1:
         rebuilt = reconstruction(
@@ -129,6 +138,7 @@ class _Ensemble:
     """Fits members on training rows and predicts the distinct rows of the evaluation roles."""
 
     rows: Training
+    fresher: Training  # the same with all draws of z, for MLPs: they see each draw once or twice
     seen: Mapping[Role, Distinct]
     config: AuditConfig
     seed: int
@@ -150,7 +160,7 @@ class _Ensemble:
         members = [one for view in views for one in self.fit_view(view)]
         if members and self.config.interactions:
             rows = self.rows.seen_through(views[-1].apply)
-            if rows.fit.x.shape[1] <= _MOST_COLUMNS:
+            if rows.fit.x.shape[1] <= MOST_COLUMNS:
                 members += self._fit_interactions(views[-1], rows, members)
         return members
 
@@ -174,7 +184,7 @@ class _Ensemble:
             "interactions": set(Member) - {Member.BOOSTED_TREES, Member.LOGISTIC},
             "reconstruction": {Member.KNN} | _COUNTING,
         }.get(view, set())
-        if columns > _MOST_COLUMNS:
+        if columns > MOST_COLUMNS:
             left_out = left_out | {*_TREES, Member.KNN}
         fit = self.rows.fit
         if len(fit.labels) == fit.total:  # no two rows are equal
@@ -196,7 +206,10 @@ class _Ensemble:
         splits = _split_groups(rows, self.config, seed) if Member.BOOSTED_TREES in members else None
         predictions = []
         for member in members:
-            classify = self._fit_member(member, rows, seed, splits)
+            mine = rows
+            if member is Member.MLP and self.fresher is not self.rows:
+                mine = self.fresher.seen_through(view.apply)
+            classify = self._fit_member(member, mine, seed, splits)
             held = classify(rows.held.x)
             power, share = calibration(held, rows.held, rows.prior)
             by_role = {

@@ -99,6 +99,7 @@ def encoded_from(arrays: Mapping[str, np.ndarray], number: int) -> Any:
         own=OwnDecoder(by_role("decoded"), by_role("own")) if known else None,
         permuted_distortion=optional(f"{number}/permuted"),
         rate=optional(f"{number}/rate"),
+        fresh=arrays.get(f"{number}/fresh"),
         detailed=f"{number}/detailed" in arrays,
         queries={
             access: by_role(access.value)

@@ -22,6 +22,10 @@ from fairbench.runs.decoding import decode_rows
 
 DRAWS = 3
 """Draws of a stochastic encoder that audits see; what is released is one of them."""
+FRESH_DRAWS = 9
+"""Further draws of the auditor training set, for MLPs, which see about one draw in each epoch."""
+_COMPACT_ERROR = 1e-3
+"""Most rounding of a column by half precision: root mean square, in standard deviations."""
 _MOST_ROWS = 65_536
 _MOST_VALUES = 2**25
 """Rows, and values of x, that are encoded at once: for the sake of memory."""
@@ -76,6 +80,8 @@ def encode_point(
     )
     if permuted is not None:
         arrays[f"{i}/permuted"] = np.array(permuted.squares.mean(dtype=np.float64))
+    if stochastic:
+        arrays[f"{i}/fresh"] = _fresh(representation, method, rows, parts, rng, meter)
     if detailed:
         arrays[f"{i}/detailed"] = np.array(True)
     if detailed and stochastic:
@@ -131,6 +137,7 @@ def _encode(
     meter: Meter,
     phase: str = "encode",
 ) -> Floats:
+    """Encode all rows; those of all roles together, so that an encoder cannot tell them apart."""
     encoded = []
     for part in parts:
         x = rows.x(part)
@@ -144,6 +151,33 @@ def _encode(
     return out
 
 
+_FURTHER = "further draws"
+"""Phase of draws beyond those that audits need; encoding a person does not take so long."""
+
+
+def _fresh(
+    representation: Representation,
+    method: Method,
+    rows: _AuditRows,
+    parts: list[Ints],
+    rng: np.random.Generator,
+    meter: Meter,
+) -> Floats:
+    """Draw z of the auditor training set again, ``(FRESH_DRAWS * n, k)``, draw after draw."""
+    mine = rows.of(Role.AUDITOR_TRAIN)
+    drawn = np.concatenate(
+        [
+            _encode(representation, method, rows, parts, generator, meter, _FURTHER)[mine]
+            for generator in rng.spawn(FRESH_DRAWS)
+        ]
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        compact = drawn.astype(np.float16)
+        error = np.sqrt(((compact - drawn.astype(np.float64)) ** 2).mean(axis=0))
+    close = error <= _COMPACT_ERROR * drawn.std(axis=0, dtype=np.float64)
+    return compact if close.all() else drawn
+
+
 def _queries(
     representation: Representation,
     method: Method,
@@ -154,14 +188,13 @@ def _queries(
 ) -> Iterator[tuple[Access, Floats]]:
     """Yield mean and standard deviation ``(n, 2 k)`` of each column of z over ever more draws.
 
-    They are summed up draw by draw, as no more than one fits into memory. Their time is not that of
-    encoding a person.
+    They are summed up draw by draw, as they would not fit into memory.
     """
     accesses = {access.draws: access for access in Access if access.draws}
     mean: Any = 0.0
     squares: Any = 0.0
     for draw, generator in enumerate(rng.spawn(max(accesses)), start=1):
-        z = _encode(representation, method, rows, parts, generator, meter, "queries")
+        z = _encode(representation, method, rows, parts, generator, meter, _FURTHER)
         before = z - mean
         mean = mean + before / draw
         squares = squares + before * (z - mean)

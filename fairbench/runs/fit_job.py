@@ -39,9 +39,11 @@ class UnitResult:
         ``{i}/z/{role}``, ``{i}/decoded/{role}``, ``{i}/own/{role}``, ``{i}/permuted``,
         ``{i}/rate`` for point i; z of a stochastic encoder is ``(DRAWS * n, k)``, draw after draw,
         and so are its reconstructions for all groups, ``decoded``. ``own (n,)``: squared errors of
-        the own decoder. At points that are examined closely, ``{i}/detailed``, and of a stochastic
-        encoder ``{i}/queries-16/{role}``, ``{i}/queries-256/{role}``: mean and standard deviation
-        of z over so many draws, ``(n, 2 k)``. Where the method has bits, those of test as
+        the own decoder. ``{i}/fresh``: further draws of the auditor training set by a stochastic
+        encoder, ``(FRESH_DRAWS * n, k)``, at half precision if that is enough. At points
+        that are examined closely, ``{i}/detailed``, and of a stochastic encoder
+        ``{i}/queries-16/{role}``, ``{i}/queries-256/{role}``: mean and standard deviation of z over
+        so many draws, ``(n, 2 k)``. Where the method has bits, those of test as
         :func:`fairbench.runs.encoding.pack_bits` packs them.
     encoder : bytes or None
         File of the trained encoder, see fairbench.store.encoders; None where there is none.

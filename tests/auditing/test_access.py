@@ -44,7 +44,7 @@ def test_averaging_many_draws_reveals_what_one_hides(prepared: Prepared) -> None
         Access.QUERIES_256: {role: spread(z) for role, z in drawn.items()},
     }
     one = {role: z[0] for role, z in drawn.items()}
-    found = measured(prepared, EncodedPoint(one, None, None, None, True, queries))
+    found = measured(prepared, EncodedPoint(one, None, None, None, detailed=True, queries=queries))
     h = entropy(prepared.roles[Role.TEST].s)
     # The noise of a mean over m draws is NOISE / sqrt(m), and a Gaussian channel's information
     # is at most half the squared distance of the two means, in units of the noise, times p(1 - p).
@@ -61,7 +61,7 @@ def test_averaging_many_draws_reveals_what_one_hides(prepared: Prepared) -> None
 
 def test_repeated_queries_of_a_deterministic_encoder_read_the_release(prepared: Prepared) -> None:
     z = {role: prepared.roles[role].x for role in AUDIT_ROLES}
-    found = measured(prepared, EncodedPoint(z, None, None, None, True))
+    found = measured(prepared, EncodedPoint(z, None, None, None, detailed=True))
     assert len(set(found.values())) == 1
     assert found["mutual_information_release"] is not None
 

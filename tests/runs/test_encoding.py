@@ -9,7 +9,7 @@ from fairbench.config import RunConfig
 from fairbench.data.prepare import Prepared
 from fairbench.runs.cost import Meter
 from fairbench.runs.curve_points import detailed_points
-from fairbench.runs.encoding import encode_point
+from fairbench.runs.encoding import DRAWS, FRESH_DRAWS, encode_point
 from fairbench.runs.plan import make_budget, units_of
 
 
@@ -36,11 +36,20 @@ class Sharp(Blur):
     coding = Coding.DETERMINISTIC
 
 
+class Far(Blur):
+    """z is far from 0, where half precision is coarse."""
+
+
+class FarAway(Blurred):
+    def encode(self, x, *, s=None, generator=None):  # type: ignore[no-untyped-def]
+        return 1000 + super().encode(x, s=s, generator=generator)
+
+
 def encoded(
     data: Prepared, method: type[Method], *, detailed: bool
 ) -> tuple[dict[str, np.ndarray], Blurred]:
     features = {role: data.roles[role].x for role in AUDIT_ROLES}
-    encoder = Blurred()
+    encoder = FarAway() if method is Far else Blurred()
     meter = Meter("cpu")
     arrays = encode_point(0, encoder, method(Params()), 0, data, features, meter, detailed=detailed)
     return arrays, encoder
@@ -48,7 +57,7 @@ def encoded(
 
 def test_mean_and_spread_of_many_draws_are_stored(prepared: Prepared) -> None:
     arrays, encoder = encoded(prepared, Blur, detailed=True)
-    assert encoder.calls >= 259
+    assert encoder.calls == DRAWS + FRESH_DRAWS + 256
     for role in AUDIT_ROLES:
         x = prepared.roles[role].x[:, :2]
         for count in (16, 256):
@@ -60,11 +69,28 @@ def test_mean_and_spread_of_many_draws_are_stored(prepared: Prepared) -> None:
 
 def test_other_points_and_what_is_stored_besides_do_not_depend_on_it(prepared: Prepared) -> None:
     plain, encoder = encoded(prepared, Blur, detailed=False)
-    assert encoder.calls == 3
+    assert encoder.calls == DRAWS + FRESH_DRAWS
     closely, _ = encoded(prepared, Blur, detailed=True)
     assert not any("queries" in name or "detailed" in name for name in plain)
     for name, array in plain.items():
         np.testing.assert_array_equal(array, closely[name])
+
+
+def test_fresh_draws_are_of_the_auditor_training_set_and_compact(prepared: Prepared) -> None:
+    arrays, _ = encoded(prepared, Blur, detailed=False)
+    x = prepared.roles[Role.AUDITOR_TRAIN].x[:, :2]
+    fresh = arrays["0/fresh"]
+    assert fresh.dtype == np.float16
+    noise = fresh.reshape(FRESH_DRAWS, *x.shape) - x
+    assert noise.std() == pytest.approx(1, abs=0.05)
+    assert np.abs(np.corrcoef(noise[:, :, 0]) - np.eye(FRESH_DRAWS)).max() < 0.2
+
+
+def test_fresh_draws_keep_their_precision_where_half_of_it_would_be_coarse(
+    prepared: Prepared,
+) -> None:
+    arrays, _ = encoded(prepared, Far, detailed=False)
+    assert arrays["0/fresh"].dtype == np.float32
 
 
 def test_a_deterministic_encoder_is_not_queried_again(prepared: Prepared) -> None:

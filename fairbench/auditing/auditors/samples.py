@@ -59,6 +59,24 @@ class Training:
         """Values of the labels."""
         return len(self.prior)
 
+    def with_draws(self, fresh: Floats, labels: Ints, side: Ints) -> Training:
+        """Return the same rows with further draws of z to fit on, unless equal ones are grouped.
+
+        ``fresh (m n, k)``: m draws of n rows, draw after draw; ``labels (n,)``; ``side``: numbers
+        of the rows to fit on. Soft labels are left out.
+        """
+        rows, fit = len(labels), self.fit
+        if len(fit.labels) < fit.total:
+            return self
+        more = len(fresh) // rows
+        chosen = np.concatenate([np.sort(side) + draw * rows for draw in range(more)])
+        together = LabelledRows(
+            np.concatenate([fit.x, fresh[chosen].astype(fit.x.dtype)]),
+            np.concatenate([fit.labels, labels[chosen % rows]]),
+            np.ones(len(fit.labels) + len(chosen)),
+        )
+        return replace(self, fit=together, draws=self.draws + more)
+
     def seen_through(self, view: Callable[[Floats], Floats]) -> Training:
         """Return the same rows through a view."""
         fit, held = self.fit.seen_through(view), self.held.seen_through(view)

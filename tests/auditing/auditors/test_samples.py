@@ -1,0 +1,35 @@
+"""Rows that auditors train on: further draws are of the rows to fit on, never of held-out ones."""
+
+import numpy as np
+
+from fairbench.auditing.auditors.samples import sides_of, training
+
+N, DRAWS, MORE, SEED = 200, 3, 4, 7
+
+
+def drawn(count: int) -> np.ndarray:
+    """Column 0 is a row's number, column 1 the draw's noise."""
+    rng = np.random.default_rng(count)
+    numbers = np.tile(np.arange(N), count)
+    return np.column_stack([numbers, rng.normal(size=N * count)]).astype(np.float32)
+
+
+def test_further_draws_are_of_the_rows_to_fit_on() -> None:
+    labels = np.arange(N) % 2
+    z, fresh = drawn(DRAWS), drawn(MORE)
+    rows = training(z, np.tile(labels, DRAWS), classes=2, seed=SEED, draws=DRAWS)
+    more = rows.with_draws(fresh, labels, sides_of(N, SEED)[0])
+    assert more.held is rows.held
+    numbers, held = more.fit.x[:, 0], set(more.held.x[:, 0])
+    assert not held & set(numbers)
+    assert set(np.unique(numbers, return_counts=True)[1]) == {DRAWS + MORE}
+    np.testing.assert_array_equal(more.fit.labels, numbers.astype(int) % 2)
+    # An epoch is as long as without them: each sees other draws, not more.
+    assert more.fit.total // more.draws == rows.fit.total // rows.draws
+
+
+def test_codes_of_few_cells_need_no_further_draws() -> None:
+    z = np.tile(np.arange(N) % 4, DRAWS)[:, None].astype(np.float32)
+    labels = np.arange(N) % 2
+    rows = training(z, np.tile(labels, DRAWS), classes=2, seed=SEED, draws=DRAWS)
+    assert rows.with_draws(z, labels, sides_of(N, SEED)[0]) is rows
