@@ -17,6 +17,7 @@ from fairbench.api.metric import (
     Metric,
     PointEvaluation,
     Prediction,
+    SampleSize,
 )
 from fairbench.api.types import (
     AUDIT_ROLES,
@@ -68,6 +69,7 @@ __all__ = [
     "Prediction",
     "Representation",
     "Role",
+    "SampleSize",
     "Shots",
     "Table",
     "Track",

@@ -104,6 +104,24 @@ class Access(enum.StrEnum):
 
 
 @dataclass(frozen=True)
+class SampleSize:
+    """I(Z;S) as extrapolated from parts of the auditor training set to endlessly many rows.
+
+    Parameters
+    ----------
+    extrapolated, low, high : float
+        Nats, with its 95% interval; never below the strict auditor's reading.
+    needs_more_rows : bool
+        Whether the interval is above the reading by more than .01 nats and a tenth of it.
+    """
+
+    extrapolated: float
+    low: float
+    high: float
+    needs_more_rows: bool
+
+
+@dataclass(frozen=True)
 class PointEvaluation:
     """The evaluation of one representation, for point-level metrics.
 
@@ -141,6 +159,11 @@ class PointEvaluation:
     by_access : mapping of Access to float
         I(Z;S) on the test set, nats, by what auditors may use. Repeated queries are measured at
         three points of a curve, and are missing from the others.
+    with_y : float or None
+        I(Z, Y; S) on the test set, nats, for those who know the main task's label as well; None
+        without a task.
+    sample_size : SampleSize or None
+        I(Z;S) extrapolated to endlessly many auditor training rows; None but at three points.
     """
 
     z: Floats
@@ -159,6 +182,8 @@ class PointEvaluation:
     certificate: Certificate | None = None
     replicates: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
     by_access: Mapping[Access, float] = field(default_factory=dict)
+    with_y: float | None = None
+    sample_size: SampleSize | None = None
 
 
 @dataclass(frozen=True)

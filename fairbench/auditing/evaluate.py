@@ -14,8 +14,10 @@ from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import DECODED_COLUMNS, DECODED_DECIMALS, AuditConfig, Member
 from fairbench.auditing.decoder import refit_decoder
-from fairbench.auditing.ensemble import EnsembleAudit, audit, paper_audit
+from fairbench.auditing.ensemble import EnsembleAudit, Reading, audit, paper_audit
 from fairbench.auditing.queries import read_queries
+from fairbench.auditing.sample_size import extrapolate
+from fairbench.auditing.with_y import read_with_y
 from fairbench.data.prepare import Prepared, Rows
 from fairbench.stats.bootstrap import replicated
 from fairbench.stats.scores import accuracy, information, log_loss
@@ -104,6 +106,7 @@ def evaluate(
     better = min(on_validation, key=lambda name: on_validation[name])
     distortion = {name: by[Role.TEST] for name, by in squares.items()}
     distortion["strict"] = distortion[better]
+    decoded = encoded.own.shown if encoded.own is not None and better == "own" else None
     strict = audit(
         encoded.z,
         s,
@@ -111,7 +114,7 @@ def evaluate(
         config=config,
         seed=derive_seed(seed, "auditors"),
         x=x[Role.AUDITOR_TRAIN],
-        decoded=encoded.own.shown if encoded.own is not None and better == "own" else None,
+        decoded=decoded,
         soft=soft,
         draws=draws,
         fresh=encoded.fresh,
@@ -124,7 +127,7 @@ def evaluate(
         seed=derive_seed(seed, "paper-auditors"),
         draws=draws,
     )
-    # A certificate needs independent rows: one draw per row.
+    # One draw per row where rows must be independent, or one draw is enough.
     first_draw = {role: encoded.z[role][: len(rows.s)] for role, rows in roles.items()}
     downstream = _downstream(encoded, roles, config, derive_seed(seed, "downstream"), draws)
     main = next(iter(downstream.values()), None)
@@ -140,15 +143,37 @@ def evaluate(
         Access.RELEASE: strict.release.information,
         Access.DECODER: strict.chosen.test_information,
     }
+    once = {role: rows.s for role, rows in roles.items()}
+    sample_size = None
     if encoded.detailed:
         by_access |= read_queries(
             strict.release,
             encoded.queries,
-            {role: rows.s for role, rows in roles.items()},
+            once,
             classes=groups,
             config=config,
             seed=derive_seed(seed, "queries"),
             soft=soft,
+        )
+        sample_size = extrapolate(
+            first_draw if decoded is None else _beside(first_draw, decoded),
+            once,
+            strict.chosen.test_information,
+            classes=groups,
+            config=config,
+            seed=derive_seed(seed, "sample-size"),
+            soft=soft,
+        )
+    with_y = None
+    if main is not None:
+        with_y = read_with_y(
+            Reading(strict.prediction, strict.validation_prediction),
+            first_draw,
+            once,
+            {role: rows.y[next(iter(downstream))] for role, rows in roles.items()},
+            groups=groups,
+            config=config,
+            seed=derive_seed(seed, "with-y"),
         )
     evaluation = PointEvaluation(
         z=encoded.z[Role.TEST],
@@ -175,8 +200,15 @@ def evaluate(
             roles[Role.TEST].numbers,
         ),
         by_access=by_access,
+        with_y=with_y,
+        sample_size=sample_size,
     )
     return evaluation, strict
+
+
+def _beside(z: Mapping[Role, Floats], decoded: Mapping[Role, Floats]) -> dict[Role, Floats]:
+    """Return z, one draw of each row, with the reconstructions of the same draw beside it."""
+    return {role: np.hstack([rows, decoded[role][: len(rows)]]) for role, rows in z.items()}
 
 
 def _replicates(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fairbench.api.metric import Metric
 from fairbench.hookspecs import hookimpl
-from fairbench.metrics.access import InformationByAccess
+from fairbench.metrics.access import AddedInformation, InformationByAccess, NumberOfRows
 from fairbench.metrics.aufdc import Aufdc, AufdcPaper
 from fairbench.metrics.certificate import AufdcCertified, CertificateBounds
 from fairbench.metrics.cost import Cost
@@ -23,6 +23,8 @@ def register_metrics() -> Sequence[type[Metric]]:
         Distortion,
         Information,
         InformationByAccess,
+        AddedInformation,
+        NumberOfRows,
         AuditorAccuracy,
         Downstream,
         GroupGaps,

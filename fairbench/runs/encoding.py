@@ -162,7 +162,7 @@ def _fresh(
     parts: list[Ints],
     rng: np.random.Generator,
     meter: Meter,
-) -> Floats:
+) -> np.ndarray:
     """Draw z of the auditor training set again, ``(FRESH_DRAWS * n, k)``, draw after draw."""
     mine = rows.of(Role.AUDITOR_TRAIN)
     drawn = np.concatenate(

@@ -1,0 +1,159 @@
+"""Sample size: how much more auditors would read from more rows.
+
+A part of the family that is fast is fitted to an eighth, a quarter, a half and all of the auditor
+training set, and read on the same test rows. A code of many cells reads ever more with more rows:
+if a cell of m rows is as good an estimate of P(s | z) as the prior is, a share n / (n + m) of I is
+read from n rows per cell. This curve is fitted and extrapolated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api import Floats, Ints, Role
+from fairbench.api.metric import SampleSize
+from fairbench.auditing.auditors.samples import held_out_rows
+from fairbench.auditing.config import AuditConfig, Member
+from fairbench.auditing.ensemble import audit
+from fairbench.stats.bootstrap import entropy_of, one_hot, resampled_means
+from fairbench.stats.scores import entropy, log_loss
+from fairbench.stats.seeds import derive_seed
+
+_MEMBERS = frozenset(
+    {
+        Member.BOOSTED_TREES,
+        Member.SOFT_TREES,
+        Member.COUNTING,
+        Member.SOFT_COUNTING,
+        Member.LOGISTIC,
+    }
+)
+_SHARES = (8, 4, 2, 1)
+"""One in so many rows."""
+_REPEATS = 2
+"""Disjoint parts of the rows that are fitted for each share."""
+_FEWEST_ROWS = 320
+"""Rows of the auditor training set from which on an eighth of them is tried."""
+_RATIOS = np.concatenate([[0.0], np.geomspace(0.01, 1.0, 60)])
+"""Candidates of m, as shares of all rows: at most twice what all rows read is extrapolated, since
+parts read too little where a tenth of them is too few to calibrate with."""
+_RESAMPLES = 200
+_LEAST, _SHARE = 0.01, 0.1
+"""Nats, and share of the reading, by which the extrapolation must exceed it."""
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """Readings by number of rows."""
+
+    rows: Array  # (4,): rows that members are fitted to, as shares of the most
+    losses: Array  # (4, repeats, n): log loss of each test row, nats
+
+
+def extrapolate(
+    z: Mapping[Role, Floats],
+    labels: Mapping[Role, Ints],
+    reading: float,
+    *,
+    classes: int,
+    config: AuditConfig,
+    seed: int,
+    soft: Floats | None = None,
+) -> SampleSize | None:
+    """Extrapolate I(Z;S) to endlessly many rows; None where there are too few to take parts of.
+
+    Parameters
+    ----------
+    z, labels : mapping of Role to arrays
+        ``(n, k)``, ``(n,)``: one draw of each row of the three audit roles.
+    reading : float
+        I(Z;S) on the test set by the whole family, nats; the extrapolation is never below it.
+    soft : ndarray, shape (n, classes), optional
+        Soft labels of the auditor training set.
+    """
+    if len(labels[Role.AUDITOR_TRAIN]) < _FEWEST_ROWS:
+        return None
+    curve = _curve(z, labels, classes, config, seed, soft)
+    test = labels[Role.TEST]
+    limit = _limit(curve.rows, entropy(test) - curve.losses.mean(axis=(1, 2))[None])[0]
+    limits = _limit(curve.rows, _resampled(curve, test, seed))
+    low, high = np.quantile(limits, [0.025, 0.975])
+    return SampleSize(
+        extrapolated=max(reading, float(limit)),
+        low=max(reading, float(low)),
+        high=max(reading, float(high)),
+        needs_more_rows=bool(low - reading > max(_LEAST, _SHARE * reading)),
+    )
+
+
+def _curve(
+    z: Mapping[Role, Floats],
+    labels: Mapping[Role, Ints],
+    classes: int,
+    config: AuditConfig,
+    seed: int,
+    soft: Floats | None,
+) -> _Curve:
+    train, known = z[Role.AUDITOR_TRAIN], labels[Role.AUDITOR_TRAIN]
+    order = _mixed(known, np.random.default_rng(derive_seed(seed, "order")))
+    members = tuple(member for member in config.members if member in _MEMBERS)
+    fast = replace(config, members=members, interactions=False, reconstruction=False)
+
+    def losses(rows: Ints) -> Array:
+        found = audit(
+            {**z, Role.AUDITOR_TRAIN: train[rows]},
+            {**labels, Role.AUDITOR_TRAIN: known[rows]},
+            classes=classes,
+            config=fast,
+            seed=seed,
+            soft=None if soft is None else soft[rows],
+        )
+        return log_loss(found.prediction.probabilities, labels[Role.TEST])
+
+    sizes = [len(train) // share for share in _SHARES]
+    fitted = np.array([size - held_out_rows(size) for size in sizes], np.float64)
+    by_size = []
+    for share, size in zip(_SHARES, sizes, strict=True):
+        parts = [losses(order[k * size : (k + 1) * size]) for k in range(min(share, _REPEATS))]
+        by_size.append(parts if len(parts) == _REPEATS else parts * _REPEATS)
+    return _Curve(fitted / fitted[-1], np.array(by_size))
+
+
+def _mixed(labels: Ints, rng: np.random.Generator) -> Ints:
+    """Return the numbers of all rows in an order whose parts have all groups in equal shares."""
+    place = np.empty(len(labels))
+    for group in np.unique(labels):
+        rows = np.flatnonzero(labels == group)
+        place[rows] = (rng.permutation(len(rows)) + rng.random()) / len(rows)
+    return np.argsort(place)
+
+
+def _resampled(curve: _Curve, test: Ints, seed: int) -> Array:
+    """Resample test rows, and the parts of the auditor training set; ``(resamples, 4)``, nats."""
+    sizes, repeats, n = curve.losses.shape
+    columns = np.column_stack([curve.losses.reshape(sizes * repeats, n).T, one_hot(test)])
+    means = resampled_means(columns, resamples=_RESAMPLES)
+    losses = means[:, : sizes * repeats].reshape(-1, sizes, repeats)
+    # Readings vary with the part about as 1 / rows. Two of them differ by twice one's variance.
+    apart = np.diff(curve.losses.mean(axis=2), axis=1)[:-1, 0]
+    at_all = np.sqrt(np.mean(curve.rows[:-1] * apart**2) / 2)
+    parts = np.array([_REPEATS] * (sizes - 1) + [1])
+    noise = np.random.default_rng(derive_seed(seed, "noise")).normal(size=(_RESAMPLES, sizes))
+    noise *= at_all / np.sqrt(curve.rows * parts)
+    information = entropy_of(means[:, sizes * repeats :])[:, None] - losses.mean(axis=2)
+    return np.asarray(information + noise, np.float64)
+
+
+def _limit(rows: Array, readings: Array) -> Array:
+    """Fit limit * n / (n + m) by least squares to each row of readings ``(b, 4)``."""
+    shape = rows / (rows + _RATIOS[:, None])  # (candidates, 4)
+    limit = (readings @ shape.T) / (shape**2).sum(axis=1)  # (b, candidates)
+    errors = ((readings[:, None] - limit[:, :, None] * shape) ** 2).sum(axis=2)
+    best: Array = limit[np.arange(len(readings)), errors.argmin(axis=1)]
+    return best
