@@ -70,8 +70,8 @@ class FitJob:
 
     ``point_estimate`` is what auditing one of its points will take, in seconds; ``gpus`` the share
     of a GPU it needs. ``audits`` are the keys of points that wait for it, where they are known.
-    ``detailed`` are the keys of units whose one point is examined closely; of a single-shot curve
-    the job finds such points itself.
+    ``detailed`` are the keys of units of which audits examine points closely: the one point, or
+    three of a single-shot curve.
     """
 
     id: str
@@ -154,9 +154,7 @@ class FitJob:
         before = meter.seconds.get("encode", 0.0)
         points, representations = self._points(unit, outcome, method, features[Role.VALIDATION])
         arrays: dict[str, np.ndarray] = {}
-        closely = detailed_points(len(points)) if unit.point is None else {0}
-        if unit.point is not None and key not in self.detailed:
-            closely = set()
+        closely = detailed_points(len(points)) if key in self.detailed else set()
         for i, representation in enumerate(representations):
             arrays |= encode_point(
                 i,

@@ -46,8 +46,9 @@ class PlannedUnit:
 
     ``key`` is the sha256 over everything its figures depend on; ``curve_points`` is how many points
     of a single-shot curve are read; ``skipped`` says why the method cannot run here.
-    ``detailed``: whether audits examine its one point closely. That is no part of the key: a point
-    that was fitted as one of fewer or more keeps what was stored of it then.
+    ``detailed``: whether audits examine its one point, or three of a single-shot curve, closely.
+    That is no part of the key: a point that was fitted as one of fewer or more keeps what was
+    stored of it then.
     """
 
     key: str
@@ -216,7 +217,8 @@ def units_of(
         "label": budget.label,
     }
     planned = []
-    closely = set() if single else detailed_points(len(points))
+    strict = budget.audit.preset is Audit.STRICT  # a first look needs no more than a look
+    closely = detailed_points(len(points)) if strict else set()
     for seed, (number, point) in itertools.product(config.seeds, enumerate(points)):
         unit = Unit(seed, point)
         own = {"seed": unit.seed, "point": unit.point.label if unit.point else None}

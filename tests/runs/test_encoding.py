@@ -108,7 +108,7 @@ def test_first_middle_and_last_point(count: int, numbers: set[int]) -> None:
 
 
 def test_a_plan_says_which_units_are_examined_closely_and_keys_do_not(prepared: Prepared) -> None:
-    budget = make_budget("quick", prepared)
+    budget = make_budget(100, prepared)
 
     def planned(points: int | None) -> dict[str, tuple[str, bool]]:
         config = RunConfig(methods=("blur",), datasets=("adults",), seeds=(0,), points=points)
@@ -119,3 +119,9 @@ def test_a_plan_says_which_units_are_examined_closely_and_keys_do_not(prepared: 
     assert [label for label, (_, closely) in every.items() if closely] == ["k=0", "k=4", "k=8"]
     assert all(every[label][0] == key for label, (key, _) in few.items())
     assert sum(closely for _, closely in few.values()) == 3
+
+
+def test_quick_runs_examine_no_point_closely(prepared: Prepared) -> None:
+    config = RunConfig(methods=("blur",), datasets=("adults",), seeds=(0,))
+    units = units_of(Blur, Params(), prepared, make_budget("quick", prepared), config)
+    assert not any(unit.detailed for unit in units)
