@@ -64,7 +64,7 @@ class EncodedPoint:
     # Mean squared error of the own decoder on the test set with z permuted across rows
     permuted_distortion: float | None
     rate: float | None  # the method's own code length on the test set, nats
-    # (m n, k): m further draws of the auditor training set, for MLPs
+    # (m n, k): m further draws of the auditor training set
     fresh: Floats | None = None
     # Whether repeated queries and the number of rows are examined: three points of a curve are
     detailed: bool = False

@@ -43,6 +43,8 @@ MOST_COLUMNS = 512
 _TREES = {Member.BOOSTED_TREES, Member.SOFT_TREES}
 _SOFT = {Member.SOFT_TREES, Member.SOFT_COUNTING}
 _COUNTING = {Member.COUNTING, Member.SOFT_COUNTING}
+_FRESH = {Member.MLP, Member.SOFT_TREES}
+"""Members that learn from all draws of a stochastic encoder: the others gain less than they cost."""
 _TREE_PATIENCE = 3
 """Boosting waits this many times as long as MLPs do."""
 
@@ -90,7 +92,7 @@ def fit_members(
 ) -> list[MemberPrediction]:
     """Fit all members on z, and return their predictions of all rows of the evaluation roles.
 
-    ``fresh``: further draws of the auditor training set, draw after draw, for MLPs.
+    ``fresh``: further draws of the auditor training set, draw after draw, for :data:`_FRESH`.
     """
     train = z[Role.AUDITOR_TRAIN]
     held_out = derive_seed(seed, "held-out")
@@ -138,7 +140,7 @@ class _Ensemble:
     """Fits members on training rows and predicts the distinct rows of the evaluation roles."""
 
     rows: Training
-    fresher: Training  # the same with all draws of z, for MLPs: they see each draw once or twice
+    fresher: Training  # the same with all draws of z, for the members that learn from them
     seen: Mapping[Role, Distinct]
     config: AuditConfig
     seed: int
@@ -207,7 +209,7 @@ class _Ensemble:
         predictions = []
         for member in members:
             mine = rows
-            if member is Member.MLP and self.fresher is not self.rows:
+            if member in _FRESH and self.fresher is not self.rows:
                 mine = self.fresher.seen_through(view.apply)
             classify = self._fit_member(member, mine, seed, splits)
             held = classify(rows.held.x)

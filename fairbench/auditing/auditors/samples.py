@@ -63,7 +63,7 @@ class Training:
         """Return the same rows with further draws of z to fit on, unless equal ones are grouped.
 
         ``fresh (m n, k)``: m draws of n rows, draw after draw; ``labels (n,)``; ``side``: numbers
-        of the rows to fit on. Soft labels are left out.
+        of the rows to fit on.
         """
         rows, fit = len(labels), self.fit
         if len(fit.labels) < fit.total:
@@ -74,6 +74,7 @@ class Training:
             np.concatenate([fit.x, fresh[chosen].astype(fit.x.dtype)]),
             np.concatenate([fit.labels, labels[chosen % rows]]),
             np.ones(len(fit.labels) + len(chosen)),
+            None if fit.soft is None else np.tile(fit.soft[: len(side)], (self.draws + more, 1)),
         )
         return replace(self, fit=together, draws=self.draws + more)
 

@@ -17,13 +17,16 @@ def drawn(count: int) -> np.ndarray:
 def test_further_draws_are_of_the_rows_to_fit_on() -> None:
     labels = np.arange(N) % 2
     z, fresh = drawn(DRAWS), drawn(MORE)
-    rows = training(z, np.tile(labels, DRAWS), classes=2, seed=SEED, draws=DRAWS)
+    soft = np.tile(np.arange(N)[:, None], 2).astype(np.float32)
+    rows = training(z, np.tile(labels, DRAWS), classes=2, seed=SEED, draws=DRAWS, soft=soft)
     more = rows.with_draws(fresh, labels, sides_of(N, SEED)[0])
     assert more.held is rows.held
     numbers, held = more.fit.x[:, 0], set(more.held.x[:, 0])
     assert not held & set(numbers)
     assert set(np.unique(numbers, return_counts=True)[1]) == {DRAWS + MORE}
     np.testing.assert_array_equal(more.fit.labels, numbers.astype(int) % 2)
+    assert more.fit.soft is not None
+    np.testing.assert_array_equal(more.fit.soft[:, 0], numbers)
     # An epoch is as long as without them: each sees other draws, not more.
     assert more.fit.total // more.draws == rows.fit.total // rows.draws
 
