@@ -124,9 +124,7 @@ def audit(
     count = mlps or config.mlps
 
     known = x if decoded is None else None
-    readings = fit_members(
-        z, labels, views, known, draws, config, seed, count, prior, soft, fresh
-    )
+    readings = fit_members(z, labels, views, known, draws, config, seed, count, prior, soft, fresh)
     of_z = len(readings)
     if decoded is not None:
         readings += [
