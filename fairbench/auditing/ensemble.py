@@ -117,8 +117,8 @@ def audit(
     draws : int
         Draws of each row in z and ``decoded``, draw after draw.
     fresh : ndarray, shape (m n, k), optional
-        m further draws of z of the auditor training set, draw after draw, for MLPs and
-        trees of soft labels.
+        m further draws of z of the auditor training set, draw after draw, for trees of
+        soft labels.
     """
     prior = prior_of(labels[Role.AUDITOR_TRAIN], classes)
     count = mlps or config.mlps

@@ -43,7 +43,7 @@ MOST_COLUMNS = 512
 _TREES = {Member.BOOSTED_TREES, Member.SOFT_TREES}
 _SOFT = {Member.SOFT_TREES, Member.SOFT_COUNTING}
 _COUNTING = {Member.COUNTING, Member.SOFT_COUNTING}
-_FRESH = {Member.MLP, Member.SOFT_TREES}
+_FRESH = {Member.SOFT_TREES}
 """Members that learn from all draws of a stochastic encoder: others gain less than it costs."""
 _TREE_PATIENCE = 3
 """Boosting waits this many times as long as MLPs do."""

@@ -22,7 +22,7 @@ from fairbench.runs.decoding import decode_rows
 
 DRAWS = 3
 """Draws of a stochastic encoder that audits see; what is released is one of them."""
-FRESH_DRAWS = 9
+FRESH_DRAWS = 3
 """Further draws of the auditor training set, for members that gain from them."""
 _COMPACT_ERROR = 1e-3
 """Most rounding of a column by half precision: root mean square, in standard deviations."""
