@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from fairbench.api import Track
+from fairbench.api import Access, Track
 from fairbench.cli.console import out, show_columns
 from fairbench.cli.model_card import make_card, write_card
 from fairbench.cli.options import DataRoot, OneDataset, Results, StoreUrl
@@ -139,7 +139,8 @@ def _show_chosen(chosen: StoredPoint, candidates: CandidateSet, limits: Limits) 
     if auditor and auditor.auditor == "prior":
         by = " (none of them did better than the class prior alone)"
     _print_folded(
-        f"I and A_s are what the auditors found{by}: lower bounds of what leaks, no guarantee. The "
+        f"I and A_s are what the auditors found{by}, with access {Access.DECODER}: z once, and the "
+        "method's own reconstructions. They are lower bounds of what leaks, no guarantee. The "
         "point was chosen on the validation set; the test set had no part in it."
     )
     for warning in _warnings(chosen, candidates, limits):
