@@ -34,8 +34,10 @@ from fairbench.api import AUDIT_ROLES, Floats, Ints, Role, Track
 from fairbench.auditing.auditors.samples import prior_of, sides_of
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.evaluate import EncodedPoint, evaluate
 from fairbench.auditing.soft_labels import soft_labels
 from fairbench.cli.plugins import load_plugins
+from fairbench.data.prepare import Prepared
 from fairbench.models.query import ResultsLocation
 from fairbench.models.results import StoredResults
 from fairbench.models.stored_data import load_training_data
@@ -53,6 +55,15 @@ TEMPERATURES = np.geomspace(0.5, 3.0, 37)
 """Of which one is chosen on the validation set."""
 NOTHING_LEARNED = ("constant",)
 """Methods of whose representation nothing can be read."""
+
+
+@dataclass(frozen=True)
+class StrictEstimate:
+    """What the strict auditors estimate, nats, by which member and view."""
+
+    information: float
+    auditor: str
+    credited: bool  # whether they see the own decoder's reconstructions
 
 
 @dataclass(frozen=True)
@@ -77,6 +88,7 @@ class Comparison:
     point: str
     strict: float
     strict_auditor: str  # member and view
+    credited: bool  # whether auditors see the own decoder's reconstructions
     auditor: str
     view: str
     configuration: str
@@ -87,6 +99,11 @@ class Comparison:
     allowed: float
     within: bool
     seconds: float  # of a core, all configurations
+
+    @property
+    def estimate(self) -> StrictEstimate:
+        """What the strict auditors estimate."""
+        return StrictEstimate(self.strict, self.strict_auditor, self.credited)
 
 
 # ---- One classifier on one point -----------------------------------------------------------------
@@ -125,6 +142,7 @@ def compare(
         point=point.point,
         strict=point.strict,
         strict_auditor=point.strict_auditor,
+        credited=point.decoded is not None,
         auditor=classifier.name,
         view=view,
         configuration=" ".join(f"{name}={_short(value)}" for name, value in given.items()),
@@ -223,10 +241,10 @@ def _off_middle(results: StoredResults, unit: UnitRecord, point: PointRecord) ->
     return abs(point.figures["mutual_information"] - most / 2)
 
 
-def load_point(results: StoredResults, candidate: Candidate) -> AuditedPoint:
-    """Load a point, and audit it if the store has no strict figures of the present version."""
-    from fairbench.auditing.evaluate import evaluate
-
+def load_point(
+    results: StoredResults, candidate: Candidate, estimate: StrictEstimate | None = None
+) -> AuditedPoint:
+    """Load a point, and audit it unless its strict estimate is known or in the store."""
     unit, point = candidate.unit, candidate.point
     arrays = files.load(results.folder, str(unit.artefact))
     if arrays is None:
@@ -234,32 +252,35 @@ def load_point(results: StoredResults, candidate: Candidate) -> AuditedPoint:
     encoded = encoded_from(arrays, point.number)
     data = load_training_data(unit, results)
     draws = len(encoded.z[Role.TEST]) // len(data.roles[Role.TEST].s)
-    if point.audit == Audit.STRICT and point.version == AUDIT_VERSION and point.auditors:
-        readings = {one.view: one.mutual_information for one in point.auditors}
-        chosen = point.chosen_auditor
-        assert chosen is not None
-        strict, auditor, view = chosen.mutual_information, chosen.auditor, chosen.view
-    else:
-        soft = None if unit.track == Track.AWARE else soft_labels(data)
-        config, seed = PRESETS[Audit.STRICT], audit_seed(unit.seed)
-        _, audited = evaluate(encoded, data, config=config, seed=seed, soft=soft)
-        readings = {one.view: one.test_information for one in audited.results}
-        strict, auditor, view = (
-            audited.chosen.test_information,
-            audited.chosen.auditor,
-            audited.chosen.view,
-        )
-    credited = any(name.startswith("decoded-") for name in readings)
+    strict = estimate or _stored_estimate(point) or _estimate(encoded, data, unit)
     return AuditedPoint(
         method=unit.method,
         point=point.label,
         z=encoded.z,
-        decoded=encoded.own.shown if credited and encoded.own is not None else None,
+        decoded=encoded.own.shown if strict.credited and encoded.own is not None else None,
         s={role: np.tile(data.roles[role].s, draws) for role in AUDIT_ROLES},
         draws=draws,
-        strict=strict,
-        strict_auditor=f"{auditor}, {view}",
+        strict=strict.information,
+        strict_auditor=strict.auditor,
     )
+
+
+def _stored_estimate(point: PointRecord) -> StrictEstimate | None:
+    chosen = point.chosen_auditor
+    if point.audit != Audit.STRICT or point.version != AUDIT_VERSION or chosen is None:
+        return None
+    credited = any(one.view.startswith("decoded-") for one in point.auditors or ())
+    auditor = f"{chosen.auditor}, {chosen.view}"
+    return StrictEstimate(chosen.mutual_information, auditor, credited)
+
+
+def _estimate(encoded: EncodedPoint, data: Prepared, unit: UnitRecord) -> StrictEstimate:
+    soft = None if unit.track == Track.AWARE else soft_labels(data)
+    config, seed = PRESETS[Audit.STRICT], audit_seed(unit.seed)
+    _, audited = evaluate(encoded, data, config=config, seed=seed, soft=soft)
+    credited = any(one.view.startswith("decoded-") for one in audited.results)
+    auditor = f"{audited.chosen.auditor}, {audited.chosen.view}"
+    return StrictEstimate(audited.chosen.test_information, auditor, credited)
 
 
 # ---- The table -----------------------------------------------------------------------------------
@@ -334,11 +355,12 @@ def main() -> int:
     known = read_comparisons(given.out)
     for candidate in middle_points(results):
         method, label = candidate.unit.method, candidate.point.label
-        done = {one.auditor for one in known if (one.method, one.point) == (method, label)}
+        done = {one.auditor: one for one in known if (one.method, one.point) == (method, label)}
         missing = [one for one in classifiers if one.name not in done]
         if not missing or (given.methods and method not in given.methods.split(",")):
             continue
-        point = load_point(results, candidate)
+        earlier = next(iter(done.values()), None)
+        point = load_point(results, candidate, None if earlier is None else earlier.estimate)
         print(f"{method} {label}: strict {point.strict:.4f} by {point.strict_auditor}", flush=True)
         for classifier in missing:
             one = compare(point, classifier, configurations=given.configurations, seed=given.seed)
