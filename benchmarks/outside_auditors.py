@@ -7,10 +7,13 @@
 Takes one point of every method of a results folder, the one whose estimate is nearest to half of
 I_max. Each classifier has the strict auditors' rows and roles: it is fitted to hard labels of the
 auditor training set, a tenth of which is held out for early stopping; its configuration, the
-columns it sees (z; where the method's own decoder is credited, z beside its reconstructions for all
-groups) and a temperature are chosen on the validation set, and I = H(S) - cross-entropy is measured
-on the test set. Prints a table and exits with 1 if a classifier reads more than .01 nats and more
-than 5% above the strict auditors. What is in the CSV file named by --out is not fitted again.
+columns it sees (z; where the method's own decoder is credited, also z beside its reconstructions
+for all groups) and a temperature are chosen on the validation set, and I = H(S) - cross-entropy is
+measured on the test set. Of a stochastic encoder it learns from the draws that are audited, not
+from the further ones that some strict auditors learn from.
+
+Prints a table and exits with 1 if a classifier reads more than .01 nats and more than 5% above the
+strict auditors. What is in the CSV file named by --out is not fitted again.
 """
 
 from __future__ import annotations
@@ -277,7 +280,8 @@ def _stored_estimate(point: PointRecord) -> StrictEstimate | None:
 def _estimate(encoded: EncodedPoint, data: Prepared, unit: UnitRecord) -> StrictEstimate:
     soft = None if unit.track == Track.AWARE else soft_labels(data)
     config, seed = PRESETS[Audit.STRICT], audit_seed(unit.seed)
-    _, audited = evaluate(encoded, data, config=config, seed=seed, soft=soft)
+    released = dataclasses.replace(encoded, detailed=False, queries={})
+    _, audited = evaluate(released, data, config=config, seed=seed, soft=soft)
     credited = any(one.view.startswith("decoded-") for one in audited.results)
     auditor = f"{audited.chosen.auditor}, {audited.chosen.view}"
     return StrictEstimate(audited.chosen.test_information, auditor, credited)
@@ -304,9 +308,10 @@ def table(comparisons: Iterable[Comparison]) -> pd.DataFrame:
 
 
 def to_markdown(frame: pd.DataFrame) -> str:
-    """Return the table of :func:`table` as Markdown, three decimals."""
-    shown = frame.assign(within=np.where(frame["within"], "yes", "**no**"))
-    return str(shown.to_markdown(index=False, floatfmt=".3f"))
+    """Return the table of :func:`table` as Markdown; cells that were not measured are empty."""
+    shown = frame.assign(within=np.where(frame["within"], "yes", "**no**")).astype(object)
+    shown = shown.where(frame.notna(), None)
+    return str(shown.to_markdown(index=False, floatfmt=".3f", missingval=""))
 
 
 def read_comparisons(path: Path | None) -> list[Comparison]:
