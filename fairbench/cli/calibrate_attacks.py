@@ -14,7 +14,7 @@ from fairbench.cli.plugins import load_plugins
 
 def calibrate_attacks(dataset: str, root: Path | None, *, quick: bool, as_json: bool) -> int:
     """Print what auditors read of each attack, and of its base in plain; return 1 if one wins."""
-    from fairbench.testing.attack_suite import SHARE, audit_attacks
+    from fairbench.testing.attack_suite import DECOYS, SHARE, audit_attacks
 
     data = load_warning(load_plugins().dataset(dataset), root)
     readings = []
@@ -29,6 +29,8 @@ def calibrate_attacks(dataset: str, root: Path | None, *, quick: bool, as_json: 
         if as_json:
             continue
         result = "read" if reading.is_credited else "not credited"
+        if reading.family == DECOYS:
+            result = f"area {reading.area:.3f}, of a release {reading.plain_area:.3f}"
         if not reading.passed:
             result = "WINS"
         out.print(

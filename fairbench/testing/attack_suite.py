@@ -1,7 +1,9 @@
 """Audit the attacks: what auditors read of a base code in plain, and hidden.
 
 An attack passes where its distortion is credited and auditors read at least 90% of what they read
-from the base code in plain, or where its distortion is not credited.
+from the base code in plain, or where its distortion is not credited. Decoys are another code than
+their base, of other D and I: they pass where their area is that of a release of their
+reconstructions.
 """
 
 from __future__ import annotations
@@ -32,8 +34,12 @@ from fairbench.testing.attacks import (
     ciphers,
 )
 
+DECOYS = "decoys"
+"""Family of the attack whose decoder returns other people's rows."""
 SHARE = 0.9
 """Of the information of the base code that auditors must read."""
+SAME_AREA = 0.95
+"""Of the area of a release of their reconstructions that decoys must have."""
 CREDITED = 0.1
 """Distortion of an attack, beyond that of its base, as a share of the largest distortion, from
 which it counts as not credited."""
@@ -51,6 +57,7 @@ class AttackReading:
     plain_distortion: float  # squared units of standardised x
     distortion: float
     largest_distortion: float  # of a constant representation
+    largest_information: float  # of x itself, nats
     auditor: str
     view: str
 
@@ -62,7 +69,24 @@ class AttackReading:
     @property
     def passed(self) -> bool:
         """Whether hiding gained nothing."""
+        if self.family == DECOYS:
+            return self.area >= SAME_AREA * self.plain_area
         return not self.is_credited or self.information >= SHARE * self.plain_information
+
+
+    @property
+    def area(self) -> float:
+        """AUFDC of the attack alone: of the lines from x to it, and from it to nothing."""
+        return self._area(self.distortion, self.information)
+
+    @property
+    def plain_area(self) -> float:
+        """AUFDC of the base code in plain; of decoys, of a release of their reconstructions."""
+        return self._area(self.plain_distortion, self.plain_information)
+
+    def _area(self, distortion: float, information: float) -> float:
+        shares = distortion / self.largest_distortion + information / self.largest_information
+        return min(0.5, 0.5 * shares)
 
 
 class _Attacker(Method):
@@ -103,18 +127,25 @@ def audit_attacks(
 ) -> Iterator[AttackReading]:
     """Audit every attack on every base code, or the attacks of some names."""
     soft = soft_labels(data)
+    most = _Measured.of(Plain(lambda x: x), data, soft, audit, seed).information
     for base_name, base in bases(data).items():
         plain = _Measured.of(Plain(base), data, soft, audit, seed)
         for name, family, attack in attacks(data, base):
             if names is None or name in names:
                 hidden = _Measured.of(attack, data, soft, audit, seed)
-                yield hidden.against(plain, base_name, name, family, data)
+                yield hidden.against(plain, base_name, name, family, data, most)
         if names is None or "decoys" in names:
-            yield _audit_decoys(data, base_name, base, soft, audit, seed)
+            yield _audit_decoys(data, base_name, base, soft, audit, seed, most)
 
 
 def _audit_decoys(
-    data: Prepared, base_name: str, base: Base, soft: Floats | None, audit: Audit, seed: int
+    data: Prepared,
+    base_name: str,
+    base: Base,
+    soft: Floats | None,
+    audit: Audit,
+    seed: int,
+    most: float,
 ) -> AttackReading:
     """Audit decoys against a release of what their decoder gives for every group.
 
@@ -130,7 +161,7 @@ def _audit_decoys(
     decoys = Decoys(base, ciphers()[1], train.x, train.s, posterior)
     hidden = _Measured.of(decoys, data, soft, audit, seed)
     released = _Measured.of(_Released(decoys, groups), data, soft, audit, seed)
-    return hidden.against(released, base_name, "decoys", "decoys", data)
+    return hidden.against(released, base_name, "decoys", DECOYS, data, most)
 
 
 class _Released(Representation):
@@ -181,7 +212,7 @@ class _Measured:
         )
 
     def against(
-        self, plain: _Measured, base: str, name: str, family: str, data: Prepared
+        self, plain: _Measured, base: str, name: str, family: str, data: Prepared, most: float
     ) -> AttackReading:
         rows = data.roles[Role.TEST]
         means = np.stack([rows.x[rows.s == k].mean(axis=0) for k in np.unique(rows.s)])
@@ -195,6 +226,7 @@ class _Measured:
             plain_distortion=plain.distortion,
             distortion=self.distortion,
             largest_distortion=float(((rows.x - means[numbers]) ** 2).sum(axis=1).mean()),
+            largest_information=most,
             auditor=self.auditor,
             view=self.view,
         )
