@@ -97,7 +97,11 @@ COMMANDS = {
     "results": Entry(
         MAINTENANCE,
         "Move results between machines.",
-        {"export": "results:results_export", "import": "results:results_import"},
+        {
+            "export": "results:results_export",
+            "import": "results:results_import",
+            "remove": "results:results_remove",
+        },
     ),
     "clean": Entry(
         MAINTENANCE,

@@ -152,6 +152,10 @@ def _notes(members: Sequence[LeaderboardRow]) -> list[str]:
         i_max = without[0].mutual_information_max
         notes.append(f"No AUFDC: I(X;S) of x itself is {i_max:.3f} nats, and its 95% confidence")
         notes.append("interval reaches 0. That may be noise: there is nothing to divide by.")
+    for origin in sorted({row.origin for row in members if row.origin}):
+        names = ", ".join(dict.fromkeys(row.method for row in members if row.origin == origin))
+        line = f"Imported from {origin}, not made here: {names}."
+        notes += textwrap.wrap(line, 80, subsequent_indent="  ")
     return notes
 
 

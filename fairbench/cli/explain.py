@@ -10,6 +10,7 @@ from fairbench.cli import options
 from fairbench.cli.console import err, out
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.report import split_formats, write, write_figure
+from fairbench.files.paths import within
 from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
 from fairbench.models.select import KEY_DIGITS
 from fairbench.report.bits import bits_figure, information_figure
@@ -44,14 +45,15 @@ def explain_command(
     if model.unit.params_label != "default":
         stem, title = f"{stem}-{key}", f"{title}, model {key}"
     target = location.folder / "explain"
+    path = within(target, stem)
     figures = {"bits": bits_figure(explanation.tables, title)}
     if explanation.steps:
         figures["information"] = information_figure(explanation.steps, title)
-    write(target / f"{stem}-bits.csv", bits_csv(explanation.tables))
-    write(target / f"{stem}-information.csv", information_csv(explanation.steps))
+    write(path.with_name(f"{stem}-bits.csv"), bits_csv(explanation.tables))
+    write(path.with_name(f"{stem}-information.csv"), information_csv(explanation.steps))
     err.print(str(target / f"{stem}-bits.csv"), markup=False)
     for kind, figure in figures.items():
-        write_figure(target / f"{stem}-{kind}", figure, extensions)
+        write_figure(path.with_name(f"{stem}-{kind}"), figure, extensions)
     information = {p.label: p.figures["mutual_information"] for p in model.points}
     for step in explanation.steps:
         before, after = information.get(step.before), information.get(step.after)

@@ -15,6 +15,7 @@ from fairbench.cli.plugins import load_plugins
 from fairbench.config import split_names
 from fairbench.errors import ConfigError, StoreError, UnknownNameError
 from fairbench.files import write_atomically
+from fairbench.files.paths import within
 from fairbench.models.query import ResultsLocation
 from fairbench.report import figures
 from fairbench.report.gather import DatasetReport, gather
@@ -82,7 +83,8 @@ def plot(
     folder = output or location.folder / "figures"
     for one in gathered.datasets if dataset is None else [known[dataset]]:
         for each in kinds if kind == "all" else [kind]:
-            write_figure(folder / f"{one.name}-{each}", _draw(each, one), extensions)
+            stem = within(folder, f"{one.name}-{each}")
+            write_figure(stem, _draw(each, one), extensions)
 
 
 def _draw(kind: str, dataset: DatasetReport) -> Figure:

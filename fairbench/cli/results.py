@@ -1,10 +1,10 @@
-"""``fairbench leaderboard``, ``results export``, ``results import`` and ``clean``."""
+"""``fairbench leaderboard``, ``results export``, ``import`` and ``remove``, and ``clean``."""
 
 from __future__ import annotations
 
 import gzip
+import shlex
 import sys
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,7 @@ from fairbench.cli.console import err, out, show_comparison, show_leaderboard
 from fairbench.cli.options import Results, StoreUrl
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import DEFAULT_RESULTS
-from fairbench.errors import ConfigError, StoreError
+from fairbench.errors import ConfigError, StoreError, UnknownNameError
 from fairbench.files import write_atomically
 from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard import ranking
@@ -24,7 +24,8 @@ from fairbench.report.tables import TableFormat, render
 from fairbench.store import encoders
 from fairbench.store import files as artefacts
 from fairbench.store.database import Store
-from fairbench.store.export import parse_export
+from fairbench.store.door import check_origin
+from fairbench.store.export import read_export
 from fairbench.training import checkpoint_files as checkpoints
 
 
@@ -103,21 +104,55 @@ def results_import(
     file: Annotated[Path, typer.Argument(help="File to read; .gz is decompressed.")],
     results: Results = None,
     store: StoreUrl = None,
+    origin: Annotated[
+        str | None,
+        typer.Option(help="Name that leaderboards show beside the rows [default: FILE's name]."),
+    ] = None,
+    own: Annotated[
+        bool,
+        typer.Option("--own", help="Take the rows as made here: a backup, or your other machine."),
+    ] = False,
 ) -> None:
-    """Merge exported records by key; finished ones here stay."""
+    """Merge exported records by key; what was made here stays."""
+    if own and origin is not None:
+        raise ConfigError("--own and --origin exclude each other.", "Leave one of them out.")
     try:
-        content = file.read_bytes()
-        if file.suffix == ".gz":
-            content = gzip.decompress(content)
-        lines = content.decode("utf-8").splitlines()
-    # A truncated file ends early, a garbled one is no gzip, or fails in its decompressor.
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}.") from None
-    incoming = parse_export(lines)
+        name = None if own else check_origin(file.name if origin is None else origin)
+    except ValueError as error:
+        raise ConfigError(f"--origin: {error}.") from None
+    incoming = read_export(file)
     target = Store.by_url(store) if store else Store.in_folder(results or DEFAULT_RESULTS)
-    taken = target.merge(incoming)
+    taken = target.merge(incoming, name)
     counts = ", ".join(f"{count} {name}" for name, count in taken.items())
     out.print(f"Imported {counts}; what was there already is kept.", markup=False)
+    if name is not None:
+        out.print(
+            f"Leaderboards show them as from {name}, where nothing of the kind was made here. "
+            f"To take them out: fairbench results remove --origin {shlex.quote(name)}",
+            markup=False,
+        )
+
+
+def results_remove(
+    origin: Annotated[str, typer.Option(help="Name that the rows were imported under.")],
+    results: Results = None,
+    store: StoreUrl = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be deleted, and exit.")
+    ] = False,
+) -> None:
+    """Delete imported records; what was made here stays."""
+    target = ResultsLocation(results, store).open_store()
+    known = target.origins()
+    if origin not in known:
+        raise UnknownNameError("origin", origin, known)
+    out.print(f"{known[origin]} records imported from {origin} are deleted.", markup=False)
+    if dry_run:
+        return
+    if not yes:
+        typer.confirm("Delete them?", abort=True)
+    out.print(f"{target.remove(origin)} records deleted.")
 
 
 def clean(

@@ -19,6 +19,7 @@ from fairbench.data.column_values import is_number
 from fairbench.data.csv_files import sniff
 from fairbench.data.tables import read_table
 from fairbench.errors import DataError, nearest
+from fairbench.files.unpacking import check_arrays
 
 FORMATS = ("npy", "npz", "csv", "parquet")
 """Suffixes of the files that can be read."""
@@ -83,6 +84,8 @@ def _array(source: ArraySource) -> np.ndarray:
             f"no name: give {source.path}."
         )
     try:
+        with source.path.open("rb") as stream:
+            check_arrays(stream)
         loaded = np.load(source.path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return loaded
@@ -91,14 +94,15 @@ def _array(source: ArraySource) -> np.ndarray:
     except OSError as error:
         reason = f": {error.strerror}" if error.strerror else ": it is empty or truncated"
         raise DataError(f"--{source.name}: {source.path} cannot be read{reason}.") from None
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
         if "pickle" in str(error).lower():
             raise DataError(
                 f"--{source.name}: {source.path} holds pickled objects or is not a {source.format} "
                 "file: save plain values, as in np.save(file, array.astype(str)) for names."
             ) from None
+        promise = str(error) if "bytes" in str(error) else "save it again"
         raise DataError(
-            f"--{source.name}: {source.path} is damaged or no {source.format} file: save it again."
+            f"--{source.name}: {source.path} is damaged or no {source.format} file: {promise}."
         ) from None
 
 

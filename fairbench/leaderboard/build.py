@@ -8,9 +8,10 @@ from pathlib import Path
 
 from fairbench.errors import StoreError
 from fairbench.files import write_atomically
+from fairbench.files.paths import is_file_name, within
 from fairbench.leaderboard.attainment import LEVELS, compute_surfaces
 from fairbench.leaderboard.entries import MeasuredCurve, evaluate_curves, make_entry, mean_of
-from fairbench.leaderboard.frames import to_frame
+from fairbench.leaderboard.frames import to_csv, to_frame
 from fairbench.leaderboard.points import (
     make_auditor_rows,
     make_failure_rows,
@@ -140,24 +141,31 @@ def _make_attainment_rows(
 
 
 def write(tables: Sequence[Tables], results: Path) -> list[Path]:
-    """Write ``<dataset>.csv``, ``-points.csv`` and ``-attainment.csv`` into ``leaderboards``."""
+    """Write ``<dataset>.csv``, ``-points.csv`` and ``-attainment.csv`` into ``leaderboards``.
+
+    Tables of a dataset whose name is no name of a file are left out, with a problem.
+    """
     folder = results / "leaderboards"
     written = []
     for table in tables:
+        if not is_file_name(table.dataset):
+            what = f"{table.dataset!r} is no name of a file: its tables are not written."
+            table.problems.append(what)
+            continue
         files: tuple[tuple[str, Sequence[TableRow]], ...] = (
             (table.dataset, table.leaderboard),
             (f"{table.dataset}-points", table.points),
             (f"{table.dataset}-attainment", table.attainment),
         )
         for name, rows in files:
-            path = folder / f"{name}.csv"
+            path = within(folder, f"{name}.csv")
             frame = to_frame([row.cells() for row in rows])
             try:
                 if not rows:  # a table of an earlier state of the store
                     path.unlink(missing_ok=True)
                     continue
                 folder.mkdir(parents=True, exist_ok=True)
-                write_atomically(path, frame.to_csv(index=False, lineterminator="\n").encode())
+                write_atomically(path, to_csv(frame).encode())
             except OSError as error:
                 raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
             written.append(path)

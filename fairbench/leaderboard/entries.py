@@ -150,6 +150,7 @@ def make_entry(
         torch=_version("torch", versions),
         scikit_learn=_version("scikit-learn", versions),
         fingerprint=_fingerprint(curves),
+        origin=_origin(curves, records),
     )
     return RankedRow(row, samples, folds)
 
@@ -176,6 +177,14 @@ def _fingerprint(curves: Sequence[CurveRecords]) -> str:
     if len(known) == 1:
         return known[0][:12]
     return hashlib.sha256("".join(known).encode()).hexdigest()[:12]
+
+
+def _origin(curves: Sequence[CurveRecords], records: SelectedRecords) -> str | None:
+    """What its records were imported from, those that it is normalised by included."""
+    known = {origin for curve in curves for origin in curve.origins}
+    used = [records.reference(curve) for curve in curves]
+    known |= {one.origin for one in used if one is not None and one.origin is not None}
+    return ", ".join(sorted(known)) or None
 
 
 def _hardware(curves: Sequence[CurveRecords]) -> list[Mapping[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,6 +39,36 @@ def to_frame(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     rounded = [{column: _round(value) for column, value in row.items()} for row in rows]
     frame = pd.DataFrame(rounded, columns=columns)
     return frame.astype({column: "Int64" for column in columns if column in WHOLE})
+
+
+def to_csv(frame: pd.DataFrame) -> str:
+    """Return a frame as CSV in which no text is a formula to a spreadsheet.
+
+    Cells and headings that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return, and
+    go on, get an apostrophe in front; :func:`load_leaderboard` takes it away. Texts that begin
+    with apostrophes and then such a mark get one more, so that all come back as they were.
+    """
+    import pandas as pd
+
+    guarded = frame.copy(deep=False)
+    for name, column in frame.items():
+        cells = [_guard(cell) if isinstance(cell, str) else cell for cell in column]
+        if any(cell is not old for cell, old in zip(cells, column, strict=True)):
+            guarded[name] = pd.Series(cells, index=frame.index, dtype="object")
+    guarded.columns = pd.Index([_guard(str(name)) for name in frame.columns])
+    return str(guarded.to_csv(index=False, lineterminator="\n"))
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r].", re.DOTALL)
+"""Start of a text that a spreadsheet may run, or that has been guarded."""
+
+
+def _guard(text: str) -> str:
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def _unguard(text: str) -> str:
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
 def _round(value: object) -> object:
@@ -81,6 +112,7 @@ def load_leaderboard(path: str | Path) -> pd.DataFrame:
         raise DataError(f"{path} is not a CSV: {error}.".replace("..", "."), hint) from None
     if not {"method", "dataset", "track"} <= set(raw.columns):
         raise DataError(f"{path} is not a leaderboard: it has no column 'method'.", hint)
+    raw = raw.rename(columns=_unguard)
     renamed = {name: present_name(name) for name in raw.columns}
     if any(old != new for old, new in renamed.items()):
         warnings.warn(
@@ -106,7 +138,7 @@ def _typed(column: pd.Series, name: str) -> pd.Series:
     import pandas as pd
 
     if name in TEXT:
-        return column
+        return column.map(_unguard, na_action="ignore").astype("string")
     if name in YES_OR_NO:
         return column.map({"True": True, "False": False}).astype("boolean")
     numbers = pd.to_numeric(column.mask(column.isin(WITHOUT_NUMBER))).astype("Float64")

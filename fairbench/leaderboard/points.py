@@ -47,6 +47,7 @@ def make_point_rows(
                 auditor=f"{chosen.auditor} on {chosen.view}" if chosen else None,
                 on_front=front.get(point.key),
                 figures=_in_order(point.figures, metrics),
+                origin=point.origin or unit_of[point.unit].origin,
                 **normalised_by,
             )
         )
@@ -59,6 +60,7 @@ def make_point_rows(
             point=unit.point,
             status=unit.status,
             figures={},
+            origin=unit.origin,
             **normalised_by,
         )
         for unit in curve.units

@@ -37,6 +37,12 @@ class CurveRecords:
         read = sum(len(unit.points) for unit in self.units)
         return sum(unit.curve_points or 1 for unit in empty) + read - len(self.done)
 
+    @property
+    def origins(self) -> set[str]:
+        """What its records were imported from; empty: all were made here."""
+        known = {record.origin for record in (*self.units, *self.points)}
+        return {origin for origin in known if origin is not None}
+
 
 @dataclass(frozen=True)
 class SelectedRecords:
@@ -68,6 +74,7 @@ def select(
 ) -> SelectedRecords:
     """Select the records that count, of the newest code, data, protocol and audit.
 
+    What was made here comes before what was imported, whatever that says of its time and versions.
     Of records alike in all that orders them, the earlier ones come first.
     """
     of_runs = [unit for unit in units if not unit.of_a_trial]
@@ -75,10 +82,11 @@ def select(
     by_key = {unit.key: unit for unit in newest_units}
     # A model that was trained again may be read elsewhere: points of the old one do not count.
     measured = [point for point in points if point.belongs_to(by_key.get(point.unit))]
-    newest: dict[str, int] = {}
+    newest_audit: dict[str, tuple[bool, int]] = {}
     for point in measured:
-        data = by_key[point.unit].fingerprint
-        newest[data] = max(newest.get(data, 1), point.version)
+        data, made = by_key[point.unit].fingerprint, (point.origin is None, point.version)
+        newest_audit[data] = max(newest_audit.get(data, made), made)
+    newest = {data: version for data, (_, version) in newest_audit.items()}
     of_unit: dict[str, list[PointRecord]] = defaultdict(list)
     for point in measured:
         # Figures of two versions of the auditors do not compare: what the newest has not measured
@@ -87,7 +95,7 @@ def select(
             of_unit[point.unit].append(point)
     of_place = {
         (one.fingerprint, one.protocol, one.seed, one.audit): one
-        for one in references
+        for one in sorted(references, key=lambda one: one.origin is None)
         if one.done and one.version == newest.get(one.fingerprint, one.version)
     }
     return SelectedRecords(curves_of(newest_units, of_unit), of_place)
@@ -98,9 +106,11 @@ def latest(units: Sequence[UnitRecord]) -> list[UnitRecord]:
 
     Of each split of a dataset those of the data and protocol used last; of a method those of the
     code used last; of a single-shot unit that was read at different numbers of points, the one
-    with most.
+    with most. Imported units count where nothing of the same identity was made here.
     """
     units = _newest(units, ("dataset", "data_source", "split"), ("fingerprint", "protocol"))
+    own = {_identity(unit) for unit in units if unit.origin is None}
+    units = [unit for unit in units if unit.origin is None or _identity(unit) not in own]
     units = _newest(units, IDENTITY, ("code", "params"))
     chosen: dict[Identity, UnitRecord] = {}
     for unit in sorted(units, key=lambda u: (u.curve_points or 0, u.finished or "")):
@@ -111,13 +121,16 @@ def latest(units: Sequence[UnitRecord]) -> list[UnitRecord]:
 def _newest(
     units: Sequence[UnitRecord], same: Sequence[str], differ: Sequence[str]
 ) -> list[UnitRecord]:
-    """Of units alike in ``same``, those whose ``differ`` are as in the one finished last."""
-    newest: dict[Identity, tuple[str, Identity]] = {}
+    """Of units alike in ``same``, those whose ``differ`` are as in the one finished last.
+
+    Imported ones are asked only where none was made here.
+    """
+    newest: dict[Identity, tuple[bool, str, Identity]] = {}
     for unit in units:
-        made = (unit.finished or "", _values(unit, differ))
+        made = (unit.origin is None, unit.finished or "", _values(unit, differ))
         key = _values(unit, same)
         newest[key] = max(newest.get(key, made), made)
-    return [unit for unit in units if newest[_values(unit, same)][1] == _values(unit, differ)]
+    return [unit for unit in units if newest[_values(unit, same)][-1] == _values(unit, differ)]
 
 
 IDENTITY = ("dataset", "data_source", "track", "budget", "method", "params_label")

@@ -26,6 +26,9 @@ Seeds = Annotated[int, "seeds with at least one measured point"]
 DistortionMax = Annotated[
     float | None, "mean squared distance of x from the mean of its group, on the test set"
 ]
+Origin = Annotated[
+    str | None, "what it was imported from, the given name or a file's; empty: made here"
+]
 
 
 P_VALUES = "p_values"
@@ -160,6 +163,7 @@ class LeaderboardRow(TableRow):
     fingerprint: Annotated[
         str, "first 12 digits of the sha256 of data and split; of several splits, of all of them"
     ]
+    origin: Origin = None
 
     def value(self, column: str) -> Any:
         """Return the value of any column; None where the row has none."""
@@ -212,6 +216,7 @@ class PointRow(VariantRow):
         "whether the point is on its curve's Pareto front of accuracy_y_validation against "
         "accuracy_s_validation",
     ] = None
+    origin: Origin = None
     figures: Mapping[str, Any]
     mutual_information_max: Annotated[
         float | None,

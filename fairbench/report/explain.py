@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fairbench.api import Access, DatasetInfo, Floats, Ints, Role
 from fairbench.errors import StoreError
-from fairbench.leaderboard.frames import to_frame
+from fairbench.leaderboard.frames import to_csv, to_frame
 from fairbench.models.lookup import StoredModel
 from fairbench.models.query import ModelQuery, ResultsLocation
 from fairbench.models.results import StoredResults
@@ -279,5 +279,4 @@ def information_csv(steps: Sequence[Step]) -> bytes:
 
 
 def _csv(rows: Sequence[Mapping[str, object]]) -> bytes:
-    text: str = to_frame(rows).to_csv(index=False, lineterminator="\n")
-    return text.encode()
+    return to_csv(to_frame(rows)).encode()

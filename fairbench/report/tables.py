@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fairbench.report.format import format_cell, format_figure
 from fairbench.report.headings import NOT_REPLICATED, PAPER, headed
+from fairbench.report.markdown import escape
 
 if TYPE_CHECKING:
     from fairbench.leaderboard.build import Tables
@@ -33,12 +34,12 @@ class TableFormat(enum.StrEnum):
 
 def render(tables: Sequence[Tables], form: TableFormat) -> str:
     """Return all leaderboards in one of the formats, ending in a newline."""
-    from fairbench.leaderboard.frames import to_frame
+    from fairbench.leaderboard.frames import to_csv, to_frame
     from fairbench.report.panels import panels
 
     rows = [row.cells() for table in tables for row in table.leaderboard]
     if form is TableFormat.CSV:
-        return str(to_frame(rows).to_csv(index=False, lineterminator="\n"))
+        return to_csv(to_frame(rows))
     if form is TableFormat.JSON:
         return json.dumps(rows, indent=1) + "\n"
     shown = [panel for table in tables for panel in panels(table)]
@@ -74,14 +75,18 @@ def _cell(name: str, row: LeaderboardRow, column: str) -> str:
 def _markdown(panel: Panel) -> str:
     from tabulate import tabulate
 
-    # A pipe would end the cell.
-    cells = [{k: v.replace("|", "\\|") for k, v in row.items()} for row in _cells(panel)]
+    block = f"*{NOT_REPLICATED}*"
+    cells = [
+        {head: text if text == block else escape(text) for head, text in row.items()}
+        for row in _cells(panel)
+    ]
     words = tabulate(cells, headers="keys", tablefmt="github", disable_numparse=True)
-    return f"**{panel.title}**\n\n{words}\n"
+    return f"**{escape(panel.title)}**\n\n{words}\n"
 
 
 def _latex(panel: Panel) -> str:
     from tabulate import tabulate
 
     words = tabulate(_cells(panel), headers="keys", tablefmt="latex_booktabs")
-    return f"% {panel.title.replace(chr(10), ' ')}\n{words}\n"
+    # Whatever ends a line would end the comment.
+    return f"% {' '.join(panel.title.split())}\n{words}\n"

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from fairbench.errors import StoreError
 from fairbench.files import write_atomically
+from fairbench.files.paths import within
 from fairbench.leaderboard.build import table_name
+from fairbench.leaderboard.frames import to_csv
 from fairbench.search.study import Search
 from fairbench.search.trials import Trial
 
@@ -35,7 +37,7 @@ def folder_of(search: Search) -> Path:
     """``<results>/search/<method>-<dataset>``; a simulated twin has a folder of its own."""
     data = search.data
     name = f"{search.method.name}-{table_name(data.info.name, data.source)}"
-    return search.config.run.results / "search" / name
+    return within(search.config.run.results / "search", name)
 
 
 def write(search: Search, output: Path | None = None) -> list[Path]:
@@ -160,4 +162,4 @@ def _importance(search: Search, number: int) -> dict[str, float] | None:
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
-    return frame.to_csv(index=False, lineterminator="\n").encode()
+    return to_csv(frame).encode()

@@ -99,7 +99,10 @@ class Store:
             connection.execute(RUNS.insert().values(**to_row(run)))
 
     def put(self, records: Iterable[Record]) -> None:
-        """Insert records of any kinds, or replace those with the same key, in one transaction."""
+        """Insert what was made here, or replace records of the same key, in one transaction."""
+        self._put(record.replace(origin=None) for record in records)
+
+    def _put(self, records: Iterable[Record]) -> None:
         with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
             for record in _in_order(records):
                 row = to_row(record)
@@ -165,27 +168,66 @@ class Store:
                 if record.status not in (Status.PENDING, Status.RUNNING):
                     yield _dumps({"table": name, **to_row(record)})
 
-    def merge(self, incoming: Sequence[Record]) -> dict[str, int]:
+    def merge(self, incoming: Sequence[Record], origin: str | None = None) -> dict[str, int]:
         """Merge records by key: DONE ones win over others; the rest is left as it is.
 
         Points come with their unit: those of a model that was trained here and read elsewhere
         otherwise are left out. Returns the number of records taken by table.
+
+        Parameters
+        ----------
+        origin : str, optional
+            Where the records are from: it is stored with them, none replaces a record that was made
+            here, and no point is taken of a model that was made here. None: they were made by this
+            user, elsewhere or earlier, and keep the origins that they have.
         """
+        if origin is not None:
+            incoming = [record.replace(origin=origin) for record in incoming]
         chosen: list[Record] = []
         for kind in TABLES.values():
-            own = self.statuses(kind)
-            chosen += [record for record in incoming if type(record) is kind and _wins(record, own)]
+            own = self._held(kind)
+            chosen += [
+                record
+                for record in incoming
+                if type(record) is kind and _wins(record, own.get(record.key))
+            ]
         units = {unit.key: unit for unit in self.records(UnitRecord)}
         units |= {unit.key: unit for unit in chosen if isinstance(unit, UnitRecord)}
         chosen = [
             record
             for record in chosen
-            if not isinstance(record, PointRecord) or record.belongs_to(units.get(record.unit))
+            if not isinstance(record, PointRecord) or _joins(record, units.get(record.unit))
         ]
-        self.put(chosen)
+        self._put(chosen)
         return {
             name: sum(type(record) is kind for record in chosen) for name, kind in TABLES.items()
         }
+
+    def _held(self, kind: type[Record]) -> dict[str, tuple[Status, str | None]]:
+        """Status and origin of every record of a kind, by key."""
+        columns = TABLE_OF[kind].c
+        with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
+            rows = connection.execute(sa.select(columns.key, columns.status, columns.origin))
+            return {key: (Status(status), origin) for key, status, origin in rows}
+
+    def origins(self) -> dict[str, int]:
+        """Return the number of imported records by where they are from."""
+        counts: dict[str, int] = {}
+        with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
+            for table in TABLE_OF.values():
+                query = sa.select(table.c.origin, sa.func.count()).group_by(table.c.origin)
+                for origin, count in connection.execute(query):
+                    if origin is not None:
+                        counts[origin] = counts.get(origin, 0) + count
+        return dict(sorted(counts.items()))
+
+    def remove(self, origin: str) -> int:
+        """Delete all records that were imported from somewhere; return their number."""
+        with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
+            return sum(
+                connection.execute(table.delete().where(table.c.origin == origin)).rowcount
+                for table in TABLE_OF.values()
+            )
 
 
 def _in_order(records: Iterable[Record]) -> list[Record]:
@@ -194,9 +236,20 @@ def _in_order(records: Iterable[Record]) -> list[Record]:
     return sorted(records, key=lambda record: (order.index(type(record)), record.key))
 
 
-def _wins(record: Record, own: Mapping[str, Status]) -> bool:
-    known = own.get(record.key)
-    return known is None or (known is not Status.DONE and record.done)
+def _wins(record: Record, held: tuple[Status, str | None] | None) -> bool:
+    """Whether a record is taken, where the store holds one of its key or none."""
+    if held is None:
+        return True
+    status, origin = held
+    displaces = record.origin is not None and origin is None
+    return record.done and status is not Status.DONE and not displaces
+
+
+def _joins(point: PointRecord, unit: UnitRecord | None) -> bool:
+    """Whether a point is of its unit, and no stranger's audit of a model that was made here."""
+    if unit is None or not point.belongs_to(unit):
+        return False
+    return point.origin is None or unit.origin is not None
 
 
 def make_folder(folder: Path, *, keep: bool = True) -> None:

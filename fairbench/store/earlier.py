@@ -13,6 +13,7 @@ ADDED: Mapping[int, Mapping[str, Sequence[str]]] = {
     2: {"points": ("audit_version", "replicates"), "references": ("audit_version", "replicates")},
     3: {"units": ("encoder",)},
     5: {"units": ("split",)},
+    6: dict.fromkeys(("units", "points", "references"), ("origin",)),
 }
 """Columns that came with a schema version, by table; rows from before have none of them."""
 

@@ -21,6 +21,7 @@ from fairbench.api import Architecture, DatasetInfo, Feature, Point, Unit
 from fairbench.api.method import Curve, Method, Representation
 from fairbench.data.preprocessing import Preprocessing
 from fairbench.errors import StoreError
+from fairbench.files.paths import within
 from fairbench.registry import Registry
 from fairbench.store import files as artefacts
 
@@ -197,8 +198,10 @@ def _info(described: Mapping[str, Any]) -> DatasetInfo:
 
 
 def path_of(results: Path, name: str) -> Path:
-    """Return the path of a stored encoder in a results folder."""
-    return results / FOLDER / name
+    """Return the path of a stored encoder in a results folder; StoreError for any other name."""
+    if not artefacts.is_own(name):
+        raise StoreError(f"{name!r} is no name of a stored encoder.", "Fit it again.")
+    return within(results / FOLDER, name)
 
 
 def save(results: Path, content: bytes) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +16,8 @@ import numpy as np
 
 from fairbench.errors import StoreError
 from fairbench.files import write_atomically
+from fairbench.files.paths import CONTENT_NAME, within
+from fairbench.files.unpacking import check_arrays
 
 FOLDER = "representations"
 
@@ -29,7 +32,7 @@ def save(results: Path, arrays: Mapping[str, np.ndarray]) -> str:
 def write(folder: Path, content: bytes, ending: str) -> str:
     """Write a file named by the sha256 of its bytes, unless it is there; return its name."""
     name = f"{hashlib.sha256(content).hexdigest()}.{ending}"
-    target = folder / name
+    target = within(folder, name)
     if target.exists():
         return name
     try:
@@ -55,13 +58,22 @@ def read(path: Path) -> bytes | None:
 
 def exists(results: Path, name: str | None) -> bool:
     """Whether a file is there; its content is checked when it is loaded."""
-    return name is not None and (results / FOLDER / name).is_file()
+    return name is not None and is_own(name) and (results / FOLDER / name).is_file()
+
+
+def is_own(name: str) -> bool:
+    """Whether a name is one that :func:`write` gives: others lead nowhere."""
+    return CONTENT_NAME.fullmatch(name) is not None
 
 
 def load(results: Path, name: str) -> dict[str, np.ndarray] | None:
     """Load the arrays of a representation; None where the file is gone or damaged."""
-    content = read(results / FOLDER / name)
+    content = read(results / FOLDER / name) if is_own(name) else None
     if content is None:
+        return None
+    try:
+        check_arrays(io.BytesIO(content))
+    except (ValueError, zipfile.BadZipFile):
         return None
     with np.load(io.BytesIO(content)) as arrays:
         # Files of version 0.1 call the validation role by its earlier name.
@@ -69,10 +81,16 @@ def load(results: Path, name: str) -> dict[str, np.ndarray] | None:
 
 
 def drop(results: Path, name: str) -> None:
-    """Delete a file, if it is there."""
-    (results / FOLDER / name).unlink(missing_ok=True)
+    """Delete a file, if it is there and named by its content.
+
+    Raises StoreError where it is a link that leads out of the folder.
+    """
+    if is_own(name):
+        within(results / FOLDER, name).unlink(missing_ok=True)
 
 
 def files(folder: Path) -> list[Path]:
-    """List all files of a folder, leftovers of interrupted writes included."""
-    return sorted(p for p in folder.glob("*") if p.is_file()) if folder.is_dir() else []
+    """List all files of a folder, leftovers of interrupted writes included, links left out."""
+    if not folder.is_dir():
+        return []
+    return sorted(p for p in folder.glob("*") if p.is_file() and not p.is_symlink())

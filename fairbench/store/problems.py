@@ -13,7 +13,7 @@ from fairbench.errors import StoreError
 _CHECK = "Check disk space and permissions, or that the server runs; the same command resumes."
 DAMAGED = (
     "Move the file away (and those beside it that end in -wal and -shm): the same command computes "
-    "everything again. What was exported comes back with fairbench results import."
+    "everything again. What was exported comes back with fairbench results import --own FILE."
 )
 
 

@@ -27,6 +27,7 @@ Time = Annotated[str | None, sa.String(40)]
 Whole = Annotated[int, sa.Integer]
 MaybeWhole = Annotated[int | None, sa.Integer]
 Seconds = Annotated[float | None, sa.Float]
+Origin = Annotated[str | None, sa.String(128)]
 
 Figures = Mapping[str, float | None]
 """Measured figures by column; None where a figure does not exist."""
@@ -71,10 +72,14 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class Record:
-    """What all records that are exported have."""
+    """What all records that are exported have.
+
+    ``origin`` is the name of what it was imported from; None: made here.
+    """
 
     key: Key
     status: Annotated[Status, sa.String(16)]
+    origin: Origin = dataclasses.field(default=None, kw_only=True)
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some fields changed."""

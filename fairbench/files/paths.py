@@ -1,0 +1,36 @@
+"""Names that become files: what they may be, and that they stay inside their folder."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fairbench.errors import StoreError
+
+FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
+"""Names of methods and datasets, of which names of files are made."""
+
+CONTENT_NAME = re.compile(r"[0-9a-f]{64}\.(npz|safetensors)")
+"""Names of files that are called by the sha256 of their bytes."""
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a name is safe as the name of a file: letters, digits, ``-``, ``_`` and ``.``."""
+    return FILE_NAME.fullmatch(name) is not None
+
+
+def within(folder: Path, name: str) -> Path:
+    """Return the path of a file in a folder, to be written or deleted.
+
+    Raises StoreError where the name is not a safe one, or leads out of the folder: names come from
+    records, which others may have written, and a link in the folder may point anywhere.
+    """
+    path = folder / name
+    base = folder.resolve()
+    if not is_file_name(name) or path.resolve().parent != base:
+        raise StoreError(
+            f"{name!r} is no name of a file in {folder}.",
+            "Nothing was written or deleted. Names of datasets and methods have letters, digits, "
+            "'-', '_' and '.' alone.",
+        )
+    return path

@@ -1,0 +1,305 @@
+"""What a record from outside may hold: every field has a form, a range and a size.
+
+One model per kind of record. A field that a kind of record gains has to be let in here: a test
+compares the fields with those of :mod:`fairbench.store.records`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from fairbench.api import Track
+from fairbench.data.splits import Split
+from fairbench.errors import FairbenchError
+from fairbench.files.paths import is_file_name
+from fairbench.stats.bootstrap import from_text
+from fairbench.store.status import Status
+
+CLOCK_SKEW = dt.timedelta(days=1)
+"""How far the clock of another machine may be ahead of this one's."""
+
+MOST_INTEGER = 2**31 - 1
+"""Largest integer that all databases hold in a column."""
+
+MOST_FIGURE, MOST_COST = 1e12, 1e30
+"""Largest measured figure, and largest cost: squares of both are finite."""
+
+_DEPTH, _ITEMS = 6, 10_000
+
+_TAKEN_ENDINGS = ("-simulated", "-points", "-attainment")
+"""Endings of leaderboard files."""
+
+
+def _name(value: str) -> str:
+    if not is_file_name(value):
+        raise ValueError("a name has letters, digits, '-', '_' and '.' alone, no '.' or '-' first")
+    return value
+
+
+def _dataset(value: str) -> str:
+    if value.endswith(_TAKEN_ENDINGS):
+        raise ValueError(f"names of datasets do not end in {' or '.join(_TAKEN_ENDINGS)}")
+    return _name(value)
+
+
+def _printable(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("the text has control characters")
+    return value
+
+
+def _speakable(value: str) -> str:
+    """Texts of several lines: no control characters but line ends and tabs, no lone surrogates."""
+    _printable(value.translate({ord(mark): " " for mark in "\n\t\r"}))
+    return value
+
+
+def _time(value: str) -> str:
+    moment = dt.datetime.fromisoformat(value)
+    if moment.tzinfo is None:
+        raise ValueError("the time has no time zone")
+    if moment.year < 2000 or moment > dt.datetime.now(dt.UTC) + CLOCK_SKEW:
+        raise ValueError("the time is not between the year 2000 and now")
+    # One form, as times are compared as text.
+    return moment.astimezone(dt.UTC).isoformat(timespec="seconds")
+
+
+def _split(value: str) -> str:
+    try:
+        return Split.parse(value).name
+    except FairbenchError as error:
+        raise ValueError(error.message) from None
+
+
+def _replicates(value: str) -> str:
+    try:
+        known = from_text(value)
+    except FairbenchError as error:
+        raise ValueError("the replicates cannot be read") from error
+    if any(abs(numbers).max() > MOST_FIGURE for numbers in known.values()):
+        raise ValueError("the replicates are not of a measured figure's size")
+    return value
+
+
+def _plain(value: Any, depth: int = _DEPTH) -> Any:
+    """Check JSON of any form: finite numbers, short texts, not deep, not long."""
+    if isinstance(value, str):
+        if len(value) > 2000:
+            raise ValueError("a text in it has more than 2,000 characters")
+        _speakable(value)
+    elif isinstance(value, bool) or value is None:
+        return value
+    elif isinstance(value, int | float):
+        if not math.isfinite(value) or abs(value) > MOST_COST:
+            raise ValueError("a number in it is not finite, or too large")
+    elif not depth:
+        raise ValueError(f"it is deeper than {_DEPTH} levels")
+    elif isinstance(value, list | dict):
+        if len(value) > _ITEMS:
+            raise ValueError(f"it has more than {_ITEMS:,} entries")
+        pairs: Iterable[tuple[Any, Any]] = (
+            value.items() if isinstance(value, dict) else enumerate(value)
+        )
+        for key, part in pairs:
+            _plain(key, 1)
+            _plain(part, depth - 1)
+    return value
+
+
+Digest = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{64}\z")]
+Code = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{16}\z")]
+Representations = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{64}\.npz\z")]
+EncoderFile = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{64}\.safetensors\z")]
+RunId = Annotated[str, StringConstraints(pattern=r"\A[A-Za-z0-9-]{1,64}\z")]
+Column = Annotated[str, StringConstraints(max_length=200), AfterValidator(_printable)]
+MethodName = Annotated[str, StringConstraints(max_length=80), AfterValidator(_name)]
+DatasetName = Annotated[str, StringConstraints(max_length=80), AfterValidator(_dataset)]
+Line = Annotated[str, StringConstraints(max_length=2000), AfterValidator(_printable)]
+Message = Annotated[str, StringConstraints(max_length=100_000), AfterValidator(_speakable)]
+Budget = Annotated[str, StringConstraints(pattern=r"\A(full|quick|[1-9][0-9]{0,9})\z")]
+Time = Annotated[str, StringConstraints(max_length=40), AfterValidator(_time)]
+SplitName = Annotated[str, StringConstraints(max_length=32), AfterValidator(_split)]
+Replicates = Annotated[str, AfterValidator(_replicates)]
+Json = Annotated[dict[str, Any], AfterValidator(_plain)]
+Whole = Annotated[int, Field(ge=0, le=MOST_INTEGER)]
+Number = Annotated[float, Field(ge=-MOST_FIGURE, le=MOST_FIGURE, allow_inf_nan=False)]
+Cost = Annotated[float, Field(ge=0, le=MOST_COST, allow_inf_nan=False)]
+Figures = Annotated[dict[Column, Number | None], Field(max_length=2000)]
+Knobs = Annotated[dict[Column, Number], Field(max_length=20)]
+Preset = Literal["strict", "quick"]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class _ReadPoint(_Line):
+    label: Line
+    knobs: Knobs
+
+
+class _Reading(_Line):
+    auditor: Line
+    view: Line
+    mutual_information_validation: Number
+    mutual_information: Number
+    chosen: bool
+
+
+class _RecordLine(_Line):
+    key: Digest
+    status: Annotated[Status, Field(strict=False)]
+    error: Message | None
+    traceback: Message | None
+    finished: Time | None
+    origin: Line | None
+
+    @property
+    def done(self) -> bool:
+        """Whether it counts as a result."""
+        return self.status is Status.DONE
+
+    def need(self, *names: str) -> None:
+        """Raise ValueError where a result lacks a field."""
+        for name in names:
+            if self.done and getattr(self, name) is None:
+                raise ValueError(f"{name} is empty, in a record that is DONE")
+
+    def need_figures(self, values: dict[str, float | None] | None, names: Iterable[str]) -> None:
+        """Raise ValueError where a result lacks a figure that leaderboards are made of."""
+        for name in names:
+            if self.done and (values or {}).get(name) is None:
+                raise ValueError(f"values has no {name}, in a record that is DONE")
+
+
+class UnitLine(_RecordLine):
+    """A unit of an export."""
+
+    run: RunId | None
+    method: MethodName
+    dataset: DatasetName
+    seed: Whole
+    point: Line | None
+    track: Annotated[Track, Field(strict=False)]
+    tags: Annotated[list[Line], Field(max_length=20)]
+    params: Json
+    params_label: Line
+    plugin: Line
+    budget: Budget
+    iterations: Whole
+    curve_points: Whole | None
+    data_source: Literal["real", "rendered", "simulated"]
+    fingerprint: Digest
+    protocol: Whole
+    code: Code
+    packing: Annotated[list[Digest], Field(max_length=_ITEMS)] | None
+    read_points: Annotated[list[_ReadPoint], Field(max_length=_ITEMS)] | None
+    costs: Annotated[dict[Column, Cost], Field(max_length=200)] | None
+    hardware: Json | None
+    versions: Annotated[dict[Column, Line], Field(max_length=200)] | None
+    artefact: Representations | None
+    encoder: EncoderFile | None
+    split: SplitName
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        self.need("read_points", "costs", "finished")
+        if self.hardware is not None:
+            for name in ("device", "processor"):
+                if not isinstance(self.hardware.get(name), str):
+                    raise ValueError(f"hardware has no {name}")
+            if not isinstance(self.hardware.get("accelerator", ""), str):
+                raise ValueError("hardware has an accelerator that is no text")
+        return self
+
+
+class PointLine(_RecordLine):
+    """A point of an export."""
+
+    unit: Digest
+    number: Whole
+    label: Line
+    knobs: Knobs
+    audit: Preset
+    audit_config: Json
+    values: Figures | None
+    auditors: Annotated[list[_Reading], Field(max_length=1000)] | None
+    seconds: Cost | None
+    audit_version: Whole | None
+    replicates: Replicates | None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        self.need("values", "finished")
+        self.need_figures(self.values, ("distortion", "mutual_information", "accuracy_s"))
+        return self
+
+
+class ReferenceLine(_RecordLine):
+    """A reference of an export."""
+
+    dataset: DatasetName
+    fingerprint: Digest
+    protocol: Whole
+    seed: Whole
+    audit: Preset
+    values: Figures | None
+    seconds: Cost | None
+    audit_version: Whole | None
+    replicates: Replicates | None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        self.need("values", "finished")
+        names = ("mutual_information_max", "distortion_max")
+        self.need_figures(self.values, names)
+        self.need_figures(self.values, [f"{name}_validation" for name in names])
+        return self
+
+
+LINES: dict[str, type[_RecordLine]] = {
+    "units": UnitLine,
+    "points": PointLine,
+    "references": ReferenceLine,
+}
+"""What is let in, by the name of the table."""
+
+
+def admit(table: str, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of a table as it may be stored; ValueError names the field that is wrong."""
+    try:
+        line = LINES[table].model_validate(row)
+    except ValidationError as error:
+        raise ValueError(_in_words(error)) from None
+    return row | {"finished": line.finished}
+
+
+def check_origin(name: str) -> str:
+    """Return the name of an origin; ValueError where it is none."""
+    if not 0 < len(name) <= 128 or not name.isprintable() or name != name.strip():
+        raise ValueError("an origin is a name of 1 to 128 characters")
+    return name
+
+
+def _in_words(error: ValidationError) -> str:
+    """The first thing that is wrong with a row: the field and why, in one line."""
+    first = error.errors(include_url=False)[0]
+    place = ".".join(ascii(part).strip("'") for part in first["loc"])
+    why = str(first["msg"]).removeprefix("Value error, ")
+    why = why[:1].lower() + why[1:]
+    shown = ascii(first["input"]) if isinstance(first["input"], str | int | float) else ""
+    value = f" ({shown[:60]}{'...' if len(shown) > 60 else ''})" if shown else ""
+    return f"{place}{': ' if place else ''}{why}{value}"[:400]
