@@ -22,6 +22,10 @@ ALWAYS = 2**28
 """Bytes that any file may unpack to: 256 MB."""
 
 
+MOST_LINES = 2_000_000
+"""Lines of a text file: reading empty ones by the hundred million takes minutes."""
+
+
 def most_unpacked(packed: int) -> int:
     """Return the bytes that a compressed file of a size may unpack to."""
     return max(ALWAYS, MOST_RATIO * packed)
@@ -31,7 +35,8 @@ def read_lines(path: Path, *, longest: int, most: int) -> Iterator[bytes]:
     """Yield the lines of a text file, or of a gzip file, whose name ends in ``.gz``.
 
     Never more than a line is in memory. Raises ValueError for a line of more than ``longest``
-    bytes, or a file of more than ``most`` (a compressed one: of more than its size allows).
+    bytes, or a file of more than ``most`` (a compressed one: of more than its size allows), or of
+    more than MOST_LINES lines.
     Raises OSError, EOFError or zlib.error for a file that cannot be read.
     """
     limit = most
@@ -45,6 +50,8 @@ def read_lines(path: Path, *, longest: int, most: int) -> Iterator[bytes]:
             total += len(line)
             if len(line) > longest:
                 raise ValueError(f"line {number} is longer than {longest:,} bytes")
+            if number > MOST_LINES:
+                raise ValueError(f"it has more than {MOST_LINES:,} lines")
             if total > limit:
                 raise ValueError(f"it unpacks to more than {limit:,} bytes (line {number})")
             yield line

@@ -25,6 +25,7 @@ from fairbench.api import Track
 from fairbench.data.splits import Split
 from fairbench.errors import FairbenchError
 from fairbench.files.paths import is_file_name
+from fairbench.metrics.columns import RESERVED
 from fairbench.stats.bootstrap import from_text
 from fairbench.store.status import Status
 
@@ -119,6 +120,12 @@ def _plain(value: Any, depth: int = _DEPTH) -> Any:
     return value
 
 
+def _column(value: str) -> str:
+    if value in RESERVED:
+        raise ValueError("a figure has the name of another column")
+    return _printable(value)
+
+
 Digest = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{64}\z")]
 Code = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{16}\z")]
 Representations = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{64}\.npz\z")]
@@ -135,9 +142,11 @@ SplitName = Annotated[str, StringConstraints(max_length=32), AfterValidator(_spl
 Replicates = Annotated[str, AfterValidator(_replicates)]
 Json = Annotated[dict[str, Any], AfterValidator(_plain)]
 Whole = Annotated[int, Field(ge=0, le=MOST_INTEGER)]
+PointColumn = Annotated[str, StringConstraints(max_length=200), AfterValidator(_column)]
 Number = Annotated[float, Field(ge=-MOST_FIGURE, le=MOST_FIGURE, allow_inf_nan=False)]
 Cost = Annotated[float, Field(ge=0, le=MOST_COST, allow_inf_nan=False)]
 Figures = Annotated[dict[Column, Number | None], Field(max_length=2000)]
+PointFigures = Annotated[dict[PointColumn, Number | None], Field(max_length=2000)]
 Knobs = Annotated[dict[Column, Number], Field(max_length=20)]
 Preset = Literal["strict", "quick"]
 
@@ -235,7 +244,7 @@ class PointLine(_RecordLine):
     knobs: Knobs
     audit: Preset
     audit_config: Json
-    values: Figures | None
+    values: PointFigures | None
     auditors: Annotated[list[_Reading], Field(max_length=1000)] | None
     seconds: Cost | None
     audit_version: Whole | None

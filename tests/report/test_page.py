@@ -70,6 +70,30 @@ def test_it_is_one_small_file_that_fetches_nothing(browser: Any, target: Path) -
     tab.close()
 
 
+def test_row_13_no_other_script_or_style_runs_and_nothing_is_fetched(
+    browser: Any, target: Path
+) -> None:
+    tab, _ = opened(browser, target)
+    refused = []
+    tab.on("console", lambda m: refused.append(m.text) if "Content Security" in m.text else 0)
+    tab.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.hacked = 1";
+            document.head.append(script);
+            const html = '<img src="http://127.0.0.1:9/x.png" onerror="window.hacked=2">';
+            document.body.insertAdjacentHTML("beforeend", html);
+            document.body.insertAdjacentHTML("beforeend", "<style>body{display:none}</style>");
+        }"""
+    )
+    tab.wait_for_timeout(300)
+    assert tab.evaluate("window.hacked") is None
+    assert tab.locator("body").is_visible()
+    assert len(refused) >= 3
+    assert "unsafe" not in tab.locator("meta[http-equiv]").get_attribute("content")
+    tab.close()
+
+
 def test_a_click_or_a_key_sorts_and_sorts_back(browser: Any, target: Path) -> None:
     tab, _ = opened(browser, target)
     before = column(tab, "AUFDC")

@@ -16,14 +16,22 @@ from fairbench.store.database import Store
 from fairbench.store.export import parse_export
 from fairbench.store.records import (
     PointRecord,
-    ReadPoint,
     ReferenceRecord,
     RunRecord,
-    UnitRecord,
     to_row,
 )
 from fairbench.store.schema import SCHEMA_VERSION
 from fairbench.store.status import Status
+from tests.support.exports import a_point, a_unit
+
+
+FIGURES = (
+    "mutual_information_max",
+    "mutual_information_max_validation",
+    "distortion_max",
+    "distortion_max_validation",
+)
+A, B, C = ("a" * 64, "b" * 64, "c" * 64)
 
 
 def reference(key: str, status: Status = Status.DONE, value: float = 1.0) -> ReferenceRecord:
@@ -35,7 +43,7 @@ def reference(key: str, status: Status = Status.DONE, value: float = 1.0) -> Ref
         protocol=1,
         seed=0,
         audit="strict",
-        values={"mutual_information_max": value},
+        values=dict.fromkeys(FIGURES, 1.0) | {"mutual_information_max": value},
         seconds=1.5,
         finished="2026-01-01T00:00:00+00:00",
         audit_version=1,
@@ -43,8 +51,9 @@ def reference(key: str, status: Status = Status.DONE, value: float = 1.0) -> Ref
 
 
 def line(name: str, **changes: object) -> str:
-    """A line of an export."""
-    return json.dumps({"table": "references", **to_row(reference(name)), **changes})
+    """A line of an export; keys are of 64 digits."""
+    row = to_row(reference(name * 64))
+    return json.dumps({"table": "references", **row, **changes})
 
 
 def store(folder: Path) -> Store:
@@ -68,21 +77,21 @@ def test_putting_again_replaces(tmp_path: Path) -> None:
 
 def test_export_and_import_move_results_between_machines(tmp_path: Path) -> None:
     here, there = store(tmp_path / "here"), store(tmp_path / "there")
-    here.put([reference("a"), reference("b", Status.RUNNING)])
-    there.put([reference("c", value=3.0)])
+    here.put([reference(A), reference(B, Status.RUNNING)])
+    there.put([reference(C, value=3.0)])
     lines = list(here.export())
     assert there.merge(parse_export(lines)) == {"units": 0, "points": 0, "references": 1}
-    assert set(there.statuses(ReferenceRecord)) == {"a", "c"}  # what only runs is not a result
+    assert set(there.statuses(ReferenceRecord)) == {A, C}  # what only runs is not a result
     assert there.merge(parse_export(lines))["references"] == 0
     assert list(store(tmp_path / "here").export()) == lines
 
 
 def test_a_result_replaces_a_failure_and_never_the_other_way(tmp_path: Path) -> None:
     here, there = store(tmp_path / "here"), store(tmp_path / "there")
-    here.put([reference("a", Status.FAILED), reference("b")])
-    there.put([reference("a"), reference("b", Status.FAILED)])
+    here.put([reference(A, Status.FAILED), reference(B)])
+    there.put([reference(A), reference(B, Status.FAILED)])
     there.merge(parse_export(here.export()))
-    assert there.statuses(ReferenceRecord) == {"a": Status.DONE, "b": Status.DONE}
+    assert there.statuses(ReferenceRecord) == {A: Status.DONE, B: Status.DONE}
 
 
 BAD = [
@@ -102,7 +111,7 @@ BAD = [
 @pytest.mark.parametrize("bad", BAD)
 def test_a_bad_line_imports_nothing(tmp_path: Path, bad: str) -> None:
     here, there = store(tmp_path / "here"), store(tmp_path / "there")
-    here.put([reference("a")])
+    here.put([reference(A)])
     with pytest.raises(StoreError, match="Line 3"):
         there.merge(parse_export([*here.export(), bad]))
     assert not there.statuses(ReferenceRecord)
@@ -133,8 +142,8 @@ def test_a_store_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) -> No
 
 
 def test_an_export_of_the_first_schema_is_read(tmp_path: Path) -> None:
-    row = to_row(reference("a"))
-    row = {k: v for k, v in row.items() if k not in ("audit_version", "replicates")}
+    row = to_row(reference(A))
+    row = {k: v for k, v in row.items() if k not in ("audit_version", "replicates", "origin")}
     lines = [json.dumps({"fairbench_export": 1}), json.dumps({"table": "references", **row})]
     assert store(tmp_path).merge(parse_export(lines))["references"] == 1
 
@@ -146,39 +155,11 @@ def test_what_is_no_export_is_told(tmp_path: Path, text: str) -> None:
 
 
 def test_points_of_another_model_are_not_imported(tmp_path: Path) -> None:
-    def unit(label: str) -> UnitRecord:
-        texts = ("method", "dataset", "track", "params_label", "plugin", "budget", "code")
-        return UnitRecord(
-            key="u",
-            status=Status.DONE,
-            **dict.fromkeys((*texts, "data_source", "fingerprint"), "x"),
-            seed=0,
-            tags=[],
-            params={},
-            iterations=1,
-            protocol=1,
-            read_points=(ReadPoint(label, {}),),
-            costs={},
-        )
-
-    def point(label: str) -> PointRecord:
-        return PointRecord(
-            key=f"p {label}",
-            unit="u",
-            number=0,
-            status=Status.DONE,
-            label=label,
-            knobs={},
-            audit="strict",
-            audit_config={},
-            values={},
-        )
-
     here, there = store(tmp_path / "here"), store(tmp_path / "there")
-    here.put([unit("beta=1"), point("beta=1")])
-    there.put([unit("beta=2"), point("beta=2")])
+    here.put([a_unit(A, "beta=1"), a_point(B, A, "beta=1")])
+    there.put([a_unit(A, "beta=2"), a_point(C, A, "beta=2")])
     assert there.merge(parse_export(here.export()))["points"] == 0
-    assert set(there.statuses(PointRecord)) == {"p beta=2"}
+    assert set(there.statuses(PointRecord)) == {C}
 
 
 def test_many_may_open_a_new_store_at_once(tmp_path: Path) -> None:
@@ -333,6 +314,7 @@ def test_an_export_with_damaged_replicates_is_refused() -> None:
 def test_figures_of_version_0_1_get_their_present_names(tmp_path: Path) -> None:
     """In exports, and in a store that is opened: also names that end in a task's."""
     old = {"d": 1.5, "i_selection": 0.25, "a_y_auc_married": 0.75, "aufdc": 0.5}
+    more = dict.fromkeys(("i_max", "i_max_selection", "d_max", "d_max_selection"), 1.0)
     new = {
         "distortion": 1.5,
         "mutual_information_validation": 0.25,
@@ -341,11 +323,11 @@ def test_figures_of_version_0_1_get_their_present_names(tmp_path: Path) -> None:
     }
     lines = [
         json.dumps({"fairbench_export": 3}),
-        line("a", values=old, replicates="i_max:AACAPw== d_max:AACAPw=="),
+        line("a", values=old | more, replicates="i_max:AACAPw== d_max:AACAPw=="),
     ]
     (record,) = parse_export(lines)
     assert isinstance(record, ReferenceRecord)
-    assert record.figures == new
+    assert record.figures == new | dict.fromkeys(FIGURES, 1.0)
     assert record.replicates == "mutual_information_max:AACAPw== distortion_max:AACAPw=="
     store(tmp_path).put([record.replace(values=old, replicates="i_max:AACAPw==")])
     with sqlite3.connect(tmp_path / "fairbench.sqlite") as connection:
