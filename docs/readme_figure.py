@@ -1,6 +1,6 @@
 """Draw the README's figure: curves of a few methods of a results folder, labelled at their lines.
 
-fairbench results import leaderboards/records.jsonl.gz --results DIR
+fairbench results import leaderboards/records.jsonl.gz --own --results DIR
 python docs/readme_figure.py DIR
 """
 

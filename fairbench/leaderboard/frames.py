@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -50,13 +51,16 @@ def to_csv(frame: pd.DataFrame) -> str:
     """
     import pandas as pd
 
-    guarded = frame.copy(deep=False)
+    guarded, returns = frame.copy(deep=False), False
     for name, column in frame.items():
         cells = [_guard(cell) if isinstance(cell, str) else cell for cell in column]
+        returns |= any(isinstance(cell, str) and "\r" in cell for cell in cells)
         if any(cell is not old for cell, old in zip(cells, column, strict=True)):
             guarded[name] = pd.Series(cells, index=frame.index, dtype="object")
     guarded.columns = pd.Index([_guard(str(name)) for name in frame.columns])
-    return str(guarded.to_csv(index=False, lineterminator="\n"))
+    # A carriage return ends a line to readers, but is not quoted for it.
+    quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    return str(guarded.to_csv(index=False, lineterminator="\n", quoting=quoting))
 
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r].", re.DOTALL)

@@ -1,5 +1,7 @@
 """Leaderboards as frames: they come back as they were written, with their types."""
 
+import csv
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -7,7 +9,7 @@ import pytest
 
 import fairbench
 from fairbench.errors import DataError
-from fairbench.leaderboard.build import to_frame
+from fairbench.leaderboard.frames import to_csv, to_frame
 
 PUBLISHED = Path(__file__).parents[2] / "leaderboards"
 
@@ -40,6 +42,37 @@ def test_a_table_comes_back_with_its_types(tmp_path: Path) -> None:
     assert found["method"].tolist() == ["na", "b"]
     assert found["rank_low"].isna().tolist() == [False, True]
     assert found.loc[0, "mutual_information"] == 0.5
+
+
+TEXTS = [
+    *("=1+1", "+1", "-1", "-beta", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://x";"y")'),
+    *("'=1", "''=1", "'", "'it", "-", "=", "beta=1", "a=b", "plain", "=1\n=2", "=a,b"),
+]
+
+
+def test_row_13_no_text_is_a_formula_and_all_come_back(tmp_path: Path) -> None:
+    row = {"dataset": "d", "track": "blind", "complete": True, "distortion": -1.5, "seed": -1}
+    rows = [{"method": text, "=column": -0.5, **row} for text in TEXTS]
+    path = tmp_path / "d.csv"
+    path.write_bytes(to_csv(to_frame(rows)).encode())
+    with path.open(newline="") as stream:
+        cells = [cell for line in csv.reader(stream) for cell in line]
+    texts = [cell for cell in cells if not re.fullmatch(r"-?[0-9.]+", cell)]
+    assert [cell for cell in texts if cell[0] in "=+-@\t\r" and len(cell) > 1] == []
+    assert cells.count("-1.5") == len(TEXTS)  # numbers are numbers
+    found = fairbench.load_leaderboard(path)
+    assert found["method"].tolist() == TEXTS
+    assert found["distortion"].tolist() == [-1.5] * len(TEXTS)
+    assert found["=column"].tolist() == [-0.5] * len(TEXTS)
+
+
+def test_tables_without_such_texts_are_as_pandas_writes_them() -> None:
+    rows = [
+        {"method": "a", "rank_low": 1, "complete": True, "may_be_best": None, "x": 0.25},
+        {"method": None, "rank_low": None, "complete": False, "may_be_best": True, "x": None},
+    ]
+    frame = to_frame(rows)
+    assert to_csv(frame) == frame.to_csv(index=False, lineterminator="\n")
 
 
 @pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.csv")), ids=lambda path: path.name)

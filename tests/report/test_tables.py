@@ -14,7 +14,8 @@ from fairbench.registry import load_registry
 from fairbench.report.gather import gather
 from fairbench.report.page import page
 from fairbench.store.database import Store
-from tests.support.runs import certified, honest, stored
+from fairbench.store.records import Record
+from tests.support.runs import certified, change_units, honest, stored
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,33 @@ def test_markdown_and_latex_name_every_method_with_its_interval(results: Path) -
             assert row["method"] in text
             assert told in text
         assert any(line.startswith(starts) for line in map(str.strip, text.splitlines()))
+
+
+NAMES = ("a|b", "<b>bold</b>", "\\input{x}", "=1+1", "50% & more", "_under_ *star*")
+
+
+def test_row_13_names_stay_text_in_every_format(tmp_path: Path) -> None:
+    def rename(records: list[Record]) -> list[Record]:
+        names = dict(zip(METHODS, NAMES, strict=True))
+        return change_units(records, lambda u: u.replace(method=names.get(u.method, u.method)))
+
+    stored(tmp_path, rename)
+    markdown = printed(tmp_path, "markdown")
+    for text in (r"a\|b", "&lt;b>bold&lt;/b>", r"\\input{x}", r"\_under\_ \*star\*"):
+        assert text in markdown
+    assert "<b>" not in markdown
+    latex = printed(tmp_path, "latex")
+    assert "\\input" not in latex
+    assert r"\textbackslash{}input\{x\}" in latex
+    assert r"50\% \& more" in latex
+    text = printed(tmp_path, "csv")
+    assert "'=1+1" in text
+    assert ",=1+1" not in text
+    path = tmp_path / "leaderboards" / "adults-gender.csv"
+    assert set(NAMES) <= set(load_leaderboard(path)["method"])
+
+
+METHODS = ("constant", "random-projection", "drop-features", "pca", "sofair", "identity")
 
 
 def test_an_unknown_format_is_answered(results: Path) -> None:

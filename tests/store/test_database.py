@@ -24,7 +24,6 @@ from fairbench.store.schema import SCHEMA_VERSION
 from fairbench.store.status import Status
 from tests.support.exports import a_point, a_unit
 
-
 FIGURES = (
     "mutual_information_max",
     "mutual_information_max_validation",

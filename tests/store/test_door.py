@@ -117,12 +117,12 @@ POINTS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", UNITS)
 def test_a_unit_that_no_store_would_have_is_refused(name: str, tmp_path: Path) -> None:
-    check_refused(lines(unit=UNITS[name]), 2, [*UNITS[name]][0], tmp_path)
+    check_refused(lines(unit=UNITS[name]), 2, next(iter(UNITS[name])), tmp_path)
 
 
 @pytest.mark.parametrize("name", POINTS)
 def test_a_point_that_no_store_would_have_is_refused(name: str, tmp_path: Path) -> None:
-    check_refused(lines(point=POINTS[name]), 3, [*POINTS[name]][0], tmp_path)
+    check_refused(lines(point=POINTS[name]), 3, next(iter(POINTS[name])), tmp_path)
 
 
 def check_refused(text: list[str], number: int, field: str, folder: Path) -> None:
@@ -137,12 +137,12 @@ def check_refused(text: list[str], number: int, field: str, folder: Path) -> Non
 
 
 def test_row_8_a_key_that_stands_twice_is_refused() -> None:
-    with pytest.raises(StoreError, match="Line 4 .*earlier line"):
+    with pytest.raises(StoreError, match=r"Line 4 .*earlier line"):
         parse_export([*lines(), lines()[1]])
 
 
 def test_row_8_numbers_without_end_are_no_json() -> None:
-    with pytest.raises(StoreError, match="Line 2 .*not JSON"):
+    with pytest.raises(StoreError, match=r"Line 2 .*not JSON"):
         parse_export([HEAD, f'{{"table": "units", "seed": {"1" * 5000}}}'])
 
 
@@ -321,7 +321,7 @@ def test_row_12_a_gzip_bomb_ends_in_little_memory(name: str, tmp_path: Path) -> 
     bomb = endless(tmp_path / "bomb.jsonl.gz", *BOMBS[name], count=600)
     assert bomb.stat().st_size < 2**20
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(ConfigError, match="longer than|more than"):
+    with pytest.raises(ConfigError, match=r"longer than|more than"):
         read_export(bomb)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB
 
