@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fairbench.errors import DataError
 from fairbench.metrics.earlier_names import present_name
@@ -59,7 +59,7 @@ def to_csv(frame: pd.DataFrame) -> str:
             guarded[name] = pd.Series(cells, index=frame.index, dtype="object")
     guarded.columns = pd.Index([_guard(str(name)) for name in frame.columns])
     # A carriage return ends a line to readers, but is not quoted for it.
-    quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
     return str(guarded.to_csv(index=False, lineterminator="\n", quoting=quoting))
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StringConstraints,
@@ -38,7 +39,7 @@ MOST_INTEGER = 2**31 - 1
 MOST_FIGURE, MOST_COST = 1e12, 1e30
 """Largest measured figure, and largest cost: squares of both are finite."""
 
-_DEPTH, _ITEMS = 6, 10_000
+_DEPTH, _ITEMS, _LONGEST_MESSAGE = 6, 10_000, 20_000
 
 _TAKEN_ENDINGS = ("-simulated", "-points", "-attainment")
 """Endings of leaderboard files."""
@@ -62,10 +63,14 @@ def _printable(value: str) -> str:
     return value
 
 
-def _speakable(value: str) -> str:
-    """Texts of several lines: no control characters but line ends and tabs, no lone surrogates."""
-    _printable(value.translate({ord(mark): " " for mark in "\n\t\r"}))
-    return value
+def _clean(value: Any) -> Any:
+    """Messages of plugins, which may say anything: cut, and what cannot be printed is escaped."""
+    if not isinstance(value, str):
+        return value
+    return "".join(
+        mark if mark.isprintable() or mark in "\n\t" else mark.encode("unicode_escape").decode()
+        for mark in value[:_LONGEST_MESSAGE]
+    )
 
 
 def _time(value: str) -> str:
@@ -100,7 +105,7 @@ def _plain(value: Any, depth: int = _DEPTH) -> Any:
     if isinstance(value, str):
         if len(value) > 2000:
             raise ValueError("a text in it has more than 2,000 characters")
-        _speakable(value)
+        _printable(value)
     elif isinstance(value, bool) or value is None:
         return value
     elif isinstance(value, int | float):
@@ -135,7 +140,7 @@ Column = Annotated[str, StringConstraints(max_length=200), AfterValidator(_print
 MethodName = Annotated[str, StringConstraints(max_length=80), AfterValidator(_name)]
 DatasetName = Annotated[str, StringConstraints(max_length=80), AfterValidator(_dataset)]
 Line = Annotated[str, StringConstraints(max_length=2000), AfterValidator(_printable)]
-Message = Annotated[str, StringConstraints(max_length=100_000), AfterValidator(_speakable)]
+Message = Annotated[str, BeforeValidator(_clean)]
 Budget = Annotated[str, StringConstraints(pattern=r"\A(full|quick|[1-9][0-9]{0,9})\z")]
 Time = Annotated[str, StringConstraints(max_length=40), AfterValidator(_time)]
 SplitName = Annotated[str, StringConstraints(max_length=32), AfterValidator(_split)]
@@ -144,7 +149,7 @@ Json = Annotated[dict[str, Any], AfterValidator(_plain)]
 Whole = Annotated[int, Field(ge=0, le=MOST_INTEGER)]
 PointColumn = Annotated[str, StringConstraints(max_length=200), AfterValidator(_column)]
 Number = Annotated[float, Field(ge=-MOST_FIGURE, le=MOST_FIGURE, allow_inf_nan=False)]
-Cost = Annotated[float, Field(ge=0, le=MOST_COST, allow_inf_nan=False)]
+Cost = Annotated[float, Field(ge=-MOST_COST, le=MOST_COST, allow_inf_nan=False)]
 Figures = Annotated[dict[Column, Number | None], Field(max_length=2000)]
 PointFigures = Annotated[dict[PointColumn, Number | None], Field(max_length=2000)]
 Knobs = Annotated[dict[Column, Number], Field(max_length=20)]
@@ -175,6 +180,12 @@ class _RecordLine(_Line):
     traceback: Message | None
     finished: Time | None
     origin: Line | None
+
+    @model_validator(mode="after")
+    def _has_ended(self) -> Self:
+        if self.status in (Status.PENDING, Status.RUNNING):
+            raise ValueError(f"status: {self.status.value} is no result")
+        return self
 
     @property
     def done(self) -> bool:
@@ -226,6 +237,10 @@ class UnitLine(_RecordLine):
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
         self.need("read_points", "costs", "finished")
+        if self.packing and (self.key not in self.packing or _repeats(self.packing)):
+            raise ValueError("packing names a unit twice, or not this one")
+        if self.read_points and _repeats([point.label for point in self.read_points]):
+            raise ValueError("read_points has a label twice")
         if self.hardware is not None:
             for name in ("device", "processor"):
                 if not isinstance(self.hardware.get(name), str):
@@ -293,7 +308,13 @@ def admit(table: str, row: dict[str, Any]) -> dict[str, Any]:
         line = LINES[table].model_validate(row)
     except ValidationError as error:
         raise ValueError(_in_words(error)) from None
-    return row | {"finished": line.finished}
+    # Of all else nothing was changed.
+    changed = {"finished": line.finished, "error": line.error, "traceback": line.traceback}
+    return row | changed
+
+
+def _repeats(texts: Sequence[str]) -> bool:
+    return len(set(texts)) < len(texts)
 
 
 def check_origin(name: str) -> str:

@@ -37,7 +37,8 @@ def read_export(path: Path) -> list[Record]:
         return parse_export(line.decode("utf-8") for line in lines)
     # A truncated file ends early, a garbled one is no gzip, or fails in its decompressor.
     except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}.", "Nothing was imported.") from None
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{path} cannot be read: {why}.", "Nothing was imported.") from None
 
 
 def parse_export(lines: Iterable[str]) -> list[Record]:

@@ -67,6 +67,7 @@ ADDED: Mapping[str, str] = {
     "run": "--dry-run",
     "search": "--dry-run",
     "clean": "--dry-run",
+    "results remove": "--yes",
     "audit": "--quick",
     "data new": "--force",
 }
@@ -206,7 +207,8 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(small, folder / "results.jsonl")
     shutil.copy(small, folder / "adults.jsonl")
     results = folder / "fairbench-results"
-    for words in (("results", "import", str(small)), ("leaderboard",)):
+    importing = ("results", "import", str(small), "--origin", "their-paper")
+    for words in (importing, ("leaderboard",)):
         call(*words, "--results", str(results))
     tables = results / "leaderboards"
     shutil.copy(tables / "adults-gender-points.csv", tables / "hiring-points.csv")

@@ -91,9 +91,12 @@ UNITS: dict[str, dict[str, Any]] = {
     "row 8: a key of another form": {"key": "u"},
     "row 8: a key in capitals": {"key": "A" * 64},
     "row 8: a text with a lone surrogate": {"plugin": "\ud800"},
-    "row 8: a text with a NUL": {"error": "a\0b"},
+    "row 8: a text with a NUL": {"plugin": "a\0b"},
+    "row 8: a packing without the unit": {"packing": [B]},
+    "row 8: what only runs": {"status": "RUNNING"},
     "row 8: a text with terminal escapes": {"params_label": "\x1b[2J"},
-    "row 8: a text without end": {"traceback": "x" * 200_000},
+    "row 8: a text without end": {"plugin": "x" * 200_000},
+    "row 8: an error that is no text": {"error": 1},
     "row 8: a split that is none": {"split": "fold 9 of 5"},
     "row 8: a budget that is none": {"budget": "some"},
     "row 8: a field too many": {"more": 1},
@@ -134,6 +137,15 @@ def check_refused(text: list[str], number: int, field: str, folder: Path) -> Non
     assert error.value.message.isprintable()
     assert len(error.value.message) < 600
     assert len(list(where.export())) == 1
+
+
+def test_row_8_messages_are_cut_and_escaped() -> None:
+    """They are what plugins said, in an honest export too."""
+    broken = {"status": "FAILED", "error": "a\0b \ud800 \x1b[2J ü\n", "traceback": "x" * 200_000}
+    unit, _ = parse_export(lines(unit=broken))
+    assert isinstance(unit, UnitRecord)
+    assert unit.error == "a\\x00b \\ud800 \\x1b[2J ü\n"
+    assert unit.traceback == "x" * 20_000
 
 
 def test_row_8_a_key_that_stands_twice_is_refused() -> None:
