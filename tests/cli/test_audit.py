@@ -70,6 +70,9 @@ def files(tmp_path: Path) -> Path:
     frame[:-1].to_csv(tmp_path / "short.csv", index=False)
     (tmp_path / "empty.npy").write_bytes(b"")
     (tmp_path / "cut.npy").write_bytes((tmp_path / "z.npy").read_bytes()[:200])
+    header = {"descr": "<f8", "fortran_order": False, "shape": (30_000_000, 1_000_000)}
+    with (tmp_path / "huge.npy").open("wb") as stream:  # row 12: 218 TiB
+        np.lib.format.write_array_header_1_0(stream, header)
     (tmp_path / "cut.npz").write_bytes((tmp_path / "both.npz").read_bytes()[:300])
     (tmp_path / "words.npy").write_text("these are words\n" * 30)
     (tmp_path / "z.pkl").write_bytes(b"x")
@@ -130,6 +133,7 @@ GOOD_S = ("--s", "s.npy")
         (["--z", "empty.npy", *GOOD_S], "empty.npy"),
         (["--z", "cut.npy", *GOOD_S], "cut.npy is damaged"),
         (["--z", "cut.npz", *GOOD_S], "cut.npz is damaged"),
+        (["--z", "huge.npy", *GOOD_S], "its header promises 240,000,000,000,000 bytes"),
         (["--z", "words.npy", *GOOD_S], "words.npy holds pickled objects or is not a npy file"),
         (["--z", "z.npy", "--s", "names.npy"], "astype(str)"),
         (["--z", "z.npy", "--s", "people.csv:sxe"], "no column 'sxe'. Did you mean 'sex'"),

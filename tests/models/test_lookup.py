@@ -139,7 +139,7 @@ def test_a_model_without_an_encoder_says_why(folder: Path) -> None:
         ({"encoder": None, "error": "encoder not kept: it broke"}, "not kept: it broke"),
         ({"encoder": None, "run": "trial-1"}, "it was trained in a search"),
         ({"encoder": None, "method": "conditional-quantile"}, "no form that could be stored"),
-        ({"encoder": "gone.safetensors"}, "fairbench clean deleted it"),
+        ({"encoder": f"{'0' * 64}.safetensors"}, "fairbench clean deleted it"),
     ):
         with pytest.raises(FairbenchError, match=says):
             _ = changed(model, **change).encoder
@@ -177,7 +177,7 @@ def test_points_of_several_knobs_have_no_neighbours_on_a_line(folder: Path) -> N
 def test_how_to_get_an_encoder_is_the_run_that_trained_it(folder: Path) -> None:
     model = changed(
         find(folder, "sofair"),
-        encoder="gone.safetensors",
+        encoder=f"{'0' * 64}.safetensors",
         curve_points=7,
         params={"bits": 3, "latent": 4},
         params_label="bits=3",
