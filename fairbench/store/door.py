@@ -330,6 +330,9 @@ def _in_words(error: ValidationError) -> str:
     place = ".".join(ascii(part).strip("'") for part in first["loc"])
     why = str(first["msg"]).removeprefix("Value error, ")
     why = why[:1].lower() + why[1:]
+    if first["type"] == "string_pattern_mismatch":
+        form = str(first.get("ctx", {}).get("pattern", "")).removeprefix(r"\A").removesuffix(r"\z")
+        why = f"it is not of the form {form}"
     shown = ascii(first["input"]) if isinstance(first["input"], str | int | float) else ""
     value = f" ({shown[:60]}{'...' if len(shown) > 60 else ''})" if shown else ""
     return f"{place}{': ' if place else ''}{why}{value}"[:400]

@@ -73,7 +73,6 @@ class AttackReading:
             return self.area >= SAME_AREA * self.plain_area
         return not self.is_credited or self.information >= SHARE * self.plain_information
 
-
     @property
     def area(self) -> float:
         """AUFDC of the attack alone: of the lines from x to it, and from it to nothing."""
