@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
+from fairbench.store.text import describe, describe_fully, text_of
 from fairbench.training.threads import use_one_thread
 
 
@@ -30,6 +31,14 @@ class Progressed:
 
 
 @dataclass(frozen=True)
+class Printed:
+    """A job printed ``text``: whole lines that do nothing to a terminal."""
+
+    job: Job
+    text: str
+
+
+@dataclass(frozen=True)
 class Finished:
     """A job gave its result."""
 
@@ -40,13 +49,18 @@ class Finished:
 
 @dataclass(frozen=True)
 class Broke:
-    """A job gave no result; ``status`` says how it ended, ``error`` why, in one line."""
+    """A job gave no result; ``status`` says how it ended, ``error`` why, in one line.
+
+    ``output`` are the last lines that it printed, ``log`` the file that has more of them.
+    """
 
     job: Job
     status: Status
     error: str
     traceback: str | None
     seconds: float
+    output: str = ""
+    log: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +83,7 @@ class Elsewhere:
     job: Job
 
 
-Event = Started | Progressed | Finished | Broke | Idle | Waits | Elsewhere
+Event = Started | Progressed | Printed | Finished | Broke | Idle | Waits | Elsewhere
 
 
 class Executor(ABC):
@@ -94,7 +108,7 @@ def classify(error: BaseException) -> Status:
     """Status of a job that raised."""
     if isinstance(error, TimeoutError):
         return Status.TIMEOUT
-    text = str(error).lower()
+    text = text_of(error)[:10_000].lower()
     out_of_memory = "out of memory" in text or "can't allocate memory" in text
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and out_of_memory):
         return Status.OOM
@@ -104,11 +118,13 @@ def classify(error: BaseException) -> Status:
 def run_guarded(
     job: Job, progress: Callable[[float, str], None]
 ) -> tuple[Callable[..., Finished | Broke], tuple[Any, ...]]:
-    """Run a job and catch whatever it raises: the event that ends it, and its fields in order."""
+    """Run a job and catch whatever it raises: the event that ends it, and its fields in order.
+
+    Texts of errors are cleaned here, before they travel.
+    """
     use_one_thread()
     try:
         return Finished, (job.run(progress),)
     # A plugin may raise anything, SystemExit included; the driver decides what becomes of it.
     except BaseException as error:
-        text = f"{type(error).__name__}: {error}".splitlines()[0]
-        return Broke, (classify(error), text, traceback.format_exc())
+        return Broke, (classify(error), describe(error), describe_fully(error))

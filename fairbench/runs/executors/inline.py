@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import dataclasses
 import functools
 import multiprocessing
 import multiprocessing.connection
@@ -18,22 +18,23 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
+from fairbench.runs.executors import session, worker
 from fairbench.runs.executors.base import (
     Broke,
     Event,
     Executor,
+    Finished,
     Idle,
+    Printed,
     Progressed,
     Started,
-    run_guarded,
 )
+from fairbench.runs.executors.channel import GarbledError, Receiver
 from fairbench.runs.executors.devices import Devices, count_devices, environment_of
+from fairbench.runs.executors.output import JobOutput
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
 from fairbench.training.threads import THREAD_VARIABLES
-
-_PROGRESS_EVERY = 0.2
-"""Seconds between progress messages of a job."""
 
 JOB_ENVIRONMENT = {
     # Thread pools are sized when libraries load.
@@ -49,7 +50,12 @@ JOB_ENVIRONMENT = {
 _LONGEST_WAIT = 1.0
 """Seconds without news after which the caller may look around."""
 
-_PR_SET_PDEATHSIG = 1
+_PRINTED_EVERY = 1.0
+"""Seconds between events of what a job prints."""
+
+_LONGEST_END = 15.0
+"""Seconds that a guardian has to end its job: somewhat more than it gives itself."""
+
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
@@ -57,9 +63,21 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 class _Child:
     job: Job
     process: Any
+    """Its guardian; see fairbench.runs.executors.session."""
     connection: Connection
+    printed: Connection
+    receiver: Receiver
+    output: JobOutput
     started: float
     device: int | None
+    told: float = 0.0
+    """When what it printed was last handed on."""
+
+    @property
+    def waited_for(self) -> list[Any]:
+        """What has something to say when the job does, or when its guardian is gone."""
+        prints = [] if self.printed.closed else [self.printed]
+        return [self.connection, self.process.sentinel, *prints]
 
 
 class InlineExecutor(Executor):
@@ -99,10 +117,9 @@ class InlineExecutor(Executor):
     def stop(self) -> None:
         self._waiting.clear()
         for child in self._running:
-            child.process.kill()
-        for child in self._running:
-            child.process.join()
-        self._running.clear()
+            child.process.terminate()
+        for child in list(self._running):
+            self._remove(child)
 
     def _next_that_fits(self) -> Job | None:
         """The first job that waits and finds room on a GPU, if it needs one."""
@@ -119,35 +136,39 @@ class InlineExecutor(Executor):
 
     def _start(self, job: Job) -> _Child:
         ours, theirs = self._context.Pipe(duplex=True)
-        process = self._context.Process(target=_main, args=(theirs,), daemon=True)
+        printed, prints = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=worker.main, args=(theirs, prints), daemon=True)
         process.start()
         theirs.close()
+        prints.close()
         device = self._gpus().take(_share(job)) if _share(job) > 0 else None
-        child = _Child(job, process, ours, time.monotonic(), device)
         # The server that children are forked from may be older than this process's environment.
         seen = {k: os.environ[k] for k in (_VISIBLE,) if k in os.environ} | environment_of(device)
         with contextlib.suppress(OSError):  # the child died at once: _wait reports it
             ours.send((seen, job))
-        return child
+        receiver, output = Receiver(ours), JobOutput(printed)
+        return _Child(job, process, ours, printed, receiver, output, time.monotonic(), device)
 
     def _wait(self) -> Iterator[Event]:
-        connections = [child.connection for child in self._running]
-        ready = multiprocessing.connection.wait(connections, timeout=self._patience())
+        waited_for = [one for child in self._running for one in child.waited_for]
+        ready = multiprocessing.connection.wait(waited_for, timeout=self._patience())
         if not ready:
             yield Idle()
-        for child in [c for c in self._running if c.connection in ready]:
-            event = self._receive(child)
-            if not isinstance(event, Progressed):
-                self._remove(child)
-            yield event
+        for child in list(self._running):
+            if not child.printed.closed and child.printed in ready and not child.output.read():
+                child.printed.close()
+            said, ended = child.connection in ready, child.process.sentinel in ready
+            if said or ended:
+                yield from self._receive(child, gone=ended and not said)
+            if child in self._running:
+                yield from self._tell(child)
         if self.timeout is None:
             return
         for child in list(self._running):
             seconds = time.monotonic() - child.started
             if seconds >= self.timeout:
-                self._remove(child)
                 text = f"killed after {self.timeout:g} s (--timeout)"
-                yield Broke(child.job, Status.TIMEOUT, text, None, seconds)
+                yield from self._end(child, Broke(child.job, Status.TIMEOUT, text, None, seconds))
 
     def _patience(self) -> float:
         if self.timeout is None:
@@ -155,27 +176,58 @@ class InlineExecutor(Executor):
         ends = [child.started + self.timeout for child in self._running]
         return min(max(0.0, min(ends) - time.monotonic()), _LONGEST_WAIT)
 
-    def _receive(self, child: _Child) -> Event:
+    def _receive(self, child: _Child, *, gone: bool) -> Iterator[Event]:
+        """What a job's process said, and its end if it ended."""
         seconds = time.monotonic() - child.started
+        job, crashed = child.job, Status.CRASHED
+        gone |= not child.receiver.read()
         try:
-            kind, content = child.connection.recv()
-        except (EOFError, OSError):
-            child.process.join()
-            return Broke(child.job, Status.CRASHED, _how_it_died(child.process), None, seconds)
-        if kind == "progress":
-            return Progressed(child.job, *content)
-        event, fields = content
-        ended: Event = event(child.job, *fields, seconds)
-        return ended
+            for kind, *fields in child.receiver.messages():
+                if kind is not Progressed:
+                    return (yield from self._end(child, kind(job, *fields, seconds)))
+                yield Progressed(job, *fields)
+        except GarbledError as error:
+            text = f"the job's process sent {error}: did it write to a descriptor of the suite?"
+            return (yield from self._end(child, Broke(job, crashed, text, None, seconds)))
+        if gone:
+            self._join(child)  # its guardian knows how it ended
+            text = _how_it_died(child.process)
+            yield from self._end(child, Broke(job, crashed, text, None, seconds))
+
+    def _tell(self, child: _Child, *, ended: bool = False) -> Iterator[Event]:
+        """Hand on what a job printed."""
+        if ended or time.monotonic() - child.told >= _PRINTED_EVERY:
+            child.told = time.monotonic()
+            text = child.output.news() + (child.output.rest() if ended else "")
+            if text:
+                yield Printed(child.job, text)
+
+    def _end(self, child: _Child, event: Finished | Broke) -> Iterator[Event]:
+        """End a job whole, and tell how it ended."""
+        self._remove(child)
+        yield from self._tell(child, ended=True)
+        if isinstance(event, Broke):
+            event = dataclasses.replace(event, output=child.output.tail())
+        yield event
 
     def _remove(self, child: _Child) -> None:
         self._running.remove(child)
         if child.device is not None:
             self._gpus().give_back(child.device, _share(child.job))
         # The job has ended; threads or children it left behind must not outlive it.
-        child.process.kill()
-        child.process.join()
+        child.process.terminate()
+        self._join(child)
         child.connection.close()
+        if not child.printed.closed:
+            child.output.read()
+            child.printed.close()
+
+    def _join(self, child: _Child) -> None:
+        """Wait for the end of a job's guardian, and thereby of all that the job started."""
+        child.process.join(_LONGEST_END)
+        if child.process.is_alive():
+            session.end_all(child.process.pid)
+            child.process.join()
 
 
 def _context() -> Any:
@@ -217,51 +269,3 @@ def _how_it_died(process: Any) -> str:
 def _share(job: Job) -> float:
     """Share of a GPU that a job needs."""
     return float(getattr(job, "gpus", 0.0))
-
-
-def _die_with_the_parent() -> None:
-    """Have the system kill this process when its server is gone, also one that holds the GIL."""
-    if sys.platform != "linux":
-        return
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # The server ends when nobody holds its pipe any more: the driver alone shall.
-    from multiprocessing import forkserver
-
-    server: Any = forkserver._forkserver
-    if (pipe := getattr(server, "_forkserver_alive_fd", None)) is not None:
-        server._forkserver_alive_fd = None
-        os.close(pipe)
-
-
-def _die_with_the_driver(connection: Connection) -> None:
-    """End this process when the driver is gone, however it went: nobody waits for the result."""
-    with contextlib.suppress(EOFError, OSError):
-        connection.recv()
-    os._exit(1)
-
-
-def _main(connection: Connection) -> None:
-    # Ctrl-C reaches the whole process group; the driver alone decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _die_with_the_parent()
-    try:
-        seen, job = connection.recv()
-    except EOFError:  # the driver is gone
-        os._exit(1)
-    os.environ.update(seen)
-    threading.Thread(target=_die_with_the_driver, args=(connection,), daemon=True).start()
-    last = 0.0
-
-    def progress(fraction: float, note: str) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= _PROGRESS_EVERY:
-            last = now
-            connection.send(("progress", (fraction, note)))
-
-    outcome = run_guarded(job, progress)
-    with contextlib.suppress(BrokenPipeError):  # the driver is gone
-        connection.send(("end", outcome))
-    connection.close()
-    # Skip atexit handlers: a plugin's cannot keep a finished job alive.
-    os._exit(0)

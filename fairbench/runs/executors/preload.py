@@ -1,5 +1,6 @@
 """Imported once by the fork server, so that each job starts with the heavy libraries in place."""
 
+import psutil
 import sklearn.ensemble
 import sklearn.linear_model
 import torch
@@ -9,4 +10,4 @@ import fairbench.auditing.evaluate
 import fairbench.runs.fit_job
 import fairbench.training.trainer
 
-__all__ = ["fairbench", "sklearn", "torch"]
+__all__ = ["fairbench", "psutil", "sklearn", "torch"]

@@ -18,10 +18,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairbench.errors import ConfigError
-from fairbench.runs.executors.base import Broke, Event, Executor, Idle, Progressed, Started
+from fairbench.runs.executors.base import (
+    Broke,
+    Event,
+    Executor,
+    Idle,
+    Printed,
+    Progressed,
+    Started,
+)
 from fairbench.runs.executors.inline import InlineExecutor
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
+from fairbench.store.text import clean, clean_line
 from fairbench.training.device import cores
 
 _LOOK_EVERY = 1.0
@@ -117,11 +126,11 @@ class RayExecutor(Executor):
             event = Broke(task.job, Status.OOM, _first_line(problem), None, seconds)
         except errors.RayTaskError as problem:
             # Ours, or a plugin that is not installed where the task ran.
-            text = str(problem).strip()
+            text = clean(str(problem).strip())
             event = Broke(task.job, Status.FAILED, text.splitlines()[-1], text, seconds)
         except (errors.RayError, StopIteration) as problem:
             event = self._lost(task.job, problem, seconds)
-        if not isinstance(event, Started | Progressed):
+        if not isinstance(event, Started | Progressed | Printed):
             del self._tasks[stream]
         if event is None or (isinstance(event, Started) and task.announced):
             return
@@ -158,4 +167,4 @@ def _supervise(job: Job, timeout: float | None) -> Iterator[Event]:
 
 
 def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return clean_line(str(error)) or type(error).__name__

@@ -14,6 +14,7 @@ from fairbench.runs.executors.base import (
     Executor,
     Finished,
     Idle,
+    Printed,
     Progressed,
     Started,
     Waits,
@@ -72,7 +73,7 @@ class SharedExecutor(Executor):
                     # What the job gave is in the store by now: who read this event put it there.
                     self._running -= 1
                     self._release(event.job)
-                if not isinstance(event, Started | Progressed):
+                if not isinstance(event, Started | Progressed | Printed):
                     yield from self._start()
 
     def stop(self) -> None:

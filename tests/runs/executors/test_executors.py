@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -15,15 +16,24 @@ from typing import Any
 
 import pytest
 
-from fairbench.runs.executors.base import Broke, Executor, Finished, Idle, Progressed, Started
+from fairbench.runs.executors.base import (
+    Broke,
+    Event,
+    Executor,
+    Finished,
+    Idle,
+    Printed,
+    Progressed,
+    Started,
+)
 from fairbench.runs.executors.inline import InlineExecutor
 from fairbench.store.status import Status
 
 
-def grandparent() -> int:
-    """The parent of this process's parent: of a job under Ray, its worker."""
+def ray_worker() -> int:
+    """Of a job under Ray its worker, behind the job's guardian and the fork server."""
     pid = os.getpid()
-    for _ in range(2):
+    for _ in range(3):
         pid = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
     return pid
 
@@ -65,7 +75,7 @@ class Work:
         if self.what == "hold-the-gil":
             ctypes.PyDLL(None).sleep(600)
         if self.what == "lose-the-worker" or (self.what == "lose-it-once" and first_time(self.id)):
-            os.kill(grandparent(), signal.SIGKILL)
+            os.kill(ray_worker(), signal.SIGKILL)
             time.sleep(600)
         if self.what == "lose-the-node-once" and first_time(self.id):
             time.sleep(600)
@@ -78,9 +88,82 @@ class Work:
             import torch
 
             return torch.get_num_threads()
+        if self.what == "print":
+            print("to stdout")
+            os.write(2, b"to stderr \x1b[2J \xff\r\n")
+            raise ValueError("printed")
+        if self.what == "flood":
+            for _ in range(100):
+                print("x" * 999_999)
+            print("the end")
+        if self.what == "loud":
+            raise ValueError("\x1b[31m\udcff\x00" + 50_000_000 * "y")
+        if self.what == "unreadable":
+            raise Unreadable
+        if self.what == "unsendable":
+            return lambda: None
+        if self.what == "garbage":
+            spoil_descriptors(b"garbage " * 1000)
+        if self.what == "garbled-end":
+            spoil_descriptors(b"\x89fairb\r\n" + bytes(12) + b"no pickle")
+        if self.what.startswith("children"):
+            start_children(self.id)
+            self.end_as(self.what.removeprefix("children-"))
         if self.what == "big":
             return bytes(20_000_000)
         return self.what
+
+    def end_as(self, what: str) -> None:
+        if what == "raise":
+            raise ValueError("no luck")
+        if what == "segfault":
+            ctypes.string_at(0)
+        if what == "sleep":
+            time.sleep(600)
+
+
+class Unreadable(Exception):
+    """An error that raises when it is looked at."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("do not look")
+
+
+def spoil_descriptors(content: bytes) -> None:
+    """Write to every descriptor that this process has."""
+    for descriptor in range(3, 64):
+        with contextlib.suppress(OSError):
+            os.write(descriptor, content)
+    time.sleep(30)
+
+
+def start_children(folder: str) -> None:
+    """Start processes in every way, each of which notes its number in a folder."""
+    wait = "import os, sys, time; open(f'{sys.argv[1]}/{os.getpid()}', 'w').close(); time.sleep(600)"
+    words = [sys.executable, "-S", "-c", wait, folder]
+    subprocess.Popen(words)
+    subprocess.Popen(words, process_group=0)
+    subprocess.Popen(words, start_new_session=True)
+    if os.fork() == 0:  # a daemon: nobody's child, in a session of its own
+        os.setsid()
+        if os.fork() == 0:
+            os.execv(words[0], words)
+        os._exit(0)
+    if os.fork() == 0:  # with all descriptors of the job
+        Path(folder, str(os.getpid())).touch()
+        time.sleep(600)
+    while len(list(Path(folder).iterdir())) < 5:
+        time.sleep(0.01)
+
+
+def assert_none_lives(folder: Path) -> None:
+    """Fail where a process that a job has started still runs."""
+    pids = [int(path.name) for path in folder.iterdir()]
+    assert len(pids) == 5
+    living = [pid for pid in pids if runs(pid)]
+    for pid in living:
+        os.kill(pid, signal.SIGKILL)
+    assert not living
 
 
 def runs(pid: int) -> bool:
@@ -175,6 +258,59 @@ class ExecutorTestCase:
         assert hung.seconds < 4.0 + 5.0
         assert isinstance(ends["fine"], Finished)
 
+    @pytest.mark.parametrize("how", ["return", "raise", "segfault", "sleep"])
+    def test_what_a_job_started_ends_with_it(self, tmp_path: Path, how: str) -> None:
+        executor = self.make(timeout=6.0 if how == "sleep" else None)
+        executor.submit(Work(f"children-{how}", id=str(tmp_path)))  # type: ignore[arg-type]
+        (end,) = [e for e in executor.events() if isinstance(e, Finished | Broke)]
+        assert_none_lives(tmp_path)
+        expected = {"raise": Status.FAILED, "segfault": Status.CRASHED, "sleep": Status.TIMEOUT}
+        assert getattr(end, "status", None) == expected.get(how)
+        executor.stop()
+
+    @pytest.mark.parametrize("what", ["garbage", "garbled-end"])
+    def test_the_driver_survives_what_a_job_writes_to_its_descriptors(
+        self, executor: Executor, what: str
+    ) -> None:
+        ends = self.ends(executor, what, "fine")
+        spoilt = ends[what]
+        assert isinstance(spoilt, Broke)
+        assert spoilt.status is Status.CRASHED
+        assert "did it write to a descriptor of the suite?" in spoilt.error
+        assert isinstance(ends["fine"], Finished)
+
+    def test_what_is_printed_is_handed_on_and_its_end_is_told_on_failure(
+        self, executor: Executor
+    ) -> None:
+        executor.submit(Work("print"))  # type: ignore[arg-type]
+        events: list[Event] = list(executor.events())
+        printed = "".join(e.text for e in events if isinstance(e, Printed))
+        assert printed == "to stdout\nto stderr \\x1b[2J \\xff\n"
+        (end,) = [e for e in events if isinstance(e, Broke)]
+        assert end.output == printed.rstrip()
+
+    def test_of_a_flood_both_ends_are_kept(self, executor: Executor) -> None:
+        executor.submit(Work("flood"))  # type: ignore[arg-type]
+        events: list[Event] = list(executor.events())
+        printed = "".join(e.text for e in events if isinstance(e, Printed))
+        assert len(printed) < 1_000_000
+        assert "99,500,008 bytes left out" in printed
+        assert printed.endswith("the end\n")
+        assert isinstance(events[-1], Finished)
+
+    def test_texts_of_plugins_are_short_and_harmless(self, executor: Executor) -> None:
+        ends = self.ends(executor, "loud", "unreadable", "unsendable")
+        loud, unreadable, unsendable = ends["loud"], ends["unreadable"], ends["unsendable"]
+        assert isinstance(loud, Broke)
+        assert isinstance(unreadable, Broke)
+        assert isinstance(unsendable, Broke)
+        assert loud.error.startswith("ValueError: \\x1b[31m\\udcff\\x00yyy")
+        assert len(loud.error.encode()) <= 10_000
+        assert len((loud.traceback or "").encode()) <= 10_000
+        assert unreadable.error.startswith("Unreadable: (an error that raises")
+        assert unsendable.status is Status.FAILED
+        assert unsendable.error.startswith("the result cannot be sent to the driver: ")
+
     def test_more_workers_than_jobs_and_back(self, executor: Executor) -> None:
         assert len(self.ends(executor, "one", "two", "three", "four", "five")) == 5
         assert len(self.ends(executor, "six")) == 1
@@ -184,34 +320,46 @@ class TestInline(ExecutorTestCase):
     def make(self, timeout: float | None = None) -> Executor:
         return InlineExecutor(workers=2, timeout=timeout)
 
-    @pytest.mark.parametrize("what", ["sleep", "hold-the-gil"])
-    def test_a_driver_that_is_killed_leaves_no_process_behind(self, what: str) -> None:
+    @pytest.mark.parametrize("what", ["children-sleep", "hold-the-gil"])
+    def test_a_driver_that_is_killed_leaves_no_process_behind(
+        self, tmp_path: Path, what: str
+    ) -> None:
         code = (
+            "import os, psutil;"
             "from fairbench.runs.executors.inline import InlineExecutor;"
             "from tests.runs.executors.test_executors import Work;"
-            f"e = InlineExecutor(workers=1, timeout=None); e.submit(Work({what!r}));"
+            "e = InlineExecutor(workers=1, timeout=None);"
+            f"e.submit(Work({what!r}, id={str(tmp_path)!r}));"
             "it = e.events(); next(x for x in it if type(x).__name__ == 'Progressed');"
-            "print(e._running[0].process.pid, flush=True); list(it)"
+            f"[next(it) for _ in range(99) if {what!r}[0] == 'c' and"
+            f" len(os.listdir({str(tmp_path)!r})) < 5];"
+            "print(*[p.pid for p in psutil.Process().children(recursive=True)]);"
+            "print(flush=True); list(it)"
         )
         driver = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         assert driver.stdout is not None
-        pid = int(driver.stdout.readline())
+        pids = [int(word) for word in driver.stdout.readline().split()]
+        assert len(pids) >= (9 if what == "children-sleep" else 4)
         driver.kill()
         driver.wait()
         for _ in range(200):
-            if not runs(pid):
+            if not any(runs(pid) for pid in pids):
                 return
             time.sleep(0.1)
-        os.kill(pid, signal.SIGKILL)
-        pytest.fail("the job's process outlived its driver")
+        for pid in filter(runs, pids):
+            os.kill(pid, signal.SIGKILL)
+        pytest.fail("a process outlived the driver")
 
-    def test_stopping_leaves_no_process_behind(self) -> None:
+    def test_stopping_leaves_no_process_behind(self, tmp_path: Path) -> None:
         executor = InlineExecutor(workers=1, timeout=None)
-        executor.submit(Work("sleep"))  # type: ignore[arg-type]
-        next(executor.events())
+        executor.submit(Work("children-sleep", id=str(tmp_path)))  # type: ignore[arg-type]
+        events = executor.events()
+        while len(list(tmp_path.iterdir())) < 5:
+            next(events)
         (child,) = executor._running
         executor.stop()
         assert not child.process.is_alive()
+        assert_none_lives(tmp_path)
 
 
 @pytest.fixture(scope="class")

@@ -1,0 +1,118 @@
+"""The process of a job: takes the job, runs it, sends what becomes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn
+
+from fairbench.runs.contract import ContractError
+from fairbench.runs.executors.base import Broke, Progressed, run_guarded
+from fairbench.runs.executors.channel import Sender
+from fairbench.runs.executors.session import start_guarded
+from fairbench.store.status import Status
+from fairbench.store.text import clean_line, describe
+
+_PROGRESS_EVERY = 0.2
+"""Seconds between progress messages of a job."""
+
+_LONGEST_NOTE = 200
+
+
+def main(connection: Connection, prints: Connection) -> NoReturn:
+    """Run the job that comes over ``connection``; all that it prints goes to ``prints``."""
+    # Ctrl-C reaches the whole process group; the driver alone decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _forget_the_server()
+    start_guarded([connection.fileno(), prints.fileno()])
+    _redirect_output(prints)
+    try:
+        seen, job = connection.recv()
+    except EOFError:  # the driver is gone
+        os._exit(1)
+    os.environ.update(seen)
+    threading.Thread(target=_die_with_the_driver, args=(connection,), daemon=True).start()
+    sender = Sender(connection)
+    last = 0.0
+
+    def progress(fraction: float, note: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _PROGRESS_EVERY:
+            last = now
+            sender.send((Progressed, _checked_fraction(fraction), clean_line(note, _LONGEST_NOTE)))
+
+    event, fields = run_guarded(job, progress)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # a plugin may have put anything there
+            stream.flush()
+    with contextlib.suppress(OSError):  # the driver is gone
+        try:
+            sender.send((event, *fields))
+        except OSError:
+            raise
+        # A plugin's objects may be of any kind.
+        except Exception as error:
+            text = f"the result cannot be sent to the driver: {describe(error)}"
+            sender.send((Broke, Status.FAILED, text, None))
+    # Skip atexit handlers: a plugin's cannot keep a finished job alive.
+    os._exit(0)
+
+
+def _checked_fraction(fraction: Any) -> float:
+    try:
+        value = float(fraction)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not math.isfinite(value):
+        said = clean_line(repr(fraction), 60)
+        raise ContractError(f"progress takes a fraction from 0 to 1, not {said}.")
+    return min(max(value, 0.0), 1.0)
+
+
+def _forget_the_server() -> None:
+    """Close what belongs to the server that this process was forked from."""
+    from multiprocessing import forkserver, resource_tracker
+
+    # The server ends when nobody holds its pipe any more: the driver alone shall.
+    server: Any = forkserver._forkserver
+    if (pipe := getattr(server, "_forkserver_alive_fd", None)) is not None:
+        server._forkserver_alive_fd = None
+        os.close(pipe)
+    # A job that needs one starts one of its own, which ends with the job.
+    tracker: Any = resource_tracker._resource_tracker
+    if (pipe := getattr(tracker, "_fd", None)) is not None:
+        tracker._fd = tracker._pid = None
+        os.close(pipe)
+
+
+def _redirect_output(prints: Connection) -> None:
+    """Have all that is printed here, by libraries in C too, go to the driver."""
+    for descriptor in (1, 2):
+        os.dup2(prints.fileno(), descriptor)
+    prints.close()
+    sys.stdout, sys.stderr = (
+        open(  # noqa: SIM115 - for as long as the process lives
+            descriptor,
+            "w",
+            buffering=1,
+            encoding="utf-8",
+            errors="backslashreplace",
+            closefd=False,
+        )
+        for descriptor in (1, 2)
+    )
+    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
+
+
+def _die_with_the_driver(connection: Connection) -> None:
+    """End this process when the driver is gone, however it went: nobody waits for the result."""
+    with contextlib.suppress(EOFError, OSError):
+        connection.recv()
+    os._exit(1)

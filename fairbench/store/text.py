@@ -1,0 +1,79 @@
+"""Text from outside, as it is stored and shown: short, printable, and without passwords.
+
+What a plugin says may be of any length and hold anything: bytes that are no text, commands to the
+terminal, characters that a database does not take.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+from fairbench.store.secrets import redact_text
+
+MOST_BYTES = 10_000
+"""Length of a text in UTF-8: of a message, a traceback, a reason."""
+
+_NO_TEXT = re.compile(
+    # Controls but tab and newline; marks that turn or break lines; halves of surrogate pairs.
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def escape(text: str) -> str:
+    """Return a text that does nothing but stand there: ``\\x1b`` is spelled out, and the like."""
+    return _NO_TEXT.sub(_spell, text.replace("\r\n", "\n"))
+
+
+def clean(text: str, most: int = MOST_BYTES) -> str:
+    """Return a text of at most ``most`` bytes, escaped, without passwords; its middle gives way."""
+    # Cut first: escaping 100 MB, of which 10 kB are kept, is no use.
+    cut = _cut(escape(redact_text(_cut(str(text), 2 * most))), most)
+    whole = cut.encode()
+    if len(whole) <= most:
+        return cut
+    half = (most - 60) // 2
+    first, last = whole[:half].decode(errors="ignore"), whole[-half:].decode(errors="ignore")
+    return f"{first}\n[... the middle is left out ...]\n{last}"
+
+
+def clean_line(text: str, most: int = MOST_BYTES) -> str:
+    """Return the first line of a text, cleaned."""
+    line = str(text)[: 2 * most].strip().split("\n", 1)[0]
+    whole = escape(redact_text(line)).encode()
+    return whole.decode() if len(whole) <= most else whole[: most - 3].decode(errors="ignore") + "..."
+
+
+def describe(error: BaseException) -> str:
+    """Return ``ValueError: text``, the first line of it, cleaned."""
+    return clean_line(f"{type(error).__name__}: {text_of(error)}")
+
+
+def describe_fully(error: BaseException) -> str:
+    """Return the traceback of an error, cleaned."""
+    try:
+        return clean("".join(traceback.format_exception(error)))
+    except Exception:  # an error of a plugin may break whoever looks at it
+        return describe(error)
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an error, also of one whose text cannot be had."""
+    try:
+        return str(error)
+    except Exception:
+        return "(an error that raises when its text is asked for)"
+
+
+def _cut(text: str, most: int) -> str:
+    """Leave the middle of a text out where it is longer than ``most`` characters."""
+    if len(text) <= most:
+        return text
+    half = (most - 60) // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out ...]\n{text[-half:]}"
+
+
+def _spell(character: re.Match[str]) -> str:
+    code = ord(character[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
