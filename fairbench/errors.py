@@ -81,5 +81,9 @@ class StoreError(FairbenchError):
     """The results database cannot be opened, read or written."""
 
 
+class UnstorableError(StoreError):
+    """The database does not take the content of a row; the store itself is sound."""
+
+
 class DeviceError(FairbenchError):
     """The requested device does not exist."""

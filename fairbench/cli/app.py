@@ -91,6 +91,8 @@ def _usage(error: Any) -> int:
 
 
 def _complain(message: str, hint: str) -> None:
-    print(f"Error: {message}", file=sys.stderr)
+    from fairbench.store.text import clean
+
+    print(f"Error: {clean(message)}", file=sys.stderr)
     if hint:
-        print(hint, file=sys.stderr)
+        print(clean(hint), file=sys.stderr)

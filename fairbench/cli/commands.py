@@ -96,16 +96,17 @@ COMMANDS = {
     ),
     "results": Entry(
         MAINTENANCE,
-        "Move results between machines.",
+        "Move results between machines, or take passwords or imports out of them.",
         {
             "export": "results:results_export",
             "import": "results:results_import",
             "remove": "results:results_remove",
+            "redact": "redact:results_redact",
         },
     ),
     "clean": Entry(
         MAINTENANCE,
-        "Delete stored representations and encoders; results stay.",
+        "Delete stored representations, encoders and logs; results stay.",
         "results:clean",
     ),
 }

@@ -82,7 +82,7 @@ class ProgressDisplay:
 
     def __call__(self, event: events.Event) -> None:
         """Show one event."""
-        if isinstance(event, events.Idle):
+        if isinstance(event, events.Idle | events.Printed):
             self._advance()
             return
         job = event.job
@@ -141,6 +141,10 @@ class ProgressDisplay:
             self._bars.remove_task(self._tasks.pop(event.job.id))
         if isinstance(event, events.Broke):
             err.print(f"{event.status.value}  {event.job.title}: {event.error}", markup=False)
+            for line in event.output.splitlines():
+                err.print(f"  | {line}", markup=False)
+            if event.log is not None:
+                err.print(f"  all that it printed: {event.log}", markup=False)
         elif self._bars is None:
             left = self._left(", ")
             err.print(f"done   {event.job.title} in {event.seconds:.1f} s{left}", markup=False)

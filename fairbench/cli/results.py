@@ -21,6 +21,7 @@ from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard import ranking
 from fairbench.models.query import ResultsLocation
 from fairbench.report.tables import TableFormat, render
+from fairbench.runs import job_logs
 from fairbench.store import encoders
 from fairbench.store import files as artefacts
 from fairbench.store.database import Store
@@ -162,19 +163,20 @@ def clean(
         bool, typer.Option("--dry-run", help="Print what would be deleted, and exit.")
     ] = False,
 ) -> None:
-    """Delete stored representations and encoders; results stay."""
+    """Delete stored representations, encoders and logs; results stay."""
     folder = results or DEFAULT_RESULTS
     stored = artefacts.files(folder / artefacts.FOLDER)
     trained = artefacts.files(folder / encoders.FOLDER)
     unfinished = checkpoints.files(folder)
-    files = [*stored, *trained, *unfinished]
+    logs = job_logs.files(folder)
+    files = [*stored, *trained, *unfinished, *logs]
     if not files:  # of a store elsewhere, files are all that is here
         Store.in_folder(folder, create=False)
     size = sum(path.stat().st_size for path in files)
     out.print(
         f"Representations: {len(stored)} files in {folder / artefacts.FOLDER}; encoders: "
-        f"{len(trained)}; checkpoints of unfinished training: {len(unfinished)}. "
-        f"{size / 1e6:.1f} MB.\n"
+        f"{len(trained)}; checkpoints of unfinished training: {len(unfinished)}; logs of jobs: "
+        f"{len(logs)}. {size / 1e6:.1f} MB.\n"
         "They are deleted; records and leaderboards stay. Without them, auditing more points or "
         "encoding new rows needs the models trained again.",
         markup=False,

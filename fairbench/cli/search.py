@@ -33,6 +33,7 @@ from fairbench.search.space import held_params, search_space
 from fairbench.search.study import FIRST_SEED, Search
 from fairbench.search.trials import TrialOutcome
 from fairbench.store.records import UnitRecord
+from fairbench.store.secrets import redact_words
 from fairbench.training.device import cores, resolve_device
 
 
@@ -230,7 +231,8 @@ def _show_how_to_use(config: SearchConfig, file: Path) -> None:
             words += [option, str(value)]
     if run.results != RunConfig.model_fields["results"].default:
         words += ["--results", str(run.results)]
-    err.print(f"Run the best hyperparameters with:\n  {shlex.join(words)}", markup=False)
+    command = shlex.join(redact_words(words))
+    err.print(f"Run the best hyperparameters with:\n  {command}", markup=False)
 
 
 def _show_best(search: Search) -> None:

@@ -16,12 +16,13 @@ from fairbench.registry import Registry
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.store.database import Store, make_folder
+from fairbench.store.secrets import redact_words
 from fairbench.training import checkpoint_files as checkpoints
 
 
 def command_line() -> str:
-    """Return the command as it was typed, to be typed again."""
-    return shlex.join(["fairbench", *sys.argv[1:]])
+    """Return the command as it was typed, to be typed again, but for passwords in URLs."""
+    return shlex.join(redact_words(["fairbench", *sys.argv[1:]]))
 
 
 def load_datasets(config: RunConfig, registry: Registry) -> list[Prepared]:

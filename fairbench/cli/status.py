@@ -12,6 +12,7 @@ from fairbench.report.format import format_seconds
 from fairbench.store.claims import Claims
 from fairbench.store.records import PointRecord, UnitRecord
 from fairbench.store.status import Status
+from fairbench.store.text import clean
 
 
 def status(results: Results = None, store: StoreUrl = None) -> None:
@@ -104,4 +105,4 @@ def _show_remaining(points: Sequence[PointRecord]) -> None:
 
 def _show_failure(unit: UnitRecord, place: str | None, record: UnitRecord | PointRecord) -> None:
     text = f"{record.status}  {unit.method} {place or '-'}: {record.error}"
-    out.print(text, markup=False)
+    out.print(clean(text), markup=False)

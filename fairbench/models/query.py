@@ -8,6 +8,7 @@ from pathlib import Path
 from fairbench.config import DEFAULT_RESULTS
 from fairbench.data.card import is_card
 from fairbench.store.database import Store
+from fairbench.store.secrets import redact_url
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,9 @@ class ResultsLocation:
 
     @property
     def options(self) -> list[str]:
-        """Options of a command that is to read the same results."""
+        """Options of a command that is to read the same results, without passwords."""
         options = [] if self.results is None else ["--results", str(self.results)]
-        return options + ([] if self.store is None else ["--store", self.store])
+        return options + ([] if self.store is None else ["--store", redact_url(self.store)])
 
     def open_store(self) -> Store:
         """Open the store that is there; StoreError where there is none."""

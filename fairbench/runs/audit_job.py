@@ -17,6 +17,7 @@ from fairbench.data.prepare import Prepared
 from fairbench.runs.contract import ContractError, Progress
 from fairbench.stats.bootstrap import to_text
 from fairbench.store.records import AuditorReading
+from fairbench.store.text import clean_line, describe
 
 
 @dataclass(frozen=True)
@@ -113,14 +114,21 @@ def _measured(metric: type[Metric], evaluation: Any) -> dict[str, float | None]:
     try:
         values = dict(metric().compute(evaluation))
     except Exception as error:
-        raise ContractError(f"The metric {metric.name} raised {error!r}.") from error
+        raise ContractError(f"The metric {metric.name} raised {describe(error)}.") from error
     for column, value in values.items():
-        if value is not None and not math.isfinite(value):
+        if value is not None and not _is_finite(value):
             raise ContractError(
-                f"The metric {metric.name} returned {value} for {column}; "
-                "None says that a value cannot be given."
+                f"The metric {metric.name} returned {clean_line(repr(value), 60)} for "
+                f"{clean_line(repr(column), 60)}; None says that a value cannot be given."
             )
     return {column: None if v is None else float(v) for column, v in values.items()}
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 @dataclass(frozen=True)

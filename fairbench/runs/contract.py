@@ -2,10 +2,56 @@
 
 from __future__ import annotations
 
+import math
+import numbers
+import re
 from collections.abc import Callable
+from typing import Any
+
+from fairbench.store.text import clean_line
 
 Progress = Callable[[float, str], None]
+
+MOST_COSTS = 50
+"""Costs that a fit may report."""
+
+_COST_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class ContractError(Exception):
     """A plugin returned something its interface does not allow."""
+
+
+def finite_number(value: Any, what: str) -> float:
+    """Return a number as a float; ContractError, which names ``what``, if it is none."""
+    number = math.nan
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+    if not math.isfinite(number):
+        raise ContractError(f"{what} is {_shown(value)}, not a finite number.")
+    return number
+
+
+class ReportedCosts(dict[str, float]):
+    """What a fit reported of its costs, checked as it comes."""
+
+    def report(self, name: str, value: float) -> None:
+        """Take a cost; ContractError for a name or a value that cannot be one."""
+        if not isinstance(name, str) or not _COST_NAME.fullmatch(name):
+            raise ContractError(
+                f"report() got the name {_shown(name)}; names of costs have small letters, digits "
+                "and _, and at most 64 of them."
+            )
+        if name not in self and len(self) >= MOST_COSTS:
+            raise ContractError(f"report() got more than {MOST_COSTS} names of costs.")
+        self[name] = finite_number(value, f"the cost {name!r} given to report()")
+
+
+def _shown(value: Any) -> str:
+    try:
+        return clean_line(repr(value), 60)
+    except Exception:  # a plugin's object may be of any kind
+        return f"a {type(value).__name__}"

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
+from fairbench.errors import UnstorableError
 from fairbench.runs.executors.base import (
     Broke,
     Elsewhere,
     Event,
     Executor,
     Finished,
+    Printed,
     Started,
     Waits,
 )
 from fairbench.runs.executors.shared import SharedExecutor
 from fairbench.runs.job import Job
+from fairbench.runs.job_logs import JobLogs
 from fairbench.store.claims import Claims
 from fairbench.store.database import Store
+from fairbench.store.status import Status
 
 
 class JobSource(ABC):
@@ -28,6 +34,8 @@ class JobSource(ABC):
     id: str
     """Under which it claims jobs."""
     store: Store
+    results: Path
+    """The results folder, for the logs of jobs."""
 
     @abstractmethod
     def jobs(self) -> Iterable[Job]:
@@ -43,7 +51,10 @@ class JobSource(ABC):
 
     @abstractmethod
     def finish(self, job: Job, result: Any) -> Sequence[Job]:
-        """Write what a job gave; return the jobs that follow from it."""
+        """Write what a job gave; return the jobs that follow from it.
+
+        Raises UnstorableError, with nothing written, where the store does not take it.
+        """
 
     @abstractmethod
     def fail(self, event: Broke) -> None:
@@ -69,6 +80,7 @@ def drive(
     """
     jobs = iter(source.jobs())
     ready: set[str] = set()
+    logs = JobLogs(source.results)
     with Claims(source.store, source.id) as claims:
         shared = SharedExecutor(executor, claims, source.is_settled)
 
@@ -87,11 +99,17 @@ def drive(
                 ready.discard(event.job.id)
             if isinstance(event, Started):
                 source.start(event.job)
+            elif isinstance(event, Printed):
+                logs.write(event.job, event.text)
             elif isinstance(event, Finished):
-                submit(source.finish(event.job, event.result))
-            elif isinstance(event, Broke):
-                source.fail(event)
+                try:
+                    submit(source.finish(event.job, event.result))
+                except UnstorableError as error:
+                    event = Broke(event.job, Status.FAILED, error.message, None, event.seconds)
             elif isinstance(event, Elsewhere):
                 submit(source.remaining_jobs(event.job))
+            if isinstance(event, Broke):
+                event = dataclasses.replace(event, log=logs.of(event.job))
+                source.fail(event)
             submit_ahead()
             observe(event)

@@ -7,7 +7,6 @@ back. Nothing here writes: the driver does.
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,12 +18,13 @@ from fairbench.api import AUDIT_ROLES, Coding, FitContext, Point, Role, Track, T
 from fairbench.api.costs import EARLIER_SECONDS
 from fairbench.api.method import Curve, Diverged, Method, Params, Representation
 from fairbench.data.prepare import Prepared
-from fairbench.runs.contract import ContractError, Progress
+from fairbench.runs.contract import ContractError, Progress, ReportedCosts, finite_number
 from fairbench.runs.cost import Meter, hardware, versions
 from fairbench.runs.curve_points import detailed_points, points_to_read
 from fairbench.runs.encoding import encode_point
 from fairbench.store.encoders import Encoder, pack
 from fairbench.store.status import Status
+from fairbench.store.text import clean_line, describe, describe_fully
 
 
 @dataclass(frozen=True)
@@ -108,12 +108,12 @@ class FitJob:
         meter = Meter(self.device)
         method = self.method(self.params)
         rows = self.data.roles[Role.ENCODER_TRAIN]
-        reported: dict[str, float] = {}
+        reported = ReportedCosts()
         context = FitContext(
             iterations=self.iterations,
             device=self.device,
             progress=lambda fraction, note: progress(0.95 * fraction, note),
-            report=reported.__setitem__,
+            report=reported.report,
             deadline=None if self.timeout is None else time.monotonic() + self.timeout,
             checkpoint=self.checkpoint,
             checkpoint_every=self.checkpoint_every,
@@ -131,14 +131,15 @@ class FitJob:
         ):
             progress(0.95 + 0.05 * number / len(self.units), "encoding")
             if isinstance(outcome, Diverged):
-                results.append(UnitResult(key, Status.DIVERGED, outcome.reason))
+                reason = clean_line(str(outcome.reason))
+                results.append(UnitResult(key, Status.DIVERGED, reason))
                 continue
             try:
                 results.append(self._encode(key, unit, outcome, method, features, meter, reported))
             # What one unit's plugin code raises must not cost its stack-mates their training.
             except Exception as error:
-                text = f"{type(error).__name__}: {error}".splitlines()[0]
-                results.append(UnitResult(key, Status.FAILED, text, traceback.format_exc()))
+                text, full = describe(error), describe_fully(error)
+                results.append(UnitResult(key, Status.FAILED, text, full))
         return results
 
     def _encode(
@@ -170,13 +171,14 @@ class FitJob:
         costs["encode_seconds"] = meter.seconds["encode"] - before
         count = representations[0].parameters()
         if count is not None:
-            costs["trainable_parameters"] = float(count)
+            costs["trainable_parameters"] = finite_number(count, "parameters()")
         work = representations[0].multiply_adds()
         if work is not None and "steps" in costs:
             # A product and a sum forward, and twice that backward, for each row.
             training = method.workload(self.data.info)
             rows = training.batch_size if training else 1
-            costs["flops"] = 6.0 * work * rows * costs["steps"]
+            done = finite_number(work, "multiply_adds()") * rows * costs["steps"]
+            costs["flops"] = finite_number(6.0 * done, "the number of operations")
         encoder, not_stored = _packed(
             Encoder(method, unit, self.data.info, outcome, self.data.preprocessing)
         )
@@ -204,6 +206,8 @@ class FitJob:
                 aware=method.track is Track.AWARE,
                 stochastic=method.coding is Coding.STOCHASTIC,
             )
+            for name, value in (pair for point in points for pair in point.values):
+                finite_number(value, f"the knob {name!r} of a point of the curve")
             return points, [outcome.at(point) for point in points]
         if not isinstance(outcome, Representation):
             raise ContractError(
@@ -244,4 +248,4 @@ def _packed(encoder: Encoder) -> tuple[bytes | None, str | None]:
         return pack(encoder), None
     # Figures are not worse for a mistake in state(), and hours of training may stand behind them.
     except Exception as error:
-        return None, " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        return None, describe(error)[:200]

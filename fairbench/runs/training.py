@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fairbench.config import Rerun, RunConfig
+from fairbench.errors import UnstorableError
 from fairbench.registry import Registry
 from fairbench.runs.audits import AuditLedger, MissingPoint, point_metrics
 from fairbench.runs.cost import versions
@@ -55,6 +57,7 @@ class TrainingRun(JobSource):
         trial: bool = False,
     ) -> None:
         self.config, self.plan, self.store, self.device = config, plan, store, device
+        self.results = config.results
         self.memory = device_memory(device)
         self.id = (TRIAL if trial else "") + uuid.uuid4().hex
         self.summary = RunSummary()
@@ -237,6 +240,8 @@ class TrainingRun(JobSource):
 
     def _finish_units(self, results: Sequence[UnitResult]) -> list[Job]:
         """Write a whole stack in one transaction: a part of one would be resumed as another."""
+        before = {result.key: self.units.records[result.key] for result in results}
+        summary = copy.deepcopy(self.summary)
         records: list[UnitRecord | PointRecord] = []
         follow: list[Job] = []
         for result in results:
@@ -250,7 +255,12 @@ class TrainingRun(JobSource):
             records.append(unit)
             records += [self.audits.record(target, point) for point in missing]
             follow += self.audits.jobs(target, missing, result.arrays)
-        self.store.put(records)
+        try:
+            self.store.put(records)
+        except UnstorableError:
+            self.units.records |= before
+            self.summary = summary
+            raise
         return follow
 
     def _finish_unit(

@@ -7,6 +7,7 @@ finds what it has, and two stores merge without a clash. Representations are fil
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import json
 import tempfile
@@ -17,7 +18,12 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from fairbench.errors import StoreError
-from fairbench.store.problems import first_line, show_url, translate_database_errors
+from fairbench.store.problems import (
+    first_line,
+    show_url,
+    translate_database_errors,
+    translate_row_errors,
+)
 from fairbench.store.records import (
     TABLES,
     TRIAL,
@@ -30,6 +36,7 @@ from fairbench.store.records import (
     to_row,
 )
 from fairbench.store.schema import RUNS, SCHEMA_VERSION, TABLE_OF, open_schema, set_pragmas
+from fairbench.store.secrets import redact_command, redact_values
 from fairbench.store.status import Status
 
 _CANNOT_WRITE = "The store cannot be written"
@@ -48,11 +55,11 @@ class Store:
 
     def __init__(self, url: str | sa.URL) -> None:
         try:
-            self.engine = sa.create_engine(url, json_serializer=_dumps)
+            self.engine = sa.create_engine(url, json_serializer=_dumps_finite)
         # An unknown dialect, a missing driver, a port that is no number.
         except (sa.exc.SQLAlchemyError, ImportError, ValueError) as error:
             raise StoreError(
-                f"The store {show_url(url)} cannot be opened: {first_line(error)}.",
+                f"The store {show_url(url)} cannot be opened: {_what_is_wrong(error)}.",
                 "Give a database URL that SQLAlchemy knows, like postgresql+psycopg://host/name "
                 "(and install its driver).",
             ) from error
@@ -94,16 +101,19 @@ class Store:
         return cls(sa.URL.create("sqlite", database=str(path)))
 
     def add_run(self, run: RunRecord) -> None:
-        """Remember a command that was given."""
+        """Remember a command that was given, without the passwords in it."""
         with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
-            connection.execute(RUNS.insert().values(**to_row(run)))
+            connection.execute(RUNS.insert().values(**to_row(redact_run(run))))
 
     def put(self, records: Iterable[Record]) -> None:
-        """Insert what was made here, or replace records of the same key, in one transaction."""
+        """Insert what was made here, or replace records of the same key, in one transaction.
+
+        Raises UnstorableError, and writes none, where the database does not take one of them.
+        """
         self._put(record.replace(origin=None) for record in records)
 
     def _put(self, records: Iterable[Record]) -> None:
-        with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
+        with translate_row_errors(_CANNOT_WRITE), self.engine.begin() as connection:
             for record in _in_order(records):
                 row = to_row(record)
                 insert = self.insert(TABLE_OF[type(record)]).values(**row)
@@ -112,7 +122,7 @@ class Store:
 
     def add(self, records: Iterable[Record]) -> None:
         """Insert records whose key is not there yet, and leave the others as they are."""
-        with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
+        with translate_row_errors(_CANNOT_WRITE), self.engine.begin() as connection:
             for record in _in_order(records):
                 insert = self.insert(TABLE_OF[type(record)]).values(**to_row(record))
                 connection.execute(insert.on_conflict_do_nothing())
@@ -150,8 +160,8 @@ class Store:
             return [from_row(kind, dict(row)) for row in connection.execute(query).mappings()]
 
     def runs(self) -> list[RunRecord]:
-        """Return the commands that were given, by id."""
-        return self._select(RunRecord, sa.select(RUNS).order_by(RUNS.c.id))
+        """Return the commands that were given, by id; older stores may hold their passwords."""
+        return [redact_run(run) for run in self._select(RunRecord, sa.select(RUNS).order_by("id"))]
 
     def statuses(self, kind: type[Record]) -> dict[str, Status]:
         """Return the status of every record of a kind by key."""
@@ -230,6 +240,17 @@ class Store:
             )
 
 
+def redact_run(run: RunRecord) -> RunRecord:
+    """Return a command without the passwords of URLs in it."""
+    command, config = redact_command(run.command), redact_values(run.config)
+    return dataclasses.replace(run, command=command, config=config)
+
+
+def _what_is_wrong(error: BaseException) -> str:
+    # A port that is no number may be a password, where the host was forgotten.
+    return "its port is no number" if isinstance(error, ValueError) else first_line(error)
+
+
 def _in_order(records: Iterable[Record]) -> list[Record]:
     """In one order for all runs, so that none of two waits for the other."""
     order = list(TABLES.values())
@@ -270,6 +291,11 @@ def make_folder(folder: Path, *, keep: bool = True) -> None:
             f"The results folder {folder} cannot be written: {error.strerror}.",
             "Name another with --results DIR.",
         ) from None
+
+
+def _dumps_finite(value: Any) -> str:
+    """As databases take it; ValueError for what is no number, which is no JSON."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _dumps(value: Mapping[str, Any]) -> str:

@@ -8,13 +8,32 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 
-from fairbench.errors import StoreError
+from fairbench.errors import StoreError, UnstorableError
+from fairbench.store.secrets import redact_url
+from fairbench.store.text import clean_line
 
 _CHECK = "Check disk space and permissions, or that the server runs; the same command resumes."
 DAMAGED = (
     "Move the file away (and those beside it that end in -wal and -shm): the same command computes "
     "everything again. What was exported comes back with fairbench results import --own FILE."
 )
+
+
+@contextmanager
+def translate_row_errors(problem: str) -> Iterator[None]:
+    """The same where rows are written; UnstorableError where their content is at fault."""
+    with translate_database_errors(problem):
+        try:
+            yield
+        except (sa.exc.StatementError, ValueError, TypeError, OverflowError) as error:
+            # What does not come from the database was raised while a row was made ready for it.
+            from_database = isinstance(error, sa.exc.DBAPIError)
+            if from_database and not isinstance(error, sa.exc.DataError | sa.exc.IntegrityError):
+                raise
+            raise UnstorableError(
+                f"The database does not take a row: {first_line(error)}.",
+                "A text or a number in it is not one that can be stored.",
+            ) from error
 
 
 @contextmanager
@@ -34,14 +53,12 @@ def translate_database_errors(problem: str) -> Iterator[None]:
 
 
 def show_url(url: str | sa.URL) -> str:
-    """Return a URL without its password."""
-    try:
-        return sa.engine.make_url(url).render_as_string()
-    except (sa.exc.SQLAlchemyError, ValueError):
-        return repr(url)
+    """Return a URL without its password, and without options that may be secret."""
+    text = url if isinstance(url, str) else url.render_as_string(hide_password=False)
+    return redact_url(text) or repr(text)
 
 
 def first_line(error: BaseException) -> str:
     """Return the first line of an error, or of the driver's error behind it."""
     cause = getattr(error, "orig", None) or error
-    return str(cause).splitlines()[0].rstrip(".")
+    return clean_line(str(cause)).rstrip(".") or type(cause).__name__

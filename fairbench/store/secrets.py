@@ -16,10 +16,27 @@ HIDDEN = "***"
 """What stands for a password."""
 
 _HARMLESS = frozenset(
-    "application_name cache client_encoding connect_timeout dbname host hostaddr keepalives mode "
-    "port sslmode target_session_attrs timeout uri user".split()
+    {
+        "application_name",
+        "cache",
+        "client_encoding",
+        "connect_timeout",
+        "dbname",
+        "host",
+        "hostaddr",
+        "mode",
+        "port",
+        "sslmode",
+        "target_session_attrs",
+        "timeout",
+        "uri",
+        "user",
+    }
 )
 """Options of database URLs that are shown; the values of all others are hidden."""
+
+_SECRET = re.compile("pass|pw|secret|token|key|sig|auth|cred", re.IGNORECASE)
+"""In the names of options of web addresses that are hidden; without the others, links break."""
 
 # Of bounded length: else a megabyte without a colon takes minutes.
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{0,40}://"
@@ -44,7 +61,8 @@ def redact_url(url: str) -> str:
         rest = f"{mistyped[1]}:{HIDDEN}{rest[mistyped.end() :]}"
     place, question, options = rest.partition("?")
     if question:
-        place += question + _OPTION.sub(_without_value, options)
+        web = head[0].lower() in ("http://", "https://")
+        place += question + _OPTION.sub(_hide_on_web if web else _hide, options)
     return head[0] + place
 
 
@@ -82,6 +100,9 @@ def redact_values(value: Any) -> Any:
     return value
 
 
-def _without_value(option: re.Match[str]) -> str:
-    shown = option[2] if option[1].lower() in _HARMLESS else HIDDEN
-    return f"{option[1]}={shown}"
+def _hide(option: re.Match[str]) -> str:
+    return option[0] if option[1].lower() in _HARMLESS else f"{option[1]}={HIDDEN}"
+
+
+def _hide_on_web(option: re.Match[str]) -> str:
+    return f"{option[1]}={HIDDEN}" if _SECRET.search(option[1]) else option[0]

@@ -16,8 +16,7 @@ MOST_BYTES = 10_000
 
 _NO_TEXT = re.compile(
     # Controls but tab and newline; marks that turn or break lines; halves of surrogate pairs.
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"
-    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 
 
@@ -40,9 +39,11 @@ def clean(text: str, most: int = MOST_BYTES) -> str:
 
 def clean_line(text: str, most: int = MOST_BYTES) -> str:
     """Return the first line of a text, cleaned."""
-    line = str(text)[: 2 * most].strip().split("\n", 1)[0]
+    line = str(text)[: 2 * most].strip().split("\n", 1)[0].rstrip()
     whole = escape(redact_text(line)).encode()
-    return whole.decode() if len(whole) <= most else whole[: most - 3].decode(errors="ignore") + "..."
+    return (
+        whole.decode() if len(whole) <= most else whole[: most - 3].decode(errors="ignore") + "..."
+    )
 
 
 def describe(error: BaseException) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import signal
 import sys
@@ -12,7 +11,7 @@ import time
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
-from fairbench.runs.contract import ContractError
+from fairbench.runs.contract import finite_number
 from fairbench.runs.executors.base import Broke, Progressed, run_guarded
 from fairbench.runs.executors.channel import Sender
 from fairbench.runs.executors.session import start_guarded
@@ -46,7 +45,8 @@ def main(connection: Connection, prints: Connection) -> NoReturn:
         now = time.monotonic()
         if now - last >= _PROGRESS_EVERY:
             last = now
-            sender.send((Progressed, _checked_fraction(fraction), clean_line(note, _LONGEST_NOTE)))
+            share = finite_number(fraction, "the fraction given to progress()")
+            sender.send((Progressed, min(max(share, 0.0), 1.0), clean_line(note, _LONGEST_NOTE)))
 
     event, fields = run_guarded(job, progress)
     for stream in (sys.stdout, sys.stderr):
@@ -63,17 +63,6 @@ def main(connection: Connection, prints: Connection) -> NoReturn:
             sender.send((Broke, Status.FAILED, text, None))
     # Skip atexit handlers: a plugin's cannot keep a finished job alive.
     os._exit(0)
-
-
-def _checked_fraction(fraction: Any) -> float:
-    try:
-        value = float(fraction)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not math.isfinite(value):
-        said = clean_line(repr(fraction), 60)
-        raise ContractError(f"progress takes a fraction from 0 to 1, not {said}.")
-    return min(max(value, 0.0), 1.0)
 
 
 def _forget_the_server() -> None:

@@ -139,7 +139,9 @@ def spoil_descriptors(content: bytes) -> None:
 
 def start_children(folder: str) -> None:
     """Start processes in every way, each of which notes its number in a folder."""
-    wait = "import os, sys, time; open(f'{sys.argv[1]}/{os.getpid()}', 'w').close(); time.sleep(600)"
+    wait = (
+        "import os, sys, time; open(f'{sys.argv[1]}/{os.getpid()}', 'w').close(); time.sleep(600)"
+    )
     words = [sys.executable, "-S", "-c", wait, folder]
     subprocess.Popen(words)
     subprocess.Popen(words, process_group=0)

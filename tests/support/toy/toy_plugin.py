@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import subprocess
 import time
 from typing import ClassVar
 
@@ -205,6 +207,84 @@ class Vandal(Plain):
         return super().fit(train, units, context)
 
 
+class ReportsNan(Plain):
+    name = "reports-nan"
+
+    def fit(self, train, units, context):
+        context.report("steps", float("nan"))
+        return super().fit(train, units, context)
+
+
+class ReportsText(Plain):
+    name = "reports-text"
+
+    def fit(self, train, units, context):
+        context.report("steps", "many")
+        return super().fit(train, units, context)
+
+
+class ReportsNames(Plain):
+    name = "reports-names"
+
+    def fit(self, train, units, context):
+        context.report("my steps\x1b[2J", 1.0)
+        return super().fit(train, units, context)
+
+
+class OddText(Plain):
+    """Raises with a file name that is no UTF-8, and a byte that PostgreSQL does not take."""
+
+    name = "odd-text"
+
+    def fit(self, train, units, context):
+        raise ValueError("no such file: " + os.fsdecode(b"caf\xe9.csv") + "\x00\x1b[2J")
+
+
+class Loud(Plain):
+    """Prints 100 MB, and raises with 50 more."""
+
+    name = "loud"
+
+    def fit(self, train, units, context):
+        for _ in range(100):
+            print("flood " * 166_666)
+        raise ValueError(50_000_000 * "y")
+
+
+class TellsSecrets(Plain):
+    name = "tells-secrets"
+
+    def fit(self, train, units, context):
+        print("at postgresql://ann:S3NTINEL@localhost:1/x")
+        raise ValueError("cannot reach postgresql://ann:S3NTINEL@localhost:1/x")
+
+
+class LeavesChildren(Plain):
+    """Starts processes that would live on: plain, in a group and in a session of their own."""
+
+    name = "leaves-children"
+
+    def fit(self, train, units, context):
+        for more in ({}, {"process_group": 0}, {"start_new_session": True}):
+            child = subprocess.Popen(["sleep", "600"], **more)
+            with open(os.environ["TOY_CHILDREN"], "a") as file:
+                file.write(f"{child.pid}\n")
+        return super().fit(train, units, context)
+
+
+class SpoilsDescriptors(Plain):
+    """Writes to every descriptor that it finds."""
+
+    name = "spoils-descriptors"
+
+    def fit(self, train, units, context):
+        for descriptor in range(3, 64):
+            with contextlib.suppress(OSError):
+                os.write(descriptor, b"garbage " * 1000)
+        time.sleep(60)
+        return super().fit(train, units, context)
+
+
 class Widest(Metric):
     name = "widest"
     summary = "dimensions of z"
@@ -232,6 +312,14 @@ METHODS = [
     HalfDiverges,
     GivesNan,
     Vandal,
+    ReportsNan,
+    ReportsText,
+    ReportsNames,
+    OddText,
+    Loud,
+    TellsSecrets,
+    LeavesChildren,
+    SpoilsDescriptors,
 ]
 
 
