@@ -8,6 +8,7 @@ Everything runs on the small dataset of the tests. Exits with 1 if anything was 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import resource
@@ -24,7 +25,7 @@ import pandas as pd
 import psutil
 
 ROOT = Path(__file__).parent.parent
-TOY = ROOT / "tests" / "toy"
+TOY = ROOT / "tests" / "support" / "toy"
 CODE = "import sys; from fairbench.cli.app import main; sys.argv[0] = 'fairbench'; main()"
 
 
@@ -272,6 +273,66 @@ def executors_agree(bench: Bench, options: argparse.Namespace) -> bool:
     return code == 0 and same
 
 
+def hostile_plugins(bench: Bench, options: argparse.Namespace) -> bool:
+    """Plugins that report no numbers, raise odd texts, print 100 MB, spoil descriptors."""
+    bad = "reports-nan,reports-text,reports-names,odd-text,loud,tells-secrets,spoils-descriptors"
+    process = Bench(bench.folder, f"{bad},plain").start("hostile")
+    driver, peak = psutil.Process(process.pid), 0
+    assert process.stderr is not None
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        with contextlib.suppress(psutil.Error):
+            peak = max(peak, driver.memory_info().rss)
+    code, text = process.wait(), "".join(lines)
+    failed = sum(f"fit {name} on toy" in text for name in bad.split(","))
+    stored = (bench.folder / "hostile" / "fairbench.sqlite").stat().st_size
+    kept = len(bench.finished("hostile"))
+    harmless = "\x1b" not in text and "S3NTINEL" not in text and "Traceback" not in text
+    print(
+        f"hostile plugins: exit code {code}; {failed} of 7 reported, {kept} records of the others "
+        f"kept; {len(text):,} bytes printed, {stored / 1e6:.1f} MB stored, the driver's peak "
+        f"{peak / 1e6:.0f} MB; harmless: {harmless}"
+    )
+    return code == 1 and failed == 7 and kept > 0 and harmless and stored < 2e6 and peak < 1e9
+
+
+def children(bench: Bench, options: argparse.Namespace) -> bool:
+    """A plugin that starts processes, under both executors, and with a driver that is killed."""
+    good = True
+    for how in ("inline", "ray", "killed"):
+        file = bench.folder / f"pids-{how}"
+        os.environ["TOY_CHILDREN"] = str(file)
+        process = Bench(bench.folder, "leaves-children").start(
+            f"children-{how}", "--executor", "ray" if how == "ray" else "inline"
+        )
+        if how == "killed":
+            while not file.exists() and process.poll() is None:
+                time.sleep(0.01)
+            process.kill()
+        process.communicate()
+        time.sleep(3.0 if how == "killed" else 0.0)
+        pids = [int(word) for word in file.read_text().split()]
+        living = [pid for pid in pids if psutil.pid_exists(pid)]
+        for pid in living:
+            os.kill(pid, signal.SIGKILL)
+        print(f"children, {how}: {len(pids)} were started, {len(living)} live on")
+        good &= bool(pids) and not living
+    return good
+
+
+def passwords(bench: Bench, options: argparse.Namespace) -> bool:
+    """A password in --store, searched for in all that is printed and written."""
+    url = "postgresql+psycopg://ann:S3NTINEL@localhost:1/x?sslpassword=S3NTINEL"
+    code, text = bench.run("password", "--store", url)
+    written = [path for path in bench.folder.rglob("*") if path.is_file()]
+    found = sum(b"S3NTINEL" in path.read_bytes() for path in written) + text.count("S3NTINEL")
+    print(
+        f"passwords: exit code {code}; found {found} times in {len(written)} files and the output"
+    )
+    return code == 2 and not found
+
+
 EXPERIMENTS: dict[str, Callable[[Bench, argparse.Namespace], bool]] = {
     "kills": kills,
     "two-runs": two_runs,
@@ -282,6 +343,9 @@ EXPERIMENTS: dict[str, Callable[[Bench, argparse.Namespace], bool]] = {
     "damage": damage,
     "leak": leak,
     "executors-agree": executors_agree,
+    "hostile-plugins": hostile_plugins,
+    "children": children,
+    "passwords": passwords,
 }
 
 

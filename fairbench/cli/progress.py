@@ -204,14 +204,16 @@ def _bars() -> Progress:
 
 
 def memory() -> str:
-    """Memory of this process and all its children."""
+    """Memory of this process and all its children, but for what guardians of jobs share."""
     import psutil
+
+    from fairbench.runs.executors.session import GUARDIAN
 
     here = psutil.Process()
     total = 0
     for process in (here, *here.children(recursive=True)):
         with contextlib.suppress(psutil.Error):  # it has just ended
-            total += process.memory_info().rss
+            total += process.memory_info().rss if process.name() != GUARDIAN else 0
     return f"{total / 1e9:.1f} GB"
 
 

@@ -11,8 +11,8 @@ import traceback
 
 from fairbench.store.secrets import redact_text
 
-MOST_BYTES = 10_000
-"""Length of a text in UTF-8: of a message, a traceback, a reason."""
+MOST_BYTES, MOST_LINE_BYTES = 10_000, 1_000
+"""Length in UTF-8 of a text, such as a traceback, and of a line, such as a message."""
 
 _NO_TEXT = re.compile(
     # Controls but tab and newline; marks that turn or break lines; halves of surrogate pairs.
@@ -37,7 +37,7 @@ def clean(text: str, most: int = MOST_BYTES) -> str:
     return f"{first}\n[... the middle is left out ...]\n{last}"
 
 
-def clean_line(text: str, most: int = MOST_BYTES) -> str:
+def clean_line(text: str, most: int = MOST_LINE_BYTES) -> str:
     """Return the first line of a text, cleaned."""
     line = str(text)[: 2 * most].strip().split("\n", 1)[0].rstrip()
     whole = escape(redact_text(line)).encode()

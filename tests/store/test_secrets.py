@@ -135,4 +135,4 @@ def test_texts_are_short_printable_and_without_passwords() -> None:
         short = clean(text)
         assert len(short.encode()) <= 10_000
         assert "left out" in short
-        assert len(clean_line(text).encode()) <= 10_000
+        assert len(clean_line(text).encode()) <= 1_000

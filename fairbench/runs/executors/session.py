@@ -17,7 +17,11 @@ import sys
 import time
 from collections.abc import Sequence
 
+GUARDIAN = "fairbench-guard"
+"""Name of a guardian's process. It shares its memory with the server that it was forked from."""
+
 _PR_SET_PDEATHSIG = 1
+_PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 
 _ENDING = {signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
@@ -50,6 +54,7 @@ def start_guarded(descriptors: Sequence[int]) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return
     code = 1
+    _prctl(_PR_SET_NAME, GUARDIAN.encode())
     try:
         for descriptor in descriptors:
             os.close(descriptor)
@@ -121,6 +126,6 @@ def _end_by(number: int) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
 
 
-def _prctl(option: int, value: int) -> None:
+def _prctl(option: int, value: int | bytes) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
