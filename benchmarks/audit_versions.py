@@ -4,10 +4,12 @@
     fairbench leaderboard --results new
     python benchmarks/audit_versions.py new/leaderboards/adults-gender-points.csv
 
-Version 4 are the published points of seed 0; version 5 those of the file that is named. Only points
-that both have count. The figures of version 4 are replaced one kind after another by those of
-version 5: first I_max and D_max, then I of the points, then D. Each column is what the area changes
-by; together they are the whole change.
+Version 4 are the published points of seed 0; version 5 those of the file that is named. Where every
+point of version 5 has its counterpart, only these points count, and the figures of version 4 are
+replaced one kind after another by those of version 5: first I_max and D_max, then I of the points,
+then D. Each column is what the area changes by; together they are the whole change. Where the
+points are others (a method that has changed, or a curve that is read elsewhere), the areas of the
+whole curves are compared.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import pandas as pd
 from tabulate import tabulate
 
 import fairbench
-from fairbench.metrics.hull import strict_area
+from fairbench.metrics.aufdc import strict_area
 
 PUBLISHED = Path(__file__).parents[1] / "leaderboards" / "adults-gender-points.csv"
 
@@ -31,6 +33,9 @@ ENDS = {
     "i_max_validation": "mutual_information_max_validation",
     "d_max_validation": "distortion_max_validation",
 }
+SAME = 0.05
+"""Largest change of D, as a share of D_max, of one and the same code."""
+
 I_OF_POINTS = ("mutual_information", "mutual_information_validation")
 D_OF_POINTS = ("distortion", "distortion_validation")
 
@@ -58,6 +63,12 @@ def area_of(points: pd.DataFrame) -> float:
     )
 
 
+def is_same(old: pd.DataFrame, new: pd.DataFrame) -> bool:
+    """Whether points with the same labels are the same codes, by their distortion."""
+    gaps = (old["distortion"] - new["distortion"]).abs()
+    return bool(gaps.max() <= SAME * new["distortion_max"].iloc[0])
+
+
 def compare(old: pd.DataFrame, new: pd.DataFrame) -> list[float]:
     """Return the areas of both versions, and the changes by ends, by I and by D."""
     steps = [old.copy()]
@@ -74,13 +85,13 @@ def compare(old: pd.DataFrame, new: pd.DataFrame) -> list[float]:
 def main() -> None:
     """Print the table."""
     old, new = load_points(PUBLISHED), load_points(Path(sys.argv[1]))
-    rows = []
-    for method in sorted(old.keys() & new.keys()):
-        both = old[method].index.intersection(new[method].index)
-        if len(both):
-            found = compare(old[method].loc[both], new[method].loc[both])
-            rows.append([f"`{method}`", len(both), *found])
-    rows.sort(key=lambda row: row[3])
+    rows: list[list[object]] = []
+    for method in sorted(old.keys() & new.keys(), key=lambda name: area_of(new[name])):
+        both = new[method].index
+        found: list[object] = [area_of(old[method]), area_of(new[method])]
+        if both.isin(old[method].index).all() and is_same(old[method].loc[both], new[method]):
+            found = [*compare(old[method].loc[both], new[method])]
+        rows.append([f"`{method}`", len(both), *found])
     heads = ["method", "points", "version 4", "version 5", "by I_max", "by I", "by D"]
     formats = ("", "", ".3f", ".3f", "+.3f", "+.3f", "+.3f")
     print(tabulate(rows, headers=heads, tablefmt="github", floatfmt=formats))
