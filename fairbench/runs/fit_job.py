@@ -112,7 +112,9 @@ class FitJob:
         context = FitContext(
             iterations=self.iterations,
             device=self.device,
-            progress=lambda fraction, note: progress(0.95 * fraction, note),
+            progress=lambda fraction, note: progress(
+                0.95 * finite_number(fraction, "the fraction given to progress()"), note
+            ),
             report=reported.report,
             deadline=None if self.timeout is None else time.monotonic() + self.timeout,
             checkpoint=self.checkpoint,
@@ -177,8 +179,8 @@ class FitJob:
             # A product and a sum forward, and twice that backward, for each row.
             training = method.workload(self.data.info)
             rows = training.batch_size if training else 1
-            done = finite_number(work, "multiply_adds()") * rows * costs["steps"]
-            costs["flops"] = finite_number(6.0 * done, "the number of operations")
+            flops = 6.0 * finite_number(work, "multiply_adds()") * rows * costs["steps"]
+            costs["flops"] = finite_number(flops, "the number of operations")
         encoder, not_stored = _packed(
             Encoder(method, unit, self.data.info, outcome, self.data.preprocessing)
         )

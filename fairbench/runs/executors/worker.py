@@ -11,7 +11,6 @@ import time
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
-from fairbench.runs.contract import finite_number
 from fairbench.runs.executors.base import Broke, Progressed, run_guarded
 from fairbench.runs.executors.channel import Sender
 from fairbench.runs.executors.session import start_guarded
@@ -45,8 +44,8 @@ def main(connection: Connection, prints: Connection) -> NoReturn:
         now = time.monotonic()
         if now - last >= _PROGRESS_EVERY:
             last = now
-            share = finite_number(fraction, "the fraction given to progress()")
-            sender.send((Progressed, min(max(share, 0.0), 1.0), clean_line(note, _LONGEST_NOTE)))
+            share = min(max(fraction, 0.0), 1.0)
+            sender.send((Progressed, share, clean_line(note, _LONGEST_NOTE)))
 
     event, fields = run_guarded(job, progress)
     for stream in (sys.stdout, sys.stderr):
