@@ -87,7 +87,8 @@ def test_one_command_ends_with_a_leaderboard(
 
     # Results move to another folder as text, without representations.
     assert fairbench_here("results", "export", "all.jsonl", "--results", "out").returncode == 0
-    assert fairbench_here("results", "import", "all.jsonl", "--results", "other").returncode == 0
+    copy = ("results", "import", "all.jsonl", "--own", "--results", "other")
+    assert fairbench_here(*copy).returncode == 0
     assert fairbench_here("leaderboard", "--results", "other").returncode == 0
     assert (tmp_path / "other/leaderboards/toy-simulated.csv").read_bytes() == text
 
@@ -380,7 +381,8 @@ def test_exports_are_lines_of_json(fairbench_here: Call, tmp_path: Path) -> None
     tables = {json.loads(line).get("table") for line in lines}
     assert tables == {None, "units", "points", "references"}
     assert fairbench_here("results", "export", "x.jsonl.gz", "--results", "out").returncode == 0
-    assert fairbench_here("results", "import", "x.jsonl.gz", "--results", "other").returncode == 0
+    copy = ("results", "import", "x.jsonl.gz", "--own", "--results", "other")
+    assert fairbench_here(*copy).returncode == 0
     assert fairbench_here("results", "export", "y.jsonl", "--results", "other").returncode == 0
     assert (tmp_path / "y.jsonl").read_text().splitlines() == lines
     packed = tmp_path / "x.jsonl.gz"
