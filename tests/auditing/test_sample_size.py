@@ -58,6 +58,7 @@ def test_a_code_of_few_cells_is_not() -> None:
     assert reading <= size.extrapolated == pytest.approx(truth, abs=0.012)
 
 
+@pytest.mark.slow
 def test_a_code_that_says_nothing_is_not() -> None:
     z, s, truth = code(1200, 1e6)
     reading, size = found(z, s)
@@ -66,6 +67,7 @@ def test_a_code_that_says_nothing_is_not() -> None:
     assert reading <= size.low <= size.high < 0.005
 
 
+@pytest.mark.slow
 def test_groups_of_a_handful_of_rows_are_in_every_part_or_do_no_harm() -> None:
     rng = np.random.default_rng(0)
     z, s = {}, {}

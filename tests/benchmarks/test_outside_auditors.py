@@ -60,7 +60,7 @@ def xor_point(*, strict: float, draws: int = 1) -> AuditedPoint:
     return AuditedPoint("xor", "beta=1", z, None, s, draws, strict, "logistic, standardised")
 
 
-@pytest.mark.parametrize("draws", [1, 2])
+@pytest.mark.parametrize("draws", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_classifier_that_reads_more_is_told(draws: int) -> None:
     one = compare(xor_point(strict=0.0, draws=draws), TREES, configurations=1, seed=0)
     assert one.mutual_information == pytest.approx(XOR, abs=0.05)

@@ -28,7 +28,8 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["sqlite", "postgresql"])
 def test_each_fails_alone_and_what_is_stored_and_printed_is_harmless(
     fairbench: Call, tmp_path: Path, where: str, request: pytest.FixtureRequest
 ) -> None:
