@@ -101,7 +101,7 @@ def test_the_first_principal_component_has_the_largest_variance(prepared: Prepar
     assert z.var() == pytest.approx(np.linalg.eigvalsh(np.cov(rows.x.T, ddof=0))[-1], rel=1e-4)
 
 
-@pytest.mark.parametrize("groups", [2, 6])
+@pytest.mark.parametrize("groups", [2, pytest.param(6, marks=pytest.mark.slow)])
 def test_conditional_quantiles_are_uniform_independent_of_s_and_give_x_back(groups: int) -> None:
     table = make_table(6000, groups=groups)
     data = prepare(table, AdultsGender, source="simulated", origin="test")

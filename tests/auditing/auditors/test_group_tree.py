@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from fairbench.api import Floats, Ints
 from fairbench.api.types import AUDIT_ROLES
@@ -82,6 +83,7 @@ def test_a_code_of_few_rows_is_told_as_its_counts_tell() -> None:
     assert information(classify(new), labels) > channel.truth() - 0.03
 
 
+@pytest.mark.slow
 def test_more_groups_do_not_hide_what_z_tells_of_two() -> None:
     """I(Z;S) is at least I(Z;f(S)): here they are equal, H(sex) - H(.15) with equal shares."""
     parts = dict(

@@ -39,6 +39,7 @@ def audited(x: Floats | None) -> EnsembleAudit:
     return audit(Z, S, classes=2, config=STRICT, seed=0, x=x)
 
 
+@pytest.mark.slow
 def test_a_warp_is_undone_where_rows_of_x_are_known() -> None:
     alone, with_x = audited(None), audited(X[Role.AUDITOR_TRAIN])
     assert with_x.chosen.test_information > 0.75 * TRUTH
