@@ -12,6 +12,7 @@ import numpy as np
 
 from fairbench.api import NO_KNOBS
 from fairbench.api.metric import CurveEvaluation, Metric
+from fairbench.data.splits import OFFICIAL
 from fairbench.leaderboard.ranking import LOWER, RankedRow, test_over_train
 from fairbench.leaderboard.replicates import RowCurves
 from fairbench.leaderboard.select import CurveRecords, SelectedRecords
@@ -80,6 +81,7 @@ def make_entry(
     metrics: Sequence[type[Metric]],
     problems: list[str],
 ) -> RankedRow:
+    """Make the row of a method from its measured curves; metrics that raise go to ``problems``."""
     curves = of_row.curves
     first = curves[0].units[0]
     hardware = _hardware(curves)
@@ -136,7 +138,11 @@ def make_entry(
         points=len(done),
         points_missing=missing,
         figures=figures,
-        aufdc_official=_official_area(of_row, records, metrics, problems),
+        aufdc_official=(
+            figures.get("aufdc")
+            if splits == [OFFICIAL.name]
+            else _official_area(of_row, records, metrics, problems)
+        ),
         mutual_information_max=mean_of(e.reference["mutual_information_max"] for e in measured),
         distortion_max=mean_of(e.reference["distortion_max"] for e in measured),
         device=_one_or_mixed(h["device"] for h in hardware),
@@ -243,6 +249,7 @@ def _make_samples(
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values that are known; None where none is."""
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known else None
 

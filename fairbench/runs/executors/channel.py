@@ -14,7 +14,7 @@ import pickle
 import struct
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -26,6 +26,24 @@ _PART, _PARTS = 1 << 20, 64
 
 class GarbledError(Exception):
     """What arrived is no message."""
+
+
+def drain(descriptor: int, size: int, take: Callable[[bytes], None]) -> bool:
+    """Hand what has arrived at a descriptor to ``take``, ``size`` bytes at most at a time.
+
+    After so many reads other jobs have their turn. Returns False where the other side is gone.
+    """
+    for _ in range(_PARTS):
+        try:
+            part = os.read(descriptor, size)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        if not part:
+            return False
+        take(part)
+    return True
 
 
 class Sender:
@@ -56,17 +74,7 @@ class Receiver:
 
     def read(self) -> bool:
         """Take in what has arrived; False: the other side is gone."""
-        for _ in range(_PARTS):
-            try:
-                part = os.read(self._descriptor, _PART)
-            except BlockingIOError:
-                return True
-            except OSError:
-                return False
-            if not part:
-                return False
-            self._bytes += part
-        return True
+        return drain(self._descriptor, _PART, self._bytes.extend)
 
     def messages(self) -> Iterator[Any]:
         """Yield the messages that have arrived whole; GarbledError at what is none."""

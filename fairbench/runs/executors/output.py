@@ -9,6 +9,7 @@ import os
 from collections import deque
 from multiprocessing.connection import Connection
 
+from fairbench.runs.executors.channel import drain
 from fairbench.store.secrets import redact_text
 from fairbench.store.text import escape
 
@@ -16,7 +17,7 @@ MOST_AT_EITHER_END = 250_000
 """Bytes that are kept of the start of an output, and of its end."""
 
 _TAIL_LINES, _TAIL_LINE = 10, 200
-_PART, _PARTS = 1 << 16, 64
+_PART = 1 << 16
 
 
 class JobOutput:
@@ -32,22 +33,15 @@ class JobOutput:
 
     def read(self) -> bool:
         """Take in what was printed; False: nobody can print any more."""
-        for _ in range(_PARTS):
-            try:
-                part = os.read(self._descriptor, _PART)
-            except BlockingIOError:
-                return True
-            except OSError:
-                return False
-            if not part:
-                return False
-            self._start += part[: self._room]
-            self._end += part[self._room :]
-            self._room = max(self._room - len(part), 0)
-            if (surplus := len(self._end) - MOST_AT_EITHER_END) > MOST_AT_EITHER_END:
-                del self._end[:surplus]
-                self._left_out += surplus
-        return True
+        return drain(self._descriptor, _PART, self._keep)
+
+    def _keep(self, part: bytes) -> None:
+        self._start += part[: self._room]
+        self._end += part[self._room :]
+        self._room = max(self._room - len(part), 0)
+        if (surplus := len(self._end) - MOST_AT_EITHER_END) > MOST_AT_EITHER_END:
+            del self._end[:surplus]
+            self._left_out += surplus
 
     def news(self) -> str:
         """Whole lines of the start that have come since this was last asked."""
