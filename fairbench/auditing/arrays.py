@@ -25,6 +25,8 @@ from fairbench.stats.scores import accuracy, auc, balanced_accuracy, entropy, in
 from fairbench.stats.seeds import derive_seed
 
 if TYPE_CHECKING:
+    from fairbench.auditing.auditors.views import View
+    from fairbench.auditing.decoder import RefittedDecoder
     from fairbench.auditing.ensemble import EnsembleAudit
 
 SHARES = {Role.AUDITOR_TRAIN: 0.5, Role.VALIDATION: 0.2, Role.TEST: 0.3}
@@ -102,16 +104,25 @@ def audit(
         released = _by_role(arrays.single_precision(checked.z), checked.rows)
         codes = _by_role(checked.s, checked.rows)
         original = None if checked.x is None else _standardised(_by_role(checked.x, checked.rows))
+        refitted = None
+        if original is not None:
+            progress("fitting a decoder of x")
+            refitted = _refit(released, codes, original, count, config, seed)
         progress("auditing z")
-        result = _audit(released, codes, original, count, config, derive_seed("arrays", seed))
+        view = None if refitted is None else refitted.reconstruction
+        result = _audit(released, codes, count, config, seed, view)
         low, high = interval(result.prediction, resamples=RESAMPLES)
         a_y = {}
         for task, labels in checked.tasks.items():
             progress(f"downstream classifiers of {task}")
             a_y[task] = _usefulness(released, codes, _by_role(labels, checked.rows), config, seed)
         d = d_max = i_max = None
-        if original is not None:
-            d, d_max, i_max = _against_x(released, codes, original, count, config, seed, progress)
+        if original is not None and refitted is not None:
+            progress("auditing x itself")
+            reference = _audit(original, codes, count, config, seed)
+            i_max = float(reference.chosen.test_information)
+            d = float(refitted.squares[Role.TEST].mean())
+            d_max = _largest_distortion(original, codes, count)
     sizes = np.bincount(np.concatenate(list(codes.values())), minlength=count)
     as_given = [checked.z[checked.rows[role]] for role in (Role.AUDITOR_TRAIN, Role.TEST)]
     return AuditReport(
@@ -213,14 +224,42 @@ def _check_classes(
             )
 
 
-def _audit(
-    z: ByRole, s: ByRole, x: ByRole | None, groups: int, config: AuditConfig, seed: int
-) -> EnsembleAudit:
+def _refit(
+    z: ByRole, s: ByRole, x: ByRole, groups: int, config: AuditConfig, seed: int
+) -> RefittedDecoder:
     # Imported here: it loads torch, which an error in the arrays need not wait for.
+    from fairbench.auditing.decoder import refit_decoder
+    from fairbench.auditing.members import sides
+
+    return refit_decoder(
+        z,
+        s,
+        x,
+        sides(len(x[Role.AUDITOR_TRAIN]), derive_seed("arrays", seed)),
+        groups=groups,
+        config=config,
+        seed=derive_seed("arrays-decoder", seed),
+    )
+
+
+def _audit(
+    z: ByRole,
+    s: ByRole,
+    groups: int,
+    config: AuditConfig,
+    seed: int,
+    reconstruction: View | None = None,
+) -> EnsembleAudit:
     from fairbench.auditing.ensemble import audit as audit_by_ensemble
 
-    known = None if x is None else x[Role.AUDITOR_TRAIN]
-    return audit_by_ensemble(z, s, classes=groups, config=config, seed=seed, x=known)
+    return audit_by_ensemble(
+        z,
+        s,
+        classes=groups,
+        config=config,
+        seed=derive_seed("arrays", seed),
+        reconstruction=reconstruction,
+    )
 
 
 def _usefulness(z: ByRole, s: ByRole, labels: ByRole, config: AuditConfig, seed: int) -> Usefulness:
@@ -252,30 +291,8 @@ def _standardised(x: ByRole) -> dict[Role, Floats]:
     return {role: ((rows - mean) / scale).astype(np.float32) for role, rows in x.items()}
 
 
-def _against_x(
-    z: ByRole,
-    s: ByRole,
-    x: ByRole,
-    groups: int,
-    config: AuditConfig,
-    seed: int,
-    progress: Callable[[str], None],
-) -> tuple[float, float, float]:
-    """Measure D by the refitted decoder, D_max and I(X;S), of standardised x."""
-    from fairbench.auditing.decoder import refit_decoder
-
-    progress("fitting a decoder of x")
-    squares = refit_decoder(
-        z, s, x, groups=groups, config=config, seed=derive_seed("arrays-decoder", seed)
-    )
-    means = np.stack(
-        [x[Role.AUDITOR_TRAIN][s[Role.AUDITOR_TRAIN] == g].mean(axis=0) for g in range(groups)]
-    )
-    squares_max = ((x[Role.TEST] - means[s[Role.TEST]]) ** 2).sum(axis=1)
-    progress("auditing x itself")
-    reference = _audit(x, s, x, groups, config, derive_seed("arrays", seed))
-    return (
-        float(squares[Role.TEST].mean()),
-        float(squares_max.mean()),
-        float(reference.chosen.test_information),
-    )
+def _largest_distortion(x: ByRole, s: ByRole, groups: int) -> float:
+    """Measure D_max: that of the groups' means on the auditor training set."""
+    train, labels = x[Role.AUDITOR_TRAIN], s[Role.AUDITOR_TRAIN]
+    means = np.stack([train[labels == group].mean(axis=0) for group in range(groups)])
+    return float(((x[Role.TEST] - means[s[Role.TEST]]) ** 2).sum(axis=1).mean())

@@ -28,10 +28,12 @@ class Member(enum.StrEnum):
     """The class prior, whatever z is: an estimate of 0. Always there, as the fallback."""
     MLP = "mlp"
     """An ensemble of MLPs, trained as a stack."""
+    SOFT_MLP = "soft-mlp"
+    """The same, fitted to soft labels, P(s | x), where they are known."""
     BOOSTED_TREES = "boosted-trees"
     """Histogram gradient boosting."""
     SOFT_TREES = "soft-trees"
-    """Gradient boosting fitted to soft labels, P(s | x), where they are known."""
+    """Gradient boosting fitted to soft labels."""
     LOGISTIC = "logistic"
     """Multinomial logistic regression; its L2 strength is chosen on held-out rows."""
     KNN = "knn"
@@ -49,32 +51,32 @@ class AuditConfig:
     """Settings of an audit; part of every job key."""
 
     preset: Audit = Audit.STRICT
-    mlps: int = 5  # MLPs averaged by the paper's estimate, and by the strict ensemble's MLP member
-    # epochs, patience: the paper's MLPs: most passes over the auditor training set; stop after
-    # ``patience`` without progress on a held-out tenth of it. Boosting waits a multiple of
-    # ``patience``.
-    epochs: int = 20
-    patience: int = 3
+    # The paper's MLPs: two layers of 256, five of them, and the mean of their readings. All MLPs
+    # train with a learning rate that rises to its peak and falls to 0 over all epochs; the best
+    # epoch on held-out rows is kept.
+    mlps: int = 5
+    epochs: int = 8
     batch_size: int = 512
-    learning_rate: float = 1e-3  # of Adam
-    hidden: tuple[int, ...] = (256, 256)  # the paper's two layers of 256
-    # strict_epochs, strict_batch_size, strict_learning_rate, strict_hidden, weight_decay: the same
-    # of the strict MLPs, whose learning rate rises to its peak and falls to 0 over all epochs; the
-    # best epoch on held-out rows is kept. The refitted decoder's has twice the epochs and the rate.
+    learning_rate: float = 1e-2  # of Adam, at its peak
+    hidden: tuple[int, ...] = (256, 256)
+    # The same of the strict ensemble's MLPs, whose predictions are averaged. The refitted
+    # decoder's has twice the epochs and the rate.
+    strict_mlps: int = 2
     strict_epochs: int = 12
     strict_batch_size: int = 256
     strict_learning_rate: float = 1e-2
     strict_hidden: tuple[int, ...] = (128, 128)
     weight_decay: float = 1e-4
     trees: int = 200  # most boosting rounds
+    tree_patience: int = 9  # boosting rounds without progress on held-out rows before it stops
     members: tuple[Member, ...] = tuple(Member)  # the auditors that run, the prior aside
-    # Whether boosted trees also learn s itself where soft labels are known
-    hard_trees: bool = True
+    # Classifiers in common use that predict y
+    downstream: tuple[Member, ...] = (Member.MLP, Member.BOOSTED_TREES, Member.LOGISTIC)
+    # Whether MLPs and boosted trees also learn s itself where soft labels are known
+    hard_labels: bool = True
     # Whether products of columns are screened and given to trees and logistic regression
     interactions: bool = True
-    # Whether auditors also see x as reconstructed from z, where x is given
-    reconstruction: bool = True
-    decoder_trees: bool = True  # whether the refitted decoder may be boosted trees, or an MLP alone
+    decoder_mlps: int = 3  # MLPs averaged by the refitted decoder
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for keys and records."""
@@ -84,6 +86,7 @@ class AuditConfig:
             "hidden": list(self.hidden),
             "strict_hidden": list(self.strict_hidden),
             "members": [member.value for member in self.members],
+            "downstream": [member.value for member in self.downstream],
         }
 
 
@@ -93,12 +96,14 @@ PRESETS = {
         preset=Audit.QUICK,
         mlps=1,
         epochs=5,
+        strict_mlps=1,
         strict_epochs=5,
         trees=40,
-        members=(Member.MLP, Member.BOOSTED_TREES, Member.SOFT_TREES),
-        hard_trees=False,
+        members=(Member.MLP, Member.SOFT_MLP, Member.BOOSTED_TREES, Member.SOFT_TREES),
+        downstream=(Member.BOOSTED_TREES,),
+        hard_labels=False,
         interactions=False,
-        decoder_trees=False,
+        decoder_mlps=1,
     ),
 }
 """Settings by preset."""

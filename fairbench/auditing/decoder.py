@@ -1,115 +1,129 @@
 """The refitted decoder: x from (z, s), fitted on the auditor training set in the same way for all.
 
-Boosted trees and an MLP are fitted; for each column of x the one with the smaller squared error on
-the validation set is used, and its error on the test set is reported.
+It measures distortion. It also gives auditors a view of z, ``reconstruction``: the decoded x as a
+mean over s. An
+encoder trained against an adversary can warp x until classifiers find little of s in z, and lose
+next to nothing of x. A decoder has many targets per row where s gives one bit, and undoes the warp.
+The view is a function of z, so a classifier of it is a classifier of z, and its cross-entropy
+bounds I(Z;S) as any other's does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairbench.api import Floats, Ints, Role
 from fairbench.auditing.auditors.mlp import fit_regressors
-from fairbench.auditing.auditors.samples import held_out_rows
-from fairbench.auditing.auditors.trees import fit_tree_regressor
-from fairbench.auditing.auditors.views import standardised
+from fairbench.auditing.auditors.samples import prior_of
+from fairbench.auditing.auditors.views import View, ranks, standardised
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.members import strict_mlp_settings
 from fairbench.stats.seeds import derive_seed
 
-_MOST_COLUMNS_FOR_TREES = 32
-"""Columns of x beyond which only the MLP is fitted: trees need one model per column."""
+_MOST_COLUMNS = 512
+"""Columns of x beyond which auditors see principal axes of the reconstruction: trees cannot take
+images."""
+_AXES = 64
+_DECIMALS = 3
+"""Of the reconstruction: the last bits depend on the rest of the batch, and where many rows share a
+code, trees would split on them."""
+
+
+@dataclass(frozen=True)
+class RefittedDecoder:
+    """What measuring needs of a decoder that was fitted to the auditor training set."""
+
+    # Of validation and test set, ``(n,)``: squared errors summed over columns, means over draws
+    squares: Mapping[Role, Floats]
+    reconstruction: View  # of z: reconstructions of x, means over the groups
 
 
 def refit_decoder(
     z: Mapping[Role, Floats],
     s: Mapping[Role, Ints],
     x: Mapping[Role, Floats],
+    sides: tuple[Ints, Ints],
     *,
     groups: int,
     config: AuditConfig,
     seed: int,
     draws: int = 1,
-) -> dict[Role, Floats]:
-    """Fit the decoder; return squared errors summed over columns, one per row of x, ``(n,)``.
+) -> RefittedDecoder:
+    """Fit the decoder.
 
-    z and s hold ``draws`` draws of each row of x, draw after draw; errors are means over them. Keys
-    are the validation and the test role.
+    Parameters
+    ----------
+    z, s, x : mapping of Role to arrays
+        Of the three audit roles; z and s hold ``draws`` draws of each row of x, draw after draw.
+    sides : tuple of arrays
+        Rows of x of the auditor training set to fit on, and those held out for early stopping.
+        Auditors hold out the same: what calibrates them must be as new to the decoder as test rows.
     """
-    view = standardised(z[Role.AUDITOR_TRAIN])
-    inputs = {
-        role: np.hstack([view.apply(z[role]), np.eye(groups, dtype=np.float32)[s[role]]])
-        for role in z
-    }
-    candidates = [_mlp(inputs, x, config, seed, draws)]
-    if config.decoder_trees and x[Role.TEST].shape[1] <= _MOST_COLUMNS_FOR_TREES:
-        candidates.append(_trees(inputs, x, config, seed, draws))
-    squares = [
-        {
-            role: ((predicted[role].reshape(draws, *x[role].shape) - x[role]) ** 2).mean(axis=0)
-            for role in (Role.VALIDATION, Role.TEST)
-        }
-        for predicted in candidates
-    ]
-    on_validation = np.stack([square[Role.VALIDATION].mean(axis=0) for square in squares])
-    choice = on_validation.argmin(axis=0)
-    columns = np.arange(len(choice))
-    return {
-        role: np.stack([square[role] for square in squares])[choice, :, columns].sum(axis=0)
-        for role in (Role.VALIDATION, Role.TEST)
-    }
-
-
-def _mlp(
-    inputs: Mapping[Role, Floats],
-    x: Mapping[Role, Floats],
-    config: AuditConfig,
-    seed: int,
-    draws: int,
-) -> dict[Role, Floats]:
+    train = x[Role.AUDITOR_TRAIN]
+    inputs = _inputs(z[Role.AUDITOR_TRAIN], groups)
+    fit, held = (
+        np.concatenate([part + draw * len(train) for draw in range(draws)]) for part in sides
+    )
+    known = inputs(z[Role.AUDITOR_TRAIN], s[Role.AUDITOR_TRAIN])
     # The strict auditors' settings with twice the epochs and rate: regressors overfit late.
     strict = strict_mlp_settings(config)
-    settings = replace(
-        strict, epochs=2 * strict.epochs, learning_rate=2 * strict.learning_rate, weight_decay=0.0
-    )
-    predict = fit_regressors(
-        inputs[Role.AUDITOR_TRAIN],
-        x[Role.AUDITOR_TRAIN],
-        settings=settings,
-        seeds=[derive_seed(seed, "decoder")],
+    decode = fit_regressors(
+        known,
+        train,
+        (fit, held),
+        settings=replace(
+            strict,
+            epochs=2 * strict.epochs,
+            learning_rate=2 * strict.learning_rate,
+            weight_decay=0.0,
+        ),
+        seeds=[derive_seed(seed, "decoder", i) for i in range(config.decoder_mlps)],
         draws=draws,
     )
-    return {role: predict(inputs[role])[0] for role in (Role.VALIDATION, Role.TEST)}
 
+    def errors(role: Role) -> Floats:
+        predicted = decode(inputs(z[role], s[role])).reshape(draws, *x[role].shape)
+        summed: Floats = ((predicted - x[role]) ** 2).mean(axis=0).sum(axis=1)
+        return summed
 
-def _trees(
-    inputs: Mapping[Role, Floats],
-    x: Mapping[Role, Floats],
-    config: AuditConfig,
-    seed: int,
-    draws: int,
-) -> dict[Role, Floats]:
-    train, targets = inputs[Role.AUDITOR_TRAIN], x[Role.AUDITOR_TRAIN]
-    rows = len(targets)
-    order = np.random.default_rng(derive_seed(seed, "decoder", "held-out")).permutation(rows)
-    cut = held_out_rows(rows)
-    held, rest = (
-        np.concatenate([part + draw * rows for draw in range(draws)])
-        for part in (order[:cut], order[cut:])
-    )
-    predictions: dict[Role, list[Floats]] = {Role.VALIDATION: [], Role.TEST: []}
-    for column in range(targets.shape[1]):
-        predict = fit_tree_regressor(
-            train[rest],
-            targets[rest % rows, column],
-            (train[held], targets[held % rows, column]),
-            rounds=config.trees // 2,
-            patience=config.patience * 2,
-            seed=derive_seed(seed, "decoder", column),
+    prior = prior_of(s[Role.AUDITOR_TRAIN], groups)
+    project = _axes_of(train[sides[0]], seed)
+
+    def reconstruct(rows: Floats) -> Floats:
+        by_group = (
+            np.float32(prior[group]) * decode(inputs(rows, np.full(len(rows), group)))
+            for group in range(groups)
         )
-        for role, columns in predictions.items():
-            columns.append(predict(inputs[role]))
-    return {role: np.stack(columns, axis=1) for role, columns in predictions.items()}
+        mean: Floats = sum(by_group, np.zeros((len(rows), train.shape[1]), np.float32))
+        return project(mean).round(_DECIMALS)
+
+    return RefittedDecoder(
+        {role: errors(role) for role in (Role.VALIDATION, Role.TEST)},
+        View("reconstruction", reconstruct),
+    )
+
+
+def _inputs(z: Floats, groups: int) -> Callable[[Floats, Ints], Floats]:
+    """Return what a decoder sees: z on a common scale, its ranks where tails are heavy, and s."""
+    common = standardised(z)
+    spread = ranks(z, common)
+    shown = [common] if spread is None else [common, spread]
+    one_hot = np.eye(groups, dtype=np.float32)
+    return lambda rows, s: np.hstack([*(view.apply(rows) for view in shown), one_hot[s]])
+
+
+def _axes_of(x: Floats, seed: int) -> Callable[[Floats], Floats]:
+    """Return the projection on the principal axes of a wide x, in units of the first one's spread.
+
+    The identity where x is narrow.
+    """
+    if x.shape[1] <= _MOST_COLUMNS:
+        return lambda rows: rows
+    from sklearn.decomposition import PCA
+
+    axes = PCA(_AXES, svd_solver="randomized", random_state=seed % 2**32).fit(x)
+    unit = np.sqrt(axes.explained_variance_[0])
+    return lambda rows: np.asarray(axes.transform(rows) / unit, np.float32)

@@ -82,9 +82,8 @@ def audit(
     classes: int,
     config: AuditConfig,
     seed: int,
-    mlps: int | None = None,
     views: Callable[[Floats], list[View]] = views_of,
-    x: Floats | None = None,
+    reconstruction: View | None = None,
     decoded: Mapping[Role, Floats] | None = None,
     soft: Floats | None = None,
     draws: int = 1,
@@ -101,13 +100,11 @@ def audit(
     config : AuditConfig
     seed : int
         Source of all auditors' randomness.
-    mlps : int, optional
-        MLPs that are averaged; default: the configuration's.
     views : callable
         Makes the views of z, fitted on the auditor training set.
-    x : ndarray, shape (n, d), optional
-        The auditor training set, standardised, without draws. Given, and without ``decoded``, the
-        members also see x as reconstructed from z.
+    reconstruction : View, optional
+        x as the refitted decoder reconstructs it from z, a further view; fitted to rows of
+        :func:`sides` alone.
     decoded : mapping of Role to arrays, optional
         Functions of z, row by row: the reconstructions by a decoder of its own. All members but
         KNN see them, on a common scale: what lowers the squared error shows there.
@@ -121,10 +118,9 @@ def audit(
         soft labels.
     """
     prior = prior_of(labels[Role.AUDITOR_TRAIN], classes)
-    count = mlps or config.mlps
-
-    known = x if decoded is None else None
-    readings = fit_members(z, labels, views, known, draws, config, seed, count, prior, soft, fresh)
+    readings = fit_members(
+        z, labels, views, reconstruction, draws, config, seed, prior, soft, fresh
+    )
     of_z = len(readings)
     if decoded is not None:
         readings += [
@@ -137,7 +133,6 @@ def audit(
                 draws,
                 replace(config, members=tuple(m for m in config.members if m is not Member.KNN)),
                 derive_seed(seed, "decoded"),
-                count,
                 prior,
                 soft,
             )
@@ -206,7 +201,6 @@ def paper_audit(
     settings = MLPSettings(
         hidden=config.hidden,
         epochs=config.epochs,
-        patience=config.patience,
         batch_size=config.batch_size,
         learning_rate=config.learning_rate,
         weight_decay=0.0,

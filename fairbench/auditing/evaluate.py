@@ -12,9 +12,10 @@ from fairbench.api import AUDIT_ROLES, Access, Floats, Ints, Role
 from fairbench.api.metric import PointEvaluation, Prediction
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.certificate import certify
-from fairbench.auditing.config import DECODED_COLUMNS, DECODED_DECIMALS, AuditConfig, Member
+from fairbench.auditing.config import DECODED_COLUMNS, DECODED_DECIMALS, AuditConfig
 from fairbench.auditing.decoder import refit_decoder
 from fairbench.auditing.ensemble import EnsembleAudit, Reading, audit, paper_audit
+from fairbench.auditing.members import sides
 from fairbench.auditing.queries import read_queries
 from fairbench.auditing.sample_size import extrapolate
 from fairbench.auditing.with_y import read_with_y
@@ -22,10 +23,6 @@ from fairbench.data.prepare import Prepared, Rows
 from fairbench.stats.bootstrap import replicated
 from fairbench.stats.scores import accuracy, information, log_loss
 from fairbench.stats.seeds import derive_seed
-
-DOWNSTREAM = (Member.MLP, Member.BOOSTED_TREES, Member.LOGISTIC)
-"""Members that predict y: classifiers in common use, without the auditors' special ones."""
-
 
 _STANDARD_ERRORS = 5.0
 """Between distortions of two sets of rows, beyond which a decoder does not treat them alike."""
@@ -90,16 +87,18 @@ def evaluate(
     s = {role: np.tile(rows.s, draws) for role, rows in roles.items()}
     x = {role: rows.x for role, rows in roles.items()}
     groups = len(data.info.groups)
+    auditor_seed = derive_seed(seed, "auditors")
     refitted = refit_decoder(
         encoded.z,
         s,
         x,
+        sides(len(x[Role.AUDITOR_TRAIN]), auditor_seed),
         groups=groups,
         config=config,
         seed=derive_seed(seed, "decoder"),
         draws=draws,
     )
-    squares: dict[str, Mapping[Role, Floats]] = {"refitted": refitted}
+    squares: dict[str, Mapping[Role, Floats]] = {"refitted": refitted.squares}
     if encoded.own is not None and encoded.own.is_consistent():
         squares["own"] = encoded.own.squares
     on_validation = {name: float(by[Role.VALIDATION].mean()) for name, by in squares.items()}
@@ -112,8 +111,8 @@ def evaluate(
         s,
         classes=groups,
         config=config,
-        seed=derive_seed(seed, "auditors"),
-        x=x[Role.AUDITOR_TRAIN],
+        seed=auditor_seed,
+        reconstruction=refitted.reconstruction,
         decoded=decoded,
         soft=soft,
         draws=draws,
@@ -252,19 +251,17 @@ def classify_task(
     seed: int,
     draws: int = 1,
 ) -> EnsembleAudit:
-    """Fit :data:`DOWNSTREAM` classifiers of a task, and choose one on the validation set.
+    """Fit the downstream classifiers of a task, and choose one on the validation set.
 
     ``z``, ``labels``: of the three audit roles; classes are 0, 1, ... ``draws``: draws of each row
     in z and labels, draw after draw.
     """
-    members = tuple(member for member in config.members if member in DOWNSTREAM)
     return audit(
         z,
         labels,
         classes=1 + max(int(label.max()) for label in labels.values()),
-        config=replace(config, members=members, interactions=False),
+        config=replace(config, members=config.downstream, interactions=False, strict_mlps=1),
         seed=seed,
-        mlps=1,
         views=lambda rows: [standardised(rows)],
         draws=draws,
     )
@@ -306,7 +303,6 @@ def audit_reference(
         classes=groups,
         config=config,
         seed=auditor_seed,
-        x=x,
         decoded=decoded,
         soft=soft,
     )

@@ -16,7 +16,6 @@ from fairbench.auditing.auditors.blend import calibrated, calibration, pool_weig
 from fairbench.auditing.auditors.group_tree import GroupSplit, find_splits, fit_split_trees
 from fairbench.auditing.auditors.interactions import find_products, improve_on, product_columns
 from fairbench.auditing.auditors.mlp import MLPSettings, fit_weighted_classifiers
-from fairbench.auditing.auditors.reconstruction import reconstruction
 from fairbench.auditing.auditors.samples import (
     Distinct,
     Training,
@@ -41,12 +40,13 @@ MOST_COLUMNS = 512
 """Columns beyond which trees, neighbours and interactions take minutes and are left out."""
 
 _TREES = {Member.BOOSTED_TREES, Member.SOFT_TREES}
-_SOFT = {Member.SOFT_TREES, Member.SOFT_COUNTING}
+_MLPS = {Member.MLP, Member.SOFT_MLP}
+_SOFT = {Member.SOFT_MLP, Member.SOFT_TREES, Member.SOFT_COUNTING}
 _COUNTING = {Member.COUNTING, Member.SOFT_COUNTING}
 _FRESH = {Member.SOFT_TREES}
 """Members that learn from all draws of a stochastic encoder: others gain less than it costs."""
-_TREE_PATIENCE = 3
-"""Boosting waits this many times as long as MLPs do."""
+_HELD_OUT = "held-out"
+"""Of seeds: rows that are held out, of the auditor training set."""
 
 EVALUATION_ROLES = (Role.VALIDATION, Role.TEST)
 
@@ -69,23 +69,25 @@ def strict_mlp_settings(config: AuditConfig) -> MLPSettings:
     return MLPSettings(
         hidden=config.strict_hidden,
         epochs=config.strict_epochs,
-        patience=config.strict_epochs,
         batch_size=config.strict_batch_size,
         learning_rate=config.strict_learning_rate,
         weight_decay=config.weight_decay,
-        one_cycle=True,
     )
+
+
+def sides(rows: int, seed: int) -> tuple[Ints, Ints]:
+    """Return the rows of the auditor training set that an audit fits on and those it holds out."""
+    return sides_of(rows, derive_seed(seed, _HELD_OUT))
 
 
 def fit_members(
     z: Mapping[Role, Floats],
     labels: Mapping[Role, Ints],
     views: Callable[[Floats], list[View]],
-    x: Floats | None,
+    reconstruction: View | None,
     draws: int,
     config: AuditConfig,
     seed: int,
-    mlps: int,
     prior: Weights,
     soft: Floats | None,
     fresh: Floats | None = None,
@@ -95,12 +97,11 @@ def fit_members(
     ``fresh``: further draws of the auditor training set, draw after draw, for :data:`_FRESH`.
     """
     train = z[Role.AUDITOR_TRAIN]
-    held_out = derive_seed(seed, "held-out")
     rows = training(
         train,
         labels[Role.AUDITOR_TRAIN],
         classes=len(prior),
-        seed=held_out,
+        seed=derive_seed(seed, _HELD_OUT),
         draws=draws,
         soft=soft,
     )
@@ -108,20 +109,12 @@ def fit_members(
     fresher = rows
     if fresh is not None:
         count = len(train) // draws
-        side = sides_of(count, held_out)[0]
-        fresher = rows.with_draws(fresh, labels[Role.AUDITOR_TRAIN][:count], side)
-    ensemble = _Ensemble(rows, fresher, seen, config, seed, mlps)
+        fit = sides(count, seed)[0]
+        fresher = rows.with_draws(fresh, labels[Role.AUDITOR_TRAIN][:count], fit)
+    ensemble = _Ensemble(rows, fresher, seen, config, seed)
     members = [ensemble.prior(), *ensemble.fit_views(views(train))]
-    if x is not None and config.reconstruction and len(members) > 1:
-        rebuilt = reconstruction(
-            train,
-            x,
-            sides_of(len(x), held_out)[0],
-            config=config,
-            seed=derive_seed(seed, "reconstruction"),
-            draws=draws,
-        )
-        members += ensemble.fit_view(rebuilt)
+    if reconstruction is not None and len(members) > 1:
+        members += ensemble.fit_view(reconstruction)
     if Member.BLEND in config.members:
         members.append(_blend(members, rows))
     return [
@@ -144,7 +137,6 @@ class _Ensemble:
     seen: Mapping[Role, Distinct]
     config: AuditConfig
     seed: int
-    mlps: int
 
     def prior(self) -> MemberPrediction:
         """Predict the class prior everywhere: an estimate of 0, up to how shares differ by role."""
@@ -177,8 +169,9 @@ class _Ensemble:
         No member sees z as released: trees and counting lose nothing by the common scale, and the
         others gain. Trees do not depend on ranks, nor counting on any view. Distances in bits would
         weigh the lowest bit as much as the highest. Products of columns are for members that do not
-        find them by themselves. Where soft labels are known, trees that learn them from a
-        reconstruction find more than a second MLP on top of the one that made it.
+        find them by themselves. Where soft labels are known, MLPs of labels are fitted once, in
+        case the soft ones are poor; a second MLP on top of the one that made a reconstruction finds
+        less than trees do.
         """
         left_out = {
             "ranks": _TREES | _COUNTING,
@@ -195,9 +188,11 @@ class _Ensemble:
             left_out = left_out | _SOFT
         else:
             if view == "reconstruction":
+                left_out = left_out | _MLPS
+            if view != "standardised":
                 left_out = left_out | {Member.MLP}
-            if not self.config.hard_trees:
-                left_out = left_out | {Member.BOOSTED_TREES}
+            if not self.config.hard_labels:
+                left_out = left_out | {Member.MLP, Member.BOOSTED_TREES}
         left_out = left_out | {Member.PRIOR, Member.BLEND}
         return [member for member in self.config.members if member not in left_out]
 
@@ -226,11 +221,12 @@ class _Ensemble:
         self, member: Member, rows: Training, seed: int, splits: GroupSplit | int | None
     ) -> Classifier:
         config = self.config
-        if member is Member.MLP:
+        if member in _MLPS:
             predict = fit_weighted_classifiers(
                 rows,
                 settings=strict_mlp_settings(config),
-                seeds=[derive_seed(seed, "mlp", i) for i in range(self.mlps)],
+                seeds=[derive_seed(seed, "mlp", i) for i in range(config.strict_mlps)],
+                soft=member is Member.SOFT_MLP,
             )
             return lambda x: predict(x).mean(axis=0)
         if member is Member.LOGISTIC:
@@ -240,8 +236,9 @@ class _Ensemble:
         if member in _COUNTING:
             return fit_counting(rows, soft=member is Member.SOFT_COUNTING)
         if member is Member.SOFT_TREES:
-            patience = config.patience * _TREE_PATIENCE
-            return fit_soft_trees(rows, rounds=config.trees, patience=patience, seed=seed)
+            return fit_soft_trees(
+                rows, rounds=config.trees, patience=config.tree_patience, seed=seed
+            )
         return _fit_trees(rows, splits, config, seed)
 
     def _fit_interactions(
@@ -267,14 +264,13 @@ def _split_groups(rows: Training, config: AuditConfig, seed: int) -> GroupSplit 
     """Find the order in which trees separate more than two groups; None for two groups."""
     if rows.classes <= 2:
         return None
-    patience = config.patience * _TREE_PATIENCE
-    return find_splits(rows, rounds=config.trees, patience=patience, seed=seed)
+    return find_splits(rows, rounds=config.trees, patience=config.tree_patience, seed=seed)
 
 
 def _fit_trees(
     rows: Training, splits: GroupSplit | int | None, config: AuditConfig, seed: int
 ) -> Classifier:
-    rounds, patience = config.trees, config.patience * _TREE_PATIENCE
+    rounds, patience = config.trees, config.tree_patience
     if splits is None:
         return fit_trees(rows, rounds=rounds, patience=patience, seed=seed)
     return fit_split_trees(rows, splits, rounds=rounds, patience=patience, seed=seed)
@@ -300,5 +296,5 @@ def fit_boosted_trees(
     x: Floats, labels: Ints, *, classes: int, config: AuditConfig, seed: int
 ) -> Classifier:
     """Fit the ensemble's boosted trees on rows ``(n, d)`` and labels ``(n,)``."""
-    rows = training(x, labels, classes=classes, seed=derive_seed(seed, "held-out"))
+    rows = training(x, labels, classes=classes, seed=derive_seed(seed, _HELD_OUT))
     return _fit_trees(rows, _split_groups(rows, config, seed), config, seed)

@@ -19,7 +19,14 @@ QUERIES = tuple(access for access in Access if access.draws)
 """Accesses of repeated queries, from few draws to many: who has many has few, too."""
 
 _MEMBERS = frozenset(
-    {Member.MLP, Member.BOOSTED_TREES, Member.SOFT_TREES, Member.LOGISTIC, Member.BLEND}
+    {
+        Member.MLP,
+        Member.SOFT_MLP,
+        Member.BOOSTED_TREES,
+        Member.SOFT_TREES,
+        Member.LOGISTIC,
+        Member.BLEND,
+    }
 )
 
 
@@ -49,7 +56,7 @@ def read_queries(
         Soft labels of the auditor training set.
     """
     members = tuple(member for member in config.members if member in _MEMBERS)
-    few = replace(config, members=members, interactions=False)
+    few = replace(config, members=members, interactions=False, strict_mlps=1)
     found, best = {}, release
     for access in QUERIES:
         if access in queries:
@@ -59,7 +66,6 @@ def read_queries(
                 classes=classes,
                 config=few,
                 seed=derive_seed(seed, access.value),
-                mlps=1,
                 views=lambda rows: [standardised(rows)],
                 soft=soft,
             )

@@ -103,7 +103,7 @@ def _curve(
     train, known = z[Role.AUDITOR_TRAIN], labels[Role.AUDITOR_TRAIN]
     order = _mixed(known, np.random.default_rng(derive_seed(seed, "order")))
     members = tuple(member for member in config.members if member in _MEMBERS)
-    fast = replace(config, members=members, interactions=False, reconstruction=False)
+    fast = replace(config, members=members, interactions=False)
 
     def losses(rows: Ints) -> Array:
         found = audit(

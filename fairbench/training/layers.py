@@ -50,13 +50,16 @@ class _LinearReLU(torch.autograd.Function):
 
     Activations of a stack hardly fit the cache, so each pass over them that is saved counts: this
     takes a tenth off a step of the Adults autoencoder (benchmarks/engine.py). Only for hidden
-    layers, whose output goes to the next layer and nowhere else.
+    layers, whose output goes to the next layer and nowhere else. Products are taken in the dtype of
+    ``x``; gradients of weights are in theirs.
     """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        out = torch.baddbmm(bias, x, weight).relu_()
+        weight = weight.to(x.dtype)
+        out = torch.baddbmm(bias.to(x.dtype), x, weight).relu_()
         ctx.save_for_backward(x, weight, out)
+        ctx.dtype = bias.dtype
         return out
 
     @staticmethod
@@ -66,8 +69,8 @@ class _LinearReLU(torch.autograd.Function):
         # In place: the layer after this one made the gradient, and nobody else holds it.
         torch.ops.aten.threshold_backward.grad_input(gradient, out, 0, grad_input=gradient)
         to_x = torch.bmm(gradient, weight.transpose(1, 2)) if ctx.needs_input_grad[0] else None
-        to_weight = torch.bmm(x.transpose(1, 2), gradient)
-        return to_x, to_weight, gradient.sum(1, keepdim=True)
+        to_weight = torch.bmm(x.transpose(1, 2), gradient).to(ctx.dtype)
+        return to_x, to_weight, gradient.sum(1, keepdim=True, dtype=ctx.dtype)
 
 
 class StackedMLP(nn.Module):
@@ -80,13 +83,29 @@ class StackedMLP(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(StackedLinear(generators, a, b) for a, b in pairwise(sizes))
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Map ``(models, batch, sizes[0])`` to ``(models, batch, sizes[-1])``."""
+    def forward(self, x: Tensor, products: torch.dtype | None = None) -> Tensor:
+        """Map ``(models, batch, sizes[0])`` to ``(models, batch, sizes[-1])``.
+
+        ``products``: dtype in which matrices are multiplied, by default that of the weights. What
+        is returned, and all updates of weights, are in theirs.
+        """
         *hidden, last = self.layers
+        if products is not None:
+            x = x.to(products)
         for layer in hidden:
             x = _LinearReLU.apply(x, layer.weight, layer.bias)  # type: ignore[no-untyped-call]
-        out: Tensor = last(x)
+        if x.dtype is last.weight.dtype:
+            out: Tensor = last(x)
+        else:
+            product = torch.bmm(x, last.weight.to(x.dtype))  # type: ignore[arg-type]
+            out = product.to(last.bias.dtype) + last.bias  # type: ignore[arg-type,operator]
         return out
+
+
+def fastest_products() -> torch.dtype:
+    """Return the dtype in which this CPU multiplies matrices fastest: bfloat16 where it can."""
+    able = torch.cpu.get_capabilities()
+    return torch.bfloat16 if able.get("avx512_bf16") or able.get("amx_bf16") else torch.float32
 
 
 class StackedConv(nn.Module):

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from fairbench.api import AUDIT_ROLES, Role
 from fairbench.api.metric import AuditorResult
 from fairbench.auditing.config import AuditConfig
+from fairbench.auditing.decoder import refit_decoder
 from fairbench.auditing.ensemble import audit
+from fairbench.auditing.members import sides
 from fairbench.auditing.soft_labels import estimate
 from fairbench.auditing.validation.channels import Channel, ChannelRows
 from fairbench.stats.scores import interval
@@ -57,18 +59,27 @@ def draw_roles(channel: Channel, *, rows: int, seed: int) -> dict[Role, ChannelR
 def audit_channel(channel: Channel, *, rows: int, seed: int, config: AuditConfig) -> ChannelAudit:
     """Audit one draw of a channel."""
     drawn = draw_roles(channel, rows=rows, seed=seed)
-    x, soft = drawn[Role.AUDITOR_TRAIN].x, None
-    if x is not None:
+    own = derive_seed(seed, channel.name)
+    z = {role: of_role.z for role, of_role in drawn.items()}
+    s = {role: of_role.s for role, of_role in drawn.items()}
+    x = {role: of_role.x for role, of_role in drawn.items() if of_role.x is not None}
+    reconstruction = soft = None
+    if x:
         others = channel.rows([seed, len(AUDIT_ROLES)], rows)
         assert others.x is not None
-        soft = estimate(others.x, others.s, x, groups=channel.classes)
+        soft = estimate(others.x, others.s, x[Role.AUDITOR_TRAIN], groups=channel.classes)
+        held_out = sides(rows, own)
+        decoder = refit_decoder(
+            z, s, x, held_out, groups=channel.classes, config=config, seed=derive_seed(own, "x")
+        )
+        reconstruction = decoder.reconstruction
     audited = audit(
-        {role: of_role.z for role, of_role in drawn.items()},
-        {role: of_role.s for role, of_role in drawn.items()},
+        z,
+        s,
         classes=channel.classes,
         config=config,
-        seed=derive_seed(seed, channel.name),
-        x=x,
+        seed=own,
+        reconstruction=reconstruction,
         soft=soft,
     )
     low, high = interval(audited.prediction, resamples=RESAMPLES)
