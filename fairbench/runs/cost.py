@@ -74,13 +74,16 @@ class Meter:
 
 
 def hardware(device: str) -> dict[str, str | float]:
-    """Processor, cores, memory and accelerator, for records."""
+    """Processor, cores, memory, accelerator and arithmetic of auditors, for records."""
+    from fairbench.training.layers import fastest_products
+
     facts: dict[str, str | float] = {
         "machine": platform.machine(),
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0,
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
         "device": device,
+        "audit_products": str(fastest_products()).removeprefix("torch."),
     }
     if device == "cuda":
         import torch
