@@ -74,6 +74,8 @@ class AuditConfig:
     downstream: tuple[Member, ...] = (Member.MLP, Member.BOOSTED_TREES, Member.LOGISTIC)
     # Whether MLPs and boosted trees also learn s itself where soft labels are known
     hard_labels: bool = True
+    # Where soft labels are known: whether MLPs see all views, or z on a common scale alone
+    mlps_of_all_views: bool = True
     # Whether products of columns are screened and given to trees and logistic regression
     interactions: bool = True
     decoder_mlps: int = 3  # MLPs averaged by the refitted decoder
@@ -102,6 +104,7 @@ PRESETS = {
         members=(Member.MLP, Member.SOFT_MLP, Member.BOOSTED_TREES, Member.SOFT_TREES),
         downstream=(Member.BOOSTED_TREES,),
         hard_labels=False,
+        mlps_of_all_views=False,
         interactions=False,
         decoder_mlps=1,
     ),

@@ -107,7 +107,7 @@ def audit(
         :func:`sides` alone.
     decoded : mapping of Role to arrays, optional
         Functions of z, row by row: the reconstructions by a decoder of its own. All members but
-        KNN see them, on a common scale: what lowers the squared error shows there.
+        slow ones see them, on a common scale: what lowers the squared error shows there.
     soft : ndarray, shape (n, classes), optional
         Soft labels of the auditor training set, without draws: P(label | x) as estimated from
         other rows. Only where z is made of x alone: then P(label | z) is their mean.
@@ -123,6 +123,9 @@ def audit(
     )
     of_z = len(readings)
     if decoded is not None:
+        slow = {Member.KNN}
+        if soft is not None:
+            slow |= {Member.MLP} if config.mlps_of_all_views else {Member.MLP, Member.SOFT_MLP}
         readings += [
             replace(one, view=f"decoded-{one.view}")
             for one in fit_members(
@@ -131,7 +134,7 @@ def audit(
                 lambda rows: [standardised(rows)],
                 None,
                 draws,
-                replace(config, members=tuple(m for m in config.members if m is not Member.KNN)),
+                replace(config, members=tuple(m for m in config.members if m not in slow)),
                 derive_seed(seed, "decoded"),
                 prior,
                 soft,

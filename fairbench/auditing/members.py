@@ -169,14 +169,16 @@ class _Ensemble:
         No member sees z as released: trees and counting lose nothing by the common scale, and the
         others gain. Trees do not depend on ranks, nor counting on any view. Distances in bits would
         weigh the lowest bit as much as the highest. Products of columns are for members that do not
-        find them by themselves. Where soft labels are known, MLPs of labels are fitted once, in
-        case the soft ones are poor; a second MLP on top of the one that made a reconstruction finds
-        less than trees do.
+        find them by themselves.
+
+        Where soft labels are known, MLPs and trees of labels are fitted to one view, in case the
+        soft ones are poor. Neighbours find less than these, and a second MLP on top of the one that
+        made a reconstruction finds less than trees do.
         """
         left_out = {
             "ranks": _TREES | _COUNTING,
             "bit-planes": {Member.KNN} | _COUNTING,
-            "interactions": set(Member) - {Member.BOOSTED_TREES, Member.LOGISTIC},
+            "interactions": set(Member) - {*_TREES, Member.LOGISTIC},
             "reconstruction": {Member.KNN} | _COUNTING,
         }.get(view, set())
         if columns > MOST_COLUMNS:
@@ -187,11 +189,12 @@ class _Ensemble:
         if fit.soft is None:
             left_out = left_out | _SOFT
         else:
-            if view == "reconstruction":
+            left_out = left_out | {Member.KNN}
+            if view == "reconstruction" or not (
+                view == "standardised" or self.config.mlps_of_all_views
+            ):
                 left_out = left_out | _MLPS
-            if view != "standardised":
-                left_out = left_out | {Member.MLP}
-            if not self.config.hard_labels:
+            if view != "standardised" or not self.config.hard_labels:
                 left_out = left_out | {Member.MLP, Member.BOOSTED_TREES}
         left_out = left_out | {Member.PRIOR, Member.BLEND}
         return [member for member in self.config.members if member not in left_out]

@@ -18,16 +18,8 @@ from fairbench.stats.seeds import derive_seed
 QUERIES = tuple(access for access in Access if access.draws)
 """Accesses of repeated queries, from few draws to many: who has many has few, too."""
 
-_MEMBERS = frozenset(
-    {
-        Member.MLP,
-        Member.SOFT_MLP,
-        Member.BOOSTED_TREES,
-        Member.SOFT_TREES,
-        Member.LOGISTIC,
-        Member.BLEND,
-    }
-)
+_MEMBERS = frozenset({Member.SOFT_MLP, Member.SOFT_TREES, Member.BLEND})
+_WITHOUT_SOFT_LABELS = frozenset({Member.MLP, Member.BOOSTED_TREES, Member.BLEND})
 
 
 def read_queries(
@@ -55,7 +47,8 @@ def read_queries(
     soft : ndarray, shape (n, classes), optional
         Soft labels of the auditor training set.
     """
-    members = tuple(member for member in config.members if member in _MEMBERS)
+    fast = _WITHOUT_SOFT_LABELS if soft is None else _MEMBERS
+    members = tuple(member for member in config.members if member in fast)
     few = replace(config, members=members, interactions=False, strict_mlps=1)
     found, best = {}, release
     for access in QUERIES:

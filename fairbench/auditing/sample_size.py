@@ -23,15 +23,8 @@ from fairbench.stats.bootstrap import entropy_of, one_hot, resampled_means
 from fairbench.stats.scores import entropy, log_loss
 from fairbench.stats.seeds import derive_seed
 
-_MEMBERS = frozenset(
-    {
-        Member.BOOSTED_TREES,
-        Member.SOFT_TREES,
-        Member.COUNTING,
-        Member.SOFT_COUNTING,
-        Member.LOGISTIC,
-    }
-)
+_MEMBERS = frozenset({Member.SOFT_TREES, Member.COUNTING, Member.SOFT_COUNTING, Member.LOGISTIC})
+_WITHOUT_SOFT_LABELS = frozenset({Member.BOOSTED_TREES, Member.COUNTING, Member.LOGISTIC})
 _SHARES = (8, 4, 2, 1)
 """One in so many rows."""
 _REPEATS = 2
@@ -102,15 +95,16 @@ def _curve(
 ) -> _Curve:
     train, known = z[Role.AUDITOR_TRAIN], labels[Role.AUDITOR_TRAIN]
     order = _mixed(known, np.random.default_rng(derive_seed(seed, "order")))
-    members = tuple(member for member in config.members if member in _MEMBERS)
-    fast = replace(config, members=members, interactions=False)
+    fast = _WITHOUT_SOFT_LABELS if soft is None else _MEMBERS
+    members = tuple(member for member in config.members if member in fast)
+    settings = replace(config, members=members, interactions=False)
 
     def losses(rows: Ints) -> Array:
         found = audit(
             {**z, Role.AUDITOR_TRAIN: train[rows]},
             {**labels, Role.AUDITOR_TRAIN: known[rows]},
             classes=classes,
-            config=fast,
+            config=settings,
             seed=seed,
             soft=None if soft is None else soft[rows],
         )
