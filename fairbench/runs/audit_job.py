@@ -133,7 +133,10 @@ def _is_finite(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class ReferenceJob:
-    """Measure what the curves of a dataset are normalised by, for one seed."""
+    """Measure what the curves of a dataset are normalised by, for one seed.
+
+    It estimates soft labels by itself: a run can start before these are known.
+    """
 
     id: str
     title: str
@@ -142,7 +145,6 @@ class ReferenceJob:
     key: str
     seed: int
     config: AuditConfig
-    soft: np.ndarray | None = None
 
     @property
     def claimed(self) -> tuple[str, ...]:
@@ -152,8 +154,11 @@ class ReferenceJob:
     def run(self, progress: Progress) -> list[Measurement]:
         """Audit x; one result."""
         from fairbench.auditing.evaluate import audit_reference
+        from fairbench.auditing.soft_labels import soft_labels
 
         start = time.perf_counter()
-        reference = audit_reference(self.data, config=self.config, seed=self.seed, soft=self.soft)
+        reference = audit_reference(
+            self.data, config=self.config, seed=self.seed, soft=soft_labels(self.data)
+        )
         seconds = time.perf_counter() - start
         return [Measurement(self.key, reference.values, seconds, to_text(reference.replicates))]

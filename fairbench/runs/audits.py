@@ -217,11 +217,10 @@ class AuditLedger:
             id=uuid.uuid4().hex,
             title=f"audit x itself on {data.title}, seed {seed}",
             estimate=audit_seconds(config, data),
-            data=data.audited(),
+            data=data,
             key=key,
             seed=audit_seed(seed),
             config=config,
-            soft=self._soft_labels(data),
         )
 
     def _soft_labels(self, data: Prepared) -> Floats | None:
