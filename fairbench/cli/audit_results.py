@@ -16,6 +16,7 @@ from fairbench.cli.configure import fields_of
 from fairbench.cli.console import err, out, show_columns
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.progress import ProgressDisplay
+from fairbench.cli.remaining import Remaining
 from fairbench.cli.results import show_problems
 from fairbench.cli.setup import command_line, interrupted
 from fairbench.config import ExecutorConfig, Names, build_config
@@ -119,7 +120,9 @@ def _reaudit(config: StoredAudit, registry: Registry) -> int:
         )
     executor = make_executor(config)
     try:
-        with ProgressDisplay(audit.estimate, audit.job_count) as display:
+        remaining = Remaining(executor.workers)
+        remaining.plan(audit.estimate, fits=False)
+        with ProgressDisplay(remaining, audit.job_count) as display:
             audit.begin(command_line())
             drive(audit, executor, display, ahead=2 * executor.workers)
     except KeyboardInterrupt:

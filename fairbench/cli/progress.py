@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Self
 
 from fairbench.cli.console import err
+from fairbench.cli.provisional import ProvisionalTable
+from fairbench.cli.remaining import Remaining
 from fairbench.cli.setup import review_checkpoints
 from fairbench.report.format import format_seconds
 from fairbench.runs.audit_job import AuditJob
@@ -39,19 +41,28 @@ class ProgressDisplay:
 
     Parameters
     ----------
-    estimate : float
-        Seconds of work that are planned, on one core.
+    remaining : Remaining
+        The work that is planned.
     jobs : int
         Jobs planned so far; the audits of a fit are added when it ends.
+    provisional : ProvisionalTable, optional
+        Table of the curves that are complete, shown as it fills.
     transient : bool
         Whether the view disappears when it ends.
     """
 
-    def __init__(self, estimate: float, jobs: int = 0, *, transient: bool = False) -> None:
-        self.estimate = max(estimate, 1.0)
+    def __init__(
+        self,
+        remaining: Remaining,
+        jobs: int = 0,
+        *,
+        provisional: ProvisionalTable | None = None,
+        transient: bool = False,
+    ) -> None:
+        self.remaining = remaining
         self.transient = transient
+        self._provisional = provisional
         self._started = time.monotonic()
-        self._done: dict[str, float] = {}
         self._counts = {"waiting": jobs, "running": 0, "done": 0, "failed": 0}
         self._curves: dict[str, list[tuple[float, float]]] = {}
         self._newest: str | None = None
@@ -89,19 +100,21 @@ class ProgressDisplay:
         if isinstance(event, events.Waits):
             err.print(f"waits  {job.title}: {event.holder} has it", markup=False)
         elif isinstance(event, events.Elsewhere):
-            self.estimate -= job.estimate  # what is left of it has an estimate of its own
+            # What is left of it has an estimate of its own.
+            self.remaining.plan(-job.estimate, fits=isinstance(job, FitJob))
             self._count("waiting", -1)
             err.print(f"seen   {job.title}: done by another run", markup=False)
         elif isinstance(event, events.Started):
             self._count("waiting", -1)
             self._count("running", 1)
+            self.remaining.start(job)
             self._begin(event)
         elif isinstance(event, events.Progressed):
-            self._done[job.id] = event.fraction * job.estimate
+            self.remaining.advance(job, event.fraction)
             if self._bars is not None and job.id in self._tasks:
                 self._bars.update(self._tasks[job.id], completed=event.fraction, note=event.note)
         else:
-            self._done[job.id] = job.estimate
+            self.remaining.end(job, event.seconds)
             if isinstance(job, FitJob):
                 self._learn(job, event)
             self._count("running", -1)
@@ -109,7 +122,17 @@ class ProgressDisplay:
             if isinstance(event, events.Finished) and isinstance(event.job, AuditJob):
                 self._read(event.job, event)
             self._end(event)
+            if isinstance(event.job, AuditJob):
+                self._tabulate()
         self._advance()
+
+    def _tabulate(self) -> None:
+        """Take in what is complete; a log gets the table as often as it has grown."""
+        if self._provisional is None or not self._provisional.refresh() or self._live is not None:
+            return
+        table = self._provisional.table()
+        if table is not None:
+            err.print(table)
 
     def _count(self, status: str, change: int) -> None:
         self._counts[status] = max(self._counts[status] + change, 0)
@@ -118,7 +141,8 @@ class ProgressDisplay:
         """Correct the estimate: how many points a fit gave is known once it has ended."""
         results = event.result if isinstance(event, events.Finished) else []
         counts = [len(result.points) for result in results]
-        self.estimate += (sum(counts) - job.expected_points) * job.point_estimate
+        more = sum(counts) - job.expected_points
+        self.remaining.plan(more * job.point_estimate, fits=False)
         self._count("waiting", sum(math.ceil(points / POINTS_PER_JOB) for points in counts))
 
     def _read(self, job: AuditJob, event: events.Finished) -> None:
@@ -149,19 +173,16 @@ class ProgressDisplay:
             left = self._left(", ")
             err.print(f"done   {event.job.title} in {event.seconds:.1f} s{left}", markup=False)
 
-    def _share(self) -> float:
-        return min(sum(self._done.values()) / self.estimate, 1.0)
-
     def _left(self, before: str = "") -> str:
-        """Time left by the work done so far; silent until there is something to go by."""
-        share, elapsed = self._share(), time.monotonic() - self._started
-        if share < 0.03 or share >= 1:
-            return ""
-        return f"{before}about {format_seconds(elapsed * (1 - share) / share)} left"
+        """Time left; silent where nothing is."""
+        seconds = self.remaining.seconds()
+        return f"{before}about {format_seconds(seconds)} left" if seconds >= 1 else ""
 
     def _advance(self) -> None:
         if self._bars is not None and self._overall is not None:
-            self._bars.update(self._overall, completed=self._share())
+            elapsed = time.monotonic() - self._started
+            share = elapsed / max(elapsed + self.remaining.seconds(), 1.0)
+            self._bars.update(self._overall, completed=share)
 
     def _view(self) -> Table:
         """All that the terminal shows, cut to its width."""
@@ -182,6 +203,9 @@ class ProgressDisplay:
             points = "  ".join(f"{d:.2f} {i:.3f}" for d, i in curve[-_POINTS_SHOWN:])
             view.add_row(Text(f"newest: {self._newest}"))
             view.add_row(Text(f"  D, I: {points}"))
+        table = None if self._provisional is None else self._provisional.table()
+        if table is not None:
+            view.add_row(table)
         return view
 
 
@@ -231,8 +255,11 @@ class TrialDisplay:
         review_checkpoints(jobs, self.search.config.run)
         fits = [job for job in jobs if isinstance(job, FitJob)]
         later = sum(job.expected_points * job.point_estimate for job in fits)
-        estimate = sum(job.estimate for job in jobs) + later
-        with _TrialJobs(estimate, len(jobs), transient=True) as display:
+        remaining = Remaining(self.search.config.parallel)
+        remaining.plan(sum(job.estimate for job in fits), fits=True)
+        others = [job for job in jobs if not isinstance(job, FitJob)]
+        remaining.plan(sum(job.estimate for job in others) + later, fits=False)
+        with _TrialJobs(remaining, len(jobs), transient=True) as display:
             yield display
 
     def report(self, trial: Trial) -> None:

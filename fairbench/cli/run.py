@@ -13,13 +13,15 @@ from fairbench.cli.configure import chosen_seeds, fields_of, with_params
 from fairbench.cli.console import err, out, show_leaderboard
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.progress import ProgressDisplay
+from fairbench.cli.provisional import ProvisionalTable
+from fairbench.cli.remaining import Remaining
 from fairbench.cli.results import show_problems
 from fairbench.cli.tuning import Tuning, searched_methods
 from fairbench.config import Rerun, RunConfig, build_config
 from fairbench.errors import ConfigError
 from fairbench.leaderboard import build as leaderboard
 from fairbench.registry import Registry
-from fairbench.report.format import format_seconds
+from fairbench.report.format import format_count, format_seconds
 from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
 from fairbench.runs.fit_job import FitJob
@@ -95,6 +97,10 @@ def _run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | No
     device = resolve_device(config.device)
     # Names and hyperparameters are checked before any data is read.
     make_plan(config, registry, [])
+    err.print(
+        f"{', '.join(config.methods)} on {', '.join(config.datasets)}, results in {config.results}",
+        markup=False,
+    )
     if tune is not None and config.splits is not None:
         raise ConfigError(
             "--tune and --splits exclude each other: a search would see test rows of other folds.",
@@ -150,11 +156,14 @@ def _later_audits(jobs: Sequence[Job]) -> tuple[int, float]:
 
 
 def _execute(jobs: Sequence[Job], run: TrainingRun, config: RunConfig, registry: Registry) -> int:
-    estimate = sum(job.estimate for job in jobs) + _later_audits(jobs)[1]
     setup.review_checkpoints(jobs, config)
     executor = make_executor(config)
+    remaining = _remaining(jobs, executor.workers)
+    if jobs:
+        _announce(jobs, remaining, executor.workers)
+    provisional = ProvisionalTable(run.store, registry, _table_names(run))
     try:
-        with ProgressDisplay(estimate, len(jobs)) as display:
+        with ProgressDisplay(remaining, len(jobs), provisional=provisional) as display:
             run.begin(setup.command_line())
             drive(run, executor, display)
     except KeyboardInterrupt:
@@ -164,11 +173,35 @@ def _execute(jobs: Sequence[Job], run: TrainingRun, config: RunConfig, registry:
     return _report(run, config, registry)
 
 
+def _remaining(jobs: Sequence[Job], workers: int) -> Remaining:
+    remaining = Remaining(workers)
+    for job in jobs:
+        remaining.plan(job.estimate, fits=isinstance(job, FitJob))
+    remaining.plan(_later_audits(jobs)[1], fits=False)
+    return remaining
+
+
+def _announce(jobs: Sequence[Job], remaining: Remaining, workers: int) -> None:
+    """Say how much there is to do."""
+    later, _ = _later_audits(jobs)
+    then = f", then audits of {format_count(later, 'point')}" if later else ""
+    err.print(
+        f"{format_count(len(jobs), 'job')}{then}: about {format_seconds(remaining.seconds())} on "
+        f"{format_count(workers, 'worker')}.",
+        markup=False,
+    )
+
+
+def _table_names(run: TrainingRun) -> set[str]:
+    """Return the names of the leaderboards that a run adds to."""
+    return {leaderboard.table_name(u.data.info.name, u.data.source) for u in run.plan.units}
+
+
 def _report(run: TrainingRun, config: RunConfig, registry: Registry) -> int:
     """Write and print leaderboards and failures; return the exit code."""
     tables = leaderboard.build(run.store, registry)
     written = leaderboard.write(tables, config.results)
-    names = {leaderboard.table_name(u.data.info.name, u.data.source) for u in run.plan.units}
+    names = _table_names(run)
     for table in tables:
         if table.dataset in names:
             show_leaderboard(table.dataset, table.leaderboard)

@@ -56,7 +56,7 @@ def reconstruction(
 ) -> View:
     """The view of z by a decoder of x, where s tells nothing."""
     s = np.arange(len(z)) % groups
-    by_role = {role: (z, s, x) for role in AUDIT_ROLES}
+    by_role = dict.fromkeys(AUDIT_ROLES, (z, s, x))
     parts = ({role: part[i] for role, part in by_role.items()} for i in range(3))
     decoder = refit_decoder(*parts, rows, groups=groups, config=config, seed=0, draws=draws)
     return decoder.reconstruction

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from fairbench.cli import progress as live
 from fairbench.cli.progress import ProgressDisplay
+from fairbench.cli.remaining import Remaining
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.executors.base import Broke, Elsewhere, Finished, Idle, Progressed, Started
 from fairbench.runs.fit_job import FitJob
@@ -32,6 +33,13 @@ def audited(*points: tuple[float, float]) -> list[Any]:
     return [
         types.SimpleNamespace(values={"distortion": d, "mutual_information": i}) for d, i in points
     ]
+
+
+def planned() -> Remaining:
+    remaining = Remaining(workers=2)
+    remaining.plan(20.0, fits=True)
+    remaining.plan(80.0, fits=False)
+    return remaining
 
 
 FIT = "fit sofair on adults-gender (1 model)"
@@ -74,7 +82,7 @@ def test_a_terminal_shows_jobs_by_status_the_curve_the_time_left_and_memory(
     monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     printed = terminal(monkeypatch, width, is_one=True)
-    with ProgressDisplay(100.0, 3) as display:
+    with ProgressDisplay(planned(), 3) as display:
         go(display)
         lines = [line.rstrip() for line in seen(display, width)]
     assert max(map(len, lines)) <= width
@@ -93,7 +101,7 @@ def test_a_terminal_shows_jobs_by_status_the_curve_the_time_left_and_memory(
 
 def test_elsewhere_there_is_one_line_per_job(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = terminal(monkeypatch, 200, is_one=False)
-    with ProgressDisplay(100.0, 3) as display:
+    with ProgressDisplay(planned(), 3) as display:
         go(display)
         display(Elsewhere(job(AuditJob, "audit x")))
     lines = printed.getvalue().splitlines()
@@ -106,7 +114,7 @@ def test_elsewhere_there_is_one_line_per_job(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_brackets_in_titles_and_notes_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal(monkeypatch, 80, is_one=True)
-    with ProgressDisplay(10.0, 1) as display:
+    with ProgressDisplay(planned(), 1) as display:
         odd = fit("fit [bold]x[/bold]")
         display(Started(odd))
         display(Progressed(odd, 0.1, "[red]"))

@@ -89,9 +89,7 @@ def test_images_need_an_image_architecture() -> None:
 @pytest.mark.parametrize("name", ["sofair", "beta-vae", "identity", "constant", "pca", "leace"])
 def test_a_fit_and_its_audit(name: str, tiny: Prepared) -> None:
     config = replace(PRESETS[Audit.QUICK], epochs=6, strict_epochs=6, trees=20)
-    (reference,) = ReferenceJob("1", "", 1.0, tiny, "k", 0, config).run(
-        lambda fraction, note: None
-    )
+    (reference,) = ReferenceJob("1", "", 1.0, tiny, "k", 0, config).run(lambda fraction, note: None)
     method = load_registry().methods[name]
     point = method().points()[0] if method.shots.value == "multi-shot" else None
     fit = FitJob(

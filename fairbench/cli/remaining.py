@@ -1,0 +1,74 @@
+"""The time that jobs under way and jobs that wait will take."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from fairbench.runs.fit_job import FitJob
+from fairbench.runs.job import Job
+
+_TRUST = 20.0
+"""Seconds of work after which what jobs took counts as much as what was estimated."""
+
+
+@dataclass
+class _Kind:
+    """Jobs of one kind: what was estimated, and what the work done so far has taken; seconds."""
+
+    planned: float = 0.0
+    done: float = 0.0  # estimated seconds of the jobs that have ended
+    taken: float = 0.0
+
+    def pace(self, done: float, taken: float) -> float:
+        """Return real seconds per estimated one, with some jobs that run."""
+        return (self.taken + taken + _TRUST) / (self.done + done + _TRUST)
+
+
+@dataclass
+class Remaining:
+    """Corrects estimates by what jobs of the same kind have taken: fits, and audits.
+
+    The two kinds have separate corrections. With a common one the time left would jump when a run
+    goes from training to audits.
+    """
+
+    workers: int = 1
+    _kinds: dict[bool, _Kind] = field(default_factory=lambda: {True: _Kind(), False: _Kind()})
+    _running: dict[str, tuple[Job, float, float]] = field(default_factory=dict)
+
+    def plan(self, seconds: float, *, fits: bool) -> None:
+        """Add estimated seconds of fits, or of audits; negative ones take away."""
+        self._kinds[fits].planned += seconds
+
+    def start(self, job: Job) -> None:
+        """Take note that a job has begun."""
+        self._running[job.id] = (job, time.monotonic(), 0.0)
+
+    def advance(self, job: Job, share: float) -> None:
+        """Take note of the share of a running job that is done."""
+        if job.id in self._running:
+            _, started, _ = self._running[job.id]
+            self._running[job.id] = (job, started, share)
+
+    def end(self, job: Job, seconds: float) -> None:
+        """Take note that a job has ended after some seconds."""
+        self._running.pop(job.id, None)
+        kind = self._kinds[isinstance(job, FitJob)]
+        kind.done += job.estimate
+        kind.taken += seconds
+
+    def seconds(self) -> float:
+        """Return the seconds that are left: no job ends before its own time."""
+        now = time.monotonic()
+        total, longest = 0.0, 0.0
+        for fits, kind in self._kinds.items():
+            running = [one for one in self._running.values() if isinstance(one[0], FitJob) is fits]
+            done = sum(job.estimate * share for job, _, share in running)
+            # A job that has told nothing of its progress tells nothing of the pace.
+            taken = sum(now - started for _, started, share in running if share > 0)
+            pace = kind.pace(done, taken)
+            total += max(kind.planned - kind.done - done, 0.0) * pace
+            for job, _, share in running:
+                longest = max(longest, job.estimate * (1 - share) * pace)
+        return max(total / self.workers, longest)
