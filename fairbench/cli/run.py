@@ -97,10 +97,6 @@ def _run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | No
     device = resolve_device(config.device)
     # Names and hyperparameters are checked before any data is read.
     make_plan(config, registry, [])
-    err.print(
-        f"{', '.join(config.methods)} on {', '.join(config.datasets)}, results in {config.results}",
-        markup=False,
-    )
     if tune is not None and config.splits is not None:
         raise ConfigError(
             "--tune and --splits exclude each other: a search would see test rows of other folds.",
@@ -109,6 +105,10 @@ def _run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | No
     searched = searched_methods(config, registry, tune) if tune is not None else []
     datasets = setup.load_datasets(config, registry)
     store = setup.open_store(config.results, config.store, dry_run=dry_run)
+    err.print(
+        f"{', '.join(config.methods)} on {', '.join(config.datasets)}, results in {config.results}",
+        markup=False,
+    )
     plan = make_plan(config, registry, datasets)
     setup.describe(datasets, device)
     workers = config.workers or cores()

@@ -194,7 +194,7 @@ def _trial_seconds(search: Search) -> float:
     points = sum(unit.curve_points or 1 for unit in units)
     past = search.store.records(UnitRecord)
     fit = fit_seconds(search.method(params), len(units), search.budget, search.data, past)
-    return fit + points * audit_seconds(audit, search.data)
+    return fit + points * audit_seconds(audit, search.data, search.store)
 
 
 def _report(search: Search, output: Path | None) -> int:

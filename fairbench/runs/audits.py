@@ -98,6 +98,7 @@ class AuditLedger:
         self._pending: dict[str, PointRecord | ReferenceRecord] = {}
         self._again: dict[str, str | None] = {}
         self._soft: dict[str, Floats | None] = {}
+        self._seconds: dict[tuple[str, str], float] = {}
 
     def status(self, target: AuditTarget, label: str) -> Status | None:
         """What became of one point under the present auditors."""
@@ -174,7 +175,7 @@ class AuditLedger:
                     id=uuid.uuid4().hex,
                     title=f"audit {target.method} on {target.data.title}, "
                     f"seed {target.seed} ({title})",
-                    estimate=audit_seconds(target.config, target.data) * len(chunk),
+                    estimate=self.seconds(target.config, target.data) * len(chunk),
                     data=target.data.audited(),
                     keys=tuple(point.key for point in chunk),
                     seed=audit_seed(target.seed),
@@ -216,12 +217,19 @@ class AuditLedger:
         return ReferenceJob(
             id=uuid.uuid4().hex,
             title=f"audit x itself on {data.title}, seed {seed}",
-            estimate=audit_seconds(config, data),
+            estimate=self.seconds(config, data),
             data=data,
             key=key,
             seed=audit_seed(seed),
             config=config,
         )
+
+    def seconds(self, config: AuditConfig, data: Prepared) -> float:
+        """Return the estimated seconds to audit one point on one core."""
+        asked = (data.fingerprint, config.preset.value)
+        if asked not in self._seconds:
+            self._seconds[asked] = audit_seconds(config, data, self.store)
+        return self._seconds[asked]
 
     def _soft_labels(self, data: Prepared) -> Floats | None:
         """Estimate soft labels once for all points of a dataset."""

@@ -1,4 +1,7 @@
-"""How long jobs will take: from past records where there are any, else from rules of thumb."""
+"""How long jobs will take: from past records where there are any, else from rules of thumb.
+
+The rules are of two cores of an AMD EPYC (Zen 4), and are corrected by the pace of this machine.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,24 @@ from typing import TYPE_CHECKING
 from fairbench.api.method import Method
 from fairbench.api.types import Role
 from fairbench.auditing.config import Audit, AuditConfig
+from fairbench.runs.pace import slowness
 from fairbench.store.records import UnitRecord
+from fairbench.versions import AUDIT_VERSION
 
 if TYPE_CHECKING:
     from fairbench.data.prepare import Prepared
     from fairbench.runs.plan import Budget
+    from fairbench.store.database import Store
 
-_STEP_MS = 0.6
+_STEP_MS = 2.0
 """Milliseconds of a step whatever the stack: launches, optimizer, random numbers."""
-_MODEL_STEP_MS = 0.8
+_MODEL_STEP_MS = 1.0
 """Milliseconds per model and step on top of that, on one core."""
 _IMAGE_MODEL_STEP_MS = 150.0
 """The same for convolutions, for each 64 x 64 pixels."""
-_PLAIN_FIT = 25.0
+_PLAIN_FIT = 8.0
 """Seconds to fit a method that is not trained in steps."""
-_AUDIT = {Audit.STRICT: 15.0, Audit.QUICK: 3.5}
+_AUDIT = {Audit.STRICT: 10.0, Audit.QUICK: 2.0}
 """Seconds to audit a point, for each ten thousand rows that auditors learn from, on one core."""
 _LEAST_AUDIT = 0.2
 """Share of that which even the smallest dataset takes."""
@@ -37,7 +43,7 @@ def fit_seconds(
     """Estimated seconds of a fit job on one core; ``past`` are units of any dataset."""
     work = method.workload(data.info)
     if work is None:
-        return 0.5 if method.baseline and not method.knobs else _PLAIN_FIT
+        return 0.5 if method.baseline and not method.knobs else _PLAIN_FIT * slowness()
     models = units * work.models_per_unit
     known = [
         unit.costs["milliseconds_per_model_step"]
@@ -52,13 +58,16 @@ def fit_seconds(
         return float(budget.iterations * models * sum(known) / len(known) / 1e3)
     image = data.info.architecture.image
     if image is None:
-        return budget.iterations * (_STEP_MS + models * _MODEL_STEP_MS) / 1e3
+        return budget.iterations * (_STEP_MS + models * _MODEL_STEP_MS) / 1e3 * slowness()
     share = math.prod(image) / 64**2
-    return budget.iterations * models * _IMAGE_MODEL_STEP_MS * share / 1e3
+    return budget.iterations * models * _IMAGE_MODEL_STEP_MS * share / 1e3 * slowness()
 
 
-def audit_seconds(config: AuditConfig, data: Prepared) -> float:
-    """Estimated seconds to audit one point on one core."""
+def audit_seconds(config: AuditConfig, data: Prepared, store: Store) -> float:
+    """Estimated seconds to audit one point on one core: what points of the dataset took so far."""
+    past = store.mean_audit_seconds(data.fingerprint, config.preset.value, AUDIT_VERSION)
+    if past is not None:
+        return past
     rows = len(data.roles[Role.AUDITOR_TRAIN].s)
     for_groups = 1 + _PER_GROUP * (len(data.info.groups) - 2)
-    return _AUDIT[config.preset] * max(_LEAST_AUDIT, rows / 10_000) * for_groups
+    return _AUDIT[config.preset] * max(_LEAST_AUDIT, rows / 10_000) * for_groups * slowness()

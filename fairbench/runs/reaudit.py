@@ -27,7 +27,6 @@ from fairbench.runs.audits import (
 )
 from fairbench.runs.cost import versions
 from fairbench.runs.driver import JobSource
-from fairbench.runs.estimate import audit_seconds
 from fairbench.runs.executors.base import Broke
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
@@ -122,7 +121,7 @@ class Reaudit(JobSource):
     def estimate(self) -> float:
         """Seconds of work, on one core."""
         return sum(job.estimate for job in self._references) + sum(
-            audit_seconds(work.target.config, work.target.data) * len(work.missing)
+            self.audits.seconds(work.target.config, work.target.data) * len(work.missing)
             for work in self._work
         )
 

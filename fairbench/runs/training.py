@@ -14,7 +14,7 @@ from fairbench.registry import Registry
 from fairbench.runs.audits import AuditLedger, MissingPoint, point_metrics
 from fairbench.runs.cost import versions
 from fairbench.runs.driver import JobSource
-from fairbench.runs.estimate import audit_seconds, fit_seconds
+from fairbench.runs.estimate import fit_seconds
 from fairbench.runs.executors.base import Broke
 from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.runs.job import Job
@@ -118,7 +118,7 @@ class TrainingRun(JobSource):
                 first.data,
                 self.units.records.values(),
             ),
-            point_estimate=audit_seconds(first.budget.audit, first.data),
+            point_estimate=self.audits.seconds(first.budget.audit, first.data),
             method=first.method,
             params=first.params,
             data=first.data,

@@ -41,6 +41,8 @@ from fairbench.store.status import Status
 
 _CANNOT_WRITE = "The store cannot be written"
 _CANNOT_READ = "The store cannot be read"
+_ENOUGH_TO_ESTIMATE = 3
+"""Points whose mean time says how long others will take."""
 
 K = TypeVar("K", bound=Record)
 
@@ -169,6 +171,20 @@ class Store:
         with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
             rows = connection.execute(sa.select(target.c.key, target.c.status))
             return {key: Status(status) for key, status in rows}
+
+    def mean_audit_seconds(self, fingerprint: str, audit: str, version: int) -> float | None:
+        """Return the mean seconds to audit a point of a dataset here; None: fewer than three."""
+        points, units = TABLE_OF[PointRecord], TABLE_OF[UnitRecord]
+        query = (
+            sa.select(sa.func.avg(points.c.seconds), sa.func.count())
+            .join_from(points, units, points.c.unit == units.c.key)
+            .where(units.c.fingerprint == fingerprint, points.c.origin.is_(None))
+            .where(points.c.audit == audit, points.c.audit_version == version)
+            .where(points.c.seconds.is_not(None))
+        )
+        with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
+            mean, count = connection.execute(query).one()
+            return float(mean) if count >= _ENOUGH_TO_ESTIMATE else None
 
     def export(self) -> Iterator[str]:
         """Yield every ended record as a line of JSON, in a stable order: text to be committed."""

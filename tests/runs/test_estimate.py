@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,10 +10,13 @@ from fairbench.api.types import Architecture, DatasetInfo, Role, Unit
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared
 from fairbench.runs.estimate import audit_seconds, fit_seconds
+from fairbench.runs.pace import slowness
 from fairbench.runs.plan import Budget
-from fairbench.store.records import UnitRecord
+from fairbench.store.database import Store
+from fairbench.store.records import PointRecord, UnitRecord
 from fairbench.store.status import Status
 from fairbench.training import Networks, NeuralMethod, StackedModel, Streams
+from fairbench.versions import AUDIT_VERSION
 
 BUDGET = Budget("1000", 1000, PRESETS[Audit.STRICT])
 
@@ -65,14 +69,49 @@ def test_convolutions_are_expected_to_take_long(prepared: Prepared) -> None:
     )
 
 
-def test_an_audit_takes_longer_of_more_rows_and_groups(prepared: Prepared) -> None:
+def test_an_audit_takes_longer_of_more_rows_and_groups(prepared: Prepared, tmp_path: Path) -> None:
+    store = Store.in_folder(tmp_path)
     rows = prepared.roles[Role.AUDITOR_TRAIN]
     times = -(-30_000 // len(rows.s))
     many = replace(rows, s=rows.s.repeat(times))
     large = replace(prepared, roles={**prepared.roles, Role.AUDITOR_TRAIN: many})
     strict, quick = PRESETS[Audit.STRICT], PRESETS[Audit.QUICK]
-    assert audit_seconds(strict, large) >= 3 * audit_seconds(strict, prepared)
-    assert audit_seconds(quick, large) < audit_seconds(strict, large)
+    assert audit_seconds(strict, large, store) >= 3 * audit_seconds(strict, prepared, store)
+    assert audit_seconds(quick, large, store) < audit_seconds(strict, large, store)
     groups = tuple(f"g{i}" for i in range(10))
     many_groups = replace(prepared, info=replace(prepared.info, groups=groups))
-    assert audit_seconds(strict, many_groups) > 1.5 * audit_seconds(strict, prepared)
+    of_many = audit_seconds(strict, many_groups, store)
+    assert of_many > 1.5 * audit_seconds(strict, prepared, store)
+
+
+def test_audits_of_the_same_table_decide(prepared: Prepared, tmp_path: Path) -> None:
+    store = Store.in_folder(tmp_path)
+    strict = PRESETS[Audit.STRICT]
+    unit = record(prepared.info.name, 1.0).replace(fingerprint=prepared.fingerprint)
+    rule = audit_seconds(strict, prepared, store)
+    for number, seconds in enumerate((100.0, 200.0, 600.0)):
+        assert audit_seconds(strict, prepared, store) == rule
+        store.put([unit, audited(str(number), seconds)])
+    assert audit_seconds(strict, prepared, store) == pytest.approx(300.0)
+    store.put([audited("old", 9e9, version=1)])
+    assert audit_seconds(strict, prepared, store) == pytest.approx(300.0)
+    assert audit_seconds(PRESETS[Audit.QUICK], prepared, store) < rule
+
+
+def audited(key: str, seconds: float, version: int = AUDIT_VERSION) -> PointRecord:
+    return PointRecord(
+        key=key,
+        unit="x",
+        number=0,
+        status=Status.DONE,
+        label="-",
+        knobs={},
+        audit="strict",
+        audit_config={},
+        seconds=seconds,
+        audit_version=version,
+    )
+
+
+def test_the_pace_of_the_machine_is_measured_once() -> None:
+    assert 0 < slowness() == slowness()
