@@ -79,19 +79,19 @@ class StackedMLP(nn.Module):
     ``sizes`` are the features of each layer, input first: ``(9, 128, 128, 8)``.
     """
 
+    products: torch.dtype | None = None
+    """Dtype in which matrices are multiplied in training; None: that of the weights. Evaluation,
+    what is returned and all updates are in the dtype of the weights."""
+
     def __init__(self, generators: Sequence[torch.Generator], sizes: Sequence[int]) -> None:
         super().__init__()
         self.layers = nn.ModuleList(StackedLinear(generators, a, b) for a, b in pairwise(sizes))
 
-    def forward(self, x: Tensor, products: torch.dtype | None = None) -> Tensor:
-        """Map ``(models, batch, sizes[0])`` to ``(models, batch, sizes[-1])``.
-
-        ``products``: dtype in which matrices are multiplied, by default that of the weights. What
-        is returned, and all updates of weights, are in theirs.
-        """
+    def forward(self, x: Tensor) -> Tensor:
+        """Map ``(models, batch, sizes[0])`` to ``(models, batch, sizes[-1])``."""
         *hidden, last = self.layers
-        if products is not None:
-            x = x.to(products)
+        if self.training and self.products is not None:
+            x = x.to(self.products)
         for layer in hidden:
             x = _LinearReLU.apply(x, layer.weight, layer.bias)  # type: ignore[no-untyped-call]
         if x.dtype is last.weight.dtype:
@@ -106,6 +106,13 @@ def fastest_products() -> torch.dtype:
     """Return the dtype in which this CPU multiplies matrices fastest: bfloat16 where it can."""
     able = torch.cpu.get_capabilities()
     return torch.bfloat16 if able.get("avx512_bf16") or able.get("amx_bf16") else torch.float32
+
+
+def multiply_fast(model: nn.Module) -> None:
+    """Have all stacked MLPs of a model train in the fastest products of this CPU."""
+    for module in model.modules():
+        if isinstance(module, StackedMLP):
+            module.products = fastest_products()
 
 
 class StackedConv(nn.Module):

@@ -64,7 +64,7 @@ def test_records_of_other_datasets_do_not_count(prepared: Prepared) -> None:
 def test_convolutions_are_expected_to_take_long(prepared: Prepared) -> None:
     architecture = Architecture(hidden=(8,), latent=2, image=(1, 64, 64), channels=(4,))
     images = replace(prepared, info=replace(prepared.info, architecture=architecture))
-    assert fit_seconds(Neural(), 1, BUDGET, images, []) > 50 * fit_seconds(
+    assert fit_seconds(Neural(), 1, BUDGET, images, []) > 30 * fit_seconds(
         Neural(), 1, BUDGET, prepared, []
     )
 

@@ -223,3 +223,23 @@ def test_gradients_of_transposed_weights_are_applied_where_they_belong() -> None
         trained.append(model)
     for one, other in zip(*(model.parameters() for model in trained), strict=True):
         torch.testing.assert_close(one, other, atol=2e-4, rtol=1e-3)
+
+
+def test_fast_products_are_for_training_and_change_little() -> None:
+    torch.manual_seed(0)
+    made = StackedMLP([torch.Generator().manual_seed(i) for i in range(3)], (6, 32, 4))
+    x = torch.randn(3, 50, 6)
+    exact = made(x)
+    made.products = torch.bfloat16
+    near = made(x)
+    assert near.dtype is torch.float32
+    assert 0 < (near - exact).abs().max() < 0.02
+    exact.square().mean().backward()
+    of_exact = [p.grad.clone() for p in made.parameters() if p.grad is not None]
+    made.zero_grad()
+    near.square().mean().backward()
+    for one, p in zip(of_exact, made.parameters(), strict=True):
+        assert p.grad is not None
+        assert p.grad.dtype is torch.float32
+        torch.testing.assert_close(p.grad, one, atol=0.01, rtol=0.05)
+    torch.testing.assert_close(made.eval()(x), exact)

@@ -20,7 +20,7 @@ from torch import Tensor
 from fairbench.api import Floats, Ints
 from fairbench.auditing.auditors.samples import Training
 from fairbench.stats.seeds import derive_seed
-from fairbench.training.layers import StackedMLP, fastest_products
+from fairbench.training.layers import StackedMLP, multiply_fast
 
 _HELD_OUT = 0.1
 """Share of the auditor training set that is held out."""
@@ -164,7 +164,7 @@ def _fit(
     optimizer = torch.optim.Adam(
         parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
     )
-    products = fastest_products()
+    multiply_fast(stack)
     best = [p.detach().clone() for p in parameters]
     best_loss = torch.full((models,), torch.inf)
     epochs = min(settings.epochs, max(_FEWEST_EPOCHS, round(_MOST_ROWS / order.epoch)))
@@ -174,9 +174,10 @@ def _fit(
             rate = _one_cycle((epoch * steps + step) / (epochs * steps))
             optimizer.param_groups[0]["lr"] = settings.learning_rate * rate
             optimizer.zero_grad(set_to_none=True)
-            value = (loss(stack(data[rows], products), target[rows % len(target)]) * share).sum()
+            value = (loss(stack(data[rows]), target[rows % len(target)]) * share).sum()
             value.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
+        stack.eval()
         with torch.no_grad():
             held = order.held_out
             now = loss(stack(data[held]), target[held % len(target)])
@@ -186,9 +187,11 @@ def _fit(
             best_loss = torch.where(better, now, best_loss)
             for kept, parameter in zip(best, parameters, strict=True):
                 kept[better] = parameter.detach()[better]
+        stack.train()
     with torch.no_grad():
         for kept, parameter in zip(best, parameters, strict=True):
             parameter.copy_(kept)
+    stack.eval()
 
     def predict(rows: Floats) -> Tensor:
         data = torch.tensor(rows, dtype=torch.float32)
