@@ -74,6 +74,7 @@ def test_a_published_leaderboard_is_what_its_points_give(path: Path) -> None:
             assert value == pytest.approx(mean[row], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_published_records_give_the_published_tables(
     fairbench: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:

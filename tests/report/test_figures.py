@@ -119,10 +119,10 @@ def test_auditors_show_every_reading(tmp_path: Path) -> None:
 
 def test_plot_gives_the_same_bytes_again(tmp_path: Path) -> None:
     dataset(tmp_path)
-    call = ["plot", "--results", str(tmp_path), "--format", "png,pdf,svg"]
+    call = ["plot", "curves", "--results", str(tmp_path), "--format", "png,pdf,svg"]
     assert CliRunner().invoke(app, call).exit_code == 0
     first = {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
-    assert len(first) == 15
+    assert len(first) == 3
     assert CliRunner().invoke(app, call).exit_code == 0
     assert {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()} == first
 
