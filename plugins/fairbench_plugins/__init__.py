@@ -9,7 +9,8 @@ __fairbench_same_results__ = {
     "501ba55b856a8a70": "03619929c8d19a17",  # sofair
     "d3e0104f15050f0f": "8a11eac711cb59c1",  # variational
 }
-"""Codes of sources that give the results of version 0.1 to the last bit, and the codes of those.
+"""Codes of sources that give the results of version 0.1, and the codes of those: to the last bit
+where matrices are multiplied in float32, else to less than the spread over seeds.
 
 Results folders of version 0.1 are resumed by it. An edit of a family ends that for the family: take
 its line out then, unless its figures were shown to be the same.
