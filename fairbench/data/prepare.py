@@ -52,6 +52,11 @@ class Rows:
         x.flags.writeable = False
         return x
 
+    @property
+    def x_bytes(self) -> int:
+        """Bytes of ``x``, without unpacking it: 2.5 GB for the training images of dSprites."""
+        return self.stored.nbytes if self.pixels is None else len(self.stored) * self.pixels
+
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         # Unpickled arrays are writable; in a job's process they must not be.
         self.__dict__.update(state)

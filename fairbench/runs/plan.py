@@ -269,7 +269,7 @@ def stacks(
 
 def bytes_of(stack: Sequence[PlannedUnit], data: Prepared | None = None) -> float:
     """Device memory of the models of a stack, and of the rows of ``data``, bytes."""
-    rows = 0.0 if data is None else float(data.roles[Role.ENCODER_TRAIN].x.nbytes)
+    rows = 0.0 if data is None else float(data.roles[Role.ENCODER_TRAIN].x_bytes)
     if not stack:
         return rows
     work, features = stack[0].workload, len(stack[0].data.info.features)

@@ -16,7 +16,7 @@ from fairbench.metrics.points import Distortion, Information
 from fairbench.registry import load_registry
 from fairbench.runs.audit_job import AuditJob, ReferenceJob
 from fairbench.runs.fit_job import FitJob
-from fairbench.runs.plan import make_budget
+from fairbench.runs.plan import bytes_of, make_budget
 
 COUNTS = {
     Role.ENCODER_TRAIN: 300,
@@ -71,6 +71,19 @@ def test_rows_travel_packed_and_read_only(tiny: Prepared) -> None:
     with pytest.raises(ValueError, match="read-only"):
         rows.x[0, 0] = 1
     assert Role.ENCODER_TRAIN not in tiny.audited().roles
+
+
+def test_the_size_of_pixels_is_known_without_unpacking_them(
+    tiny: Prepared, prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plans ask for it once per stack, and the pixels may be gigabytes."""
+    table = prepared.roles[Role.ENCODER_TRAIN]
+    assert table.x_bytes == table.x.nbytes
+    rows = tiny.roles[Role.ENCODER_TRAIN]
+    size = rows.x.nbytes
+    monkeypatch.setattr(np, "unpackbits", None)
+    assert rows.x_bytes == size == COUNTS[Role.ENCODER_TRAIN] * 256
+    assert bytes_of([], tiny) == size
 
 
 def test_a_quick_budget_of_images_is_500_steps(tiny: Prepared) -> None:

@@ -428,3 +428,56 @@ def test_the_jobs_of_a_lost_node_go_on_elsewhere(tmp_path: Path) -> None:
         executor.stop()
         ray.shutdown()
         cluster.shutdown()
+
+
+_LOADED_WITHOUT_CUDA = """
+import torch
+
+def fail(*args, **kwargs):
+    raise AssertionError("the fork server asked for CUDA")
+
+for name in ("is_available", "device_count", "init", "_lazy_init", "current_device"):
+    setattr(torch.cuda, name, fail)
+import fairbench.runs.executors.preload
+"""
+
+
+def test_the_fork_server_leaves_cuda_alone() -> None:
+    """A process that is forked from one which has asked for CUDA devices cannot use them."""
+    subprocess.run([sys.executable, "-c", _LOADED_WITHOUT_CUDA], check=True, timeout=120)
+
+
+@dataclass(frozen=True)
+class OnGPU(Work):
+    """A job that has a share of a GPU; tells which it sees, and when it ran."""
+
+    gpus: float = 0.0
+
+    def run(self, progress: Any) -> Any:
+        start = time.time()
+        time.sleep(1.5)
+        return os.environ.get("CUDA_VISIBLE_DEVICES"), start, time.time()
+
+
+@pytest.mark.slow
+def test_ray_shares_a_gpu_out() -> None:
+    """Ray counts GPUs as it is told: two halves run side by side, and a third one waits."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    from fairbench.runs.executors.ray import RayExecutor
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 3, "num_gpus": 1})
+    executor = RayExecutor(workers=3, timeout=None, address=cluster.address)
+    try:
+        for number in range(3):
+            executor.submit(OnGPU("", id=str(number), gpus=0.5))  # type: ignore[arg-type]
+        results = [event.result for event in executor.events() if isinstance(event, Finished)]
+    finally:
+        executor.stop()
+        ray.shutdown()
+        cluster.shutdown()
+    assert [visible for visible, _, _ in results] == ["0"] * 3
+    ends = sorted(end for _, _, end in results)
+    starts = sorted(start for _, start, _ in results)
+    assert starts[1] < ends[0] <= starts[2]
