@@ -1,6 +1,6 @@
 """Run the benchmarks of speed, and write the tables of README.md from what they measured.
 
-    python benchmarks/publish.py --data-root DIR             # all of them, about an hour on two cores
+    python benchmarks/publish.py --data-root DIR             # all of them: about an hour, two cores
     python benchmarks/publish.py --data-root DIR startup engine
     python benchmarks/publish.py --tables                    # only write the tables
 

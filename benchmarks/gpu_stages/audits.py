@@ -83,7 +83,7 @@ def compare(name: str, settings: Settings) -> AuditComparison:
 
     def trained(device: str) -> Stack:
         stack = build_stack(method, [unit], rows, device)
-        stack.train(rows, steps)
+        stack.train(rows, steps, exact=True)
         return stack
 
     def information(z: Mapping[Role, Floats]) -> float:

@@ -145,7 +145,7 @@ def compare(
         if disturb:
             _disturb(stack)
         with _recorded(stack, weights) as record:
-            stack.train(rows, sizes.loss_steps)
+            stack.train(rows, sizes.loss_steps, exact=True)
         return record.losses(), record.weights
 
     on_cpu, weights = losses("cpu")

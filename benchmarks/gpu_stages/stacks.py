@@ -58,8 +58,12 @@ class Stack:
         *,
         progress: Callable[[float, str], None] = lambda fraction, note: None,
         checkpoint: Checkpoint | None = None,
+        exact: bool = False,
     ) -> list[str | None]:
-        """Train for so many steps with the method's own batch size and learning rate."""
+        """Train for so many steps with the method's own batch size and learning rate.
+
+        ``exact``: in float32, to compare the CPU with a device.
+        """
         params = self.method.params
         return train(
             self.model,
@@ -70,6 +74,7 @@ class Stack:
             streams=self.streams,
             progress=progress,
             checkpoint=checkpoint,
+            exact=exact,
         )
 
 

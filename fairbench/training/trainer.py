@@ -32,6 +32,7 @@ def train(
     progress: Callable[[float, str], None],
     deadline: float | None = None,
     checkpoint: Checkpoint | None = None,
+    exact: bool = False,
 ) -> list[str | None]:
     """Train all models of a stack together, in place.
 
@@ -52,6 +53,8 @@ def train(
         Value of ``time.monotonic()``; TimeoutError is raised soon after.
     checkpoint : Checkpoint, optional
         Training continues from it, and is saved to it now and then.
+    exact : bool
+        Multiply matrices in float32 on every processor, to compare devices.
 
     Returns
     -------
@@ -73,7 +76,7 @@ def train(
     )
     watch = Watch(len(streams.seeds))
     model.train()
-    if device.type == "cpu" and len(streams.seeds) >= _LARGE_STACK:
+    if device.type == "cpu" and len(streams.seeds) >= _LARGE_STACK and not exact:
         multiply_fast(model)
     first = 0
     if checkpoint is not None:
