@@ -59,13 +59,13 @@ def main() -> int:
     spent = {}
     with Figures("executors") as figures:
         for name in ("inline", "Ray"):
-            started = time.perf_counter()
             executor: Executor
-            if name == "inline":
+            if name == "inline":  # which starts with its first job
                 executor = InlineExecutor(workers=options.workers, timeout=None)
             else:
+                started = time.perf_counter()
                 executor = RayExecutor(workers=options.workers, timeout=None)
-            figures.seconds(f"{name} executor: start", time.perf_counter() - started)
+                figures.seconds("Ray executor: start", time.perf_counter() - started)
             what = f"{name} executor: {options.jobs} jobs of 0.1 s on {options.workers} workers"
             figures.seconds(f"{what}, the first time", seconds(executor, options.jobs), note=work)
             spent[name] = seconds(executor, options.jobs)

@@ -129,7 +129,7 @@ class Figures:
         missed = [one.name for one in self._figures if not measured.in_limits(one)]
         self.failed = int(bool(missed))
         if missed:
-            print(f"over the limit: {', '.join(missed)}")
+            print(f"not within the limit: {'; '.join(missed)}")
         FOLDER.mkdir(exist_ok=True)
         text = json.dumps(asdict(measured), indent=1)
         (FOLDER / f"{self.benchmark}.json").write_text(text + "\n")

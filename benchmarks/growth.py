@@ -101,10 +101,10 @@ def growth(
     spent = []
     for size in sizes:
         spent.append(measure(size))
-        figures.seconds(f"{what}: {size:,} {by}", spent[-1])
+        figures.seconds(f"{what} by {by}: {size:,}", spent[-1])
     first, last = sizes[0], sizes[-1]
     figures.other(
-        f"{what}: {last:,} {by} against {first:,}",
+        f"{what} by {by}: {last:,} against {first:,}",
         spent[-1] / spent[0],
         "ratio",
         note=f"{last / first:.3g} if linear",

@@ -3,7 +3,8 @@
     python benchmarks/leaderboard.py
 
 Processor time of the replicates of one point (500 resamples of the test rows of Adults), and time
-of reading, ranking and writing 20 methods x 10 seeds x 16 points, all with replicates.
+of reading, ordering and writing 20 methods x 10 seeds x 16 points, all with replicates. Their rows
+are of one split, so they have intervals and no ranks.
 """
 
 from __future__ import annotations
@@ -152,7 +153,6 @@ def main() -> int:
         figures.seconds(f"{what}: tables and files", total, limit=LEADERBOARD_LIMIT)
         figures.seconds(f"{what}: processor time of its tables", middle - start)
         figures.seconds(f"{what}: processor time of its files", end - middle)
-    print(f"ranks: {[row.rank for row in tables[0].leaderboard]}")
     return figures.failed
 
 

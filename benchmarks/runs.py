@@ -46,7 +46,7 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=None)
     given = parser.parse_args()
     methods, limits, memory_limit = JOBS[given.job]
-    what = f"{TITLES[given.job]}, {given.budget} budget"
+    what = f"run of {TITLES[given.job]} on Adults-Gender, {given.budget} budget"
     with (
         Figures(f"runs-{given.job}-{given.budget}") as figures,
         tempfile.TemporaryDirectory() as folder,
@@ -68,7 +68,7 @@ def main() -> int:
         table = split(results)
         print(table.to_string(float_format="%.0f"))
         figures.seconds(
-            f"{what}: one seed, with the baselines", seconds, limit=limits[given.budget]
+            f"{what}, one seed, with the baselines", seconds, limit=limits[given.budget]
         )
         figures.other(f"{what}: peak memory of all processes", memory, "GB", limit=memory_limit)
         start = time.perf_counter()

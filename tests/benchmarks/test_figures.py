@@ -61,7 +61,7 @@ def test_limits(figure: Figure, failed: int, capsys: pytest.CaptureFixture[str])
     with Figures("made") as kept:
         kept.add(figure)
     assert kept.failed == failed
-    assert (f"over the limit: {figure.name}" in capsys.readouterr().out) == bool(failed)
+    assert (f"not within the limit: {figure.name}" in capsys.readouterr().out) == bool(failed)
 
 
 def test_a_benchmark_that_breaks_keeps_nothing(folder: Path) -> None:
