@@ -3,8 +3,9 @@
     python benchmarks/certificate.py [--rounds 2000]
 
 Draws populations whose demographic-parity gap and I(Z;S) are known exactly. Failures are the share
-of draws in which a bound lay below the truth: limit 5% each. Sharpness is the mean bound over 20
-draws, beside Clopper-Pearson limits of every cell and group at once, in the two forms they allow.
+of draws in which a bound lay below the truth. Sharpness is the mean bound over 20 draws, beside
+Clopper-Pearson limits of every cell and group at once, in the two forms they allow. Figures are the
+largest share of failures of any population, and the time of one certificate.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from figures import Figures
 from numpy.typing import NDArray
 from scipy.stats import beta
 
@@ -23,7 +25,10 @@ from fairbench.auditing.certificate import certify
 
 Array = NDArray[np.float64]
 LIMIT = 0.05
+"""Failures of each bound, which certificates promise."""
 TRAIN = 10_000
+TIMED = (200, 16_000, 0.2)
+"""Codes, rows and tilt of the population whose certificates are timed."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +110,10 @@ def cell_by_cell(z_cells: Floats, z: Floats, s: Ints, groups: int) -> float:
     return float(min(1.0, common, apart))
 
 
-def failures(rounds: int) -> bool:
-    print(f"failures of {rounds} draws (limit {LIMIT:.0%})")
+def failures(rounds: int, figures: Figures) -> None:
+    print(f"failures of {rounds} draws")
     print(f"{'':36}{'rows':>6}{'gap':>8}{'I':>8}{'fails: gap':>12}{'I':>8}")
-    worst = 0.0
+    worst = np.zeros(2)
     for number, (name, (channel, n, fixing)) in enumerate(FAILURES.items()):
         rng = np.random.default_rng(number)
         failed = np.zeros(2)
@@ -118,15 +123,18 @@ def failures(rounds: int) -> bool:
             assert certificate is not None
             failed += [certificate.gap < channel.gap, certificate.information < channel.information]
         rates = failed / rounds
-        worst = max(worst, *rates)
+        worst = np.maximum(worst, rates)
         print(
             f"{name:36}{n:6}{channel.gap:8.3f}{channel.information:8.4f}"
             f"{rates[0]:12.2%}{rates[1]:8.2%}"
         )
-    return worst <= LIMIT
+    for bound, share in zip(("gap", "I(Z;S)"), worst, strict=True):
+        what = f"certified {bound} below the truth, worst of {len(FAILURES)} populations"
+        note = f"{rounds:,} draws each"
+        figures.other(what, 100 * float(share), "%", limit=100 * LIMIT, note=note)
 
 
-def sharpness() -> None:
+def sharpness(figures: Figures) -> None:
     print(f"\nmean bounds of 20 draws; two groups of 2/3 and 1/3, {TRAIN:,} rows fix the cells")
     print(
         f"{'codes':>6}{'rows':>8}{'gap':>8}{'bound':>8}{'by cell':>9}{'I':>9}{'bound':>9}{'ms':>6}"
@@ -150,14 +158,19 @@ def sharpness() -> None:
                     f"{codes:6}{n:8,}{channel.gap:8.3f}{gap:8.3f}{np.mean(by_cell):9.3f}"
                     f"{channel.information:9.4f}{information:9.4f}{50 * seconds:6.1f}"
                 )
+                if (codes, n, by) == TIMED:
+                    what = f"one certificate, {n:,} rows, {codes} codes: processor time"
+                    figures.seconds(what, seconds / 20)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=2000)
-    held = failures(parser.parse_args().rounds)
-    sharpness()
-    return int(not held)
+    given = parser.parse_args()
+    with Figures("certificate") as figures:
+        failures(given.rounds, figures)
+        sharpness(figures)
+    return figures.failed
 
 
 if __name__ == "__main__":

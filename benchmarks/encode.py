@@ -4,20 +4,19 @@
 
 Fits SoFaiR briefly on the simulated twin of Adults, resamples its rows into a CSV of Adults' 15
 columns (some 100 bytes a row), and encodes that file with the command line, to Parquet and to CSV.
-Prints rows a second, and peak memory (RSS) of the whole process.
+Measures time, and peak memory (RSS) of the whole process.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
+from figures import Figures
+from fresh_process import spent_by
 
 from fairbench.api import FitContext, Role, TrainingRows, Unit
 from fairbench.auditing.config import PRESETS, Audit
@@ -30,7 +29,8 @@ from fairbench.store.encoders import Encoder
 from fairbench.store.records import ReadPoint
 from fairbench.store.status import Status
 
-LIMIT_MB = 1000
+LIMIT = 1
+"""Gigabytes."""
 
 
 def fit(results: Path) -> None:
@@ -75,40 +75,31 @@ def write(path: Path, rows: int) -> None:
             file.writelines(f"{a},{w},{line}\n" for a, w, line in parts)
 
 
-def measured(words: list[str]) -> tuple[float, float, float]:
-    """Seconds of wall clock and of processor, and peak RSS (MB), of one process."""
-    start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "fairbench.cli", *words])
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    if status:
-        sys.exit(f"fairbench {' '.join(words)} failed")
-    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
-    worst = 0.0
-    with tempfile.TemporaryDirectory(dir=given.folder) as name:
+    with (
+        Figures("encode") as figures,
+        tempfile.TemporaryDirectory(dir=given.folder) as name,
+    ):
         folder = Path(name)
         fit(folder / "results")
         source = folder / "people.csv"
         write(source, given.rows)
         print(f"{given.rows:,} rows, {source.stat().st_size / 1e6:.0f} MB", flush=True)
-        for ending in ("parquet", "csv"):
-            words = ["encode", "--results", str(folder / "results"), "--method", "sofair"]
-            words += ["--point", "beta=0.3", "--input", str(source), "--keep", "fnlwgt"]
-            seconds, cpu, peak = measured([*words, "--output", str(folder / f"z.{ending}")])
-            worst = max(worst, peak)
-            print(
-                f"to {ending}: {seconds:.1f} s ({cpu:.1f} s of processor), "
-                f"{given.rows / seconds:,.0f} rows/s, peak {peak:.0f} MB (limit {LIMIT_MB})",
-                flush=True,
-            )
-    return int(worst > LIMIT_MB)
+        for ending, title in (("parquet", "Parquet"), ("csv", "CSV")):
+            command = [sys.executable, "-m", "fairbench.cli", "encode", "--method", "sofair"]
+            command += ["--results", str(folder / "results"), "--point", "beta=0.3"]
+            command += ["--input", str(source), "--keep", "fnlwgt"]
+            spent = spent_by([*command, "--output", str(folder / f"z.{ending}")])
+            what = f"`fairbench encode`, {given.rows:,} rows of Adults' columns, CSV to {title}"
+            speed = f"{given.rows / spent.seconds:,.0f} rows/s"
+            figures.seconds(what, spent.seconds, note=speed)
+            figures.seconds(f"{what}: processor time", spent.processor)
+            figures.other(f"{what}: peak memory", spent.gigabytes, "GB", limit=LIMIT)
+    return figures.failed
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
     python benchmarks/executors.py [--jobs 20] [--workers 2]
 
-The first figure is of a cluster that has just started, whose workers have yet to load what jobs
-need; the second of the same cluster once they have.
+The first time is of an executor that has just started, whose workers have yet to load what jobs
+need; the second of the same executor once they have.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,31 +48,35 @@ def seconds(executor: Executor, jobs: int) -> float:
     return time.perf_counter() - started
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main() -> int:
+    from figures import Figures  # not at the top: workers load this module, and need none of it
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=20)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
-    at_least = 0.1 * options.jobs / options.workers
-    print(f"{options.jobs} jobs of 0.1 s on {options.workers} workers: {at_least:.1f} s of work")
+    work = f"{0.1 * options.jobs / options.workers:.1f} s of work"
     spent = {}
-    for name in ("inline", "ray"):
-        started = time.perf_counter()
-        executor: Executor
-        if name == "inline":
-            executor = InlineExecutor(workers=options.workers, timeout=None)
-        else:
-            executor = RayExecutor(workers=options.workers, timeout=None)
-        start = time.perf_counter() - started
-        first, again = seconds(executor, options.jobs), seconds(executor, options.jobs)
-        executor.stop()
-        spent[name] = again
-        print(f"{name:7} start {start:5.1f} s   first time {first:5.1f} s   again {again:5.1f} s")
-    over = (spent["ray"] - spent["inline"]) / options.jobs
-    print(f"Ray over inline, once warm: {1e3 * over:.0f} ms per job")
+    with Figures("executors") as figures:
+        for name in ("inline", "Ray"):
+            executor: Executor
+            if name == "inline":  # which starts with its first job
+                executor = InlineExecutor(workers=options.workers, timeout=None)
+            else:
+                started = time.perf_counter()
+                executor = RayExecutor(workers=options.workers, timeout=None)
+                figures.seconds("Ray executor: start", time.perf_counter() - started)
+            what = f"{name} executor: {options.jobs} jobs of 0.1 s on {options.workers} workers"
+            figures.seconds(f"{what}, the first time", seconds(executor, options.jobs), note=work)
+            spent[name] = seconds(executor, options.jobs)
+            figures.seconds(f"{what}, again", spent[name], note=work)
+            executor.stop()
+        over = (spent["Ray"] - spent["inline"]) / options.jobs
+        figures.seconds("what a job under Ray costs beyond one inline, once warm", over)
+    return figures.failed
 
 
 if __name__ == "__main__":
     import executors  # jobs travel by the name of their module, and __main__ is another one there
 
-    executors.main()
+    sys.exit(executors.main())

@@ -1,8 +1,9 @@
-"""What a run survives: kills, full disks, damaged files, several drivers. Prints a figure each.
+"""What a run survives: kills, full disks, damaged files, several drivers.
 
     python benchmarks/faults.py [NAME ...] [--kills 20] [--seed 0] [--methods plain,latfr]
 
-Everything runs on the small dataset of the tests. Exits with 1 if anything was lost.
+Everything runs on the small dataset of the tests. Figures are times, memory, and counts of what was
+lost or done twice. Exits with 1 if a count is over its limit, or if a run ended as it should not.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from pathlib import Path
 
 import pandas as pd
 import psutil
+from figures import Figures
 
 ROOT = Path(__file__).parent.parent
 TOY = ROOT / "tests" / "support" / "toy"
+MEMORY_LIMIT = 1
+"""Gigabytes of a driver, whatever its jobs do."""
 CODE = "import sys; from fairbench.cli.app import main; sys.argv[0] = 'fairbench'; main()"
 
 
@@ -96,7 +100,7 @@ def jobs_of(text: str) -> int:
     return sum(line.startswith("start ") for line in text.splitlines())
 
 
-def kills(bench: Bench, options: argparse.Namespace) -> bool:
+def kills(bench: Bench, options: argparse.Namespace, figures: Figures) -> bool:
     """kill -9 of the driver at random moments, each time with a resume by the same command."""
     began = time.monotonic()
     bench.run("timed")
@@ -127,36 +131,41 @@ def kills(bench: Bench, options: argparse.Namespace) -> bool:
         now = bench.finished(results)
         redone += sum(now.get(key) != when for key, when in done.items())
         different += code != 0 or not bench.same(results)
-    print(
-        f"kills: {killed} kills of a run of {length:.0f} s; finished work lost {lost}, redone "
-        f"{redone}; tables that differ {different}"
-    )
-    return not (lost or redone or different)
+    figures.seconds("small run of the tests, undisturbed", length)
+    what, note = "small run of the tests, killed and resumed", f"{killed} times kill -9"
+    figures.other(f"{what}: finished work lost", lost, "records", limit=0, note=note)
+    figures.other(f"{what}: finished work redone", redone, "records", limit=0, note=note)
+    figures.other(f"{what}: tables that differ", different, "tables", limit=0, note=note)
+    return True
 
 
-def two_runs(bench: Bench, options: argparse.Namespace) -> bool:
+def two_runs(bench: Bench, options: argparse.Namespace, figures: Figures) -> bool:
     """The same command twice at once on one store."""
     alone = jobs_of(bench.run("alone")[1])
     both = [bench.start("shared"), bench.start("shared")]
     texts = [process.communicate()[1] for process in both]
     jobs = [jobs_of(text) for text in texts]
     codes = [process.returncode for process in both]
-    print(f"two runs: exit codes {codes}; jobs {jobs[0]} + {jobs[1]}, of one run {alone}")
-    return codes == [0, 0] and sum(jobs) == alone and bench.same("shared")
+    print(f"two runs: exit codes {codes}")
+    note = f"{jobs[0]} + {jobs[1]}"
+    figures.other("two runs at once: their jobs", sum(jobs), "jobs", limit=alone, note=note)
+    return codes == [0, 0] and bench.same("shared")
 
 
-def two_folders(bench: Bench, options: argparse.Namespace) -> bool:
+def two_folders(bench: Bench, options: argparse.Namespace, figures: Figures) -> bool:
     """Twice at once on one store, but what one trained the other cannot read."""
     alone = jobs_of(bench.run("here")[1])
     url = f"sqlite:///{bench.folder / 'shared.sqlite'}"
     both = [bench.start(name, "--store", url) for name in ("there", "yonder")]
     texts = [process.communicate()[1] for process in both]
     jobs, codes = [jobs_of(text) for text in texts], [process.returncode for process in both]
-    print(f"two folders: exit codes {codes}; jobs {jobs[0]} + {jobs[1]}, of one run {alone}")
-    return codes == [0, 0] and sum(jobs) == alone and bench.same("there") and bench.same("yonder")
+    print(f"two folders: exit codes {codes}")
+    what, note = "two runs at once in two folders, one store: their jobs", f"{jobs[0]} + {jobs[1]}"
+    figures.other(what, sum(jobs), "jobs", limit=alone, note=note)
+    return codes == [0, 0] and bench.same("there") and bench.same("yonder")
 
 
-def one_of_two_killed(bench: Bench, options: argparse.Namespace) -> bool:
+def one_of_two_killed(bench: Bench, options: argparse.Namespace, figures: Figures) -> bool:
     """The same command twice at once; the one that started first is killed."""
     first, second = bench.start("widow"), bench.start("widow")
     assert first.stderr is not None
@@ -170,7 +179,7 @@ def one_of_two_killed(bench: Bench, options: argparse.Namespace) -> bool:
     return second.returncode == 0 and bench.same("widow")
 
 
-def interrupt(bench: Bench, options: argparse.Namespace) -> bool:
+def interrupt(bench: Bench, options: argparse.Namespace, figures: Figures) -> bool:
     """Ctrl-C, under both executors."""
     good = True
     for executor in ("inline", "ray"):
@@ -192,19 +201,18 @@ def interrupt(bench: Bench, options: argparse.Namespace) -> bool:
             continue
         redone = sum(bench.finished(results).get(k) != when for k, when in kept.items())
         same = bench.same(results)
-        print(
-            f"Ctrl-C, {executor}: exit code {process.returncode} after {seconds:.1f} s; kept "
-            f"{len(kept)}, redone {redone}; resumed to the same figures: {same}"
-        )
-        good &= process.returncode == 130 and "Resume with:" in text and code == 0 and same
-        good &= bool(kept) and not redone
+        print(f"Ctrl-C, {executor}: exit code {process.returncode}; the same figures: {same}")
+        figures.seconds(f"Ctrl-C, {executor}: until the run has ended", seconds)
+        what, note = f"Ctrl-C, {executor}, resumed: finished work redone", f"of {len(kept)}"
+        figures.other(what, redone, "records", limit=0, note=note)
+        good &= process.returncode == 130 and "Resume with:" in text and same and bool(kept)
     return good
 
 
-def full_disk(bench: Bench, options: argparse.Namespace) -> bool:
+def full_disk(bench: Bench, options: argparse.Namespace, figures: Figures) -> bool:
     """No file may grow beyond a limit, as on a full disk."""
-    good = True
-    for limit in (30_000, 120_000):
+    good, resumed, sizes = True, 0, (30_000, 120_000)
+    for limit in sizes:
         results = f"full-{limit}"
 
         def limited(limit: int = limit) -> None:
@@ -213,13 +221,15 @@ def full_disk(bench: Bench, options: argparse.Namespace) -> bool:
         code, text = bench.run(results, preexec_fn=limited)
         error = next((x for x in text.splitlines() if x.startswith("Error:")), "no error")
         again, _ = bench.run(results)
-        same = bench.same(results)
-        print(f"full disk at {limit:,} bytes: exit code {code}, {error}; resumed: {again}, {same}")
-        good &= code == 2 and "Traceback" not in text and again == 0 and same
+        resumed += again == 0 and bench.same(results)
+        print(f"full disk at {limit:,} bytes: exit code {code}, {error}; resumed: {again}")
+        good &= code == 2 and "Traceback" not in text
+    what = "full disks, resumed with space: runs with the same figures"
+    figures.other(what, resumed, "runs", limit=len(sizes), at_least=True)
     return good
 
 
-def damage(bench: Bench, options: argparse.Namespace) -> bool:
+def damage(bench: Bench, options: argparse.Namespace, figures: Figures) -> bool:
     """Each file of a finished run's folder cut in half, or overwritten, and the command again."""
     good = True
     ways: dict[str, Callable[[bytes], bytes]] = {
@@ -240,13 +250,14 @@ def damage(bench: Bench, options: argparse.Namespace) -> bool:
                 path.unlink()
                 code, text = bench.run(results)
             recomputed += code == 0 and bench.same(results)
-        print(f"{way}: {len(files)} files, one after the other; {messages} messages; the same "
-              f"figures after {recomputed}")  # fmt: skip
-        good &= recomputed == len(files) and messages == 1
+        print(f"{way}: {len(files)} files, one after the other; {messages} messages")
+        what = f"each file of a folder {way} in turn: runs with the same figures"
+        figures.other(what, recomputed, "runs", limit=len(files), at_least=True)
+        good &= messages == 1
     return good
 
 
-def leak(bench: Bench, options: argparse.Namespace) -> bool:
+def leak(bench: Bench, options: argparse.Namespace, figures: Figures) -> bool:
     """Ten jobs that leave a gigabyte behind each."""
     leaky = Bench(bench.folder, "leaks")
     process = leaky.start("leaks", "--seeds", "10", "--workers", "1")
@@ -260,12 +271,14 @@ def leak(bench: Bench, options: argparse.Namespace) -> bool:
             pass
         time.sleep(0.05)
     process.communicate()
-    print(f"leak: exit code {process.returncode}; the driver's peak {peak / 1e6:.0f} MB, the "
-          f"largest job's {largest / 1e6:.0f} MB")  # fmt: skip
-    return process.returncode == 0 and peak < 1e9
+    print(f"leak: exit code {process.returncode}")
+    what = "ten jobs that leak a gigabyte each: peak memory of"
+    figures.other(f"{what} the driver", peak / 1e9, "GB", limit=MEMORY_LIMIT)
+    figures.other(f"{what} the largest job", largest / 1e9, "GB")
+    return process.returncode == 0
 
 
-def executors_agree(bench: Bench, options: argparse.Namespace) -> bool:
+def executors_agree(bench: Bench, options: argparse.Namespace, figures: Figures) -> bool:
     """The same request under Ray."""
     code, _ = bench.run("by-ray", "--executor", "ray")
     same = bench.same("by-ray")
@@ -273,7 +286,7 @@ def executors_agree(bench: Bench, options: argparse.Namespace) -> bool:
     return code == 0 and same
 
 
-def hostile_plugins(bench: Bench, options: argparse.Namespace) -> bool:
+def hostile_plugins(bench: Bench, options: argparse.Namespace, figures: Figures) -> bool:
     """Plugins that report no numbers, raise odd texts, print 100 MB, spoil descriptors."""
     bad = "reports-nan,reports-text,reports-names,odd-text,loud,tells-secrets,spoils-descriptors"
     process = Bench(bench.folder, f"{bad},plain").start("hostile")
@@ -291,13 +304,15 @@ def hostile_plugins(bench: Bench, options: argparse.Namespace) -> bool:
     harmless = "\x1b" not in text and "S3NTINEL" not in text and "Traceback" not in text
     print(
         f"hostile plugins: exit code {code}; {failed} of 7 reported, {kept} records of the others "
-        f"kept; {len(text):,} bytes printed, {stored / 1e6:.1f} MB stored, the driver's peak "
-        f"{peak / 1e6:.0f} MB; harmless: {harmless}"
+        f"kept; {len(text):,} bytes printed; harmless: {harmless}"
     )
-    return code == 1 and failed == 7 and kept > 0 and harmless and stored < 2e6 and peak < 1e9
+    what = "plugins that print 100 MB and raise odd texts"
+    figures.other(f"{what}: peak memory of the driver", peak / 1e9, "GB", limit=MEMORY_LIMIT)
+    figures.other(f"{what}: size of the store", stored / 1e6, "MB", limit=2)
+    return code == 1 and failed == 7 and kept > 0 and harmless
 
 
-def children(bench: Bench, options: argparse.Namespace) -> bool:
+def children(bench: Bench, options: argparse.Namespace, figures: Figures) -> bool:
     """A plugin that starts processes, under both executors, and with a driver that is killed."""
     good = True
     for how in ("inline", "ray", "killed"):
@@ -316,24 +331,25 @@ def children(bench: Bench, options: argparse.Namespace) -> bool:
         living = [pid for pid in pids if psutil.pid_exists(pid)]
         for pid in living:
             os.kill(pid, signal.SIGKILL)
-        print(f"children, {how}: {len(pids)} were started, {len(living)} live on")
-        good &= bool(pids) and not living
+        what = f"processes that a plugin leaves behind, {how}: still alive"
+        figures.other(what, len(living), "processes", limit=0, note=f"of {len(pids)}")
+        good &= bool(pids)
     return good
 
 
-def passwords(bench: Bench, options: argparse.Namespace) -> bool:
+def passwords(bench: Bench, options: argparse.Namespace, figures: Figures) -> bool:
     """A password in --store, searched for in all that is printed and written."""
     url = "postgresql+psycopg://ann:S3NTINEL@localhost:1/x?sslpassword=S3NTINEL"
     code, text = bench.run("password", "--store", url)
     written = [path for path in bench.folder.rglob("*") if path.is_file()]
     found = sum(b"S3NTINEL" in path.read_bytes() for path in written) + text.count("S3NTINEL")
-    print(
-        f"passwords: exit code {code}; found {found} times in {len(written)} files and the output"
-    )
-    return code == 2 and not found
+    print(f"passwords: exit code {code}")
+    what, note = "a password in `--store`: found in files and output", f"{len(written)} files"
+    figures.other(what, found, "times", limit=0, note=note)
+    return code == 2
 
 
-EXPERIMENTS: dict[str, Callable[[Bench, argparse.Namespace], bool]] = {
+EXPERIMENTS: dict[str, Callable[[Bench, argparse.Namespace, Figures], bool]] = {
     "kills": kills,
     "two-runs": two_runs,
     "two-folders": two_folders,
@@ -350,7 +366,7 @@ EXPERIMENTS: dict[str, Callable[[Bench, argparse.Namespace], bool]] = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(EXPERIMENTS))
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
@@ -358,13 +374,17 @@ def main() -> int:
     options = parser.parse_args()
     # A shell's background jobs ignore Ctrl-C, and so would all that they start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    good = True
-    for name in options.names or EXPERIMENTS:
-        with tempfile.TemporaryDirectory() as folder:
-            passed = EXPERIMENTS[name](Bench(Path(folder), options.methods), options)
-        print(f"{'ok' if passed else 'LOST'}    {name}", flush=True)
-        good &= passed
-    return 0 if good else 1
+    wrong = []
+    with Figures("faults") as figures:
+        for name in options.names or EXPERIMENTS:
+            print(f"== {name}", flush=True)
+            with tempfile.TemporaryDirectory() as folder:
+                bench = Bench(Path(folder), options.methods)
+                if not EXPERIMENTS[name](bench, options, figures):
+                    wrong.append(name)
+    if wrong:
+        print(f"ended as they should not: {', '.join(wrong)}")
+    return int(bool(wrong) or figures.failed)
 
 
 if __name__ == "__main__":

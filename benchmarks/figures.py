@@ -102,8 +102,8 @@ class Figures:
     def add(self, figure: Figure) -> None:
         """Add a figure, and print it as it was measured."""
         self._figures.append(figure)
-        unit = "" if figure.unit == "ratio" else f" {figure.unit}"
-        print(f"{figure.name}: {figure.value:.3g}{unit} {figure.note}".rstrip(), flush=True)
+        note = f" ({figure.note})" if figure.note else ""
+        print(f"{figure.name}{note}: {_with_unit(figure.value, figure.unit)}", flush=True)
 
     def __exit__(
         self,
@@ -129,7 +129,7 @@ class Figures:
         missed = [one.name for one in self._figures if not measured.in_limits(one)]
         self.failed = int(bool(missed))
         if missed:
-            print(f"over the limit: {', '.join(missed)}")
+            print(f"not within the limit: {'; '.join(missed)}")
         FOLDER.mkdir(exist_ok=True)
         text = json.dumps(asdict(measured), indent=1)
         (FOLDER / f"{self.benchmark}.json").write_text(text + "\n")
@@ -137,21 +137,22 @@ class Figures:
 
 def row(measured: Measured, figure: Figure) -> str:
     """Return a row of a Markdown table: measure, value, yardsticks, limit."""
-    value, units = f"{figure.value:.3g}", ""
-    limit = "" if figure.limit is None else f"{figure.limit:.3g}"
-    if figure.value >= 1000:
-        value = f"{figure.value:,.0f}"
+    value, units, limit = _with_unit(figure.value, figure.unit), "", ""
     if figure.unit == "s":
-        units = f"{figure.value / measured.yardstick:.2g}"
-        if figure.value / measured.yardstick >= 100:
-            units = f"{figure.value / measured.yardstick:.0f}"
-    if figure.unit != "ratio":
-        value += f" {figure.unit}"
-    if limit and figure.unit == "s":
-        limit += " yardsticks"
-    elif limit and figure.unit != "ratio":
-        limit += f" {figure.unit}"
-    if limit and figure.at_least:
-        limit = f"at least {limit}"
+        units = _digits(figure.value / measured.yardstick, 2)
+    if figure.limit is not None:
+        unit = "yardsticks" if figure.unit == "s" else figure.unit
+        limit = ("at least " if figure.at_least else "") + _with_unit(figure.limit, unit)
     note = f" ({figure.note})" if figure.note else ""
     return f"| {figure.name}{note} | {value} | {units} | {limit} |"
+
+
+def _with_unit(value: float, unit: str) -> str:
+    """A number of three digits, and its unit unless it is a ratio."""
+    return _digits(value, 3) + ("" if unit == "ratio" else f" {unit}")
+
+
+def _digits(value: float, least: int) -> str:
+    """So many digits, and all those before the point: never 1e+03."""
+    whole = f"{value:,.0f}"
+    return whole if sum(map(str.isdigit, whole)) >= least else f"{value:.{least}g}"

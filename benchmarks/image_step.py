@@ -3,8 +3,8 @@
     python benchmarks/image_step.py
 
 Two processes run the same convolutional autoencoder on one thread: one in the environment of jobs
-(fairbench.runs.executors.inline.JOB_ENVIRONMENT), one as glibc does by itself. Prints processor
-seconds in the program and in the system, page faults, and the ratio.
+(fairbench.runs.executors.inline.JOB_ENVIRONMENT), which keeps freed memory, one as glibc does by
+itself. Measures processor time in the program and in the system, page faults, and the ratio.
 """
 
 from __future__ import annotations
@@ -47,28 +47,34 @@ def measure_steps() -> tuple[float, float, int]:
     return user, system, after.ru_minflt - before.ru_minflt
 
 
-def main() -> None:
+def main() -> int:
     if "--measure" in sys.argv:
         print(json.dumps(measure_steps()))
-        return
+        return 0
+    from figures import Figures  # loads torch, which what is measured loads by itself
+
     plain = {name: value for name, value in os.environ.items() if name not in JOB_ENVIRONMENT}
+    settings = {"memory freed as by default": plain, "freed memory kept": plain | JOB_ENVIRONMENT}
     totals = []
-    for name, environment in (("plain", plain), ("as jobs", plain | JOB_ENVIRONMENT)):
-        answer = subprocess.run(
-            [sys.executable, __file__, "--measure"],
-            env=environment,
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        user, system, faults = json.loads(answer.stdout)
-        totals.append(user + system)
-        print(
-            f"{name:10}  {user:5.2f} s in the program, {system:5.2f} s in the system, "
-            f"{faults:,} page faults"
-        )
-    print(f"ratio {totals[1] / totals[0]:.2f}")
+    with Figures("image-step") as figures:
+        for name, environment in settings.items():
+            answer = subprocess.run(
+                [sys.executable, __file__, "--measure"],
+                env=environment,
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+            user, system, faults = json.loads(answer.stdout)
+            totals.append(user + system)
+            what = f"{STEPS} steps on {BATCH} images, {name}"
+            figures.seconds(f"{what}: processor time in the program", user)
+            figures.seconds(f"{what}: processor time in the system", system)
+            figures.other(f"{what}: page faults", faults, "faults")
+        what = "steps on images: processor time with freed memory kept, against the default"
+        figures.other(what, totals[1] / totals[0], "ratio")
+    return figures.failed
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -2,18 +2,21 @@
 
     python benchmarks/leaderboard.py
 
-Prints seconds of CPU for the replicates of one point (500 resamples of the test rows of Adults),
-and for reading, ranking and writing 20 methods x 10 seeds x 16 points, all with replicates.
+Processor time of the replicates of one point (500 resamples of the test rows of Adults), and time
+of reading, ordering and writing 20 methods x 10 seeds x 16 points, all with replicates. Their rows
+are of one split, so they have intervals and no ranks.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from figures import Figures
 
 from fairbench.leaderboard.build import build, write
 from fairbench.registry import load_registry
@@ -24,6 +27,10 @@ from fairbench.store.status import Status
 from fairbench.versions import AUDIT_VERSION
 
 METHODS, SEEDS, POINTS, ROWS = 20, 10, 16, 16_281
+REPLICATES_LIMIT = 0.62
+"""Yardsticks, of one point."""
+LEADERBOARD_LIMIT = 6.2
+"""Yardsticks, of tables and files together."""
 
 DATA: dict[str, Any] = {"dataset": "made-up", "fingerprint": "f" * 64, "protocol": 1}
 DONE: dict[str, Any] = {"status": Status.DONE, "finished": "2026"}
@@ -31,7 +38,7 @@ AUDITED: dict[str, Any] = DONE | {"audit": "strict", "audit_version": AUDIT_VERS
 
 
 def point_replicates() -> float:
-    """Seconds of CPU for the replicates of one point."""
+    """Processor seconds of the replicates of one point."""
     rng = np.random.default_rng(0)
     losses, d, right = rng.random((3, ROWS))
     start = time.process_time()
@@ -125,10 +132,13 @@ def make_point(
     )
 
 
-def main() -> None:
-    """Print all of it."""
-    print(f"replicates of a point, {ROWS:,} rows: {point_replicates():.2f} s")
-    with tempfile.TemporaryDirectory() as folder:
+def main() -> int:
+    with Figures("leaderboard") as figures, tempfile.TemporaryDirectory() as folder:
+        figures.seconds(
+            f"replicates of one point, {RESAMPLES} resamples of {ROWS:,} rows: processor time",
+            point_replicates(),
+            limit=REPLICATES_LIMIT,
+        )
         store = Store.in_folder(Path(folder))
         fill(store)
         size = (Path(folder) / "fairbench.sqlite").stat().st_size
@@ -138,10 +148,13 @@ def main() -> None:
         middle = time.process_time()
         write(tables, Path(folder))
         end, total = time.process_time(), time.perf_counter() - wall
-    print(f"store of {METHODS} methods x {SEEDS} seeds x {POINTS} points: {size / 1e6:.0f} MB")
-    print(f"tables: {middle - start:.1f} s of CPU; files: {end - middle:.1f} s; wall {total:.1f} s")
-    print(f"ranks: {[row.rank for row in tables[0].leaderboard]}")
+        what = f"leaderboard of {METHODS} methods, {SEEDS} seeds, {POINTS} points each"
+        figures.other(f"{what}: size of its store", size / 1e6, "MB")
+        figures.seconds(f"{what}: tables and files", total, limit=LEADERBOARD_LIMIT)
+        figures.seconds(f"{what}: processor time of its tables", middle - start)
+        figures.seconds(f"{what}: processor time of its files", end - middle)
+    return figures.failed
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,10 +1,12 @@
 """Run the benchmarks of speed, and write the tables of README.md from what they measured.
 
-    python benchmarks/publish.py --data-root DIR             # all of them: about an hour, two cores
-    python benchmarks/publish.py --data-root DIR startup engine
-    python benchmarks/publish.py --tables                    # only write the tables
+    python benchmarks/publish.py --data-root DIR                  # all of them
+    python benchmarks/publish.py --data-root DIR startup engine   # some
+    python benchmarks/publish.py --tables                         # only write the tables
 
-Each benchmark runs in a process of its own, one after the other. The exit code is 1 if one fails.
+Each benchmark runs in a process of its own, one after the other, on a machine that should do
+nothing else. ``runs-all-full`` alone takes more than an hour; it is the last. The exit code is 1 if
+a benchmark fails or a figure is over its limit.
 """
 
 from __future__ import annotations
@@ -21,10 +23,29 @@ README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 COMMANDS = {
-    # name: command and its arguments
+    # name: script and its arguments
     "startup": ["startup.py"],
+    "runs-main-quick": ["runs.py", "--job", "main", "--budget", "quick", "--data-root", "DATA"],
+    "runs-main-full": ["runs.py", "--job", "main", "--budget", "full", "--data-root", "DATA"],
+    "audits": ["audits.py", "--data-root", "DATA"],
+    "sofair-training": ["sofair_training.py", "--data-root", "DATA"],
+    "engine": ["engine.py", "--data-root", "DATA"],
+    "growth": ["growth.py"],
+    "executors": ["executors.py"],
+    "leaderboard": ["leaderboard.py"],
+    "encode": ["encode.py"],
+    "image-step": ["image_step.py"],
+    "dsprites-render": ["dsprites_render.py"],
+    "heritage-loading": ["heritage_loading.py"],
+    "certificate": ["certificate.py"],
+    "report": ["report.py"],
+    "faults": ["faults.py"],
+    "runs-all-full": ["runs.py", "--job", "all", "--budget", "full", "--data-root", "DATA"],
 }
-"""The benchmarks in the order of the table, by the names under which they keep their figures."""
+"""The benchmarks in the order of the tables, by the names under which they keep their figures.
+
+DATA is replaced by the folder of the real files of Adults.
+"""
 
 
 def main() -> int:
@@ -36,15 +57,22 @@ def main() -> int:
     unknown = sorted(set(given.names) - set(COMMANDS))
     if unknown:
         parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(COMMANDS)}")
+    names = [] if given.tables else given.names or list(COMMANDS)
+    with_data = [name for name in names if "DATA" in COMMANDS[name]]
+    if with_data and given.data_root is None:
+        parser.error(
+            f"{', '.join(with_data)}: give the folder of Adults' files with --data-root DIR"
+        )
+    environment = dict(os.environ)
+    if given.data_root is not None:  # for what the benchmarks start in their turn
+        environment["FAIRBENCH_DATA"] = str(given.data_root)
     failed = []
-    for name in [] if given.tables else given.names or list(COMMANDS):
+    for name in names:
         script, *arguments = COMMANDS[name]
-        if "DATA" in arguments and given.data_root is None:
-            parser.error(f"{name} needs --data-root DIR, the folder of the real files of Adults")
         words = [str(given.data_root) if word == "DATA" else word for word in arguments]
         print(f"== {name}", flush=True)
         command = [sys.executable, str(Path(__file__).parent / script), *words]
-        if subprocess.run(command, check=False).returncode:
+        if subprocess.run(command, check=False, env=environment).returncode:
             failed.append(name)
     README.write_text(with_tables(README.read_text()))
     if failed:
@@ -71,7 +99,7 @@ def with_tables(text: str) -> str:
             "",
         ]
     before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n\n" + "\n".join(lines) + END + rest.split(END)[1]
+    return "\n".join([f"{before}{BEGIN}", "", *lines, END]) + rest.split(END)[1]
 
 
 if __name__ == "__main__":

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import sys
 import tempfile
 import time
 from pathlib import Path
+
+from figures import Figures
 
 from fairbench.registry import load_registry
 from fairbench.report.gather import gather
@@ -25,14 +28,14 @@ EXPORT = Path(__file__).parent.parent / "tests" / "support" / "adults-quick.json
 POINTS = 16
 
 
-def main() -> None:
-    """Fill a store, build the page, print seconds and megabytes."""
-    options = argparse.ArgumentParser(description=__doc__)
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name, default in (("methods", 20), ("datasets", 4), ("seeds", 10)):
         options.add_argument(f"--{name}", type=int, default=default)
     sizes = options.parse_args()
     records = make_records(sizes.datasets, sizes.seeds, sizes.methods)
-    with tempfile.TemporaryDirectory() as folder:
+    points = sum(isinstance(one, PointRecord) for one in records)
+    with Figures("report") as figures, tempfile.TemporaryDirectory() as folder:
         store = Store.in_folder(Path(folder))
         store.put(records)
         start = time.perf_counter()
@@ -40,11 +43,11 @@ def main() -> None:
         built = time.perf_counter()
         content = page(report).encode()
         end = time.perf_counter()
-    points = sum(isinstance(one, PointRecord) for one in records)
-    print(
-        f"{points:,} points: leaderboards {built - start:.1f} s, "
-        f"page {end - built:.1f} s, {len(content) / 1e6:.2f} MB"
-    )
+        what = f"report of {points:,} points"
+        figures.seconds(f"{what}: its leaderboards", built - start)
+        figures.seconds(f"{what}: its page", end - built)
+        figures.other(f"{what}: size of the page", len(content) / 1e6, "MB")
+    return figures.failed
 
 
 def make_records(datasets: int, seeds: int, methods: int) -> list[Record]:
@@ -79,4 +82,4 @@ def _key(*parts: object) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

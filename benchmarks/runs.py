@@ -1,11 +1,12 @@
 """Whole runs as a user makes them: wall time, peak memory, and time by method and phase.
 
-    FAIRBENCH_DATA=DIR python benchmarks/runs.py [--job main|paper|all] [--budget full|quick]
+    python benchmarks/runs.py --data-root DIR [--job main|paper|all] [--budget full|quick]
 
 ``main`` is sofair and latfr; ``paper`` all methods of the paper's comparison on its grids, some 165
 points; ``all`` every method there is; each with the baselines that join every run, on
-Adults-Gender, one seed. Limits on two cores are in JOBS. Results go to a temporary folder unless
---results is given.
+Adults-Gender, one seed. Limits are for two cores. Times of training, encoding and auditing are wall
+times of jobs of one thread each, so they add up to more than that of the run. Results go to a
+temporary folder unless --results is given.
 """
 
 from __future__ import annotations
@@ -21,50 +22,66 @@ from pathlib import Path
 
 import pandas as pd
 import psutil
+from figures import Figures
 from sqlalchemy import create_engine
 
 PAPER = "sofair,sofair-nos,msfair,latfr,maxent-arl,beta-vae,cvib"
 
 JOBS = {
-    # methods, seconds by budget, gigabytes
-    "main": ("sofair,latfr", {"full": 600.0, "quick": 90.0}, 3.0),
-    "paper": (PAPER, {"full": 4500.0, "quick": 900.0}, 4.0),
-    "all": ("all", {"full": 6000.0, "quick": 1200.0}, 4.0),
+    # methods; limits: yardsticks by budget, gigabytes
+    "main": ("sofair,latfr", {"full": 380, "quick": 56}, 3),
+    "paper": (PAPER, {"full": 2800, "quick": 560}, 4),
+    "all": ("all", {"full": 3800, "quick": 750}, 4),
 }
+TITLES = {"main": "`sofair` and `latfr`", "paper": "the paper's methods", "all": "all methods"}
+PHASES = {"train": "training", "encode": "encoding", "audit": "auditing"}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-root", type=Path, default=None)
     parser.add_argument("--job", choices=sorted(JOBS), default="main")
     parser.add_argument("--budget", choices=["full", "quick"], default="full")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--results", type=Path, default=None)
     given = parser.parse_args()
     methods, limits, memory_limit = JOBS[given.job]
-    with tempfile.TemporaryDirectory() as folder:
+    what = f"run of {TITLES[given.job]} on Adults-Gender, {given.budget} budget"
+    with (
+        Figures(f"runs-{given.job}-{given.budget}") as figures,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         results = given.results or Path(folder) / "results"
         command = [sys.executable, "-m", "fairbench.cli", "run", "--methods", methods]
         command += ["--dataset", "adults", "--budget", given.budget, "--results", str(results)]
         command += ["--seed-list", str(given.seed)]
+        if given.data_root:
+            command += ["--data-root", str(given.data_root)]
         start = time.perf_counter()
         process = subprocess.Popen(command)
         peak = _Peak(process.pid)
         code = process.wait()
         seconds = time.perf_counter() - start
         memory = peak.stop() / 1e9
-        limit = limits[given.budget]
-        print(split(results).to_string(float_format="%.0f"))
-        print(f"{given.job}, budget {given.budget}: {seconds:.0f} s (limit {limit:.0f} s)")
-        print(f"exit code {code}")
-        print(f"peak memory of all processes: {memory:.2f} GB (limit {memory_limit} GB)")
+        if code:
+            sys.exit(f"The run ended with exit code {code}: its figures are not kept.")
+        table = split(results)
+        print(table.to_string(float_format="%.0f"))
+        figures.seconds(
+            f"{what}, one seed, with the baselines", seconds, limit=limits[given.budget]
+        )
+        figures.other(f"{what}: peak memory of all processes", memory, "GB", limit=memory_limit)
         start = time.perf_counter()
-        subprocess.run(command, check=False, capture_output=True)
-        print(f"the same command again: {time.perf_counter() - start:.1f} s")
-        return int(code != 0 or seconds > limit or memory > memory_limit)
+        subprocess.run(command, check=True, capture_output=True)
+        figures.seconds(f"{what}: the same command again", time.perf_counter() - start)
+        for phase, name in PHASES.items():
+            spent = float(table[phase]["all"])
+            figures.seconds(f"{what}: {name}, summed over jobs of one thread", spent)
+    return figures.failed
 
 
 def split(results: Path) -> pd.DataFrame:
-    """Seconds of one core by method and phase."""
+    """Seconds by method and phase, summed over jobs of one thread."""
     engine = create_engine(f"sqlite:///{results / 'fairbench.sqlite'}")
     units = pd.read_sql("SELECT key, method, costs FROM units", engine)
     points = pd.read_sql("SELECT unit, seconds FROM points", engine)

@@ -55,7 +55,7 @@ def measure() -> float:
             for step in range(STEPS):
                 rows = slice(step % 39 * 256, step % 39 * 256 + 256)
                 optimizer.zero_grad()
-                (network(x[rows]) - y[rows]).square().mean().backward()  # type: ignore[no-untyped-call]
+                (network(x[rows]) - y[rows]).square().mean().backward()
                 optimizer.step()
             for _ in range(PRODUCTS):
                 torch.bmm(stack, weight).square().mean().backward()  # type: ignore[no-untyped-call]
