@@ -18,6 +18,8 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -52,32 +54,55 @@ def main() -> int:
         tempfile.TemporaryDirectory() as folder,
     ):
         results = given.results or Path(folder) / "results"
-        command = [sys.executable, "-m", "fairbench.cli", "run", "--methods", methods]
-        command += ["--dataset", "adults", "--budget", given.budget, "--results", str(results)]
-        command += ["--seed-list", str(given.seed)]
+        more = ["--seed-list", str(given.seed)]
         if given.data_root:
-            command += ["--data-root", str(given.data_root)]
-        start = time.perf_counter()
-        process = subprocess.Popen(command)
-        peak = _Peak(process.pid)
-        code = process.wait()
-        seconds = time.perf_counter() - start
-        memory = peak.stop() / 1e9
-        if code:
-            sys.exit(f"The run ended with exit code {code}: its figures are not kept.")
-        table = split(results)
-        print(table.to_string(float_format="%.0f"))
+            more += ["--data-root", str(given.data_root)]
+        run = run_whole(methods, given.budget, results, more)
+        print(run.table.to_string(float_format="%.0f"))
         figures.seconds(
-            f"{what}, one seed, with the baselines", seconds, limit=limits[given.budget]
+            f"{what}, one seed, with the baselines", run.seconds, limit=limits[given.budget]
         )
-        figures.other(f"{what}: peak memory of all processes", memory, "GB", limit=memory_limit)
+        figures.other(
+            f"{what}: peak memory of all processes", run.gigabytes, "GB", limit=memory_limit
+        )
         start = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run(run.command, check=True, capture_output=True)
         figures.seconds(f"{what}: the same command again", time.perf_counter() - start)
         for phase, name in PHASES.items():
-            spent = float(table[phase]["all"])
+            spent = float(run.table[phase]["all"])
             figures.seconds(f"{what}: {name}, summed over jobs of one thread", spent)
     return figures.failed
+
+
+@dataclass(frozen=True)
+class WholeRun:
+    """What a whole run took."""
+
+    command: list[str]
+    seconds: float
+    gigabytes: float  # peak of all processes
+    table: pd.DataFrame  # seconds by method and phase, and the number of points; see split
+
+
+def run_whole(
+    methods: str,
+    budget: str,
+    results: Path,
+    more: Sequence[str] = (),
+    python: str = sys.executable,
+) -> WholeRun:
+    """Run methods on Adults-Gender with the fairbench of some Python; ``more``: further options."""
+    command = [python, "-m", "fairbench.cli", "run", "--methods", methods, "--dataset", "adults"]
+    command += ["--budget", budget, "--results", str(results), *more]
+    start = time.perf_counter()
+    process = subprocess.Popen(command)
+    peak = _Peak(process.pid)
+    code = process.wait()
+    seconds = time.perf_counter() - start
+    memory = peak.stop() / 1e9
+    if code:
+        sys.exit(f"The run ended with exit code {code}: its figures are not kept.")
+    return WholeRun(command, seconds, memory, split(results))
 
 
 def split(results: Path) -> pd.DataFrame:

@@ -1,0 +1,104 @@
+"""Whole runs of this checkout against those of an earlier commit, one after the other.
+
+    python benchmarks/against.py --data-root DIR [--commit 5fd4c33] [--jobs quick,main]
+
+``quick`` and ``main`` are SoFaiR and LATFR on the paper's grid, with the baselines that join every
+run, at a tenth of the iterations and at all of them; ``all`` is every method there is (two hours).
+The earlier commit is checked out beside this one and runs with the same libraries. Figures are
+ratios of this checkout to the commit: wall time, seconds of training and of an audit per point in
+jobs of one thread each, peak memory. The limit of times is one half; memory may not grow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from figures import Figures
+from runs import WholeRun, run_whole
+
+HERE = Path(__file__).parents[1]
+JOBS = {
+    # name: methods, budget
+    "quick": ("sofair,latfr", "quick"),
+    "main": ("sofair,latfr", "full"),
+    "all": ("all", "full"),
+}
+LIMIT = 0.5
+GRIDS = "latfr: {grid: paper}\n"
+"""The earlier commit has no other grid than the paper's."""
+
+
+@contextmanager
+def checked_out(commit: str, folder: Path) -> Iterator[str]:
+    """Give the Python of an environment with an earlier commit and this environment's libraries."""
+    tree = folder / "earlier"
+    git = ["git", "-C", str(HERE), "worktree"]
+    subprocess.run([*git, "add", "--detach", str(tree), commit], check=True, capture_output=True)
+    try:
+        venv.create(folder / "venv", with_pip=True)
+        python = str(folder / "venv" / "bin" / "python")
+        own = subprocess.run(
+            [python, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        # After its own packages, so that the earlier fairbench is found first.
+        Path(own, "libraries.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+        install = [python, "-m", "pip", "install", "-q", "--no-deps", str(tree)]
+        subprocess.run(install, check=True)
+        yield python
+    finally:
+        subprocess.run([*git, "remove", "--force", str(tree)], check=False)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-root", type=Path, default=os.environ.get("FAIRBENCH_DATA"))
+    parser.add_argument("--commit", default="5fd4c33")
+    parser.add_argument("--jobs", default="quick,main", help=f"of {', '.join(JOBS)}")
+    given = parser.parse_args()
+    names = given.jobs.split(",")
+    if given.data_root is None or not set(names) <= set(JOBS):
+        parser.error(f"give --data-root DIR, the real files of Adults, and --jobs of {set(JOBS)}")
+    os.environ["FAIRBENCH_DATA"] = str(given.data_root)
+    with tempfile.TemporaryDirectory() as made, Figures("against") as figures:
+        folder = Path(made)
+        params = folder / "params.yaml"
+        params.write_text(GRIDS)
+        with checked_out(given.commit, folder) as earlier:
+            for name in names:
+                methods, budget = JOBS[name]
+                before = run_whole(methods, budget, folder / f"{name}-before", python=earlier)
+                grid = ["--params", str(params)]
+                now = run_whole(methods, budget, folder / f"{name}-now", grid)
+                compare(figures, name, given.commit, before, now)
+    return figures.failed
+
+
+def compare(figures: Figures, name: str, commit: str, before: WholeRun, now: WholeRun) -> None:
+    """Add the ratios of one job."""
+    old, new = (run.table.loc["all"].astype(float).to_dict() for run in (before, now))
+    pairs = {
+        "wall time, s": (before.seconds, now.seconds, LIMIT),
+        "training, s": (old["train"], new["train"], None),
+        "audit of a point, s": (old["audit"] / old["points"], new["audit"] / new["points"], LIMIT),
+        "peak memory, GB": (before.gigabytes, now.gigabytes, 1.0),
+    }
+    for what, (earlier, present, limit) in pairs.items():
+        note = f"{earlier:.3g} at {commit}, {present:.3g} now"
+        ratio = present / earlier
+        figures.other(f"{name}: {what}", ratio, "ratio", limit=limit, note=note)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
