@@ -13,6 +13,7 @@ import contextlib
 import os
 import random
 import resource
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -40,18 +41,23 @@ class Bench:
         self.folder, self.methods = folder, methods
         self.whole: pd.DataFrame | None = None
 
-    def start(self, results: str, *more: str, **options: object) -> subprocess.Popen[str]:
+    def words(self, results: str, *more: str) -> list[str]:
+        """The command."""
         words = ["run", "--dataset", "toy", "--budget", "quick", "--methods", self.methods]
-        words += ["--points", "4", "--results", results, *more]
+        return [*words, "--points", "4", "--results", results, *more]
+
+    def environment(self) -> dict[str, str]:
         given = os.environ.get("PYTHONPATH", "")
-        env = os.environ | {
+        return os.environ | {
             "PYTHONPATH": os.pathsep.join([str(TOY), *([given] if given else [])]),
             "FAIRBENCH_OFFLINE": "1",
         }
+
+    def start(self, results: str, *more: str, **options: object) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-c", CODE, *words],
+            [sys.executable, "-c", CODE, *self.words(results, *more)],
             cwd=self.folder,
-            env=env,
+            env=self.environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -349,6 +355,83 @@ def passwords(bench: Bench, options: argparse.Namespace, figures: Figures) -> bo
     return code == 2
 
 
+def folder_taken(bench: Bench, options: argparse.Namespace, figures: Figures) -> bool:
+    """The results folder is deleted, or replaced by another, during a run."""
+    good = True
+    for how in ("deleted", "replaced"):
+        results = bench.folder / f"folder-{how}"
+        process = bench.start(results.name)
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("done "):
+                break
+        results.rename(bench.folder / f"aside-{how}")
+        if how == "replaced":
+            assert bench.run(results.name, "--dry-run")[0] == 0
+            assert bench.run(results.name, "--methods", "constant")[0] == 0
+        _, text = process.communicate()
+        kept = len(bench.finished(f"aside-{how}"))
+        said = "while this command used it" in text and "Traceback" not in text
+        print(f"results folder {how}: exit code {process.returncode}, told: {said}")
+        good &= process.returncode == 2 and said and kept > 0
+    return good
+
+
+def outputs(bench: Bench, options: argparse.Namespace, figures: Figures) -> bool:
+    """Standard streams that are closed, full, or closed by their reader."""
+    assert bench.run("printed")[0] == 0
+    wanted = {
+        "1>&-": 0,
+        "2>&-": 0,
+        "1>&- 2>&-": 0,
+        "2>/dev/full": 0,
+        ">/dev/full": 2,
+        ">/dev/full 2>&1": 2,
+        "| head -c 1 >/dev/null": 0,
+    }
+    good, program = True, [sys.executable, "-c", CODE]
+    commands = (
+        bench.words("printed"),
+        ["leaderboard", "--results", "printed"],
+        ["list", "methods"],
+        ["--help"],
+    )
+    for words in commands:
+        for redirected, code in wanted.items():
+            line = f"{shlex.join([*program, *words])} {redirected}"
+            done = subprocess.run(
+                ["bash", "-o", "pipefail", "-c", line],
+                cwd=bench.folder,
+                env=bench.environment(),
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            told = done.stdout + done.stderr
+            if done.returncode != code or "Traceback" in told or "Exception ignored" in told:
+                print(f"{words[0]} {redirected}: exit code {done.returncode}\n{told}")
+                good = False
+    return good
+
+
+def few_descriptors(bench: Bench, options: argparse.Namespace, figures: Figures) -> bool:
+    """A process may open few files."""
+    good = True
+    for limit in (10, 14, 20, 26, 40):
+
+        def limited(limit: int = limit) -> None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+        results = f"descriptors-{limit}"
+        code, text = bench.run(results, preexec_fn=limited)
+        again, _ = bench.run(results)
+        same = again == 0 and bench.same(results)
+        error = next((x for x in text.splitlines() if x.startswith("Error:")), "no error")
+        print(f"{limit} open files: exit code {code}, {error}; resumed without limit: {same}")
+        good &= same and "Traceback" not in text and (code == 0 or code == 2)
+    return good
+
+
 EXPERIMENTS: dict[str, Callable[[Bench, argparse.Namespace, Figures], bool]] = {
     "kills": kills,
     "two-runs": two_runs,
@@ -362,6 +445,9 @@ EXPERIMENTS: dict[str, Callable[[Bench, argparse.Namespace, Figures], bool]] = {
     "hostile-plugins": hostile_plugins,
     "children": children,
     "passwords": passwords,
+    "folder-taken": folder_taken,
+    "outputs": outputs,
+    "few-descriptors": few_descriptors,
 }
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -94,8 +95,10 @@ def run_whole(
     """Run methods on Adults-Gender with the fairbench of some Python; ``more``: further options."""
     command = [python, "-m", "fairbench.cli", "run", "--methods", methods, "--dataset", "adults"]
     command += ["--budget", budget, "--results", str(results), *more]
+    # Without the folder it is called from, which may hold another fairbench.
+    environment = {**os.environ, "PYTHONSAFEPATH": "1"}
     start = time.perf_counter()
-    process = subprocess.Popen(command)
+    process = subprocess.Popen(command, env=environment)
     peak = _Peak(process.pid)
     code = process.wait()
     seconds = time.perf_counter() - start

@@ -120,8 +120,8 @@ def fairbench_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Call:
 
 @pytest.fixture(scope="session")
 def _postgres() -> Iterator[str]:
-    with postgres_server() as url:
-        yield url
+    with postgres_server() as server:
+        yield server.url
 
 
 @pytest.fixture

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
+from fairbench.cli import streams
 from fairbench.cli.commands import COMMANDS
 from fairbench.cli.lazy import LazyGroup
 from fairbench.errors import FairbenchError
@@ -58,8 +60,12 @@ def command_tree() -> Any:
 
 def main() -> None:
     """Run the command line; errors of the user end in one or two lines and exit code 2."""
+    streams.secure()
     sys.exit(_guarded(app))
 
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Where files of fairbench's own cannot be written, a FairbenchError says so."""
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """Base of every mistake on the command line; typer does not export it."""
@@ -68,6 +74,7 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 def _guarded(call: Callable[..., Any]) -> int:
     try:
         code = call(standalone_mode=False)
+        sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except FairbenchError as error:
         _complain(error.message, error.hint)
@@ -78,7 +85,17 @@ def _guarded(call: Callable[..., Any]) -> int:
         print("Interrupted.", file=sys.stderr)
         return 130
     except BrokenPipeError:
+        streams.abandon_output()
         return 0  # the reader of the output has closed it
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        streams.abandon_output()
+        _complain(
+            f"What was to be printed cannot be written: {error.strerror}.",
+            "Results are in the results folder; fairbench leaderboard prints them again.",
+        )
+        return 2
 
 
 def _usage(error: Any) -> int:

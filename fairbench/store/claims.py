@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from fairbench.errors import StoreError
 from fairbench.store.database import Store
 from fairbench.store.problems import translate_database_errors
+from fairbench.store.transactions import PATIENCE
 
 HEARTBEAT = 10.0
 """Seconds between signs of life."""
@@ -56,7 +57,7 @@ class Claims:
         self, store: Store, owner: str, *, heartbeat: float = HEARTBEAT, stale: float = STALE
     ) -> None:
         self.owner, self.heartbeat, self.stale = owner, heartbeat, stale
-        self._store, self._engine = store, store.engine
+        self._store, self._transactions = store, store.transactions
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         with translate_database_errors("The store cannot be opened"):
@@ -73,39 +74,38 @@ class Claims:
             self._thread.join()
         # A store that can no longer be written: the claims grow stale by themselves.
         with contextlib.suppress(StoreError):
-            self.release()
+            self.release(patience=0)
 
     def take(self, keys: Sequence[str]) -> bool:
         """Claim all of ``keys``; False, and nothing claimed, where another run holds one."""
         mine = {"owner": self.owner, "host": _host(), "pid": os.getpid()}
+        insert = self._store.insert(_claims).values(**mine, heartbeat=self._clock())
+        expired = _claims.c.heartbeat < self._clock() - self.stale
+
+        def claim(connection: sa.Connection) -> bool:
+            free = expired | _claims.c.owner.in_(dead) | (_claims.c.owner == self.owner)
+            connection.execute(_claims.delete().where(_claims.c.key.in_(keys), free))
+            # In one order for all runs, so that none of two waits for the other.
+            for key in sorted(keys):
+                added = insert.values(key=key).on_conflict_do_nothing()
+                if connection.execute(added.returning(_claims.c.key)).first() is None:
+                    connection.rollback()
+                    return False
+            return True
+
         with translate_database_errors(_CANNOT):
             # Nobody need wait for the silence of a process of this machine that is gone.
             others = self._select(_claims.c.key.in_(keys), _claims.c.owner != self.owner)
             dead = [row["owner"] for row in others if _is_dead(row)]
-            with self._engine.connect() as connection, connection.begin() as transaction:
-                expired = _claims.c.heartbeat < self._clock() - self.stale
-                connection.execute(
-                    _claims.delete().where(
-                        _claims.c.key.in_(keys),
-                        expired | _claims.c.owner.in_(dead) | (_claims.c.owner == self.owner),
-                    )
-                )
-                insert = self._store.insert(_claims).values(**mine, heartbeat=self._clock())
-                # In one order for all runs, so that none of two waits for the other.
-                for key in sorted(keys):
-                    added = insert.values(key=key).on_conflict_do_nothing()
-                    if connection.execute(added.returning(_claims.c.key)).first() is None:
-                        transaction.rollback()
-                        return False
-        return True
+            return self._transactions.run(claim)
 
-    def release(self, keys: Sequence[str] | None = None) -> None:
+    def release(self, keys: Sequence[str] | None = None, *, patience: float = PATIENCE) -> None:
         """Give up claims of this run: on ``keys``, or all."""
         mine = _claims.delete().where(_claims.c.owner == self.owner)
         if keys is not None:
             mine = mine.where(_claims.c.key.in_(keys))
-        with translate_database_errors(_CANNOT), self._engine.begin() as connection:
-            connection.execute(mine)
+        with translate_database_errors(_CANNOT):
+            self._transactions.run(lambda connection: connection.execute(mine), patience=patience)
 
     def holder(self, keys: Sequence[str]) -> str | None:
         """Who holds one of ``keys``, in words; None where nobody else does."""
@@ -120,29 +120,33 @@ class Claims:
 
     def _select(self, *where: sa.ColumnElement[bool]) -> Sequence[sa.RowMapping]:
         query = sa.select(_claims).where(*where)
-        with translate_database_errors(_CANNOT), self._engine.connect() as connection:
-            return connection.execute(query).mappings().all()
+        with translate_database_errors(_CANNOT):
+            return self._transactions.run(
+                lambda connection: connection.execute(query).mappings().all()
+            )
 
     def _beat(self) -> None:
-        renew = _claims.update().where(_claims.c.owner == self.owner)
+        mine = _claims.update().where(_claims.c.owner == self.owner)
+        renew = mine.values(heartbeat=self._clock())
         while not self._ended.wait(self.heartbeat):
             # A disk that is full for a moment: the next beat may get through.
-            with contextlib.suppress(sa.exc.SQLAlchemyError), self._engine.begin() as connection:
-                connection.execute(renew.values(heartbeat=self._clock()))
+            with contextlib.suppress(sa.exc.SQLAlchemyError, StoreError):
+                self._transactions.run(lambda connection: connection.execute(renew), patience=0)
 
     def _clock(self) -> sa.ColumnElement[float]:
         """The database's time in seconds: the machines of two runs need not agree on theirs."""
-        if self._engine.dialect.name == "postgresql":
+        if self._store.engine.dialect.name == "postgresql":
             return sa.literal_column("extract(epoch from clock_timestamp())", sa.Float())
         return sa.literal_column("(julianday('now') - 2440587.5) * 86400.0", sa.Float())
 
     def _make_table(self) -> None:
-        if sa.inspect(self._engine).has_table(_claims.name):
+        engine = self._store.engine
+        if sa.inspect(engine).has_table(_claims.name):
             return
         try:
-            _metadata.create_all(self._engine)
+            _metadata.create_all(engine)
         except sa.exc.DatabaseError:
-            if not sa.inspect(self._engine).has_table(_claims.name):  # else another was faster
+            if not sa.inspect(engine).has_table(_claims.name):  # else another was faster
                 raise
 
 

@@ -38,6 +38,7 @@ from fairbench.store.records import (
 from fairbench.store.schema import RUNS, SCHEMA_VERSION, TABLE_OF, open_schema, set_pragmas
 from fairbench.store.secrets import redact_command, redact_values
 from fairbench.store.status import Status
+from fairbench.store.transactions import Transactions
 
 _CANNOT_WRITE = "The store cannot be written"
 _CANNOT_READ = "The store cannot be read"
@@ -69,6 +70,7 @@ class Store:
             sa.event.listen(self.engine, "connect", set_pragmas)
         with translate_database_errors(f"The store {show_url(url)} cannot be opened"):
             open_schema(self.engine)
+        self.transactions = Transactions(self.engine)
 
     @classmethod
     def by_url(cls, url: str) -> Store:
@@ -104,8 +106,9 @@ class Store:
 
     def add_run(self, run: RunRecord) -> None:
         """Remember a command that was given, without the passwords in it."""
-        with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
-            connection.execute(RUNS.insert().values(**to_row(redact_run(run))))
+        insert = self.insert(RUNS).values(**to_row(redact_run(run))).on_conflict_do_nothing()
+        with translate_database_errors(_CANNOT_WRITE):
+            self.transactions.run(lambda connection: connection.execute(insert))
 
     def put(self, records: Iterable[Record]) -> None:
         """Insert what was made here, or replace records of the same key, in one transaction.
@@ -115,26 +118,29 @@ class Store:
         self._put(record.replace(origin=None) for record in records)
 
     def _put(self, records: Iterable[Record]) -> None:
-        with translate_row_errors(_CANNOT_WRITE), self.engine.begin() as connection:
+        def upserts() -> Iterator[Any]:
             for record in _in_order(records):
                 row = to_row(record)
                 insert = self.insert(TABLE_OF[type(record)]).values(**row)
                 rest = {name: insert.excluded[name] for name in row if name != "key"}
-                connection.execute(insert.on_conflict_do_update(index_elements=["key"], set_=rest))
+                yield insert.on_conflict_do_update(index_elements=["key"], set_=rest)
+
+        self._write_rows(upserts())
 
     def add(self, records: Iterable[Record]) -> None:
         """Insert records whose key is not there yet, and leave the others as they are."""
-        with translate_row_errors(_CANNOT_WRITE), self.engine.begin() as connection:
-            for record in _in_order(records):
-                insert = self.insert(TABLE_OF[type(record)]).values(**to_row(record))
-                connection.execute(insert.on_conflict_do_nothing())
+        self._write_rows(
+            self.insert(TABLE_OF[type(record)]).values(**to_row(record)).on_conflict_do_nothing()
+            for record in _in_order(records)
+        )
 
     def adopt(self, keys: Sequence[str], run: str) -> None:
         """Give units that only a search has trained to a run; nothing else of them changes."""
         units = TABLE_OF[UnitRecord]
         trials = units.c.key.in_(keys) & units.c.run.startswith(TRIAL)
-        with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
-            connection.execute(units.update().where(trials).values(run=run))
+        update = units.update().where(trials).values(run=run)
+        with translate_database_errors(_CANNOT_WRITE):
+            self.transactions.run(lambda connection: connection.execute(update))
 
     def insert(self, target: sa.Table) -> Any:
         """``INSERT`` with ``ON CONFLICT``: two runs may write a row at the same moment."""
@@ -158,8 +164,18 @@ class Store:
         return {record.key: record for record in rows}
 
     def _select(self, kind: type[R], query: sa.Select[Any]) -> list[R]:
-        with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
-            return [from_row(kind, dict(row)) for row in connection.execute(query).mappings()]
+        with translate_database_errors(_CANNOT_READ):
+            return [from_row(kind, dict(row._mapping)) for row in self._rows(query)]
+
+    def _rows(self, query: sa.Select[Any]) -> Sequence[Any]:
+        return self.transactions.run(lambda connection: connection.execute(query).all())
+
+    def _write_rows(self, statements: Iterable[Any]) -> None:
+        with translate_row_errors(_CANNOT_WRITE):
+            written = list(statements)
+            self.transactions.run(
+                lambda connection: [connection.execute(statement) for statement in written]
+            )
 
     def runs(self) -> list[RunRecord]:
         """Return the commands that were given, by id; older stores may hold their passwords."""
@@ -168,8 +184,8 @@ class Store:
     def statuses(self, kind: type[Record]) -> dict[str, Status]:
         """Return the status of every record of a kind by key."""
         target = TABLE_OF[kind]
-        with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
-            rows = connection.execute(sa.select(target.c.key, target.c.status))
+        with translate_database_errors(_CANNOT_READ):
+            rows = self._rows(sa.select(target.c.key, target.c.status))
             return {key: Status(status) for key, status in rows}
 
     def mean_audit_seconds(self, fingerprint: str, audit: str, version: int) -> float | None:
@@ -182,8 +198,8 @@ class Store:
             .where(points.c.audit == audit, points.c.audit_version == version)
             .where(points.c.seconds.is_not(None))
         )
-        with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
-            mean, count = connection.execute(query).one()
+        with translate_database_errors(_CANNOT_READ):
+            ((mean, count),) = self._rows(query)
             return float(mean) if count >= _ENOUGH_TO_ESTIMATE else None
 
     def export(self) -> Iterator[str]:
@@ -232,27 +248,27 @@ class Store:
     def _held(self, kind: type[Record]) -> dict[str, tuple[Status, str | None]]:
         """Status and origin of every record of a kind, by key."""
         columns = TABLE_OF[kind].c
-        with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
-            rows = connection.execute(sa.select(columns.key, columns.status, columns.origin))
+        with translate_database_errors(_CANNOT_READ):
+            rows = self._rows(sa.select(columns.key, columns.status, columns.origin))
             return {key: (Status(status), origin) for key, status, origin in rows}
 
     def origins(self) -> dict[str, int]:
         """Return the number of imported records by where they are from."""
         counts: dict[str, int] = {}
-        with translate_database_errors(_CANNOT_READ), self.engine.connect() as connection:
+        with translate_database_errors(_CANNOT_READ):
             for table in TABLE_OF.values():
                 query = sa.select(table.c.origin, sa.func.count()).group_by(table.c.origin)
-                for origin, count in connection.execute(query):
+                for origin, count in self._rows(query):
                     if origin is not None:
                         counts[origin] = counts.get(origin, 0) + count
         return dict(sorted(counts.items()))
 
     def remove(self, origin: str) -> int:
         """Delete all records that were imported from somewhere; return their number."""
-        with translate_database_errors(_CANNOT_WRITE), self.engine.begin() as connection:
-            return sum(
-                connection.execute(table.delete().where(table.c.origin == origin)).rowcount
-                for table in TABLE_OF.values()
+        deletes = [table.delete().where(table.c.origin == origin) for table in TABLE_OF.values()]
+        with translate_database_errors(_CANNOT_WRITE):
+            return self.transactions.run(
+                lambda connection: sum(connection.execute(each).rowcount for each in deletes)
             )
 
 

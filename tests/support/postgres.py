@@ -17,9 +17,40 @@ from pathlib import Path
 import pytest
 
 
+class PostgresServer:
+    """A server that listens on a socket in a folder of its own."""
+
+    def __init__(self, folder: Path, program: str, user: str | None) -> None:
+        self.url = f"postgresql+psycopg://tester@/postgres?host={folder}"
+        self._folder, self._program, self._user = folder, program, user
+
+    def start(self) -> None:
+        """Start it; return when it accepts connections."""
+        folder = self._folder
+        self._process = subprocess.Popen(
+            [self._program, "-D", str(folder / "data"), "-k", str(folder), "-h", "", "-F"],
+            stderr=subprocess.PIPE,
+            text=True,
+            user=self._user,
+            cwd=folder,
+            preexec_fn=_die_with_the_tests,
+        )
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            if "ready to accept connections" in line:
+                return
+
+    def stop(self) -> None:
+        """Stop it at once, whoever is still connected."""
+        self._process.send_signal(signal.SIGINT)
+        assert self._process.stderr is not None
+        self._process.stderr.close()
+        self._process.wait(timeout=30)
+
+
 @contextmanager
-def postgres_server() -> Iterator[str]:
-    """URL of a fresh server that listens on a socket in a temporary folder; skips without one."""
+def postgres_server() -> Iterator[PostgresServer]:
+    """A fresh server in a temporary folder; skips without PostgreSQL's programs."""
     pytest.importorskip("psycopg", reason="needs psycopg (pip install 'fairbench-frl[postgres]')")
     initdb, postgres = _program("initdb"), _program("postgres")
     if initdb is None or postgres is None:
@@ -31,27 +62,15 @@ def postgres_server() -> Iterator[str]:
     try:
         if user is not None:
             shutil.chown(folder, user)
-        data = str(folder / "data")
-        options = ["-D", data, "-A", "trust", "-U", "tester", "-N", "-E", "UTF8", "--no-locale"]
-        subprocess.run([initdb, *options], check=True, capture_output=True, user=user, cwd=folder)
-        server = subprocess.Popen(
-            [postgres, "-D", data, "-k", str(folder), "-h", "", "-F"],
-            stderr=subprocess.PIPE,
-            text=True,
-            user=user,
-            cwd=folder,
-            preexec_fn=_die_with_the_tests,
-        )
-        assert server.stderr is not None
-        for line in server.stderr:
-            if "ready to accept connections" in line:
-                break
+        options = ["-A", "trust", "-U", "tester", "-N", "-E", "UTF8", "--no-locale"]
+        make = [initdb, "-D", str(folder / "data"), *options]
+        subprocess.run(make, check=True, capture_output=True, user=user, cwd=folder)
+        server = PostgresServer(folder, postgres, user)
+        server.start()
         try:
-            yield f"postgresql+psycopg://tester@/postgres?host={folder}"
+            yield server
         finally:
-            server.send_signal(signal.SIGINT)  # at once, whoever is still connected
-            server.stderr.close()
-            server.wait(timeout=30)
+            server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

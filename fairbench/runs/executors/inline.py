@@ -58,6 +58,9 @@ _LONGEST_END = 15.0
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
+_SERVER_IS_GONE = 255
+"""Exit code that multiprocessing reports where the fork server ended before it could tell one."""
+
 
 @dataclass
 class _Child:
@@ -93,6 +96,7 @@ class InlineExecutor(Executor):
         self._devices = None if assign_devices else Devices(0)
         self._waiting: deque[Job] = deque()
         self._running: list[_Child] = []
+        self._started_again: set[str] = set()
 
     @functools.cached_property
     def _context(self) -> Any:
@@ -111,7 +115,8 @@ class InlineExecutor(Executor):
                     break
                 child = self._start(job)
                 self._running.append(child)
-                yield Started(child.job)
+                if job.id not in self._started_again:
+                    yield Started(child.job)
             yield from self._wait()
 
     def stop(self) -> None:
@@ -191,6 +196,12 @@ class InlineExecutor(Executor):
             return (yield from self._end(child, Broke(job, crashed, text, None, seconds)))
         if gone:
             self._join(child)  # its guardian knows how it ended
+            if child.process.exitcode == _SERVER_IS_GONE and job.id not in self._started_again:
+                # Not the job's fault, most likely; multiprocessing starts another server.
+                self._started_again.add(job.id)
+                self._remove(child)
+                self._waiting.appendleft(job)
+                return
             text = _how_it_died(child.process)
             yield from self._end(child, Broke(job, crashed, text, None, seconds))
 

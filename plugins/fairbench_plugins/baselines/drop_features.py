@@ -189,9 +189,12 @@ class _Dropped(Representation):
             return None
         x_hat = np.empty((len(z), len(self.kept) + len(self.dropped)), np.float32)
         x_hat[:, self.kept] = z
-        inputs = np.hstack([z, _onehot(s, self.groups)])
+        # The fewer columns are kept, the more decoders there are, and the fewer distinct rows.
+        inputs, of_row = np.unique(
+            np.hstack([z, _onehot(s, self.groups)]), axis=0, return_inverse=True
+        )
         for column, model in self.decoders.items():
-            x_hat[:, column] = model.predict(inputs)
+            x_hat[:, column] = model.predict(inputs)[of_row.ravel()]
         return x_hat
 
 
