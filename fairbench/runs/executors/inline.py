@@ -249,7 +249,7 @@ def _context() -> Any:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["fairbench.runs.executors.ignore_interrupts", "fairbench.runs.executors.preload"]
+        ["fairbench.runs.executors.server_start", "fairbench.runs.executors.preload"]
     )
     _start_server()
     return context

@@ -1,5 +1,7 @@
 """Imported once by the fork server, so that each job starts with the heavy libraries in place."""
 
+import gc
+
 import psutil
 import sklearn.ensemble
 import sklearn.linear_model
@@ -11,3 +13,7 @@ import fairbench.runs.fit_job
 import fairbench.training.trainer
 
 __all__ = ["fairbench", "psutil", "sklearn", "torch"]
+
+# What is loaded now is never garbage: jobs that do not look at it share its memory.
+gc.freeze()
+gc.enable()
