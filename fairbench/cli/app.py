@@ -84,10 +84,16 @@ def _guarded(call: Callable[..., Any]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         print("Interrupted.", file=sys.stderr)
         return 130
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as ended:
+        # The reader of the output has closed it; libraries exit with 1 then.
+        if isinstance(ended, SystemExit) and not isinstance(ended.__context__, BrokenPipeError):
+            raise
         streams.abandon_output()
-        return 0  # the reader of the output has closed it
+        return 0
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            _complain("Too many files are open.", "Raise the limit: ulimit -n 1024.")
+            return 2
         if error.errno not in _FULL:
             raise
         streams.abandon_output()

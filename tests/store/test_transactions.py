@@ -1,6 +1,7 @@
 """A database that is away for a while is waited for; one that is taken away ends the command."""
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -42,10 +43,11 @@ def test_a_server_that_restarts_is_waited_for(caplog: pytest.LogCaptureFixture) 
     with postgres_server() as server:
         store = Store.by_url(server.url)
         server.stop()
-        back = threading.Timer(1.0, server.start)
-        back.start()
-        store.add_run(RUN)
-        back.join()
+        writer = threading.Thread(target=store.add_run, args=(RUN,))
+        writer.start()
+        time.sleep(1.0)
+        server.start()  # here: it would end with the thread that started it
+        writer.join()
         assert store.runs() == [RUN]
     assert [record.message for record in caplog.records] == [
         "The database does not answer. Trying again for 90 s."
@@ -57,7 +59,7 @@ def test_but_not_for_ever() -> None:
         store = Store.by_url(server.url)
         server.stop()
         with pytest.raises(sa.exc.OperationalError):
-            store.transactions.run(lambda connection: None, patience=0.5)
+            store.transactions.run(lambda c: c.execute(sa.text("SELECT 1")), patience=0.5)
         server.start()
 
 

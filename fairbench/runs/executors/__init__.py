@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from fairbench.config import ExecutorConfig, ExecutorName
 from fairbench.runs.executors.base import Executor
+from fairbench.runs.executors.descriptors import ensure_descriptors
 from fairbench.training.device import cores
 
 
 def make_executor(config: ExecutorConfig) -> Executor:
-    """Make the configured executor; its library is imported only here."""
+    """Make the configured executor; its library is imported only here.
+
+    Raises ConfigError where it cannot work.
+    """
+    ensure_descriptors(config.workers or cores())
     if config.in_process:
         from fairbench.runs.executors.in_process import InProcessExecutor
 
