@@ -37,6 +37,10 @@ class ConfigError(FairbenchError):
     """A value of the command line or of a configuration file cannot be used."""
 
 
+class ExecutorError(FairbenchError):
+    """What runs the jobs is gone: no job can be run any more."""
+
+
 class CheckError(FairbenchError):
     """A plugin does not keep a promise of its interface."""
 

@@ -14,9 +14,11 @@ import time
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 
 from tests.conftest import TOY, Call
+from tests.support.postgres import postgres_server
 
 pytestmark = pytest.mark.slow
 
@@ -26,6 +28,9 @@ RUN = ("run", "--dataset", "toy", "--budget", "quick", "--methods", "latfr", "--
 def table(folder: Path) -> bytes:
     """The measured columns of all points."""
     return (folder / "leaderboards" / "toy-simulated-points.csv").read_bytes()
+
+
+LONG = ("run", "--dataset", "toy", "--budget", "4000", "--methods", "latfr", "--points", "4")
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
@@ -43,6 +48,11 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
         text=True,
         start_new_session=True,
     )
+
+
+def wait_for_line(process: subprocess.Popen[str], begins: str) -> None:
+    assert process.stderr is not None
+    assert any(line.startswith(begins) for line in process.stderr), f"no line {begins}"
 
 
 def wait_for(path: Path, pattern: str, seconds: float = 120) -> None:
@@ -126,3 +136,65 @@ def test_a_metric_that_raises_is_told_and_the_rest_goes_on(fairbench: Call, tmp_
     assert "this metric raises" in broken.stderr
     assert "Traceback" not in broken.stderr
     assert fairbench(*RUN, "--results", "out", "--rerun", "failed").returncode == 0
+
+
+def test_jobs_of_a_fork_server_that_is_killed_start_again(fairbench: Call, tmp_path: Path) -> None:
+    process = start(tmp_path, *LONG, "--results", "cut")
+    wait_for_line(process, "start ")
+    children = psutil.Process(process.pid).children()
+    (server,) = (one for one in children if "forkserver" in " ".join(one.cmdline()))
+    server.kill()
+    told = process.communicate()[1]
+    assert process.returncode == 0, told
+    assert "CRASHED" not in told
+    assert fairbench(*LONG, "--results", "whole").returncode == 0
+    assert table(tmp_path / "cut") == table(tmp_path / "whole")
+
+
+def test_a_server_that_is_away_for_a_while_costs_nothing(fairbench: Call, tmp_path: Path) -> None:
+    with postgres_server() as server:
+        process = start(tmp_path, *LONG, "--results", "cut", "--store", server.url)
+        wait_for_line(process, "done ")
+        server.stop()
+        time.sleep(12)
+        server.start()
+        told = process.communicate()[1]
+    assert process.returncode == 0, told
+    assert told.count("The database does not answer. Trying again") >= 1
+    assert fairbench(*LONG, "--results", "whole").returncode == 0
+    assert table(tmp_path / "cut") == table(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_ray_cluster_that_dies_ends_the_run_which_resumes(
+    fairbench: Call, tmp_path: Path, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All processes of a cluster, or that of this machine alone."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    ray = Path(sys.executable).with_name("ray")
+    begin = [ray, "start", "--head", "--port", "6391", "--num-cpus", "2"]
+    subprocess.run([*begin, "--include-dashboard=false"], check=True, capture_output=True)
+    try:
+        more = ("--executor", "ray", "--ray-address", "127.0.0.1:6391")
+        process = start(tmp_path, *LONG, "--results", "cut", *more)
+        wait_for_line(process, "done ")
+        for one in psutil.process_iter(["name"]):
+            if one.info["name"] in (["raylet", "gcs_server"] if whole else ["raylet"]):
+                one.kill()
+        told = process.communicate(timeout=100)[1]
+    finally:
+        subprocess.run([ray, "stop", "--force"], check=False, capture_output=True)
+    assert process.returncode == 2, told
+    assert "Error: The Ray cluster is gone" in told
+    assert "the same command resumes" in told
+    assert "CRASHED" not in told
+    assert fairbench(*LONG, "--results", "cut").returncode == 0
+
+
+def test_an_address_without_a_cluster_is_told_at_once(fairbench: Call) -> None:
+    began = time.monotonic()
+    done = fairbench(*RUN, "--executor", "ray", "--ray-address", "127.0.0.1:1")
+    assert time.monotonic() - began < 60
+    assert done.returncode == 2
+    assert "Error: No Ray cluster answers at 127.0.0.1:1: " in done.stderr
+    assert "ray start --head" in done.stderr

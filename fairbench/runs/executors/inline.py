@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
+from fairbench.errors import ExecutorError
 from fairbench.runs.executors import session, worker
 from fairbench.runs.executors.base import (
     Broke,
@@ -142,8 +143,7 @@ class InlineExecutor(Executor):
     def _start(self, job: Job) -> _Child:
         ours, theirs = self._context.Pipe(duplex=True)
         printed, prints = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=worker.main, args=(theirs, prints), daemon=True)
-        process.start()
+        process = self._start_process(theirs, prints)
         theirs.close()
         prints.close()
         device = self._gpus().take(_share(job)) if _share(job) > 0 else None
@@ -153,6 +153,21 @@ class InlineExecutor(Executor):
             ours.send((seen, job))
         receiver, output = Receiver(ours), JobOutput(printed)
         return _Child(job, process, ours, printed, receiver, output, time.monotonic(), device)
+
+    def _start_process(self, connection: Connection, prints: Connection) -> Any:
+        """Start a job's process; ExecutorError where the fork server ends twice meanwhile."""
+        for _ in range(2):
+            process = self._context.Process(
+                target=worker.main, args=(connection, prints), daemon=True
+            )
+            # The server was killed at this moment; multiprocessing starts another.
+            with contextlib.suppress(EOFError, ConnectionError):
+                process.start()
+                return process
+        raise ExecutorError(
+            "Jobs cannot be started: the process that starts them (fork server) was ended twice.",
+            "Was the machine out of memory? What is done is kept, and the same command resumes.",
+        )
 
     def _wait(self) -> Iterator[Event]:
         waited_for = [one for child in self._running for one in child.waited_for]

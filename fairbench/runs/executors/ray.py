@@ -10,6 +10,9 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import re
+import socket
+import subprocess
 import sys
 import time
 from collections import deque
@@ -17,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fairbench.errors import ConfigError
+from fairbench.errors import ConfigError, ExecutorError
 from fairbench.runs.executors.base import (
     Broke,
     Event,
@@ -38,6 +41,13 @@ _LOOK_EVERY = 1.0
 
 _PROGRESS_EVERY = 2.0
 """Seconds between progress messages of a job: each is an object in Ray's store."""
+
+_LOOK_AT_CLUSTER_EVERY = 3.0
+_LONGEST_SILENCE = 20.0
+"""Seconds between looks whether the head of the cluster answers, and without an answer."""
+
+_LONGEST_CONNECT = 30.0
+"""Seconds in which a cluster must answer."""
 
 MOST_TRIES = 3
 """Starts of a job whose machine or worker is lost under it."""
@@ -74,13 +84,21 @@ class RayExecutor(Executor):
             if not self._ours:
                 pass
             elif address:
+                _reach(address)
                 ray.init(address=address, **quiet)
             else:
                 ray.init(num_cpus=workers or cores(), include_dashboard=False, **quiet)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except Exception as error:  # a node that does not start raises just that
+            why = _first_line(error).rstrip(".")
+            if address:
+                raise ConfigError(
+                    f"No Ray cluster answers at {address}: {why}.",
+                    "Start one (ray start --head), or leave --ray-address out for one of its own.",
+                ) from error
             raise ConfigError(
-                f"No Ray cluster answers at {address or 'this machine'}: {_first_line(error)}.",
-                "Start one (ray start --head), or leave --ray-address out for one of its own.",
+                f"Ray does not start on this machine: {why}.",
+                "Its logs are in /tmp/ray/session_latest/logs. Without --executor ray, jobs need "
+                "no Ray.",
             ) from error
         self.workers = workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         self.timeout = timeout
@@ -89,6 +107,11 @@ class RayExecutor(Executor):
         self._waiting: deque[Job] = deque()
         self._tasks: dict[Any, _Task] = {}
         self._losses: dict[str, int] = {}
+        self._head: str = ray.get_runtime_context().gcs_address
+        self._looked = self._answered = time.monotonic()
+        self._lost_cluster = False
+        # From behind a gateway (ray://) the head itself cannot be reached.
+        self._watched = _answers(self._head)
 
     def submit(self, job: Job) -> None:
         self._waiting.append(job)
@@ -99,17 +122,40 @@ class RayExecutor(Executor):
                 self._start(self._waiting.popleft())
             ready, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=_LOOK_EVERY)
             if not ready:
+                self._check_cluster()
                 yield Idle()
             for stream in ready:
                 yield from self._next(stream)
 
     def stop(self) -> None:
         self._waiting.clear()
-        for stream in self._tasks:
-            self._ray.cancel(stream, force=True)
+        if not self._lost_cluster:
+            for stream in self._tasks:
+                self._ray.cancel(stream, force=True)
         self._tasks.clear()
         if self._ours:
             self._ray.shutdown()
+
+    def _check_cluster(self) -> None:
+        """Raise ExecutorError where the head of the cluster has not answered for long.
+
+        Ray waits for it without a word, and then ends this process.
+        """
+        now = time.monotonic()
+        if not self._watched or now - self._looked < _LOOK_AT_CLUSTER_EVERY:
+            return
+        self._looked = now
+        if _answers(self._head):
+            self._answered = now
+        elif now - self._answered > _LONGEST_SILENCE:
+            raise self._gone(f"nothing answers at {self._head}")
+
+    def _gone(self, why: str) -> ExecutorError:
+        self._lost_cluster = True
+        return ExecutorError(
+            f"The Ray cluster is gone: {why}.",
+            "What is done is kept, and the same command resumes.",
+        )
 
     def _start(self, job: Job) -> None:
         run = self._run.options(num_gpus=getattr(job, "gpus", 0.0))
@@ -137,13 +183,50 @@ class RayExecutor(Executor):
         yield dataclasses.replace(event, job=task.job)
 
     def _lost(self, job: Job, problem: Exception, seconds: float) -> Broke | None:
-        """Queue a job again whose machine or worker went away; Broke after the last try."""
+        """Queue a job again whose machine or worker went away; Broke after the last try.
+
+        Raises ExecutorError where the whole cluster did: no try of any job can succeed then.
+        """
+        if isinstance(problem, self._ray.exceptions.LocalRayletDiedError):
+            raise self._gone("its process on this machine (raylet) has ended")
         self._losses[job.id] = self._losses.get(job.id, 0) + 1
         if self._losses[job.id] < MOST_TRIES:
             self._waiting.appendleft(job)
             return None
         text = f"lost {MOST_TRIES} times with its worker: {_first_line(problem)}"
         return Broke(job, Status.CRASHED, text, None, seconds)
+
+
+def _reach(address: str) -> None:
+    """Find out in bounded time whether a cluster answers; OSError if not.
+
+    Ray itself tries for minutes, and prints what its libraries say.
+    """
+    place = re.fullmatch(r"(ray://)?\[?([^\[\]/]+?)\]?:(\d+)", address)
+    if place is not None:
+        with socket.create_connection((place[2], int(place[3])), timeout=_LONGEST_CONNECT / 3):
+            pass
+    if place is None or place[1] is None:  # what listens there may be something else
+        command = [sys.executable, "-m", "ray.scripts.scripts", "status", "--address", address]
+        try:
+            told = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=_LONGEST_CONNECT
+            )
+        except subprocess.TimeoutExpired as error:
+            raise TimeoutError(f"no answer within {_LONGEST_CONNECT:.0f} s") from error
+        if told.returncode:
+            last = told.stderr.strip().splitlines()[-1:] or ["ray status fails"]
+            raise ConnectionError(last[0])
+
+
+def _answers(address: str) -> bool:
+    """Whether something listens at ``host:port``."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), _LOOK_AT_CLUSTER_EVERY):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 def _supervise(job: Job, timeout: float | None) -> Iterator[Event]:
