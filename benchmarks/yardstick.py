@@ -10,13 +10,13 @@ batched matrix products and boosted trees.
 
 from __future__ import annotations
 
-import os
-import platform
 import time
 
 import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
+
+from fairbench.runs.cost import hardware
 
 STEPS = 700
 """Steps of Adam on a network of two layers of 128, batch 256."""
@@ -72,15 +72,10 @@ def quickest(times: int = 3) -> float:
 
 
 def processor() -> str:
-    """Name the processor and how many cores there are to use."""
-    name = platform.processor() or platform.machine()
-    if os.path.exists("/proc/cpuinfo"):
-        with open("/proc/cpuinfo") as lines:
-            names = [line.split(":")[1].strip() for line in lines if "model name" in line]
-        name = names[0] if names else name
-    fast = torch.cpu.get_capabilities()
-    more = ", bfloat16 products" if fast.get("avx512_bf16") or fast.get("amx_bf16") else ""
-    return f"{name}{more}, {len(os.sched_getaffinity(0))} cores"
+    """Name the processor, whether it multiplies in bfloat16, and the cores there are to use."""
+    facts = hardware("cpu")
+    more = ", bfloat16 products" if facts["audit_products"] == "bfloat16" else ""
+    return f"{facts['processor']}{more}, {facts['cores']} cores"
 
 
 if __name__ == "__main__":
