@@ -97,9 +97,10 @@ def _guarded(call: Callable[..., Any]) -> int:
         if error.errno not in _FULL:
             raise
         streams.abandon_output()
+        where = f" to {error.filename}" if error.filename else ""
         _complain(
-            f"What was to be printed cannot be written: {error.strerror}.",
-            "Results are in the results folder; fairbench leaderboard prints them again.",
+            f"Output cannot be written{where}: {error.strerror}.",
+            "What is in the results folder is kept, and fairbench leaderboard prints it again.",
         )
         return 2
 

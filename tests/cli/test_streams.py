@@ -1,0 +1,41 @@
+"""Standard streams that are closed or full; benchmarks/faults.py tries more commands."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import cli_environment
+
+pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+
+
+def run(folder: Path, words: str) -> tuple[int, str]:
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{sys.executable} -m fairbench.cli {words}"],
+        cwd=folder,
+        env=cli_environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", ["list methods 1>&-", "list methods 2>&-", "leaderboard 2>/dev/full", "--help | true"]
+)
+def test_what_nobody_reads_is_lost_without_a_word(tmp_path: Path, words: str) -> None:
+    code, told = run(tmp_path, words)
+    assert code == (2 if "leaderboard" in words else 0)  # there are no results
+    assert "Traceback" not in told
+    assert "Exception" not in told
+
+
+def test_full_output_is_told(tmp_path: Path) -> None:
+    code, told = run(tmp_path, "list methods >/dev/full")
+    assert code == 2
+    assert "Error: Output cannot be written: No space left on device." in told
+    assert "Traceback" not in told
+    assert "Exception" not in told
