@@ -84,7 +84,8 @@ class RayExecutor(Executor):
             if not self._ours:
                 pass
             elif address:
-                _reach(address)
+                if address != "local":  # which starts one
+                    _reach(address)
                 ray.init(address=address, **quiet)
             else:
                 ray.init(num_cpus=workers or cores(), include_dashboard=False, **quiet)
@@ -108,7 +109,8 @@ class RayExecutor(Executor):
         self._tasks: dict[Any, _Task] = {}
         self._losses: dict[str, int] = {}
         self._head: str = ray.get_runtime_context().gcs_address
-        self._looked = self._answered = time.monotonic()
+        self._looked = time.monotonic()
+        self._silent_since: float | None = None
         self._lost_cluster = False
         # From behind a gateway (ray://) the head itself cannot be reached.
         self._watched = _answers(self._head)
@@ -146,9 +148,19 @@ class RayExecutor(Executor):
             return
         self._looked = now
         if _answers(self._head):
-            self._answered = now
-        elif now - self._answered > _LONGEST_SILENCE:
+            self._silent_since = None
+        elif self._silent_since is None:
+            self._silent_since = now
+        elif now - self._silent_since > _LONGEST_SILENCE:
             raise self._gone(f"nothing answers at {self._head}")
+
+    def _is_alone(self) -> bool:
+        """Whether no other machine of the cluster could run jobs, or this one is lost to it."""
+        if self._watched and not _answers(self._head):
+            return True
+        own = self._ray.get_runtime_context().get_node_id()
+        alive = {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
+        return own not in alive or len(alive) == 1
 
     def _gone(self, why: str) -> ExecutorError:
         self._lost_cluster = True
@@ -187,7 +199,7 @@ class RayExecutor(Executor):
 
         Raises ExecutorError where the whole cluster did: no try of any job can succeed then.
         """
-        if isinstance(problem, self._ray.exceptions.LocalRayletDiedError):
+        if isinstance(problem, self._ray.exceptions.LocalRayletDiedError) and self._is_alone():
             raise self._gone("its process on this machine (raylet) has ended")
         self._losses[job.id] = self._losses.get(job.id, 0) + 1
         if self._losses[job.id] < MOST_TRIES:
