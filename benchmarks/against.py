@@ -1,7 +1,6 @@
 """Whole runs of this checkout against those of an earlier commit, one after the other.
 
-    python benchmarks/against.py --data-root DIR [--commit 5fd4c33] [--jobs quick,main]
-                                 [--repeats 1]
+    python benchmarks/against.py --data-root DIR [--commit 5fd4c33] [--job main] [--repeats 1]
 
 ``quick`` and ``main`` are SoFaiR and LATFR on the paper's grid, with the baselines that join every
 run, at a tenth of the iterations and at all of them; ``all`` is every method there is (two hours).
@@ -34,6 +33,11 @@ JOBS = {
     "quick": ("sofair,latfr", "quick"),
     "main": ("sofair,latfr", "full"),
     "all": ("all", "full"),
+}
+TITLES = {
+    "quick": "`sofair` and `latfr`, quick budget",
+    "main": "`sofair` and `latfr`, full budget",
+    "all": "all methods, full budget",
 }
 LIMITS = {
     "wall time, s": 0.5,
@@ -74,34 +78,32 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-root", type=Path, default=os.environ.get("FAIRBENCH_DATA"))
     parser.add_argument("--commit", default="5fd4c33")
-    parser.add_argument("--jobs", default="quick,main", help=f"of {', '.join(JOBS)}")
+    parser.add_argument("--job", choices=sorted(JOBS), default="main")
     parser.add_argument("--repeats", type=int, default=1, help="pairs of runs, in turns")
     given = parser.parse_args()
-    names = given.jobs.split(",")
-    if given.data_root is None or not set(names) <= set(JOBS):
-        parser.error(f"give --data-root DIR, the real files of Adults, and --jobs of {set(JOBS)}")
+    if given.data_root is None:
+        parser.error("give the folder of Adults' files with --data-root DIR")
     os.environ["FAIRBENCH_DATA"] = str(given.data_root)
-    with tempfile.TemporaryDirectory() as made, Figures("against") as figures:
+    methods, budget = JOBS[given.job]
+    with tempfile.TemporaryDirectory() as made, Figures(f"against-{given.job}") as figures:
         folder = Path(made)
         params = folder / "params.yaml"
         params.write_text(GRIDS)
+        pairs = []
         with checked_out(given.commit, folder) as earlier:
-            for name in names:
-                methods, budget = JOBS[name]
-                pairs = []
-                for i in range(given.repeats):
-                    results = [folder / f"{name}-{i}-{when}" for when in ("before", "now")]
-                    before = run_whole(methods, budget, results[0], python=earlier)
-                    now = run_whole(methods, budget, results[1], ["--params", str(params)])
-                    pairs.append((before, now))
-                compare(figures, name, given.commit, pairs)
+            for i in range(given.repeats):
+                results = [folder / f"{i}-{when}" for when in ("before", "now")]
+                before = run_whole(methods, budget, results[0], python=earlier)
+                now = run_whole(methods, budget, results[1], ["--params", str(params)])
+                pairs.append((before, now))
+        compare(figures, TITLES[given.job], given.commit, pairs)
     return figures.failed
 
 
 def compare(
-    figures: Figures, name: str, commit: str, runs: Sequence[tuple[WholeRun, WholeRun]]
+    figures: Figures, title: str, commit: str, runs: Sequence[tuple[WholeRun, WholeRun]]
 ) -> None:
-    """Add the ratios of one job: medians over pairs of runs, one after the other."""
+    """Add the ratios of a job: medians over pairs of runs, one after the other."""
     pairs = [(measured(before), measured(now)) for before, now in runs]
     for what, limit in LIMITS.items():
         ratio = statistics.median(now[what] / before[what] for before, now in pairs)
@@ -109,7 +111,7 @@ def compare(
             statistics.median(run[what] for run in side) for side in zip(*pairs, strict=True)
         )
         note = f"{earlier:.3g} at {commit}, {present:.3g} now"
-        figures.other(f"{name}: {what}", ratio, "ratio", limit=limit, note=note)
+        figures.other(f"{title}: {what}", ratio, "ratio", limit=limit, note=note)
 
 
 def measured(run: WholeRun) -> dict[str, float]:

@@ -5,8 +5,8 @@
     python benchmarks/publish.py --tables                         # only write the tables
 
 Each benchmark runs in a process of its own, one after the other, on a machine that should do
-nothing else. ``runs-all-full`` alone takes more than an hour; it is the last. The exit code is 1 if
-a benchmark fails or a figure is over its limit.
+nothing else. ``against-all`` alone takes two hours; it is the last. The exit code is 1 if a
+benchmark fails or a figure is over its limit.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ COMMANDS = {
     "certificate": ["certificate.py"],
     "report": ["report.py"],
     "faults": ["faults.py"],
-    "runs-all-full": ["runs.py", "--job", "all", "--budget", "full", "--data-root", "DATA"],
+    "against-quick": ["against.py", "--job", "quick", "--repeats", "3", "--data-root", "DATA"],
+    "against-main": ["against.py", "--job", "main", "--repeats", "3", "--data-root", "DATA"],
+    "against-all": ["against.py", "--job", "all", "--data-root", "DATA"],
 }
 """The benchmarks in the order of the tables, by the names under which they keep their figures.
 
