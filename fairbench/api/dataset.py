@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -62,6 +62,11 @@ class Table:
         Warnings that a run shows.
     missing : tuple of str
         Columns of x whose missing values became the category ``missing``; those of new rows do too.
+    transfer : mapping of str to ndarray of int64, shape (n,)
+        Labels of unseen tasks, as in ``y``: what z is worth for tasks that nobody has named. Their
+        columns are not in x.
+    domains : mapping of str to ndarray of str, shape (n,)
+        Columns by whose values rows can be split, to train in one domain and read in another.
     """
 
     x: pd.DataFrame
@@ -72,6 +77,8 @@ class Table:
     onehot: bool = False
     notes: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    transfer: Mapping[str, Ints] = field(default_factory=dict)
+    domains: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,9 @@ class Dataset(ABC):
         Rows of the table, if known beforehand; for ``fairbench data list``.
     sensitive : tuple of str
         The columns that s is made of; for ``fairbench data list``.
+    demonstration : str
+        Why rows on this dataset are shown but never ranked, such as too few rows for auditors;
+        empty: they are ranked.
     iterations : int or None
         Training steps of the full budget; None: 100 epochs at batch 128, clipped to 5K .. 27K.
     architecture : Architecture
@@ -140,6 +150,7 @@ class Dataset(ABC):
     home: ClassVar[Path | None] = None
     rows: ClassVar[int | None] = None
     sensitive: ClassVar[tuple[str, ...]] = ()
+    demonstration: ClassVar[str] = ""
     iterations: ClassVar[int | None] = None
     architecture: ClassVar[Architecture] = Architecture()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,9 +38,11 @@ class Rows:
     y: Mapping[str, Ints]  # (n,)
     numbers: Ints  # (n,): of the rows in their table, the same in every split
     pixels: int | None = None  # d, where ``stored`` is packed
+    transfer: Mapping[str, Ints] = field(default_factory=dict)  # (n,): labels of unseen tasks
 
     def __post_init__(self) -> None:
-        for array in (self.stored, self.s, self.numbers, *self.y.values()):
+        labels = (*self.y.values(), *self.transfer.values())
+        for array in (self.stored, self.s, self.numbers, *labels):
             array.flags.writeable = False
 
     @property
@@ -186,8 +188,9 @@ def prepare(
         role: Rows(
             x[where],
             table.s[where].astype(np.int64),
-            {task: label[where].astype(np.int64) for task, label in table.y.items()},
+            _labels(table.y, where),
             where,
+            transfer=_labels(table.transfer, where),
         )
         for role, where in roles.items()
     }
@@ -209,6 +212,10 @@ def prepare(
         ),
         split=split,
     )
+
+
+def _labels(by_task: Mapping[str, Ints], where: Ints) -> dict[str, Ints]:
+    return {task: labels[where].astype(np.int64) for task, labels in by_task.items()}
 
 
 def _prepare_images(images: Images, dataset: type[Dataset], origin: str) -> Prepared:
@@ -273,7 +280,10 @@ def _fingerprint(rows: Mapping[Role, Rows], roles: Mapping[Role, Ints], info: Da
     digest = hashlib.sha256()
     digest.update(repr(info).encode())
     digest.update(repr([list(rows[role].y) for role in Role]).encode())
+    if any(rows[role].transfer for role in Role):
+        digest.update(repr([list(rows[role].transfer) for role in Role]).encode())
     for role in Role:
-        for array in (roles[role], rows[role].stored, rows[role].s, *rows[role].y.values()):
+        labels = (*rows[role].y.values(), *rows[role].transfer.values())
+        for array in (roles[role], rows[role].stored, rows[role].s, *labels):
             digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
