@@ -129,6 +129,7 @@ class Label:
     meaning: str
     codes: tuple[Any, ...] = ()
     above: float | None = None
+    also: tuple[str, ...] = ()  # other columns that tell it, which leave X with its own
 
     def of(self, values: Values, column: Number | Category) -> Ints:
         """Return the class of each row."""
@@ -151,7 +152,8 @@ class DeclaredTable(Dataset):
     labels : tuple of Label
         Tasks, the main one first.
     unseen : tuple of Label
-        Tasks that the variant for unseen tasks asks for. Their columns are left out of its X.
+        Tasks that the variant for unseen tasks asks for. Their columns are left out of its X, and
+        so are other columns that would tell them.
     domains : tuple of str
         Attributes by which rows can be split into domains.
     is_unseen : bool
@@ -206,7 +208,7 @@ class DeclaredTable(Dataset):
         """Names of the columns of X."""
         left_out = {cls.attributes[name].column for name in cls.sensitive}
         if cls.is_unseen:
-            left_out |= {label.column for label in cls.unseen}
+            left_out |= {name for one in cls.unseen for name in (one.column, *one.also)}
         return tuple(name for name in cls.features if name not in left_out)
 
     @classmethod

@@ -82,6 +82,15 @@ def test_unseen_tasks_are_asked_of_columns_that_are_not_in_x(tmp_path: Path) -> 
     assert list(table.y) == ["dear"]
 
 
+def test_what_else_tells_an_unseen_task_leaves_x_with_it(tmp_path: Path) -> None:
+    class Told(ShoesUnseen):
+        unseen = (Label("laced", "lace", "with laces", ("y",), also=("height",)),)
+
+    assert list(Told().load(written(tmp_path)).x) == ["size"]
+    Told.is_unseen = False
+    assert list(Told().load(written(tmp_path)).x) == ["size", "height", "lace"]
+
+
 def test_codes_of_equal_meaning_are_one_category() -> None:
     column = Shoes.columns["colour"]
     assert list(column.coded(np.array([4, 5, 9]))) == ["03 other", "03 other", "01 red"]
