@@ -122,6 +122,14 @@ class SampleSize:
 
 
 @dataclass(frozen=True)
+class TransferAccuracy:
+    """Accuracy of the downstream classifier of an unseen task, chosen on the validation set."""
+
+    test: float
+    validation: float
+
+
+@dataclass(frozen=True)
 class PointEvaluation:
     """The evaluation of one representation, for point-level metrics.
 
@@ -164,6 +172,8 @@ class PointEvaluation:
         without a task.
     sample_size : SampleSize or None
         I(Z;S) extrapolated to endlessly many auditor training rows; None but at three points.
+    transfer : mapping of str to TransferAccuracy
+        By unseen task; empty where the dataset has none.
     """
 
     z: Floats
@@ -184,6 +194,7 @@ class PointEvaluation:
     by_access: Mapping[Access, float] = field(default_factory=dict)
     with_y: float | None = None
     sample_size: SampleSize | None = None
+    transfer: Mapping[str, TransferAccuracy] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -200,7 +211,10 @@ class CurveEvaluation:
         ``distortion_max``, ``distortion_max_validation``; ``accuracy_y_constant``, the accuracy of
         always guessing the auditor training set's largest class, where there is a task;
         ``accuracy_s`` of x's auditor and ``accuracy_s_constant`` of the constant guess, each also
-        with ``_validation``, which records of older versions lack.
+        with ``_validation``, which records of older versions lack; for each unseen task
+        ``transfer_accuracy_{task}``, the accuracy of x's downstream classifier, and
+        ``transfer_constant_{task}``, that of a constant guess; the same on the validation set in
+        ``transfer_validation_{task}`` and ``transfer_constant_validation_{task}``.
     costs : sequence of mapping of str to float
         One per fitted unit, named as in :data:`fairbench.api.costs.COSTS`.
     single_shot : bool

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import AUDIT_ROLES, Access, Floats, Ints, Role
-from fairbench.api.metric import PointEvaluation, Prediction
+from fairbench.api.metric import PointEvaluation, Prediction, TransferAccuracy
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import DECODED_COLUMNS, DECODED_DECIMALS, AuditConfig
@@ -20,6 +20,7 @@ from fairbench.auditing.queries import read_queries
 from fairbench.auditing.sample_size import extrapolate
 from fairbench.auditing.with_y import read_with_y
 from fairbench.data.prepare import Prepared, Rows
+from fairbench.metrics.transfer import CONSTANT, TEST, VALIDATION
 from fairbench.stats.bootstrap import replicated
 from fairbench.stats.scores import accuracy, information, log_loss
 from fairbench.stats.seeds import derive_seed
@@ -201,6 +202,9 @@ def evaluate(
         by_access=by_access,
         with_y=with_y,
         sample_size=sample_size,
+        transfer=_transfer(
+            encoded.z, data, config=config, seed=derive_seed(seed, "transfer"), draws=draws
+        ),
     )
     return evaluation, strict
 
@@ -243,6 +247,25 @@ def _downstream(
     }
 
 
+def _transfer(
+    z: Mapping[Role, Floats], data: Prepared, *, config: AuditConfig, seed: int, draws: int = 1
+) -> dict[str, TransferAccuracy]:
+    """Fit the downstream classifiers of each unseen task, if any."""
+    found = {}
+    for task in data.roles[Role.TEST].transfer:
+        result = classify_task(
+            z,
+            {role: np.tile(data.roles[role].transfer[task], draws) for role in AUDIT_ROLES},
+            config=config,
+            seed=derive_seed(seed, task),
+            draws=draws,
+        )
+        found[task] = TransferAccuracy(
+            accuracy(result.prediction), accuracy(result.validation_prediction)
+        )
+    return found
+
+
 def classify_task(
     z: Mapping[Role, Floats],
     labels: Mapping[Role, Ints],
@@ -277,7 +300,10 @@ class Reference:
     # and ``..._validation``; squared units of standardised x. ``accuracy_s``: accuracy of the
     # strict auditor of x; ``accuracy_s_constant``, ``accuracy_y_constant``: accuracy on the test
     # set of always predicting the largest group, or class of the main task, if any, of the auditor
-    # training set; ``accuracy_s_validation``, ``accuracy_s_constant_validation`` on validation.
+    # training set; ``accuracy_s_validation``, ``accuracy_s_constant_validation`` on validation. For
+    # each unseen task ``transfer_accuracy_{task}`` of x's downstream classifier and
+    # ``transfer_constant_{task}`` of a constant guess; on the validation set
+    # ``transfer_validation_{task}`` and ``transfer_constant_validation_{task}``.
     values: dict[str, float]
     # (resamples,): ``mutual_information_max``, ``distortion_max`` and ``accuracy_y_constant`` on
     # the same resamples as every point
@@ -337,6 +363,7 @@ def audit_reference(
     if (task := next(iter(train.y), None)) is not None:
         right = (data.roles[Role.TEST].y[task] == np.bincount(train.y[task]).argmax()).astype(float)
         values["accuracy_y_constant"] = float(right.mean())
+    values |= _transfer_reference(z, data, config=config, seed=derive_seed(seed, "transfer"))
     losses = log_loss(strict.prediction.probabilities, s[Role.TEST])
     people = data.roles[Role.TEST].numbers
     replicates = replicated(losses, s[Role.TEST], distances, right, people=people)
@@ -346,3 +373,20 @@ def audit_reference(
         "accuracy_y": "accuracy_y_constant",
     }
     return Reference(values, {names[name]: array for name, array in replicates.items()})
+
+
+def _transfer_reference(
+    x: Mapping[Role, Floats], data: Prepared, *, config: AuditConfig, seed: int
+) -> dict[str, float]:
+    """Accuracy on each unseen task from x, and of a constant guess."""
+    values = {}
+    for task, reached in _transfer(x, data, config=config, seed=seed).items():
+        guess = np.bincount(data.roles[Role.AUDITOR_TRAIN].transfer[task]).argmax()
+        for of, role, accuracy_of_x in (
+            (TEST, Role.TEST, reached.test),
+            (VALIDATION, Role.VALIDATION, reached.validation),
+        ):
+            right = data.roles[role].transfer[task] == guess
+            values[f"{of}{task}"] = accuracy_of_x
+            values[f"{CONSTANT[of]}{task}"] = float(right.mean())
+    return values

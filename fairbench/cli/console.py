@@ -104,6 +104,8 @@ def _shown_columns(members: Sequence[LeaderboardRow]) -> dict[str, str]:
         del shown["seeds"]
     if members[0].ranked_by != "accuracy_y_at_leakage_10":
         shown.pop("accuracy_y_at_leakage_10", None)
+    if all(row.value("transfer_at_leakage_10") is None for row in members):
+        shown.pop("transfer_at_leakage_10", None)
     return shown
 
 

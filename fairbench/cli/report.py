@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,9 +31,11 @@ FORMATS = ("png", "pdf", "svg")
 _OF_PANELS = {
     "curves": figures.curves_figure,
     "fronts": figures.fronts_figure,
+    "transfer": figures.transfer_figure,
     "cost": figures.cost_figure,
     "ranks": ranks_figure,
 }
+_AUDITORS = "auditors"
 
 
 def report(
@@ -53,7 +55,10 @@ def report(
 
 def plot(
     kind: Annotated[
-        str, typer.Argument(help="Kind of figure: curves, fronts, cost, ranks, auditors, or all.")
+        str,
+        typer.Argument(
+            help="Kind of figure: curves, fronts, transfer, cost, ranks, auditors, or all."
+        ),
     ] = "all",
     dataset: Annotated[
         str | None,
@@ -66,9 +71,9 @@ def plot(
         Path | None, typer.Option(help="Folder to write to [default: figures in the results].")
     ] = None,
 ) -> None:
-    """Draw figures for a paper: curves, fronts, cost, ranks, auditors."""
+    """Draw figures for a paper: curves, fronts, unseen tasks, cost, ranks, auditors."""
     registry, location = load_plugins(), ResultsLocation(results, store)
-    kinds = (*_OF_PANELS, "auditors")
+    kinds = (*_OF_PANELS, _AUDITORS)
     if kind not in ("all", *kinds):
         raise UnknownNameError("kind of figure", kind, ["all", *kinds])
     extensions = split_formats(formats)
@@ -82,13 +87,20 @@ def plot(
         raise UnknownNameError("dataset with results", dataset, known)
     folder = output or location.folder / "figures"
     for one in gathered.datasets if dataset is None else [known[dataset]]:
-        for each in kinds if kind == "all" else [kind]:
+        for each in _kinds_of(one) if kind == "all" else [kind]:
             stem = within(folder, f"{one.name}-{each}")
             write_figure(stem, _draw(each, one), extensions)
 
 
+def _kinds_of(dataset: DatasetReport) -> Iterator[str]:
+    """Figures that there is something to draw in."""
+    for kind in (*_OF_PANELS, _AUDITORS):
+        if kind != "transfer" or any(panel.has_unseen_tasks for panel in dataset.panels):
+            yield kind
+
+
 def _draw(kind: str, dataset: DatasetReport) -> Figure:
-    if kind == "auditors":
+    if kind == _AUDITORS:
         return figures.auditors_figure(dataset.panels, dataset.auditors)
     return _OF_PANELS[kind](dataset.panels)
 

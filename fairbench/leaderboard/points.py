@@ -11,6 +11,7 @@ from fairbench.leaderboard.select import CurveRecords
 from fairbench.metrics.columns import REFERENCE_COLUMNS
 from fairbench.metrics.pareto import choose_front
 from fairbench.metrics.rows import AuditorRow, FailureRow, PointRow
+from fairbench.metrics.transfer import transfer_figures
 from fairbench.store.records import PointRecord, UnitRecord
 
 
@@ -48,7 +49,7 @@ def make_point_rows(
                 on_front=front.get(point.key),
                 figures=_in_order(point.figures, metrics),
                 origin=point.origin or unit_of[point.unit].origin,
-                **normalised_by,
+                **normalised_by | transfer_figures(point.figures, reference),
             )
         )
     # Numbered in the order of their knobs, over all units of the curve.

@@ -14,6 +14,7 @@ from fairbench.metrics.gaps import GroupGaps
 from fairbench.metrics.operating import AuditorLimited, Limited, Trade
 from fairbench.metrics.pareto import Pareto
 from fairbench.metrics.points import AuditorAccuracy, Distortion, Downstream, Information, Rate
+from fairbench.metrics.transfer import Transfer, TransferLimited
 
 
 @hookimpl
@@ -27,6 +28,7 @@ def register_metrics() -> Sequence[type[Metric]]:
         NumberOfRows,
         AuditorAccuracy,
         Downstream,
+        Transfer,
         GroupGaps,
         CertificateBounds,
         Rate,
@@ -36,6 +38,7 @@ def register_metrics() -> Sequence[type[Metric]]:
         Trade,
         Limited,
         AuditorLimited,
+        TransferLimited,
         Pareto,
         Cost,
     ]

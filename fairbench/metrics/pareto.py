@@ -29,12 +29,14 @@ def on_front(a_s: NDArray[np.float64], a_y: NDArray[np.float64]) -> NDArray[np.b
     return front
 
 
-def choose_front(points: Sequence[Mapping[str, float]]) -> NDArray[np.bool_]:
-    """Return which points of a curve are on its front by A_s and A_y on the validation set.
+def choose_front(
+    points: Sequence[Mapping[str, float | None]], useful: str = "accuracy_y_validation"
+) -> NDArray[np.bool_]:
+    """Return which points of a curve are on its front by A_s and usefulness on validation.
 
     A point without either, which has no task or an older record, is not.
     """
-    names = ("accuracy_s_validation", "accuracy_y_validation")
+    names = ("accuracy_s_validation", useful)
     known = np.array([all(p.get(name) is not None for name in names) for p in points], np.bool_)
     values = [[p[name] for name in names] for p, k in zip(points, known, strict=True) if k]
     if values:

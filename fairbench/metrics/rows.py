@@ -227,6 +227,15 @@ class PointRow(VariantRow):
         float | None, "I(X;S) on the validation set by the same auditor"
     ]
     distortion_max_validation: Annotated[float | None, "D_max on the validation set"]
+    transfer_mean: Annotated[
+        float | None,
+        "mean over unseen tasks of the accuracy on the test set, as a share of the way from a "
+        "constant guess (0) to the accuracy from x (1); empty where the dataset has none",
+    ] = None
+    transfer_worst: Annotated[float | None, "the least of these shares"] = None
+    transfer_mean_validation: Annotated[
+        float | None, "the same mean on the validation set; points are chosen by it"
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ import numpy as np
 from fairbench.metrics.rows import LeaderboardRow, Variant
 from fairbench.report.format import format_share
 from fairbench.report.gather import AuditorSummary
-from fairbench.report.panels import Panel, all_names
+from fairbench.report.panels import OF_TASK, OF_UNSEEN_TASKS, Front, Panel, all_names
 from fairbench.report.style import GREY, QUIET, Look, looks, new_figure, styled
 
 if TYPE_CHECKING:
@@ -76,6 +76,21 @@ def fronts_figure(shown: Sequence[Panel]) -> Figure:
         "A_s, accuracy of the auditor of s (lower is fairer)",
         "A_y, downstream accuracy",
         legend="A_y where auditors of s may gain a tenth",
+        several=_SEVERAL,
+    )
+
+
+def transfer_figure(shown: Sequence[Panel]) -> Figure:
+    """Draw fronts of unseen tasks: mean accuracy relative to x against auditor accuracy.
+
+    As :func:`fronts_figure`. Panels without unseen tasks say that nothing is measured.
+    """
+    return _figure(
+        shown,
+        _transfer,
+        "A_s, accuracy of the auditor of s (lower is fairer)",
+        "accuracy on unseen tasks, relative to x",
+        legend="mean at a tenth of the leakage of x",
         several=_SEVERAL,
     )
 
@@ -250,30 +265,40 @@ def draw_ends(axes: Axes, d_max: float, i_max: float, *, size: float = 7.5) -> N
 
 
 def _fronts(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
+    _draw_fronts(axes, panel, look, OF_TASK, "accuracy_y_at_accuracy_s_10")
+
+
+def _transfer(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
+    _draw_fronts(axes, panel, look, OF_UNSEEN_TASKS, "transfer_at_leakage_10")
+
+
+def _draw_fronts(
+    axes: Axes, panel: Panel, look: Mapping[str, Look], front: Front, column: str
+) -> None:
+    """Draw the front of each row; ``column``: its figure in the legend."""
     curves = panel.curves()
     for name, row, style in _ordered(panel, look):
-        measured = [
-            point
-            for points in curves[name]
-            for point in points
-            if point.figures.get("accuracy_y") is not None
+        of_curves = [
+            [point for point in points if front.value(point) is not None] for points in curves[name]
         ]
-        if not measured:
-            continue
-        places = [(point.figures["accuracy_s"], point.figures["accuracy_y"]) for point in measured]
-        a_s, a_y = np.array(places).T
         mark = _mark(row, style)
-        axes.plot(a_s, a_y, **mark, alpha=0.25, linestyle="none")
-        own = np.array([point.on_front for point in measured], dtype=bool)
-        axes.plot(a_s[own], a_y[own], **mark, linestyle="none")
-        x, y = panel.front(row, 50)
+        for points, alpha in [
+            *((points, 0.25) for points in of_curves),
+            *((front.chosen(points), 1.0) for points in of_curves),
+        ]:
+            a_s = [point.figures["accuracy_s"] for point in points]
+            values = [front.value(point) for point in points]
+            axes.plot(a_s, values, **mark, alpha=alpha, linestyle="none")
+        if not any(of_curves):
+            continue
+        x, y = panel.front(row, 50, front)
         axes.step(x, y, where="post", color=style.colour, linestyle=style.line)
-        x, low, high = panel.front_band(row)
+        x, low, high = panel.front_band(row, front)
         if x:
             axes.fill_between(
                 x, low, high, step="post", color=style.colour, alpha=0.12, linewidth=0
             )
-        text = _label(name, row, row.figures.get("accuracy_y_at_accuracy_s_10"))
+        text = _label(name, row, row.figures.get(column))
         axes.plot([], [], **mark, linestyle=_line(row, style), label=text)
 
 

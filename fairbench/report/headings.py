@@ -13,6 +13,8 @@ HEADINGS = {
     "aufdc_paper": "paper's",
     "accuracy_y_at_leakage_10": "A_y at I<10%",
     "accuracy_y_at_accuracy_s_25": "A_y at A_s<25%",
+    "transfer_at_leakage_10": "unseen tasks at I<10%",
+    "transfer_worst_at_leakage_10": "worst of them",
     "distortion_min": "min D",
     "mutual_information_min": "min I",
     "front_hypervolume": "front area",
@@ -39,6 +41,7 @@ NOT_REPLICATED = "not replicated"
 
 TERMINAL = (
     *("rank", "method", "params", "accuracy_y_at_leakage_10", "aufdc", "aufdc_certified"),
+    "transfer_at_leakage_10",
     *("aufdc_paper", "distortion_min", "mutual_information_min", "points_missing", "seeds"),
     *("train_seconds",),
 )
@@ -54,6 +57,7 @@ PAPER = (
 PAGE = (
     *("rank", "may_be_best", "method", "aufdc", "aufdc_certified"),
     *("accuracy_y_at_leakage_10", "accuracy_y_at_accuracy_s_25"),
+    *("transfer_at_leakage_10", "transfer_worst_at_leakage_10"),
     *("distortion_min", "mutual_information_min"),
     *("front_hypervolume", "aufdc_paper", "splits", "seeds", "points", "points_missing"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from fairbench.leaderboard.attainment import compute_fronts
 from fairbench.leaderboard.build import Tables
+from fairbench.metrics.pareto import choose_front
 from fairbench.metrics.rows import (
     AttainmentRow,
     FailureRow,
@@ -22,6 +23,38 @@ from fairbench.metrics.rows import (
 )
 
 T = TypeVar("T", bound=TableRow)
+
+
+@dataclass(frozen=True)
+class Front:
+    """What is worth most at an A_s: accuracy on the main task, or on unseen ones."""
+
+    # Of a point: the value on the test set, None where there is none
+    value: Callable[[PointRow], float | None]
+    # Of a curve: the points that its front is made of, chosen on the validation set
+    chosen: Callable[[Sequence[PointRow]], list[PointRow]]
+
+
+def _chosen_by_transfer(points: Sequence[PointRow]) -> list[PointRow]:
+    of = [
+        {
+            "accuracy_s_validation": point.figures.get("accuracy_s_validation"),
+            "transfer_mean_validation": point.transfer_mean_validation,
+        }
+        for point in points
+    ]
+    chosen = choose_front(of, "transfer_mean_validation")
+    return [point for point, is_on in zip(points, chosen, strict=True) if is_on]
+
+
+OF_TASK = Front(
+    lambda point: point.figures.get("accuracy_y"),
+    lambda points: [point for point in points if point.on_front],
+)
+"""A_y of the main task."""
+
+OF_UNSEEN_TASKS = Front(lambda point: point.transfer_mean, _chosen_by_transfer)
+"""Mean accuracy on unseen tasks, relative to x."""
 
 
 @dataclass(frozen=True)
@@ -92,33 +125,37 @@ class Panel:
         ]
         return [vertex.distortion for vertex in own], [vertex.mutual_information for vertex in own]
 
-    def front(self, row: LeaderboardRow, level: float) -> tuple[list[float], list[float]]:
+    def front(
+        self, row: LeaderboardRow, level: float, front: Front = OF_TASK
+    ) -> tuple[list[float], list[float]]:
         """A_s and A_y of the corners of one row's front; over seeds its attainment surface.
 
         Of the points that the validation set puts on their curve's front, as they are on test.
 
         As with curves, a row that is not complete has none.
         """
-        name = self.names[row.variant]
+        own = [front.chosen(points) for points in self.curves()[self.names[row.variant]]]
         seeds = [
             (
-                np.array([point.figures["accuracy_s"] for point in points if point.on_front]),
-                np.array([point.figures["accuracy_y"] for point in points if point.on_front]),
+                np.array([point.figures["accuracy_s"] for point in points]),
+                np.array([front.value(point) for point in points]),
             )
-            for points in self.curves()[name]
-            if any(point.on_front for point in points)
+            for points in own
+            if points
         ]
         if not seeds or not row.complete or (len(seeds) == 1 and level != 50):
             return [], []
         ((_, a_s, a_y),) = compute_fronts(seeds, levels=(level,))
         return a_s.tolist(), a_y.tolist()
 
-    def front_band(self, row: LeaderboardRow) -> tuple[list[float], list[float], list[float]]:
+    def front_band(
+        self, row: LeaderboardRow, front: Front = OF_TASK
+    ) -> tuple[list[float], list[float], list[float]]:
         """A_s, and A_y that three quarters and that one quarter of the seeds attain from there on.
 
         Empty for a single seed, and where the three quarters attain nothing yet.
         """
-        best, worst = self.front(row, 25), self.front(row, 75)
+        best, worst = self.front(row, 25, front), self.front(row, 75, front)
         if not best[0] or not worst[0]:
             return [], [], []
         grid = np.array(sorted({*best[0], *worst[0]}))
@@ -128,6 +165,11 @@ class Panel:
             for a_s, a_y in (best, worst)
         )
         return grid.tolist(), low.tolist(), high.tolist()
+
+    @property
+    def has_unseen_tasks(self) -> bool:
+        """Whether accuracy on unseen tasks is measured."""
+        return any(point.transfer_mean is not None for point in self.points)
 
     @property
     def simulated(self) -> bool:
