@@ -137,7 +137,10 @@ def _notes(members: Sequence[LeaderboardRow]) -> list[str]:
     others = [row for row in members if not row.replicated]
     over = {row.interval_over for row in others if row.complete}
     known = frozenset(words for words in over if words is not None)
-    if others:
+    if members[0].demonstration:
+        what = f"For demonstration, without ranks: {members[0].demonstration}."
+        notes += textwrap.wrap(what, 80)
+    elif others:
         kinds = {
             frozenset({"rows"}): "intervals are over test rows alone, of these models.",
             frozenset({"rows and seeds"}): "intervals are over test rows and seeds.",

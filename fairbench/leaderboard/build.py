@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fairbench.errors import StoreError
@@ -86,6 +86,10 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
         )
         measured = evaluate_curves(of_row.curves, records)
         entry = make_entry(of_row, measured, records, curve_metrics, table.problems)
+        dataset = registry.datasets.classes.get(first.dataset)
+        if dataset is not None and dataset.demonstration:
+            row = replace(entry.row, demonstration=dataset.demonstration)
+            entry = replace(entry, row=row)
         table.entries.append(entry)
         table.attainment.extend(_make_attainment_rows(entry.row, measured))
         for curve in curves:

@@ -55,8 +55,9 @@ class MethodComparison:
 def rank_rows(entries: Sequence[RankedRow], tested: Collection[str]) -> list[RankedRow]:
     """Rank rows with the same folds within track, budget and audit, and order all by the figure.
 
-    Rows that are not replicated stand below, without a rank; those that are not complete last.
-    ``tested``: names of the methods that others are tested against.
+    Rows that are not replicated stand below, without a rank, and so do all of a dataset that is for
+    demonstration; those that are not complete last. ``tested``: names of the methods that others
+    are tested against.
     """
     ordered: list[RankedRow] = []
     for members in _group(entries).values():
@@ -65,8 +66,9 @@ def rank_rows(entries: Sequence[RankedRow], tested: Collection[str]) -> list[Ran
             replace(entry, row=replace(entry.row, ranked_by=column, p_values=_untested(tested)))
             for entry in members
         ]
-        folds = commonest([len(entry.folds.get(column, ())) for entry in named])
-        same = [e for e in named if folds and len(e.folds.get(column, ())) == folds]
+        ranked = [entry for entry in named if not entry.row.demonstration]
+        folds = commonest([len(entry.folds.get(column, ())) for entry in ranked])
+        same = [e for e in ranked if folds and len(e.folds.get(column, ())) == folds]
         others = [entry for entry in named if not any(entry is one for one in same)]
         ordered += _ranked(sorted(same, key=_order(column)), column, folds, tested)
         ordered += sorted(others, key=_order(column))

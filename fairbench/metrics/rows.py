@@ -112,7 +112,8 @@ class LeaderboardRow(TableRow):
     ] = None
     replicated: Annotated[
         bool,
-        "whether all folds of the ranked rows are complete; other rows stand below, without rank",
+        "whether all folds of the ranked rows are complete; other rows stand below, without rank; "
+        "never where the dataset is for demonstration",
     ] = False
     ranked_by: Annotated[
         str | None,
@@ -164,6 +165,10 @@ class LeaderboardRow(TableRow):
         str, "first 12 digits of the sha256 of data and split; of several splits, of all of them"
     ]
     origin: Origin = None
+    demonstration: Annotated[
+        str | None,
+        "why rows on this dataset are shown but not ranked, such as too few rows; else empty",
+    ] = None
 
     def value(self, column: str) -> Any:
         """Return the value of any column; None where the row has none."""

@@ -197,6 +197,8 @@ def _notes(axes: Axes, panel: Panel, several: str, below: float) -> None:
     notes = [several] if several else []
     if panel.simulated:
         notes.append("SIMULATED DATA: an embedded twin, not the real table.")
+    if panel.demonstration:
+        notes.append(f"For demonstration, without ranks: {panel.demonstration}.")
     if panel.ranked and panel.not_replicated:
         names = ", ".join(panel.names[row.variant] for row in panel.not_replicated)
         notes.append(f"Not replicated, so not ranked: {names}.")
@@ -287,7 +289,7 @@ def _draw_fronts(
             *((front.chosen(points), 1.0) for points in of_curves),
         ]:
             a_s = [point.figures["accuracy_s"] for point in points]
-            values = [front.value(point) for point in points]
+            values = np.array([front.value(point) for point in points])
             axes.plot(a_s, values, **mark, alpha=alpha, linestyle="none")
         if not any(of_curves):
             continue

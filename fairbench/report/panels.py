@@ -167,6 +167,11 @@ class Panel:
         return grid.tolist(), low.tolist(), high.tolist()
 
     @property
+    def demonstration(self) -> str | None:
+        """Why its rows have no ranks; None where they may."""
+        return self.rows[0].demonstration if self.rows else None
+
+    @property
     def has_unseen_tasks(self) -> bool:
         """Whether accuracy on unseen tasks is measured."""
         return any(point.transfer_mean is not None for point in self.points)

@@ -44,6 +44,16 @@ def test_ranks_are_ranges_within_track_budget_and_audit() -> None:
     assert all(r.replicated and r.ranked_by == "aufdc" for r in found)
 
 
+def test_a_dataset_for_demonstration_has_rows_and_no_ranks() -> None:
+    why = {"demonstration": "too few rows"}
+    found = ranked([with_folds("b", about(0.3), **why), with_folds("a", about(0.2), **why)])
+    assert [(r.method, r.rank, r.replicated) for r in found] == [
+        ("a", None, False),
+        ("b", None, False),
+    ]
+    assert "For demonstration, without ranks: too few rows." in _notes(found)
+
+
 def test_missing_evidence_gives_no_rank() -> None:
     """A row of one split stands below all ranked ones, however low its area."""
     found = ranked(
