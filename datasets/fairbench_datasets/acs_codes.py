@@ -1,6 +1,6 @@
-"""Meanings of the codes of ACSIncome: the Census Bureau's 2018 dictionary, grouped where long.
+"""Meanings of the codes of the ACS tables: the Census Bureau's 2018 dictionary, grouped where long.
 
-Each mapping has an entry for every code that may stand in the file; codes of one group share their
+Each mapping has an entry for every code that may stand in a file; codes of one group share their
 name. Source: PUMS Data Dictionary, 2018 ACS 1-year, of the US Census Bureau.
 """
 
@@ -15,6 +15,12 @@ def _ranges(*groups: tuple[int, int, str]) -> Mapping[int, str]:
     return MappingProxyType(
         {code: name for low, high, name in groups for code in range(low, high + 1)}
     )
+
+
+def from_zero(codes: Mapping[int, str]) -> Mapping[int, str]:
+    """Return codes less the least of them, as the FairGround project's cache has them."""
+    least = min(codes)
+    return MappingProxyType({code - least: name for code, name in codes.items()})
 
 
 SEXES: Mapping[int, str] = MappingProxyType({1: "Male", 2: "Female"})
@@ -33,7 +39,7 @@ RACES: Mapping[int, str] = MappingProxyType(
         8: "Two or more",
     }
 )
-"""RAC1P as in the file: the official code less 1."""
+"""RAC1P as in the files: the official code less 1."""
 
 WORKERS: Mapping[int, str] = MappingProxyType(
     {
@@ -131,3 +137,94 @@ BIRTHPLACES: Mapping[int, str] = MappingProxyType(
 )
 """POBP by Census region (the states' codes are FIPS codes) and by region of the world; Mexico,
 Central America and the Caribbean are Latin America, Russia and the Caucasus Europe."""
+
+BORN_ABROAD = tuple(code for code in BIRTHPLACES if code >= 100)
+"""The codes of POBP outside the US and its island areas."""
+
+STATES: Mapping[int, str] = MappingProxyType({6: "California", 26: "Michigan"})
+"""ST of the two states whose rows ship; the codes are FIPS codes."""
+
+YES_NO: Mapping[int, str] = MappingProxyType({1: "yes", 2: "no"})
+"""DIS, DEAR, DEYE and DREM; GCL where it is asked."""
+
+CITIZENSHIP: Mapping[int, str] = MappingProxyType(
+    {
+        1: "born in the US",
+        2: "born in Puerto Rico or the island areas",
+        3: "born abroad of American parents",
+        4: "naturalised",
+        5: "not a citizen",
+    }
+)
+"""CIT."""
+
+NATIVITIES: Mapping[int, str] = MappingProxyType({1: "native", 2: "foreign-born"})
+"""NATIVITY; the native are citizens by birth, the first three codes of CIT."""
+
+MOVES: Mapping[int, str] = MappingProxyType(
+    {
+        1: "same house",
+        2: "moved from outside the US and Puerto Rico",
+        3: "moved within the US and Puerto Rico",
+    }
+)
+"""MIG, where a person lived a year ago."""
+
+ANCESTRIES: Mapping[int, str] = MappingProxyType(
+    {1: "single", 2: "multiple", 3: "unclassified", 4: "not reported"}
+)
+"""ANC, how many ancestries a person reported."""
+
+SERVICE: Mapping[int, str] = MappingProxyType(
+    {
+        1: "on active duty",
+        2: "on active duty in the past",
+        3: "active duty for training only",
+        4: "never served",
+    }
+)
+"""MIL, military service."""
+
+EMPLOYMENT: Mapping[int, str] = MappingProxyType(
+    {
+        1: "employed, at work",
+        2: "employed, not at work",
+        3: "unemployed",
+        4: "armed forces, at work",
+        5: "armed forces, not at work",
+        6: "not in the labour force",
+    }
+)
+"""ESR."""
+
+PARENTS: Mapping[int, str] = MappingProxyType(
+    {
+        1: "with both parents, both in the labour force",
+        2: "with both parents, only the father in the labour force",
+        3: "with both parents, only the mother in the labour force",
+        4: "with both parents, neither in the labour force",
+        5: "with the father, who is in the labour force",
+        6: "with the father, who is not in the labour force",
+        7: "with the mother, who is in the labour force",
+        8: "with the mother, who is not in the labour force",
+    }
+)
+"""ESP, the employment of the parents with whom a child below 18 lives."""
+
+TRANSPORT: Mapping[int, str] = MappingProxyType(
+    {
+        1: "car, truck or van",
+        2: "bus",
+        3: "streetcar",
+        4: "subway or elevated train",
+        5: "railway",
+        6: "ferry",
+        7: "taxi",
+        8: "motorcycle",
+        9: "bicycle",
+        10: "walked",
+        11: "worked at home",
+        12: "other",
+    }
+)
+"""JWTR, the usual way to work in the last week."""

@@ -25,24 +25,22 @@ S by race has seven groups: the Census Bureau's three codes for American Indians
 are one race of its own classification, and Alaska Natives alone, 177 people, are too few for four
 roles.
 
-Y is ``income``; the second task, ``married``, is a column of X, as on Adults.
+Y is ``income``; the second task, ``married``, is a column of X, as on Adults. In the variant for
+unseen tasks it is one of them. X is then five columns: what the tasks are asked of is left out, and
+RELP would tell who is married.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
 from fairbench.api import Architecture
-from fairbench.api.dataset import DataFile, Dataset, Table
-from fairbench.errors import DataError
+from fairbench.api.dataset import DataFile, Dataset
 from fairbench.hookspecs import hookimpl
 from fairbench_datasets.acs_codes import (
     BIRTHPLACES,
+    BORN_ABROAD,
     MARITAL,
     MARRIED,
     OCCUPATIONS,
@@ -51,35 +49,31 @@ from fairbench_datasets.acs_codes import (
     SEXES,
     WORKERS,
 )
-from fairbench_datasets.reading import groups_of
+from fairbench_datasets.declared import ByMeaning, Category, DeclaredTable, Label, Number
+from fairbench_datasets.reading import words
 
-Floats64 = npt.NDArray[np.float64]
-
-FEATURES = ("AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX", "RAC1P")
-"""The features of the task, in its order; X is these without S."""
-
-NUMBERS = {"AGEP": (17, 99), "SCHL": (1, 24), "WKHP": (1, 99)}
-"""Features that are numbers, with the least and the greatest that the dictionary allows."""
-
-CATEGORIES: Mapping[str, Mapping[int, str]] = {
-    "COW": WORKERS,
-    "MAR": MARITAL,
-    "OCCP": OCCUPATIONS,
-    "POBP": BIRTHPLACES,
-    "RELP": RELATIONSHIPS,
-    "SEX": SEXES,
-    "RAC1P": RACES,
+COLUMNS: Mapping[str, Number | Category] = {
+    "AGEP": Number(17, 99, "years of age"),
+    "COW": Category(WORKERS, "class of worker"),
+    "SCHL": Number(1, 24, "schooling, from none to a doctorate"),
+    "MAR": Category(MARITAL, "marital status"),
+    "OCCP": Category(OCCUPATIONS, "occupation, by major group"),
+    "POBP": Category(BIRTHPLACES, "place of birth, by region"),
+    "RELP": Category(RELATIONSHIPS, "relationship to the reference person"),
+    "WKHP": Number(1, 99, "usual hours of work per week"),
+    "SEX": Category(SEXES, "sex"),
+    "RAC1P": Category(RACES, "race"),
+    "PINCP": Number(0, 1, "whether income is above 50,000 dollars"),
 }
+"""The features of the task, in its order, and the label."""
 
-ATTRIBUTES = {"sex": "SEX", "race": "RAC1P"}
-"""Columns of S."""
+INCOME = Label("income", "PINCP", "an income above 50,000 dollars", above=0)
 
 _NAME = "acs_income_2018_part.parquet"
 _SIZE = 4_109_137
-_HINT = f"Get the original {_NAME} again ({_SIZE:,} bytes)."
 
 
-class AcsIncomeSex(Dataset):
+class AcsIncomeSex(DeclaredTable):
     """S is sex."""
 
     name = "acs-income-sex"
@@ -105,30 +99,19 @@ class AcsIncomeSex(Dataset):
     architecture = Architecture(hidden=(128, 128), latent=8)
 
     rows = 332_900
+
+    columns = COLUMNS
+    features = words("AGEP COW SCHL MAR OCCP POBP RELP WKHP SEX RAC1P")
+    attributes: ClassVar[Mapping[str, ByMeaning]] = {
+        "sex": ByMeaning("SEX"),
+        "race": ByMeaning("RAC1P"),
+    }
     sensitive: ClassVar[tuple[str, ...]] = ("sex",)
+    labels: ClassVar[tuple[Label, ...]] = (INCOME, Label("married", "MAR", "married", (MARRIED,)))
 
-    def load(self, folder: Path) -> Table:
-        import pandas as pd
-
-        path = folder / _NAME
-        raw = read_acs(path)
-        sources = [ATTRIBUTES[name] for name in self.sensitive]
-        s, groups = groups_of(*(decoded(raw, name, path) for name in sources))
-        columns: dict[str, npt.NDArray[np.generic]] = {}
-        for name in (name for name in FEATURES if name not in sources):
-            if name in NUMBERS:
-                columns[name] = whole(raw, name, path, *NUMBERS[name])
-            else:
-                columns[name] = decoded(raw, name, path, numbered=True)
-        return Table(
-            x=pd.DataFrame(columns),
-            s=s,
-            groups=groups,
-            y={
-                "income": whole(raw, "PINCP", path, 0, 1),
-                "married": (raw["MAR"] == MARRIED).astype(np.int64),
-            },
-        )
+    @classmethod
+    def get_again(cls) -> str:
+        return f"Get the original {_NAME} again ({_SIZE:,} bytes)."
 
 
 class AcsIncomeRace(AcsIncomeSex):
@@ -149,72 +132,24 @@ class AcsIncomeSexRace(AcsIncomeSex):
     sensitive = ("sex", "race")
 
 
-def read_acs(path: Path) -> dict[str, Floats64]:
-    """Read the columns of the task from the Parquet file, ``(n,)`` each; missing values are NaN.
+class AcsIncomeUnseen(AcsIncomeSex):
+    """S is sex; for unseen tasks."""
 
-    Raises DataError: it is no Parquet file, is broken, or lacks a column of numbers.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    names = [*FEATURES, "PINCP"]
-    try:
-        with path.open("rb") as stream:
-            file = pq.ParquetFile(stream)
-            for name in names:
-                types = [field.type for field in file.schema_arrow if field.name == name]
-                if len(types) != 1:
-                    wrong = "occurs twice" if types else "is missing"
-                    raise DataError(f"{path}: the column {name!r} {wrong}.", _HINT)
-                if not (pa.types.is_integer(types[0]) or pa.types.is_floating(types[0])):
-                    raise DataError(f"{path}: column {name} holds {types[0]}, not numbers.", _HINT)
-            table = file.read(columns=names)
-    # A broken file shows as any of these, text that is not UTF-8 as a ValueError.
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = (str(error).splitlines() or ["empty"])[0]
-        raise DataError(f"{path} cannot be read as Parquet: {reason}", _HINT) from error
-    if not table.num_rows:
-        raise DataError(f"{path} has no rows.", _HINT)
-    return {name: table.column(name).to_numpy().astype(np.float64) for name in names}
-
-
-def whole(
-    raw: Mapping[str, Floats64], column: str, path: Path, low: int, high: int
-) -> npt.NDArray[np.int64]:
-    """Return a column as whole numbers from ``low`` to ``high``, ``(n,)``."""
-    values = raw[column]
-    good = (values >= low) & (values <= high) & (values == np.floor(values))
-    if not good.all():
-        row = int(np.argmin(good))
-        raise _bad_cell(path, row, column, values[row], f"not a whole number from {low} to {high}")
-    return values.astype(np.int64)
-
-
-def decoded(
-    raw: Mapping[str, Floats64], column: str, path: Path, *, numbered: bool = False
-) -> npt.NDArray[np.str_]:
-    """Return the meaning of each code of a column, ``(n,)``; ``numbered``, with its place in front.
-
-    The place, ``01``, ``02`` and so on, makes the sorted names keep the order of the codes.
-    """
-    values = raw[column]
-    meanings = CATEGORIES[column]
-    places = {name: i for i, name in enumerate(dict.fromkeys(meanings.values()), start=1)}
-    codes, where = np.unique(values, return_inverse=True)
-    for i, code in enumerate(codes):
-        if code not in meanings:  # fractions and NaN never are
-            row = int(np.flatnonzero(where == i)[0])
-            raise _bad_cell(path, row, column, values[row], "a code without a meaning")
-    names = [meanings[int(code)] for code in codes]
-    return np.array([f"{places[n]:02} {n}" if numbered else n for n in names])[where]
-
-
-def _bad_cell(path: Path, row: int, column: str, value: float, wrong: str) -> DataError:
-    fault = "missing" if np.isnan(value) else f"{value:g}, {wrong}"
-    return DataError(f"{path}, row {row + 1}: {column} is {fault}.", _HINT)
+    name = "acs-income-unseen"
+    aliases = ()
+    summary = "ACSIncome 2018, a fifth of it, S = sex, five unseen tasks"
+    labels = (INCOME,)
+    unseen = (
+        Label("married", "MAR", "married", (MARRIED,), also=("RELP",)),
+        Label("lives_with_parents", "RELP", "child of the reference person", (2, 3, 4)),
+        Label("born_abroad", "POBP", "born outside the US and its island areas", BORN_ABROAD),
+        Label("public_employee", "COW", "works for a government", (3, 4, 5)),
+        Label("self_employed", "COW", "self-employed", (6, 7)),
+    )
+    is_unseen = True
 
 
 @hookimpl
 def register_datasets() -> Sequence[type[Dataset]]:
-    """ACSIncome, by sex, by race and by both."""
-    return [AcsIncomeSex, AcsIncomeRace, AcsIncomeSexRace]
+    """ACSIncome, by sex, by race, by both, and for unseen tasks."""
+    return [AcsIncomeSex, AcsIncomeRace, AcsIncomeSexRace, AcsIncomeUnseen]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,7 +13,12 @@ from fairbench.api.dataset import Dataset
 from fairbench.data.prepare import load_dataset
 from fairbench.errors import DataError
 from fairbench_datasets.acs_codes import BIRTHPLACES, OCCUPATIONS
-from fairbench_datasets.acs_income import FEATURES, AcsIncomeRace, AcsIncomeSex, AcsIncomeSexRace
+from fairbench_datasets.acs_income import (
+    AcsIncomeRace,
+    AcsIncomeSex,
+    AcsIncomeSexRace,
+    AcsIncomeUnseen,
+)
 from tests.support.real_data import (
     check_prepared,
     fingerprint_elsewhere,
@@ -73,7 +79,21 @@ def test_what_is_s_is_not_in_x_and_what_is_not_stays(tmp_path: Path) -> None:
         (AcsIncomeRace, {"RAC1P"}),
         (AcsIncomeSexRace, {"SEX", "RAC1P"}),
     ):
-        assert set(dataset().load(folder).x) == set(FEATURES) - gone
+        assert set(dataset().load(folder).x) == set(AcsIncomeSex.features) - gone
+
+
+def test_unseen_tasks_are_asked_of_columns_that_are_not_in_x(tmp_path: Path) -> None:
+    people = [{"MAR": 1.0, "RELP": 2.0}, {"POBP": 110.0, "COW": 4.0}, {"POBP": 72.0, "COW": 7.0}]
+    table = AcsIncomeUnseen().load(write(tmp_path, *people))
+    assert list(table.x) == ["AGEP", "SCHL", "OCCP", "WKHP", "RAC1P"]
+    assert list(table.y) == ["income"]
+    assert {task: label.tolist() for task, label in table.transfer.items()} == {
+        "married": [1, 0, 0],
+        "lives_with_parents": [1, 0, 0],
+        "born_abroad": [0, 1, 0],
+        "public_employee": [0, 1, 0],
+        "self_employed": [0, 0, 1],
+    }
 
 
 def test_groups(tmp_path: Path) -> None:
@@ -135,13 +155,14 @@ def test_a_malformed_cell_is_named(tmp_path: Path, changes: dict[str, Any], says
     with pytest.raises(DataError, match=says) as caught:
         AcsIncomeSex().load(write(tmp_path, {}, changes, {}))
     assert NAME in caught.value.message
+    assert caught.value.hint == f"Get the original {NAME} again (4,109,137 bytes)."
 
 
 def test_columns_that_are_missing_or_no_numbers_are_named(tmp_path: Path) -> None:
     without: Any = None
     with pytest.raises(DataError, match="the column 'OCCP' is missing"):
         AcsIncomeSex().load(write(tmp_path, {}, OCCP=without))
-    with pytest.raises(DataError, match="column WKHP holds string, not numbers"):
+    with pytest.raises(DataError, match="row 1: WKHP is 'forty', not a whole number"):
         AcsIncomeSex().load(write(tmp_path, {}, WKHP=["forty"]))
     table = pq.read_table(write(tmp_path, {}) / NAME)
     pq.write_table(table.append_column("SEX", table.column("SEX")), tmp_path / NAME)
@@ -221,6 +242,24 @@ def test_the_real_file_has_its_counts(dataset: type[Dataset]) -> None:
     assert share(data, "income") == pytest.approx(122_863 / 332_900)
     assert share(data, "married") == pytest.approx(182_245 / 332_900)
     assert data.iterations == 27_000
+    check_prepared(data)
+
+
+@pytest.mark.slow
+def test_unseen_tasks_of_the_real_file() -> None:
+    data = load_dataset(AcsIncomeUnseen, root=root_with(AcsIncomeUnseen))
+    tables = [rows.transfer for rows in data.roles.values()]
+    shares = {task: np.concatenate([table[task] for table in tables]).mean() for task in tables[0]}
+    assert shares == pytest.approx(
+        {
+            "married": 0.5474,
+            "lives_with_parents": 0.1174,
+            "born_abroad": 0.1536,
+            "public_employee": 0.1486,
+            "self_employed": 0.1060,
+        },
+        abs=0.0001,
+    )
     check_prepared(data)
 
 
