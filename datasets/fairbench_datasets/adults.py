@@ -3,6 +3,16 @@
 48,842 people of the 1994 US census. X are the nine columns that the SoFaiR paper's authors used, in
 their order; categories are integer-coded, or one-hot under the ``-onehot`` names. The official test
 file is the test role. Rows with ``?`` stay: it is a category.
+
+Rows can be split by age, which is not in X: 27,444 people are below 40, 21,398 are 40 or older.
+
+In ``adults-gender-unseen`` five tasks are asked of columns that are not in its X. Three of them are
+in no X: ``aged_40_or_more`` (43.8%), ``white`` (85.5%) and ``born_abroad`` (8.1%), that is, outside
+the US, Puerto Rico and the US islands; the 857 people of an unknown country count as not abroad.
+The other columns it leaves out of X: marital status and relationship for ``married`` (45.9%), which
+is then no second task, and the work class for ``self_employed`` (11.4%). It has no split by age.
+
+The simulated twin has neither age nor country, so it has no split by age and no unseen tasks.
 """
 
 from __future__ import annotations
@@ -12,8 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from fairbench.api import Architecture
+from fairbench.api import Architecture, Ints
 from fairbench.api.dataset import DataFile, Dataset, Table
 from fairbench.errors import DataError
 from fairbench.hookspecs import hookimpl
@@ -34,7 +45,16 @@ FEATURES = words(
 )
 """X, in the order of the paper's authors."""
 
-NUMBERS = ("education-num", "hours-per-week", "capital-gain", "capital-loss")
+ASKED_OF = ("marital-status", "relationship", "workclass")
+"""Columns of X that would tell unseen tasks."""
+
+NUMBERS = ("age", "education-num", "hours-per-week", "capital-gain", "capital-loss")
+
+MARRIED = ("Married-civ-spouse", "Married-AF-spouse")
+
+SELF_EMPLOYED = ("Self-emp-not-inc", "Self-emp-inc")
+
+NOT_ABROAD = ("United-States", "Puerto-Rico", "Outlying-US(Guam-USVI-etc)", "?")
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
 _MIRROR = "http://mlr.cs.umass.edu/ml/machine-learning-databases/adult/"
@@ -74,6 +94,7 @@ class AdultsGender(Dataset):
 
     sensitive: ClassVar[tuple[str, ...]] = ("sex",)
     onehot: ClassVar[bool] = False
+    is_unseen: ClassVar[bool] = False
 
     def load(self, folder: Path) -> Table:
         import pandas as pd
@@ -82,7 +103,7 @@ class AdultsGender(Dataset):
         is_test = np.repeat([False, True], [len(part) for part in parts])
         return self._table(pd.concat(parts, ignore_index=True), is_test)
 
-    def simulate(self) -> Table:
+    def simulate(self) -> Table | None:
         from fairbench_datasets.adults_twin import simulate
 
         frame = simulate()
@@ -91,18 +112,22 @@ class AdultsGender(Dataset):
 
     def _table(self, frame: pd.DataFrame, is_test: np.ndarray) -> Table:
         s, groups = groups_of(*(frame[column] for column in self.sensitive))
+        y = {"income": _ones(frame["income"] == ">50K")}
         # A second task: the paper's RQ3 reasons about one that predicts marital status.
-        married = frame["marital-status"].isin(["Married-civ-spouse", "Married-AF-spouse"])
+        married = _ones(frame["marital-status"].isin(MARRIED))
+        if not self.is_unseen:
+            y["married"] = married
+        has_age = "age" in frame  # the twin has none
         return Table(
-            x=frame[list(FEATURES)],
+            x=frame[[name for name in FEATURES if not (self.is_unseen and name in ASKED_OF)]],
             s=s,
             groups=groups,
-            y={
-                "income": np.asarray(frame["income"] == ">50K", dtype=np.int64),
-                "married": np.asarray(married, dtype=np.int64),
-            },
+            y=y,
             is_test=is_test,
             onehot=self.onehot,
+            transfer={"married": married, **_unseen_tasks(frame)} if self.is_unseen else {},
+            # Not where age is an unseen task: it would be the same in all of a domain.
+            domains={"age": _age_bands(frame)} if has_age and not self.is_unseen else {},
         )
 
 
@@ -130,6 +155,18 @@ class AdultsGenderRaceOnehot(AdultsGenderRace):
     name = "adults-gender-race-onehot"
     summary = "UCI Adult, S = sex x race (10 groups), one-hot categories"
     onehot = True
+
+
+class AdultsGenderUnseen(AdultsGender):
+    """S is sex; for unseen tasks."""
+
+    name = "adults-gender-unseen"
+    aliases = ()
+    summary = "UCI Adult, S = sex, five unseen tasks"
+    is_unseen = True
+
+    def simulate(self) -> None:
+        """Return None: the twin lacks columns of the tasks."""
 
 
 def read_adult(path: Path) -> pd.DataFrame:
@@ -164,7 +201,31 @@ def read_adult(path: Path) -> pd.DataFrame:
     return frame
 
 
+def _unseen_tasks(frame: pd.DataFrame) -> dict[str, Ints]:
+    """Return the labels of the unseen tasks, without ``married``."""
+    return {
+        "aged_40_or_more": _ones(frame["age"] >= 40),
+        "white": _ones(frame["race"] == "White"),
+        "born_abroad": _ones(~frame["native-country"].isin(NOT_ABROAD)),
+        "self_employed": _ones(frame["workclass"].isin(SELF_EMPLOYED)),
+    }
+
+
+def _age_bands(frame: pd.DataFrame) -> npt.NDArray[np.str_]:
+    return np.where(frame["age"] < 40, "below 40", "40 or more")
+
+
+def _ones(chosen: pd.Series[bool]) -> Ints:
+    return np.asarray(chosen, dtype=np.int64)
+
+
 @hookimpl
 def register_datasets() -> Sequence[type[Dataset]]:
-    """Adults, by sex and by sex x race, integer-coded and one-hot."""
-    return [AdultsGender, AdultsGenderRace, AdultsGenderOnehot, AdultsGenderRaceOnehot]
+    """Adults, by sex and by sex x race, integer-coded and one-hot, and for unseen tasks."""
+    return [
+        AdultsGender,
+        AdultsGenderRace,
+        AdultsGenderOnehot,
+        AdultsGenderRaceOnehot,
+        AdultsGenderUnseen,
+    ]

@@ -14,8 +14,10 @@ from fairbench_datasets.adults import (
     AdultsGender,
     AdultsGenderOnehot,
     AdultsGenderRace,
+    AdultsGenderUnseen,
     read_adult,
 )
+from tests.support.real_data import check_prepared
 
 
 def test_real_adults_has_the_published_counts(adults_root: Path) -> None:
@@ -61,9 +63,57 @@ def test_without_files_or_network_the_twin_stands_in(
         load_dataset(AdultsGender, require_real=True)
 
 
+def test_unseen_tasks_are_asked_of_columns_that_are_not_in_x(tmp_path: Path) -> None:
+    wed = {"marital-status": "Married-civ-spouse", "native-country": "Mexico", "race": "White"}
+    single = {"age": "40", "native-country": "?", "race": "Black", "workclass": "Self-emp-inc"}
+    (tmp_path / "adult.data").write_text(row(age="39", **wed) + "\n" + row(**single) + "\n")
+    (tmp_path / "adult.test").write_text(row(**{"native-country": "Puerto-Rico"}) + "\n")
+    table = AdultsGenderUnseen().load(tmp_path)
+    assert not {"marital-status", "relationship", "workclass", "age"} & set(table.x)
+    assert list(table.y) == ["income"]
+    assert not table.domains
+    assert {task: label.tolist() for task, label in table.transfer.items()} == {
+        "married": [1, 0, 0],
+        "aged_40_or_more": [0, 1, 0],
+        "white": [1, 0, 0],
+        "born_abroad": [1, 0, 0],
+        "self_employed": [0, 1, 0],
+    }
+
+
+def test_rows_can_be_split_by_age_unless_it_is_a_task(adults_root: Path) -> None:
+    ages = AdultsGender().load(adults_root / "adults").domains["age"]
+    assert (ages == "below 40").sum() == 27_444
+    assert (ages == "40 or more").sum() == 21_398
+
+
+def test_unseen_tasks_of_the_real_file(adults_root: Path) -> None:
+    data = load_dataset(AdultsGenderUnseen, root=adults_root)
+    tables = [rows.transfer for rows in data.roles.values()]
+    shares = {task: np.concatenate([table[task] for table in tables]).mean() for task in tables[0]}
+    assert shares == pytest.approx(
+        {
+            "married": 0.4589,
+            "aged_40_or_more": 0.4381,
+            "white": 0.8550,
+            "born_abroad": 0.0808,
+            "self_employed": 0.1138,
+        },
+        abs=0.0001,
+    )
+    check_prepared(data)
+
+
+def test_the_twin_has_no_age_and_no_unseen_tasks() -> None:
+    twin = AdultsGender().simulate()
+    assert twin is not None
+    assert not twin.domains
+    assert AdultsGenderUnseen().simulate() is None
+
+
 def row(**changes: str) -> str:
     values = dict.fromkeys(COLUMNS, "x") | dict.fromkeys(
-        ("education-num", "hours-per-week", "capital-gain", "capital-loss"), "1"
+        ("age", "education-num", "hours-per-week", "capital-gain", "capital-loss"), "1"
     )
     return ", ".join((values | changes).values())
 
