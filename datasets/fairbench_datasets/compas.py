@@ -66,12 +66,26 @@ SEXES = {"Female": "Female", "Male": "Male"}
 DEGREES = {"F": "felony", "M": "misdemeanour"}
 SCORES = {"Low": 0, "Medium": 1, "High": 1}
 
+CHARGES = {
+    "drug_charge": (
+        *words("alprazolam amobarbital amphet buprenorphine butanediol butylone cannabi"),
+        *words("carisoprodol cathinon clonazepam cocaine codeine codone diazepam drug ethylone"),
+        *words("fentanyl fluoro heroin jwh lsd mdma methadone methylenediox morph paraphernalia"),
+        *words("phentermine piperazine pyrrolidino rx steroid subst xlr11"),
+        "contr sub",
+        "cont subs",
+    ),
+    "assault_charge": words("assault batt"),
+    "theft_charge": words("burg carjack robbery stolen theft"),
+}
+"""Unseen tasks by what the text of a charge may contain, in lower case: drugs by their names."""
+
 DAYS = 30
 """A screening further from the arrest may be about another offence."""
 
 REQUIRED = COUNTS + words(
     "race sex c_charge_degree c_jail_in c_jail_out days_b_screening_arrest is_recid score_text "
-    "two_year_recid"
+    "two_year_recid is_violent_recid v_score_text c_charge_desc"
 )
 """Columns that are read, of 53. ``priors_count`` occurs twice in the file, with equal values."""
 
@@ -111,6 +125,7 @@ class CompasRace(Dataset):
 
     rows = 6_172
     sensitive: ClassVar[tuple[str, ...]] = ("race",)
+    is_unseen: ClassVar[bool] = False
 
     def load(self, folder: Path) -> Table:
         import pandas as pd
@@ -133,6 +148,7 @@ class CompasRace(Dataset):
                 "two_year_recid": np.array(labels, np.int64),
                 "score_above_low": np.array(scores, np.int64),
             },
+            transfer=unseen_tasks(people) if self.is_unseen else {},
         )
 
 
@@ -152,6 +168,15 @@ class CompasSexRace(CompasRace):
     aliases = ()
     summary = "COMPAS two-year recidivism, S = sex x race (6 groups)"
     sensitive = ("sex", "race")
+
+
+class CompasUnseen(CompasRace):
+    """S is race, in three groups; for unseen tasks."""
+
+    name = "compas-unseen"
+    aliases = ()
+    summary = "COMPAS two-year recidivism, S = race, five unseen tasks"
+    is_unseen = True
 
 
 def read_compas(path: Path) -> TextTable:
@@ -193,6 +218,21 @@ def jail_days(people: TextTable) -> Ints:
     return days
 
 
+def unseen_tasks(people: TextTable) -> dict[str, Ints]:
+    """Return the labels of the unseen tasks, ``(n,)`` each."""
+    violent = people.mapped("is_violent_recid", {"0": 0, "1": 1})
+    scores = people.mapped("v_score_text", SCORES)
+    charges = [text.lower() for text in people.text("c_charge_desc")]
+    return {
+        "violent_recid": np.array(violent, np.int64),
+        "violence_score_above_low": np.array(scores, np.int64),
+        **{
+            task: np.array([any(part in text for part in parts) for text in charges], np.int64)
+            for task, parts in CHARGES.items()
+        },
+    }
+
+
 def _dates(people: TextTable, column: str) -> list[date]:
     dates = []
     for row, cell in enumerate(people.text(column)):
@@ -205,5 +245,5 @@ def _dates(people: TextTable, column: str) -> list[date]:
 
 @hookimpl
 def register_datasets() -> Sequence[type[Dataset]]:
-    """COMPAS, by race, by sex and by both."""
-    return [CompasRace, CompasSex, CompasSexRace]
+    """COMPAS, by race, by sex, by both, and for unseen tasks."""
+    return [CompasRace, CompasSex, CompasSexRace, CompasUnseen]

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fairbench.api.dataset import Dataset
@@ -12,6 +13,7 @@ from fairbench_datasets.compas import (
     CompasRace,
     CompasSex,
     CompasSexRace,
+    CompasUnseen,
     keep_analysed,
     read_compas,
 )
@@ -51,6 +53,8 @@ PERSON = {
     "is_recid": "1",
     "score_text": "Low",
     "two_year_recid": "1",
+    "is_violent_recid": "0",
+    "v_score_text": "Low",
 }
 """Nobody."""
 
@@ -112,6 +116,45 @@ def test_groups_merge_the_races_that_are_too_few(tmp_path: Path) -> None:
 def test_medium_and_high_scores_are_above_low(tmp_path: Path) -> None:
     folder = write(tmp_path, *(person(score_text=score) for score in ("Low", "Medium", "High")))
     assert CompasRace().load(folder).y["score_above_low"].tolist() == [0, 1, 1]
+
+
+def test_unseen_tasks_are_asked_of_columns_that_are_not_in_x(tmp_path: Path) -> None:
+    people = [
+        person(is_violent_recid="1", v_score_text="Medium", c_charge_desc="Possession of Cocaine"),
+        person(v_score_text="High", c_charge_desc="Poss Contr Subst W/o Prescript"),
+        person(c_charge_desc="Burglary With Assault/battery"),
+        person(c_charge_desc="Grand Theft (Motor Vehicle)"),
+        person(c_charge_desc="Driving Under The Influence"),
+        person(c_charge_desc="Battery"),
+        person(c_charge_desc="arrest case no charge"),
+        person(c_charge_desc=""),
+    ]
+    table = CompasUnseen().load(write(tmp_path, *people))
+    assert tuple(table.x.columns) == FEATURES
+    assert {task: label.tolist() for task, label in table.transfer.items()} == {
+        "violent_recid": [1, 0, 0, 0, 0, 0, 0, 0],
+        "violence_score_above_low": [1, 1, 0, 0, 0, 0, 0, 0],
+        "drug_charge": [1, 1, 0, 0, 0, 0, 0, 0],
+        "assault_charge": [0, 0, 1, 0, 0, 1, 0, 0],
+        "theft_charge": [0, 0, 1, 1, 0, 0, 0, 0],
+    }
+    assert not CompasRace().load(tmp_path).transfer
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"is_violent_recid": ""}, "line 3: is_violent_recid is '', none of 0, 1"),
+        ({"v_score_text": "N/A"}, "line 3: v_score_text is 'N/A', none of Low"),
+    ],
+)
+def test_a_malformed_cell_of_an_unseen_task_is_named(
+    tmp_path: Path, changes: dict[str, str], says: str
+) -> None:
+    folder = write(tmp_path, person(), person(**changes))
+    with pytest.raises(DataError, match=says):
+        CompasUnseen().load(folder)
+    CompasRace().load(folder)  # which does not ask for them
 
 
 @pytest.mark.parametrize(
@@ -201,6 +244,21 @@ def test_the_real_file_has_the_published_counts(dataset: type[Dataset]) -> None:
     assert share(data, "score_above_low") == pytest.approx(2751 / 6172)
     assert tuple(feature.name for feature in data.info.features) == FEATURES
     assert data.iterations == 5000
+    check_prepared(data)
+
+
+def test_unseen_tasks_of_the_real_file() -> None:
+    data = load_dataset(CompasUnseen, root=root_with(CompasUnseen))
+    assert group_counts(data) == GROUPS[CompasRace]
+    tables = [rows.transfer for rows in data.roles.values()]
+    counts = {task: np.concatenate([table[task] for table in tables]).sum() for task in tables[0]}
+    assert counts == {
+        "violent_recid": 692,
+        "violence_score_above_low": 2055,
+        "drug_charge": 1122,
+        "assault_charge": 1675,
+        "theft_charge": 962,
+    }
     check_prepared(data)
 
 
