@@ -20,6 +20,7 @@ import pandas as pd
 import fairbench
 from fairbench.metrics.aufdc import strict_area
 from fairbench.metrics.columns import (
+    ACROSS_COLUMNS,
     ATTAINMENT_COLUMNS,
     COLUMNS,
     POINT_COLUMNS,
@@ -96,6 +97,7 @@ def describe_columns() -> dict[str, Mapping[str, str]]:
         "point_metrics": metrics["point"],
         "references": REFERENCE_COLUMNS,
         "attainment": {n: ATTAINMENT_COLUMNS[n] for n in ATTAINMENT_COLUMNS if n not in COLUMNS},
+        "across": {name: ACROSS_COLUMNS[name] for name in ACROSS_COLUMNS if name not in COLUMNS},
     }
 
 

@@ -1,4 +1,4 @@
-"""The three hooks by which plugins register methods, datasets and metrics."""
+"""The hooks by which plugins register methods, datasets, metrics and collections of tables."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
+    from fairbench.api.collection import Collection
     from fairbench.api.dataset import Dataset
     from fairbench.api.method import Method
     from fairbench.api.metric import Metric
@@ -34,4 +35,10 @@ def register_datasets() -> Sequence[type[Dataset]]:
 @hookspec
 def register_metrics() -> Sequence[type[Metric]]:
     """Return metric classes; called once, when the registry loads."""
+    return []
+
+
+@hookspec
+def register_collections() -> Sequence[Collection]:
+    """Return collections of tables; called once, when the registry loads."""
     return []

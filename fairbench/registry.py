@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 import pluggy
 
 from fairbench import hookspecs
+from fairbench.api.collection import Collection
 from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
 from fairbench.api.metric import Metric
@@ -86,6 +87,7 @@ class Registry:
     methods: Catalogue[Method] = field(default_factory=lambda: Catalogue("method"))
     datasets: Catalogue[Dataset] = field(default_factory=lambda: Catalogue("dataset"))
     metrics: Catalogue[Metric] = field(default_factory=lambda: Catalogue("metric"))
+    collections: dict[str, Collection] = field(default_factory=dict)
     broken: list[BrokenPlugin] = field(default_factory=list)
 
     def dataset(self, name: str) -> type[Dataset]:
@@ -135,10 +137,11 @@ def _add_plugin(
     try:
         manager.register(plugin, name=name)
         manager.check_pending()
-        registry.methods, registry.datasets, registry.metrics = (
+        registry.methods, registry.datasets, registry.metrics, registry.collections = (
             _with_classes(registry.methods, manager, "register_methods", plugin, Method, source),
             _with_classes(registry.datasets, manager, "register_datasets", plugin, Dataset, source),
             _with_classes(registry.metrics, manager, "register_metrics", plugin, Metric, source),
+            _with_collections(registry.collections, manager, plugin),
         )
     except BaseException:
         # Nothing of it may stay behind: the checks of the next plugin look at all hooks.
@@ -164,6 +167,27 @@ def _with_classes(
             if issubclass(cls, Metric):
                 _check_columns(cls, extended)
             extended.add(cls, source)
+    return extended
+
+
+def _with_collections(
+    known: Mapping[str, Collection], manager: pluggy.PluginManager, plugin: Any
+) -> dict[str, Collection]:
+    """A copy of the collections with those that one plugin registers."""
+    others = [other for other in manager.get_plugins() if other is not plugin]
+    extended = dict(known)
+    for given in manager.subset_hook_caller("register_collections", others)():
+        for one in given:
+            if not isinstance(one, Collection) or not NAME.fullmatch(one.name):
+                raise PluginError(
+                    f"{one!r} is registered as a collection but is none, or has a bad name.",
+                    "Return instances of fairbench.api.Collection from register_collections.",
+                )
+            if one.name in extended:
+                raise PluginError(
+                    f"Two plugins register the collection {one.name!r}.", "Rename one of them."
+                )
+            extended[one.name] = one
     return extended
 
 

@@ -1,7 +1,8 @@
 """What the site's pages do not say themselves: made when it is built, so that it cannot go stale.
 
 A line ``<!-- generated: NAME -->`` becomes the commands as the command line knows them (``cli``),
-the keys of a run's configuration (``config``), or a file of the repository (``file PATH``).
+the keys of a run's configuration (``config``), the tables of a collection (``collection NAME``), or
+a file of the repository (``file PATH``).
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ def _generate(what: str, argument: str | None) -> str:
         return "\n".join(cli_lines())
     if what == "config":
         return "\n".join(config_lines())
+    if what == "collection" and argument:
+        return "\n".join(collection_lines(argument))
     if what == "file" and argument:
         text = (ROOT / argument).read_text(encoding="utf-8")
         return _from_docs(text, posixpath.dirname(argument))
@@ -76,6 +79,18 @@ def in_site(text: str, *, folder: str) -> str:
         return words if path in words else f"{words} (`{path}` in the repository)"
 
     return _LINK.sub(led, text)
+
+
+def collection_lines(name: str) -> Iterator[str]:
+    """The tables of a collection and their weights."""
+    from fairbench.registry import load_registry
+
+    registry = load_registry()
+    yield from ("| dataset | what it is | weight | unseen tasks |", "|---|---|---|---|")
+    for table in registry.collections[name].tables:
+        summary = registry.datasets[table.dataset].summary
+        unseen = f"`{table.unseen}`" if table.unseen else ""
+        yield f"| `{table.dataset}` | {summary} | {table.weight:g} | {unseen} |"
 
 
 def cli_lines() -> Iterator[str]:

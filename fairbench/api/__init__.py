@@ -7,6 +7,7 @@ that listing plugins is quick.
 
 from __future__ import annotations
 
+from fairbench.api.collection import Collection, CollectionTable
 from fairbench.api.dataset import DataFile, Dataset, Images, Table
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Params, Representation
 from fairbench.api.metric import (
@@ -48,6 +49,8 @@ __all__ = [
     "AuditorResult",
     "Certificate",
     "Coding",
+    "Collection",
+    "CollectionTable",
     "Curve",
     "CurveEvaluation",
     "DataFile",

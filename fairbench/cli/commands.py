@@ -44,7 +44,9 @@ COMMANDS = {
         READERS, "Print the leaderboards, and write them as CSV files.", "results:leaderboard"
     ),
     "plot": Entry(
-        READERS, "Draw figures for a paper: curves, fronts, cost, ranks, auditors.", "report:plot"
+        READERS,
+        "Draw figures for a paper: curves, fronts, unseen tasks, cost, ranks, auditors.",
+        "report:plot",
     ),
     "report": Entry(
         READERS, "Write one HTML page of all results; it opens offline.", "report:report"

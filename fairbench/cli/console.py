@@ -168,9 +168,11 @@ def show_comparison(title: str, comparison: MethodComparison) -> None:
     column, a, b = comparison.column, comparison.a, comparison.b
     out.print(group_heading(title, comparison.group), markup=False, style="italic")
     for row in (a, b):
-        label = row.method if row.params == "default" else f"{row.method} ({row.params})"
         text = format_interval(row.value(column), *(row.interval(column) or (None, None)))
-        out.print(f"  {label}: {column} {text}, {row.splits}, seeds: {row.seeds}", markup=False)
+        out.print(
+            f"  {row.variant.label}: {column} {text}, {row.splits}, seeds: {row.seeds}",
+            markup=False,
+        )
     gap = a.value(column) - b.value(column)
     if comparison.difference is None:
         out.print(f"  difference {gap:+.4f}; no replicates, so no interval", markup=False)

@@ -16,8 +16,13 @@ from fairbench.config import split_names
 from fairbench.errors import ConfigError, StoreError, UnknownNameError
 from fairbench.files import write_atomically
 from fairbench.files.paths import within
+from fairbench.leaderboard.across import compare_across
+from fairbench.leaderboard.build import build
+from fairbench.leaderboard.collections import find_collection
 from fairbench.models.query import ResultsLocation
+from fairbench.registry import Registry
 from fairbench.report import figures
+from fairbench.report.across_figure import across_figure
 from fairbench.report.gather import DatasetReport, gather
 from fairbench.report.page import page
 from fairbench.report.ranks_figure import ranks_figure
@@ -35,7 +40,7 @@ _OF_PANELS = {
     "cost": figures.cost_figure,
     "ranks": ranks_figure,
 }
-_AUDITORS = "auditors"
+_AUDITORS, _ACROSS = "auditors", "across"
 
 
 def report(
@@ -57,12 +62,16 @@ def plot(
     kind: Annotated[
         str,
         typer.Argument(
-            help="Kind of figure: curves, fronts, transfer, cost, ranks, auditors, or all."
+            help="Kind of figure: curves, fronts, transfer, cost, ranks, auditors, all, or across."
         ),
     ] = "all",
     dataset: Annotated[
         str | None,
         typer.Option(help="Dataset [default: all].", autocompletion=complete_datasets),
+    ] = None,
+    collection: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="Tables of across [default: the newest list]."),
     ] = None,
     formats: Formats = "png,pdf",
     results: Results = None,
@@ -73,10 +82,14 @@ def plot(
 ) -> None:
     """Draw figures for a paper: curves, fronts, unseen tasks, cost, ranks, auditors."""
     registry, location = load_plugins(), ResultsLocation(results, store)
-    kinds = (*_OF_PANELS, _AUDITORS)
+    kinds = (*_OF_PANELS, _AUDITORS, _ACROSS)
     if kind not in ("all", *kinds):
         raise UnknownNameError("kind of figure", kind, ["all", *kinds])
     extensions = split_formats(formats)
+    folder = output or location.folder / "figures"
+    if kind == _ACROSS:
+        _plot_across(location, registry, collection, folder, extensions)
+        return
     gathered = gather(location.open_store(), registry)
     known = {one.name: one for one in gathered.datasets}
     if not known:
@@ -85,11 +98,31 @@ def plot(
         dataset = registry.datasets.resolve(dataset)
     if dataset is not None and dataset not in known:
         raise UnknownNameError("dataset with results", dataset, known)
-    folder = output or location.folder / "figures"
     for one in gathered.datasets if dataset is None else [known[dataset]]:
         for each in _kinds_of(one) if kind == "all" else [kind]:
             stem = within(folder, f"{one.name}-{each}")
             write_figure(stem, _draw(each, one), extensions)
+
+
+def _plot_across(
+    location: ResultsLocation,
+    registry: Registry,
+    name: str | None,
+    folder: Path,
+    extensions: Sequence[str],
+) -> None:
+    """Draw the verdicts over the tables of a collection, one figure each."""
+    collection = find_collection(name, registry)
+    verdicts, _ = compare_across(build(location.open_store(), registry), collection, registry)
+    if not verdicts:
+        raise StoreError(
+            f"No rows are replicated on tables of {collection.name}.",
+            "Replicated rows need --splits 5 when they are run.",
+        )
+    for verdict in verdicts:
+        words = [collection.name, *verdict.group, verdict.measure.replace("_", "-")]
+        stem = within(folder, "-".join(["across", *words]))
+        write_figure(stem, across_figure(verdict), extensions)
 
 
 def _kinds_of(dataset: DatasetReport) -> Iterator[str]:

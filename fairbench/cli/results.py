@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shlex
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from fairbench.cli.across import show_unranked, show_verdict, write_across
 from fairbench.cli.console import err, out, show_comparison, show_leaderboard
 from fairbench.cli.options import Results, StoreUrl
 from fairbench.cli.plugins import load_plugins
@@ -19,7 +21,11 @@ from fairbench.errors import ConfigError, StoreError, UnknownNameError
 from fairbench.files import write_atomically
 from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard import ranking
+from fairbench.leaderboard.across import compare_across
+from fairbench.leaderboard.collections import find_collection
+from fairbench.leaderboard.frames import to_csv, to_frame
 from fairbench.models.query import ResultsLocation
+from fairbench.registry import Registry
 from fairbench.report.tables import TableFormat, render
 from fairbench.runs import job_logs
 from fairbench.store import encoders
@@ -42,10 +48,24 @@ def leaderboard(
     form: Annotated[
         TableFormat, typer.Option("--format", help="Format to print in.")
     ] = TableFormat.TABLE,
+    across: Annotated[
+        bool, typer.Option("--across", help="One verdict over all tables of a collection.")
+    ] = False,
+    collection: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE", help="Which tables --across is over [default: the newest list]."
+        ),
+    ] = None,
     store: StoreUrl = None,
 ) -> None:
     """Print the leaderboards, and write them as CSV files."""
     registry, location = load_plugins(), ResultsLocation(results, store)
+    if across or collection is not None:
+        if compare is not None:
+            raise ConfigError("--across and --compare cannot be used together.", "Leave one out.")
+        show_across(location, registry, collection, form)
+        return
     tables = tables_of.build(location.open_store(), registry)
     if compare is not None:
         show_differences(tables, *compare)
@@ -58,6 +78,36 @@ def leaderboard(
     for path in tables_of.write(tables, location.folder):
         err.print(str(path), markup=False)
     raise typer.Exit(show_problems(tables))
+
+
+def show_across(
+    location: ResultsLocation, registry: Registry, name: str | None, form: TableFormat
+) -> None:
+    """Print a verdict over the tables of a collection, and write it as a CSV file."""
+    collection = find_collection(name, registry)
+    tables = tables_of.build(location.open_store(), registry)
+    verdicts, unranked = compare_across(tables, collection, registry)
+    if not verdicts and not unranked:
+        names = ", ".join(table.dataset for table in collection.tables)
+        raise StoreError(
+            f"Nothing of the collection {collection.name} has been measured yet.",
+            f"Its tables: {names}.",
+        )
+    if form is TableFormat.CSV or form is TableFormat.JSON:
+        rows = [row.cells() for verdict in verdicts for row in verdict.rows]
+        text = to_csv(to_frame(rows)) if form is TableFormat.CSV else json.dumps(rows, indent=1)
+        sys.stdout.write(text.rstrip("\n") + "\n")
+    elif form is TableFormat.TABLE:
+        for verdict in verdicts:
+            show_verdict(verdict)
+        for shown in unranked:
+            show_unranked(shown)
+    else:
+        raise ConfigError(
+            f"--across has no {form.value} table.", "Use --format table, csv or json."
+        )
+    if verdicts:
+        write_across(verdicts, collection.name, location.folder)
 
 
 def show_differences(tables: Sequence[tables_of.Tables], a: str, b: str) -> None:

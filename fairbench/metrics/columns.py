@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from fairbench.metrics.rows import AttainmentRow, LeaderboardRow, PointRow, describe_columns
+from fairbench.metrics.rows import (
+    AcrossRow,
+    AttainmentRow,
+    LeaderboardRow,
+    PointRow,
+    describe_columns,
+)
 
 COLUMNS, PROVENANCE = describe_columns(LeaderboardRow)
 """Columns that a leaderboard starts and ends with; the metrics' own stand between them."""
@@ -12,6 +18,9 @@ POINT_COLUMNS, REFERENCE_COLUMNS = describe_columns(PointRow)
 
 ATTAINMENT_COLUMNS, _ = describe_columns(AttainmentRow)
 """Columns of a table of attainment surfaces."""
+
+ACROSS_COLUMNS, _ = describe_columns(AcrossRow)
+"""Columns of a verdict across tables."""
 
 RESERVED = frozenset({"rank", *COLUMNS, *PROVENANCE, *POINT_COLUMNS, *REFERENCE_COLUMNS})
 """Names that no metric may use; ``rank`` is what tables show of ``rank_low`` and ``rank_high``."""

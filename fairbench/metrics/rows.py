@@ -62,6 +62,11 @@ class Variant(NamedTuple):
     method: str
     params: str
 
+    @property
+    def label(self) -> str:
+        """The method, and its hyperparameters where they are not the defaults."""
+        return self.method if self.params == "default" else f"{self.method} ({self.params})"
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableRow:
@@ -277,7 +282,44 @@ class FailureRow(VariantRow):
     error: str | None
 
 
-PUBLISHED: tuple[type[TableRow], ...] = (LeaderboardRow, PointRow, AttainmentRow)
+@dataclass(frozen=True, kw_only=True)
+class AcrossRow(VariantRow):
+    """One method over the tables of a collection, by one measure."""
+
+    collection: Annotated[str, "name of the collection of tables"]
+    measure: Annotated[
+        str, "what is compared: aufdc, aufdc_certified, or transfer_at_leakage_10 on unseen tasks"
+    ]
+    family: Annotated[str, "module that the method is from; a baseline is a family of its own"]
+    tables: Annotated[int, "tables on which all these rows are replicated"]
+    tables_missing: Annotated[int, "tables of the collection without replicated rows"]
+    mean_rank: Annotated[float, "mean rank over tables, by weight; 1 is best, ties share ranks"]
+    mean_rank_low: Annotated[float, "lower end of its 95% bootstrap interval over tables"]
+    mean_rank_high: Annotated[float, "upper end of the same interval"]
+    mean_figure: Annotated[float, "mean of the measure over tables, by weight"]
+    compared_with: Annotated[str | None, "method that the next columns compare with"] = None
+    wins: Annotated[
+        int | None, "tables on which the 95% interval of the difference over folds is in favour"
+    ] = None
+    ties: Annotated[int | None, "tables on which that interval holds 0"] = None
+    losses: Annotated[int | None, "tables on which it is against"] = None
+    improvement: Annotated[
+        float | None,
+        "probability that a fold's figure is better than one of the other method on the same "
+        "table, mean over tables by weight",
+    ] = None
+    improvement_low: Annotated[
+        float | None, "lower end of its 95% bootstrap interval over tables"
+    ] = None
+    improvement_high: Annotated[float | None, "upper end of the same interval"] = None
+    p_value: Annotated[
+        float | None,
+        "p-value of being better, by weighted signed ranks over tables, one-sided, adjusted over "
+        "all rows",
+    ] = None
+
+
+PUBLISHED: tuple[type[TableRow], ...] = (LeaderboardRow, PointRow, AttainmentRow, AcrossRow)
 """Rows of the CSV files, their columns documented."""
 
 

@@ -10,6 +10,7 @@ from fairbench.leaderboard.frames import to_frame
 from fairbench.leaderboard.ranking import RankedRow
 from fairbench.leaderboard.select import curves_of, latest
 from fairbench.metrics.columns import (
+    ACROSS_COLUMNS,
     ATTAINMENT_COLUMNS,
     COLUMNS,
     POINT_COLUMNS,
@@ -29,6 +30,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "leaderboard.md"
 def test_the_page_documents_every_column_and_no_other() -> None:
     registry = load_registry()
     known = {**COLUMNS, **PROVENANCE, **POINT_COLUMNS, **REFERENCE_COLUMNS, **ATTAINMENT_COLUMNS}
+    known |= ACROSS_COLUMNS
     for metric in registry.metrics.classes.values():
         known.update(metric.columns)
     known |= describe_tests(registry)

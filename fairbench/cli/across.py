@@ -1,0 +1,131 @@
+"""What ``fairbench leaderboard --across`` prints and writes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from fairbench.cli.console import err, group_heading, out
+from fairbench.errors import StoreError
+from fairbench.files import write_atomically
+from fairbench.files.paths import within
+from fairbench.leaderboard.across import Unranked, Verdict
+from fairbench.leaderboard.frames import to_csv, to_frame
+from fairbench.report.format import format_cell, format_share
+from fairbench.report.headings import HEADINGS
+
+_WIDTH = 80
+
+
+def show_verdict(verdict: Verdict) -> None:
+    """Print one measure's verdict: ranks over tables, comparisons, and what is missing."""
+    table = _table(
+        f"{verdict.collection}, {len(verdict.tables)} tables: {_words(verdict.measure)}",
+        verdict,
+    )
+    for column in ("mean rank", "method", "mean"):
+        table.add_column(column, justify="left" if column == "method" else "right", no_wrap=True)
+    compared = verdict.reference is not None
+    if compared:
+        for column in ("wins", "ties", "losses", "P(better)", "p"):
+            table.add_column(column, justify="right", no_wrap=True)
+    for row in verdict.rows:
+        cells = [
+            f"{row.mean_rank:.1f} [{row.mean_rank_low:.1f}, {row.mean_rank_high:.1f}]",
+            row.variant.label,
+            format_share(row.mean_figure),
+        ]
+        if compared:
+            cells += [format_cell(value) for value in (row.wins, row.ties, row.losses)]
+            cells += (
+                ["-"] * 2
+                if row.improvement is None
+                else [
+                    format_share(row.improvement),
+                    "-" if row.p_value is None else f"{row.p_value:.3g}",
+                ]
+            )
+        table.add_row(*map(Text, cells))
+    out.print(table)
+    for note in _notes(verdict):
+        for line in textwrap.wrap(note, _WIDTH, subsequent_indent="  "):
+            out.print(line, markup=False)
+
+
+def show_unranked(shown: Unranked) -> None:
+    """Print figures by table, without ranks."""
+    table = _table(f"{shown.collection}, not ranked: {_words(shown.measure)}", shown)
+    table.add_column("method", no_wrap=True)
+    for name in shown.tables:
+        table.add_column(name, justify="right", overflow="fold")
+    for variant, figures in zip(shown.names, shown.figures, strict=True):
+        cells = ["-" if np.isnan(value) else format_share(value) for value in figures]
+        table.add_row(Text(variant.label), *cells)
+    out.print(table)
+    out.print("No row is replicated on these tables, so there are no ranks; --splits 5 gives them.")
+
+
+def write_across(verdicts: Sequence[Verdict], collection: str, results: Path) -> Path:
+    """Write all rows of all verdicts as one CSV file, and return its path."""
+    path = within(results / "leaderboards", f"across-{collection}.csv")
+    rows = [row.cells() for verdict in verdicts for row in verdict.rows]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, to_csv(to_frame(rows)).encode())
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
+    err.print(str(path), markup=False)
+    return path
+
+
+def _table(title: str, of: Verdict | Unranked) -> Table:
+    return Table(
+        title=group_heading(title, of.group), title_justify="left", box=None, padding=(0, 2, 0, 0)
+    )
+
+
+def _words(measure: str) -> str:
+    return {"aufdc": "AUFDC", "aufdc_certified": "certified AUFDC"}.get(
+        measure, HEADINGS.get(measure, measure)
+    )
+
+
+def _notes(verdict: Verdict) -> list[str]:
+    notes = ["Mean ranks over tables by weight, with 95% bootstrap intervals over tables."]
+    if verdict.reference is not None:
+        notes.append(
+            f"wins, ties, losses, P(better) and p: against {verdict.reference}. Wins and losses "
+            "are tables whose folds tell the two apart; P(better) is the chance that a fold of a "
+            "table is better; p is one-sided, by signed ranks, adjusted over all rows."
+        )
+        best = [verdict.rows[k] for k in verdict.families]
+        better = [
+            f"{row.family} ({row.variant.label}, p = {row.p_value:.2g})"
+            for row in best
+            if row.p_value is not None and row.p_value < 0.05
+        ]
+        notes.append(
+            f"Families whose best row is better than {verdict.reference} at 5%: "
+            f"{', '.join(better) or 'none'}."
+        )
+    light = [
+        f"{name} {weight:g}"
+        for name, weight in zip(verdict.tables, verdict.weights, strict=True)
+        if weight != 1
+    ]
+    if light:
+        notes.append(f"Weights other than 1: {', '.join(light)}.")
+    if verdict.missing:
+        known = len(verdict.missing) + len(verdict.tables)
+        notes.append(
+            f"Without replicated rows: {', '.join(verdict.missing)}; so this is of "
+            f"{len(verdict.tables)} of {known} tables, not a verdict of {verdict.collection}."
+        )
+    if verdict.partial:
+        notes.append(f"Not on all of these tables, so left out: {', '.join(verdict.partial)}.")
+    return notes

@@ -1,0 +1,98 @@
+"""Collections by name, or of a user's own from a YAML file.
+
+collection: my-tables-v1
+extends: tabular-v1          # optional: its tables, and those below
+tables:
+  - dataset: my-table
+    weight: 1                # optional
+    unseen: my-table-unseen  # optional: its variant for unseen tasks
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from fairbench.api.collection import Collection, CollectionTable
+from fairbench.errors import ConfigError, UnknownNameError
+from fairbench.registry import NAME, Registry
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    dataset: str = Field(min_length=1)
+    weight: float = Field(1.0, gt=0, le=100, allow_inf_nan=False)
+    unseen: str | None = None
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    collection: str
+    extends: str | None = None
+    summary: str = ""
+    tables: list[_Table] = Field(default_factory=list)
+
+    @field_validator("collection")
+    @classmethod
+    def _named(cls, value: str) -> str:
+        if not NAME.fullmatch(value):
+            raise ValueError("names are lower-case words joined by single hyphens")
+        return value
+
+
+def find_collection(name: str | None, registry: Registry) -> Collection:
+    """Return a collection by name, or from a file; None: the newest by name.
+
+    Raises ConfigError or UnknownNameError: there is none, or the file is not one.
+    """
+    known = registry.collections
+    if name is None:
+        if not known:
+            raise ConfigError("No plugin registers a collection.", "Name a file of your own.")
+        return known[max(known)]
+    if name in known:
+        return known[name]
+    path = Path(name)
+    if path.suffix not in (".yaml", ".yml") and not path.exists():
+        raise UnknownNameError("collection", name, known)
+    return _read(path, registry)
+
+
+def _read(path: Path, registry: Registry) -> Collection:
+    hint = "docs/across.md shows how such a file looks."
+    try:
+        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}.", hint) from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML: {str(error).splitlines()[0]}.", hint) from None
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path} is no collection.", hint)
+    try:
+        given = _File.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{path}: {place}: {first['msg']}.", hint) from None
+    if given.collection in registry.collections:
+        raise ConfigError(
+            f"{path}: the name {given.collection} belongs to a registered collection.",
+            f"Choose another: my-{given.collection}",
+        )
+    tables = [CollectionTable(one.dataset, one.weight, one.unseen) for one in given.tables]
+    if given.extends is not None:
+        if given.extends not in registry.collections:
+            raise UnknownNameError("collection", given.extends, registry.collections)
+        tables = [*registry.collections[given.extends].tables, *tables]
+    names = [table.dataset for table in tables]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{path}: the dataset {twice} stands twice.", hint)
+    if not tables:
+        raise ConfigError(f"{path} has no tables.", hint)
+    return Collection(given.collection, given.summary, tuple(tables))

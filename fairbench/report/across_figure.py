@@ -1,0 +1,124 @@
+"""The figure of a verdict over tables: mean ranks, profiles of areas, and families told apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairbench.leaderboard.across import Verdict
+from fairbench.metrics.rows import AcrossRow
+from fairbench.report.headings import HEADINGS
+from fairbench.report.style import GREY, QUIET, Look, looks, new_figure, styled
+from fairbench.stats.across import groups_alike, profile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WIDTH = 7.3
+_LINE = 0.26
+"""Height of a row, inches."""
+
+_GRID = 200
+_MOST_LINES = 8
+"""Rows in the panel of profiles: the best of the best families, and the reference."""
+
+
+def across_figure(verdict: Verdict) -> Figure:
+    """Draw three panels: ranks of all rows, profiles and the ranks of the best of each family.
+
+    In the last, a critical-difference diagram, a bar joins families that no pair of which is told
+    apart at 5% (signed ranks over tables, adjusted over all pairs).
+    """
+    best = [verdict.rows[k] for k in verdict.families]
+    look = looks([row.variant.label for row in verdict.rows])
+    heights = [1.2 + _LINE * len(verdict.rows), 2.8, 0.9 + _LINE * (len(best) + 2)]
+    with styled():
+        figure = new_figure(_WIDTH, sum(heights), rows=3, heights=heights)
+        ranks, profiles, families = figure.axes
+        _draw_ranks(ranks, verdict, look)
+        _draw_profiles(profiles, verdict, look)
+        _draw_families(families, verdict, best)
+    return figure
+
+
+def _draw_ranks(axes: Axes, verdict: Verdict, look: dict[str, Look]) -> None:
+    for place, row in enumerate(verdict.rows):
+        colour = GREY if row.method == verdict.reference else look[row.variant.label].colour
+        axes.plot([row.mean_rank_low, row.mean_rank_high], [place, place], color=colour)
+        axes.plot(row.mean_rank, place, marker="o", color=colour)
+    axes.set_yticks(range(len(verdict.rows)), [row.variant.label for row in verdict.rows])
+    axes.invert_yaxis()
+    axes.set(
+        title=f"{verdict.collection} · {verdict.group.track} · {verdict.group.budget} budget · "
+        f"{verdict.group.audit} audit: {HEADINGS.get(verdict.measure, verdict.measure)}",
+        xlabel=f"mean rank over {len(verdict.tables)} tables, with its 95% interval over tables "
+        "(1 is best)",
+        xlim=(0.7, len(verdict.rows) + 0.3),
+    )
+
+
+def _draw_profiles(axes: Axes, verdict: Verdict, look: dict[str, Look]) -> None:
+    shown = list(verdict.families[:_MOST_LINES])
+    reference = [k for k, row in enumerate(verdict.rows) if row.method == verdict.reference]
+    shown += [k for k in reference[:1] if k not in shown]
+    runs = [of_table[shown] for of_table in verdict.runs]
+    sign = 1.0 if verdict.lower_is_better else -1.0
+    low, high = min(r.min() for r in runs), max(r.max() for r in runs)
+    grid = np.linspace(low, high, _GRID) if high > low else np.array([low])
+    # Tables may have different numbers of folds: each is a profile of its own, then averaged.
+    of_tables = np.stack(
+        [profile(sign * r[:, None, :], np.ones(1), np.sort(sign * grid)) for r in runs]
+    )
+    shares = np.average(of_tables, axis=0, weights=verdict.weights)
+    thresholds = np.sort(sign * grid) * sign
+    for k, share in zip(shown, shares, strict=True):
+        row = verdict.rows[k]
+        style = look[row.variant.label]
+        colour = GREY if row.method == verdict.reference else style.colour
+        axes.step(
+            thresholds,
+            share,
+            where="post",
+            color=colour,
+            linestyle=style.line,
+            label=row.variant.label,
+        )
+    better = "at most" if verdict.lower_is_better else "at least"
+    axes.set(
+        xlabel=f"threshold of {HEADINGS.get(verdict.measure, verdict.measure)}",
+        ylabel=f"share of folds {better} that",
+        ylim=(-0.02, 1.02),
+    )
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="best of each family")
+
+
+def _draw_families(axes: Axes, verdict: Verdict, best: list[AcrossRow]) -> None:
+    ranks = np.array([row.mean_rank for row in best])
+    order = np.argsort(ranks, kind="stable")
+    for place, k in enumerate(order):
+        axes.plot(ranks[k], place, marker="o", color="black")
+        axes.annotate(
+            _family(best[k]),
+            (ranks[k], place),
+            (8, 0),
+            textcoords="offset points",
+            va="center",
+        )
+    bars = groups_alike(ranks, verdict.p_families)
+    for number, (first, last) in enumerate(bars):
+        x = ranks[order[0]] - 0.15 - 0.12 * number
+        axes.plot([x, x], [first - 0.25, last + 0.25], color=QUIET, linewidth=3)
+    axes.invert_yaxis()
+    axes.set_yticks([])
+    axes.set(
+        xlabel="mean rank of the best row of each family; a bar joins families that are not told "
+        "apart at 5%",
+        xlim=(ranks.min() - 0.3 - 0.12 * len(bars), ranks.max() + 0.45 * np.ptp(ranks) + 1),
+    )
+
+
+def _family(row: AcrossRow) -> str:
+    label = row.variant.label
+    return label if row.family == label else f"{row.family}: {label}"

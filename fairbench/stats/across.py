@@ -1,0 +1,137 @@
+"""Methods compared over several tables: ranks, profiles, chances of improvement, signed ranks.
+
+Input are figures of M methods on T tables, each table with a weight: variants of one table share
+one, so that it does not count twice. Tables are the replicates: what is said is of tables like
+these, and intervals come from drawing tables anew.
+
+**Mean rank**: ranks on each table (equal figures share the mean of their ranks), averaged by
+weight. **Profile**: share of the runs, by weight of their table, whose figure is at most a
+threshold (Dolan and Moré, Mathematical Programming 91, 2002; as score distributions in Agarwal et
+al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice", NeurIPS 2021).
+**Probability of improvement**: that a run of a method is better than one of the reference on the
+same table, averaged by weight (Agarwal et al.). **Signed ranks**: Wilcoxon's statistic with weights
+(Demšar, "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 7, 2006); its null
+distribution flips the signs of all tables' differences, in all ways where there are at most 16.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.stats.intervals import LEVEL, holm
+
+Array = npt.NDArray[np.float64]
+
+RESAMPLES = 2_000
+"""Of tables, for intervals."""
+
+_EXACT = 16
+"""Most tables whose signs are flipped in all ways."""
+
+_SEED = 0
+
+
+def ranks_by_table(figures: Array) -> Array:
+    """Rank ``(methods, tables)`` figures on each table: 1 is the lowest; ties share their mean."""
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(figures, axis=0), np.float64)
+
+
+def weighted_mean(values: Array, weights: Array) -> Array:
+    """Average over the last axis, the tables."""
+    return np.asarray(np.average(values, axis=-1, weights=weights), np.float64)
+
+
+def interval_over_tables(values: Array, weights: Array) -> tuple[Array, Array]:
+    """Return the 95% bootstrap interval of the weighted mean over tables of ``(methods, tables)``.
+
+    Tables are drawn with replacement, each with its weight. With one table there is no spread: both
+    ends are the mean.
+    """
+    count = len(weights)
+    drawn = np.random.default_rng(_SEED).integers(0, count, (RESAMPLES, count))
+    of_draw = weights[drawn]  # (resamples, tables)
+    means = (values[:, drawn] * of_draw).sum(axis=-1) / of_draw.sum(axis=-1)
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=-1)
+    return low, high
+
+
+def profile(runs: Array, weights: Array, grid: Array) -> Array:
+    """Return the share of runs at or below each threshold, by weight of their table.
+
+    ``runs``: ``(methods, tables, runs)``; ``grid``: ``(thresholds,)``. Returns
+    ``(methods, thresholds)``.
+    """
+    below = (runs[..., None] <= grid).mean(axis=2)  # (methods, tables, thresholds)
+    return np.asarray(np.average(below, axis=1, weights=weights), np.float64)
+
+
+def improvement(runs: Array, reference: Array) -> Array:
+    """Return the chance that a run is lower than one of the reference on the same table.
+
+    ``runs``, ``reference``: ``(tables, runs)``. Ties count half. Returns ``(tables,)``.
+    """
+    below = runs[:, :, None] < reference[:, None, :]
+    equal = runs[:, :, None] == reference[:, None, :]
+    return np.asarray((below + 0.5 * equal).mean(axis=(1, 2)), np.float64)
+
+
+def signed_rank(differences: Array, weights: Array, *, two_sided: bool = False) -> float:
+    """Return the p-value that differences ``(tables,)`` are centred at 0, against below it.
+
+    Tables without a difference count for nothing.
+    """
+    from scipy.stats import permutation_test, rankdata
+
+    kept = differences != 0
+    differences, weights = differences[kept], weights[kept]
+    if len(differences) < 2:  # one sign alone: heads or tails
+        return 0.5 if len(differences) and differences[0] < 0 and not two_sided else 1.0
+    sizes = weights * rankdata(np.abs(differences))
+
+    def statistic(sample: Array, axis: int = -1) -> Array:
+        return np.asarray((np.sign(sample) * sizes).sum(axis=axis))
+
+    found = permutation_test(
+        (differences,),
+        statistic,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=2**_EXACT,
+        alternative="two-sided" if two_sided else "less",
+        rng=np.random.default_rng(_SEED),
+    )
+    return float(np.clip(found.pvalue, 0.0, 1.0))
+
+
+def compare_all(figures: Array, weights: Array) -> Array:
+    """Test every pair of methods ``(methods, tables)``: p-values ``(methods, methods)``.
+
+    Two-sided, adjusted by Holm over all pairs; 1 on the diagonal.
+    """
+    count = len(figures)
+    pairs = [(i, j) for i in range(count) for j in range(i)]
+    raw = [signed_rank(figures[i] - figures[j], weights, two_sided=True) for i, j in pairs]
+    adjusted = np.ones((count, count))
+    for (i, j), p in zip(pairs, holm(raw), strict=True):
+        adjusted[i, j] = adjusted[j, i] = p
+    return adjusted
+
+
+def groups_alike(mean_ranks: Array, p_values: Array) -> list[tuple[int, int]]:
+    """Return the widest runs of methods, in the order of their ranks, that no pair tells apart.
+
+    Each is (first, last) of the methods sorted by mean rank; runs of one are left out.
+    """
+    order = np.argsort(mean_ranks, kind="stable")
+    alike = p_values[np.ix_(order, order)] >= 1 - LEVEL
+    found: list[tuple[int, int]] = []
+    for first in range(len(order)):
+        last = first
+        while last + 1 < len(order) and alike[first : last + 1, last + 1].all():
+            last += 1
+        if last > first and not any(a <= first and last <= b for a, b in found):
+            found.append((first, last))
+    return found

@@ -1,0 +1,210 @@
+"""Verdicts over the tables of a collection, by hand."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairbench.api import Collection, CollectionTable
+from fairbench.cli.across import show_verdict, write_across
+from fairbench.errors import ConfigError, UnknownNameError
+from fairbench.leaderboard.across import Verdict, compare_across
+from fairbench.leaderboard.build import Tables
+from fairbench.leaderboard.collections import find_collection
+from fairbench.leaderboard.ranking import RankedRow, rank_rows
+from fairbench.registry import Registry, load_registry
+from tests.support.rows import one_split, with_folds
+
+NAMES = [f"table-{k}" for k in range(10)]
+TEN = Collection("ten-v1", "ten tables", tuple(CollectionTable(name) for name in NAMES))
+SPREAD = np.array([-0.002, -0.001, 0.0, 0.001, 0.002])
+
+
+@pytest.fixture(scope="module")
+def registry() -> Registry:
+    return load_registry()
+
+
+def a_table(name: str, entries: list[RankedRow]) -> Tables:
+    return Tables(name, rank_rows(entries, ["drop-features"]))
+
+
+def folds(mean: float, seed: int = 0) -> list[float]:
+    order = np.random.default_rng(seed).permutation(5)
+    return (mean + SPREAD[order]).tolist()
+
+
+def ten_tables() -> list[Tables]:
+    """sofair always best, msfair second or third, drop-features in between."""
+    return [
+        a_table(
+            name,
+            [
+                with_folds("sofair", folds(0.1, k)),
+                with_folds("msfair", folds(0.3 if k % 2 else 0.19, k + 20)),
+                with_folds("drop-features", folds(0.2, k + 40)),
+                with_folds("pca", folds(0.4, k + 60)),
+            ],
+        )
+        for k, name in enumerate(NAMES)
+    ]
+
+
+def only(tables: list[Tables], collection: Collection, registry: Registry) -> Verdict:
+    verdicts, unranked = compare_across(tables, collection, registry)
+    assert len(verdicts) == 1
+    assert not unranked
+    return verdicts[0]
+
+
+def test_ranks_wins_and_tests_against_the_reference(registry: Registry) -> None:
+    verdict = only(ten_tables(), TEN, registry)
+    assert verdict.reference == "drop-features"
+    by_name = {row.method: row for row in verdict.rows}
+    assert [row.method for row in verdict.rows] == ["sofair", "msfair", "drop-features", "pca"]
+    best = by_name["sofair"]
+    assert (best.mean_rank, best.mean_rank_low, best.mean_rank_high) == (1, 1, 1)
+    assert (best.wins, best.ties, best.losses) == (10, 0, 0)
+    assert best.improvement == 1
+    assert best.p_value == pytest.approx(3 * 2**-10)  # Holm over the three other rows
+    half = by_name["msfair"]
+    assert (half.wins, half.losses) == (5, 5)
+    assert half.improvement == 0.5
+    assert by_name["drop-features"].p_value is None
+    assert by_name["pca"].p_value == 1
+
+
+def test_the_best_row_of_a_family_stands_for_it(registry: Registry) -> None:
+    verdict = only(ten_tables(), TEN, registry)
+    assert [verdict.rows[k].method for k in verdict.families] == ["sofair", "drop-features", "pca"]
+    assert [verdict.rows[k].family for k in verdict.families] == ["sofair", "drop-features", "pca"]
+    assert (verdict.p_families[0, 1:] < 0.05).all()
+
+
+def test_weights_count(registry: Registry) -> None:
+    half = tuple(CollectionTable(name, 0.5 if k % 2 else 1) for k, name in enumerate(NAMES))
+    verdict = only(ten_tables(), Collection("half-v1", "", half), registry)
+    # Rank 2 on the five tables of weight 1, rank 3 on those of weight 1/2.
+    assert verdict.rows[1].mean_rank == pytest.approx((5 * 2 + 2.5 * 3) / 7.5)
+
+
+def test_only_replicated_rows_count_and_methods_must_be_on_all_tables(registry: Registry) -> None:
+    tables = ten_tables()
+    tables[0].entries.append(one_split("lucky", 1, aufdc=0.01))
+    tables[1] = a_table(
+        NAMES[1], [with_folds("sofair", folds(0.1)), with_folds("drop-features", folds(0.2))]
+    )
+    tables[2] = a_table(NAMES[2], [one_split("sofair", 1, aufdc=0.1)])
+    verdict = only(tables, TEN, registry)
+    assert [row.method for row in verdict.rows] == ["sofair", "drop-features"]
+    assert verdict.partial == ("msfair", "pca")
+    assert verdict.missing == (NAMES[2],)
+    assert verdict.rows[0].tables == 9
+    assert verdict.rows[0].tables_missing == 1
+
+
+def test_twins_and_demonstrations_never_count(registry: Registry) -> None:
+    tables = ten_tables()[:3]
+    tables[0] = a_table(f"{NAMES[0]}-simulated", [with_folds("sofair", folds(0.5))])
+    shown = [with_folds("sofair", folds(0.5), demonstration="too few rows")]
+    tables[1] = a_table(NAMES[1], shown)
+    assert only(tables, TEN, registry).tables == (NAMES[2],)
+
+
+def test_higher_is_better_for_unseen_tasks(registry: Registry) -> None:
+    unseen = Collection("u-v1", "", tuple(CollectionTable(n, unseen=f"{n}-unseen") for n in NAMES))
+    tables = [
+        a_table(
+            f"{name}-unseen",
+            [
+                with_folds("sofair", folds(0.2), transfer_at_leakage_10=folds(0.7, k)),
+                with_folds("drop-features", folds(0.1), transfer_at_leakage_10=folds(0.5, k + 9)),
+            ],
+        )
+        for k, name in enumerate(NAMES)
+    ]
+    verdict = only(tables, unseen, registry)
+    assert verdict.measure == "transfer_at_leakage_10"
+    assert [row.method for row in verdict.rows] == ["sofair", "drop-features"]
+    assert verdict.rows[0].mean_figure == pytest.approx(0.7)
+    assert verdict.rows[0].wins == 10
+    assert verdict.figures.min() > 0
+
+
+def test_without_replicated_rows_the_table_has_no_ranks(registry: Registry) -> None:
+    tables = [Tables(NAMES[k], [one_split("pca", k, aufdc=0.1 * k)]) for k in (1, 2)]
+    tables[1].entries.append(one_split("sofair", 3, aufdc=0.05))
+    verdicts, unranked = compare_across(tables, TEN, registry)
+    assert not verdicts
+    (shown,) = unranked
+    assert shown.tables == tuple(NAMES[1:3])
+    np.testing.assert_allclose(shown.figures, [[0.1, 0.2], [np.nan, 0.05]])
+
+
+def test_what_is_printed_and_written(
+    registry: Registry, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verdict = only(ten_tables(), TEN, registry)
+    show_verdict(verdict)
+    said = capsys.readouterr().out
+    assert "1.0 [1.0, 1.0]" in said
+    assert "better than drop-features at 5%: sofair (sofair, p = 0.0029)" in " ".join(said.split())
+    path = write_across([verdict], "ten-v1", tmp_path)
+    header, *rows = path.read_text().splitlines()
+    assert len(rows) == 4
+    assert "mean_rank_low" in header.split(",")
+
+
+def test_a_collection_of_ones_own_extends_another(registry: Registry, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "collection: mine-v1\nextends: tabular-v1\ntables: [{dataset: my-table, weight: 2}]\n"
+    )
+    found = find_collection(str(path), registry)
+    assert found.name == "mine-v1"
+    assert found.tables[:-1] == registry.collections["tabular-v1"].tables
+    assert found.tables[-1] == CollectionTable("my-table", 2.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("collection: tabular-v1\ntables: [{dataset: a}]", "belongs to a registered collection"),
+        ("collection: Mine!\ntables: [{dataset: a}]", "lower-case words"),
+        ("collection: mine\ntables: [{dataset: a}, {dataset: a}]", "stands twice"),
+        ("collection: mine\ntables: [{dataset: a, weight: -1}]", "tables.0.weight"),
+        ("collection: mine\ntables: [{name: a}]", "tables.0"),
+        ("collection: mine", "has no tables"),
+        ("just text", "is no collection"),
+        ("a: [", "is not YAML"),
+    ],
+)
+def test_a_bad_collection_is_told(registry: Registry, tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=told):
+        find_collection(str(path), registry)
+
+
+def test_unknown_collections_are_told(registry: Registry, tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="tabular-v1"):
+        find_collection("tabular-v9", registry)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        find_collection(str(tmp_path / "none.yaml"), registry)
+
+
+def test_the_built_in_collection_has_ten_tables_and_known_datasets(registry: Registry) -> None:
+    tables = registry.collections["tabular-v1"].tables
+    assert sum(table.weight for table in tables) >= 7
+    for table in tables:
+        assert table.dataset in registry.datasets.classes
+        assert not registry.datasets[table.dataset].demonstration
+        assert table.unseen is None or table.unseen in registry.datasets.classes
+
+
+def test_a_figure_is_drawn_of_every_measure(registry: Registry, tmp_path: Path) -> None:
+    from fairbench.report.across_figure import across_figure
+
+    verdict = only(ten_tables(), TEN, registry)
+    across_figure(verdict).savefig(tmp_path / "across.png")
+    assert (tmp_path / "across.png").stat().st_size > 20_000
