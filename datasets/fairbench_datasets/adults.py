@@ -165,8 +165,7 @@ class AdultsGenderUnseen(AdultsGender):
     summary = "UCI Adult, S = sex, five unseen tasks"
     is_unseen = True
 
-    def simulate(self) -> None:
-        """Return None: the twin lacks columns of the tasks."""
+    simulate = Dataset.simulate  # none: the twin lacks columns of the tasks
 
 
 def read_adult(path: Path) -> pd.DataFrame:
