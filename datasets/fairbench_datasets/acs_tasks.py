@@ -35,11 +35,12 @@ coverage, where the youngest are 15. The same 0 stands in the numbers WKHP and J
 way to work) and in POVPIP, where it may also be a real 0: of 1,684 people with it 1,508 live in
 group quarters.
 
-**States.** ST is 0 and 20: less the least code, 6 and 26 are California and Michigan. FairGround's
-scripts name these two, and the rows of California are as many as Han et al. (2024, *FFB: A Fair
-Fairness Benchmark*, arXiv:2306.09468, table 3) count there. Mobility has no ST, but California
-comes first in the other two files, and the place where race and citizenship change most is after
-row 80,329, which is the number of that table, too. So the state of a row is known by its place.
+**States.** ST is 0 and 20: with 6 added, the codes of California and Michigan. FairGround's scripts
+(github.com/reliable-ai/fairground) name these two, and the rows of California are as many as Han et
+al. count, who use California alone (*FFB: A Fair Fairness Benchmark*, arXiv:2306.09468, table 3).
+Mobility has no ST. But California comes first in the other two files, and here the shares of races
+and citizens change most after row 80,329, which is the number in that table, too. So the state of a
+row is known by its place.
 
 **What to know.** S is sex as reported, male or female. Many rows repeat an earlier one, of people
 with equal answers: 30,197 of public coverage, 483 of travel time, 6,438 of mobility. The files have
