@@ -147,6 +147,9 @@ class RunConfig(ExecutorConfig):
     splits : int, optional
         Number of folds whose test sets are disjoint; each method is trained and audited on all of
         them. Default: the official split alone.
+    shift : str, optional
+        Column whose commonest value is the domain that models are trained in, all others those that
+        they are read in; or ``COLUMN=VALUE``.
     budget : str or int
         ``full``, ``quick``, or a number of training iterations.
     points : int, optional
@@ -173,6 +176,7 @@ class RunConfig(ExecutorConfig):
     datasets: Names = Field(min_length=1)
     seeds: tuple[int, ...] = Field((0,), min_length=1)
     splits: int | None = Field(None, ge=2, le=MOST_FOLDS)
+    shift: str | None = Field(None, min_length=1, max_length=200)
     budget: str | int = "full"
     points: int | None = Field(None, ge=2)
     params: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)

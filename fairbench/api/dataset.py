@@ -67,6 +67,8 @@ class Table:
         columns are not in x.
     domains : mapping of str to ndarray of str, shape (n,)
         Columns by whose values rows can be split, to train in one domain and read in another.
+    target : ndarray of bool, shape (n,), optional
+        Rows of another domain: no method, auditor or classifier of the others is fitted on them.
     """
 
     x: pd.DataFrame
@@ -79,6 +81,7 @@ class Table:
     missing: tuple[str, ...] = ()
     transfer: Mapping[str, Ints] = field(default_factory=dict)
     domains: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    target: npt.NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)

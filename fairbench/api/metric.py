@@ -174,6 +174,8 @@ class PointEvaluation:
         I(Z;S) extrapolated to endlessly many auditor training rows; None but at three points.
     transfer : mapping of str to TransferAccuracy
         By unseen task; empty where the dataset has none.
+    shift : ShiftEvaluation or None
+        The same representation in another domain, where the dataset has one.
     """
 
     z: Floats
@@ -195,6 +197,23 @@ class PointEvaluation:
     with_y: float | None = None
     sample_size: SampleSize | None = None
     transfer: Mapping[str, TransferAccuracy] = field(default_factory=dict)
+    shift: ShiftEvaluation | None = None
+
+
+@dataclass(frozen=True)
+class ShiftEvaluation:
+    """One representation in another domain than that it was trained in.
+
+    Parameters
+    ----------
+    target : PointEvaluation
+        By auditors, decoders and classifiers fitted in the other domain.
+    moved : mapping of str to Prediction
+        By task, on its test set, of the downstream classifier fitted in the first domain.
+    """
+
+    target: PointEvaluation
+    moved: Mapping[str, Prediction]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairbench.report.format import format_cell, format_interval
-from fairbench.report.headings import NOT_REPLICATED, TERMINAL, headed
+from fairbench.report.headings import NOT_REPLICATED, SHIFT, TERMINAL, headed
 from fairbench.report.verdicts import describe_tests
 from fairbench.stats.intervals import LEAST_P
 
@@ -104,8 +104,12 @@ def _shown_columns(members: Sequence[LeaderboardRow]) -> dict[str, str]:
         del shown["seeds"]
     if members[0].ranked_by != "accuracy_y_at_leakage_10":
         shown.pop("accuracy_y_at_leakage_10", None)
-    if all(row.value("transfer_at_leakage_10") is None for row in members):
-        shown.pop("transfer_at_leakage_10", None)
+    for column in ("transfer_at_leakage_10", *SHIFT):
+        if all(row.value(column) is None for row in members):
+            shown.pop(column, None)
+    if any(column in shown for column in SHIFT):  # in place of what the other tables show
+        for column in ("aufdc_paper", "distortion_min", "mutual_information_min", "train_seconds"):
+            shown.pop(column, None)
     return shown
 
 

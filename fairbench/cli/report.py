@@ -26,6 +26,7 @@ from fairbench.report.across_figure import across_figure
 from fairbench.report.gather import DatasetReport, gather
 from fairbench.report.page import page
 from fairbench.report.ranks_figure import ranks_figure
+from fairbench.report.shift_figure import shift_figure
 from fairbench.report.style import styled
 
 if TYPE_CHECKING:
@@ -37,9 +38,12 @@ _OF_PANELS = {
     "curves": figures.curves_figure,
     "fronts": figures.fronts_figure,
     "transfer": figures.transfer_figure,
+    "shift": shift_figure,
     "cost": figures.cost_figure,
     "ranks": ranks_figure,
 }
+_NEEDED_COLUMNS = {"transfer": "transfer_at_leakage_10", "shift": "shift_leakage_change"}
+"""Of figures that few datasets have anything for."""
 _AUDITORS, _ACROSS = "auditors", "across"
 
 
@@ -62,7 +66,8 @@ def plot(
     kind: Annotated[
         str,
         typer.Argument(
-            help="Kind of figure: curves, fronts, transfer, cost, ranks, auditors, all, or across."
+            help="Kind of figure: curves, fronts, transfer, shift, cost, ranks, auditors, all, or "
+            "across."
         ),
     ] = "all",
     dataset: Annotated[
@@ -128,7 +133,8 @@ def _plot_across(
 def _kinds_of(dataset: DatasetReport) -> Iterator[str]:
     """Figures that there is something to draw in."""
     for kind in (*_OF_PANELS, _AUDITORS):
-        if kind != "transfer" or any(panel.has_unseen_tasks for panel in dataset.panels):
+        needs = _NEEDED_COLUMNS.get(kind)
+        if needs is None or any(panel.measures(needs) for panel in dataset.panels):
             yield kind
 
 

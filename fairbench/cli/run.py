@@ -51,6 +51,13 @@ def run_command(
             help="Number of rotating test folds, which ranks need: 5 [default: one split].",
         ),
     ] = None,
+    shift: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN[=VALUE]",
+            help="Train where COLUMN has VALUE [default: its commonest], and read elsewhere.",
+        ),
+    ] = None,
     budget: options.BudgetOption = None,
     points: options.Points = None,
     params_file: Annotated[

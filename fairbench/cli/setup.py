@@ -11,6 +11,7 @@ from fairbench.api.dataset import Dataset
 from fairbench.cli.console import err, show_notes, warn_simulated
 from fairbench.config import Rerun, RunConfig
 from fairbench.data.prepare import Prepared, load_dataset, load_folds
+from fairbench.data.shift import shifted
 from fairbench.errors import ConfigError
 from fairbench.registry import Registry
 from fairbench.runs.fit_job import FitJob
@@ -60,6 +61,8 @@ def _datasets(config: RunConfig, registry: Registry) -> list[type[Dataset]]:
     by_name: dict[str, type[Dataset]] = {}
     for text in config.datasets:
         dataset = registry.dataset(text)
+        if config.shift is not None:
+            dataset = shifted(dataset, config.shift)
         if by_name.setdefault(dataset.name, dataset) is not dataset:
             raise ConfigError(
                 f"Two dataset cards of this run have the name {dataset.name!r}.",

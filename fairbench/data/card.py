@@ -121,6 +121,8 @@ class Card(_Part):
     # Several columns make intersections
     sensitive: tuple[SensitiveColumn, ...] = Field(min_length=1)
     labels: tuple[LabelColumn, ...] = Field(min_length=1)  # the main task first
+    unseen: tuple[LabelColumn, ...] = ()  # labels of unseen tasks
+    domains: tuple[SensitiveColumn, ...] = ()  # columns that rows can be split by
     encoding: Encoding = Encoding.INTEGER
     missing: MissingPolicy = MissingPolicy.ERROR
     test: OfficialTest | None = None
@@ -133,13 +135,13 @@ class Card(_Part):
     citation: str = ""
     licence: str = ""
 
-    @field_validator("sensitive", "labels", mode="before")
+    @field_validator("sensitive", "labels", "unseen", "domains", mode="before")
     @classmethod
     def _columns(cls, value: Any) -> Any:
         several = value if isinstance(value, list) else [value]
         return [{"column": one} if isinstance(one, str) else one for one in several]
 
-    @field_validator("sensitive", "labels")
+    @field_validator("sensitive", "labels", "unseen", "domains")
     @classmethod
     def _no_column_twice(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
         columns = [part.column for part in value]
@@ -187,6 +189,8 @@ class Card(_Part):
         """Yield every (key, column) that the card names."""
         yield from (("sensitive", part.column) for part in self.sensitive)
         yield from (("labels", label.column) for label in self.labels)
+        yield from (("unseen", label.column) for label in self.unseen)
+        yield from (("domains", part.column) for part in self.domains)
         yield from (("features", name) for name in self.features or ())
         yield from (("drop", name) for name in self.drop)
         yield from (("allowed_copies", name) for name in self.allowed_copies)

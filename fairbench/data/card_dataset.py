@@ -77,6 +77,8 @@ def read_card(path: Path) -> Card:
 _PARTS: Mapping[str, type[_Part]] = {
     "sensitive": SensitiveColumn,
     "labels": LabelColumn,
+    "unseen": LabelColumn,
+    "domains": SensitiveColumn,
     "test": OfficialTest,
 }
 
@@ -118,6 +120,8 @@ def _check_uses(card: Card, path: Path) -> None:
 _APART = (
     ("features", "sensitive"),
     ("features", "labels"),
+    ("features", "unseen"),
+    ("features", "domains"),
     ("features", "test"),
     ("features", "drop"),
     ("sensitive", "labels"),

@@ -32,6 +32,9 @@ MOST_NUMBERS = 10
 MOST_CLASSES = 50
 """Most classes of a label."""
 
+_OUTSIDE_X = ("sensitive", "labels", "unseen", "domains", "test")
+"""Keys whose columns are read beside X."""
+
 
 def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     """Turn a raw frame into a table by the card.
@@ -43,7 +46,7 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
 
     check_columns(frame, card.used(), where)
     kinds = _kinds(card, frame, where)
-    others = [c for key, c in card.used() if key in ("sensitive", "labels", "test")]
+    others = [c for key, c in card.used() if key in _OUTSIDE_X]
     frame = _filled(card, frame[list(dict.fromkeys([*kinds, *others]))], kinds, where)
     x = pd.DataFrame(
         {
@@ -53,7 +56,14 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
         index=frame.index,
     )
     groups, s = _groups(card, frame, where)
-    y = {label.column: _classes(label, frame[label.column], where) for label in card.labels}
+    y, transfer = (
+        {label.column: _classes(label, frame[label.column], where) for label in labels}
+        for labels in (card.labels, card.unseen)
+    )
+    domains = {
+        part.column: np.array(_group_names(part, frame[part.column], where))
+        for part in card.domains
+    }
     is_test = None
     if card.test:
         is_test = np.asarray(texts(frame[card.test.column]) == card.test.value)
@@ -70,7 +80,18 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     missing: tuple[str, ...] = ()
     if card.missing is MissingPolicy.CATEGORY:
         missing = tuple(name for name, kind in kinds.items() if kind is ColumnKind.CATEGORY)
-    return Table(x.reset_index(drop=True), s, groups, y, is_test, onehot, notes, missing)
+    return Table(
+        x.reset_index(drop=True),
+        s,
+        groups,
+        y,
+        is_test,
+        onehot,
+        notes,
+        missing,
+        transfer=transfer,
+        domains=domains,
+    )
 
 
 def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, ColumnKind]:
@@ -99,7 +120,7 @@ def _filled(
         return kept
     if card.missing is MissingPolicy.CATEGORY:
         filled = {name for name, kind in kinds.items() if kind is ColumnKind.CATEGORY}
-        filled |= {part.column for part in card.sensitive if not part.bins}
+        filled |= {part.column for part in (*card.sensitive, *card.domains) if not part.bins}
         frame = frame.copy()
         for name in filled:
             frame[name] = texts(frame[name]).fillna(NO_VALUE)

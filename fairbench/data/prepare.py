@@ -82,6 +82,9 @@ class Prepared:
     # Turns raw columns into x; None for images, which are x
     preprocessing: Preprocessing | None = None
     split: Split = OFFICIAL
+    # The rows of another domain, prepared alike; nothing that is measured on ``roles`` is fitted
+    # on them
+    target: Prepared | None = None
 
     @property
     def title(self) -> str:
@@ -90,7 +93,11 @@ class Prepared:
 
     def audited(self) -> Prepared:
         """Return the audit roles alone, for audit jobs."""
-        return replace(self, roles={role: self.roles[role] for role in AUDIT_ROLES})
+        return replace(
+            self,
+            roles={role: self.roles[role] for role in AUDIT_ROLES},
+            target=self.target and self.target.audited(),
+        )
 
 
 def load_dataset(
@@ -172,7 +179,9 @@ def prepare(
 ) -> Prepared:
     """Code, split and scale a table; means and scales are those of the training set alone."""
     codes, features = coded(table.x, onehot=table.onehot)
-    roles = assign_roles(table, split)
+    everyone = np.arange(len(table.s))
+    here = everyone if table.target is None else everyone[~table.target]
+    roles = _roles(table, here, split)
     train = codes[roles[Role.ENCODER_TRAIN]]
     mean, scale = train.mean(axis=0), train.std(axis=0)
     # By its range: the standard deviation of a constant may not round to zero.
@@ -184,24 +193,43 @@ def prepare(
         )
     scale[constant] = 1.0
     x = ((codes - mean) / scale).astype(np.float32)
-    rows = {
-        role: Rows(
-            x[where],
-            table.s[where].astype(np.int64),
-            _labels(table.y, where),
-            where,
-            transfer=_labels(table.transfer, where),
-        )
-        for role, where in roles.items()
-    }
+
+    def dealt(roles: Mapping[Role, Ints]) -> dict[Role, Rows]:
+        return {
+            role: Rows(
+                x[where],
+                table.s[where].astype(np.int64),
+                _labels(table.y, where),
+                where,
+                transfer=_labels(table.transfer, where),
+            )
+            for role, where in roles.items()
+        }
+
+    rows = dealt(roles)
     info = DatasetInfo(dataset.name, features, table.groups, dataset.architecture)
+    fingerprint = _fingerprint(rows, roles, info)
+    target = None
+    if table.target is not None:
+        roles_there = _roles(replace(table, is_test=None), everyone[table.target], split)
+        there = dealt(roles_there)
+        target = Prepared(
+            info=info,
+            roles=there,
+            source=source,
+            origin=origin,
+            iterations=0,
+            fingerprint=_fingerprint(there, roles_there, info),
+            split=split,
+        )
+        fingerprint = hashlib.sha256((fingerprint + target.fingerprint).encode()).hexdigest()
     return Prepared(
         info=info,
         roles=rows,
         source=source,
         origin=origin,
         iterations=dataset.iterations or default_iterations(len(rows[Role.ENCODER_TRAIN].s)),
-        fingerprint=_fingerprint(rows, roles, info),
+        fingerprint=fingerprint,
         notes=table.notes,
         preprocessing=Preprocessing(
             features,
@@ -211,7 +239,16 @@ def prepare(
             table.missing,
         ),
         split=split,
+        target=target,
     )
+
+
+def _roles(table: Table, rows: Ints, split: Split) -> dict[Role, Ints]:
+    """Deal some rows of a table to the roles."""
+    is_test = None if table.is_test is None else table.is_test[rows]
+    y = {task: labels[rows] for task, labels in table.y.items()}
+    part = replace(table, s=table.s[rows], y=y, is_test=is_test)
+    return {role: rows[where] for role, where in assign_roles(part, split).items()}
 
 
 def _labels(by_task: Mapping[str, Ints], where: Ints) -> dict[str, Ints]:

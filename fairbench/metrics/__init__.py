@@ -14,6 +14,7 @@ from fairbench.metrics.gaps import GroupGaps
 from fairbench.metrics.operating import AuditorLimited, Limited, Trade
 from fairbench.metrics.pareto import Pareto
 from fairbench.metrics.points import AuditorAccuracy, Distortion, Downstream, Information, Rate
+from fairbench.metrics.shift import Shift, ShiftOfCurve
 from fairbench.metrics.transfer import Transfer, TransferLimited
 
 
@@ -32,6 +33,7 @@ def register_metrics() -> Sequence[type[Metric]]:
         GroupGaps,
         CertificateBounds,
         Rate,
+        Shift,
         Aufdc,
         AufdcCertified,
         AufdcPaper,
@@ -39,6 +41,7 @@ def register_metrics() -> Sequence[type[Metric]]:
         Limited,
         AuditorLimited,
         TransferLimited,
+        ShiftOfCurve,
         Pareto,
         Cost,
     ]

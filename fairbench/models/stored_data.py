@@ -9,6 +9,7 @@ from typing import Any
 from fairbench.api.dataset import Dataset
 from fairbench.data.card import is_card
 from fairbench.data.prepare import Prepared, load_dataset, load_twin
+from fairbench.data.shift import is_shifted, shifted
 from fairbench.data.splits import Split
 from fairbench.errors import ConfigError, DataError, FairbenchError
 from fairbench.models.results import StoredResults
@@ -86,6 +87,8 @@ class Cards:
         """Find a dataset, for records of a run with this configuration; ConfigError if unknown."""
         if name in self.given:
             return self.given[name]
+        if is_shifted(name) and (found := self._shifted(name, config)) is not None:
+            return found
         if name in self.registry.datasets:
             return self.registry.datasets[name]
         for path in self._run_cards(config):
@@ -96,6 +99,16 @@ class Cards:
             f"No dataset is named {name!r}, and no dataset card was found for it.",
             "Name the card: --dataset CARD.yaml",
         )
+
+    def _shifted(self, name: str, config: Mapping[str, Any]) -> type[Dataset] | None:
+        """The dataset of a run's shift."""
+        for text in config.get("datasets") or ():
+            if is_card(text) and not Path(text).is_file():
+                continue
+            dataset = shifted(self.registry.dataset(text), str(config.get("shift") or ""))
+            if dataset.name == name:
+                return dataset
+        return None
 
     def _run_cards(self, config: Mapping[str, Any]) -> Iterator[str]:
         for text in config.get("datasets") or ():

@@ -15,6 +15,12 @@ HEADINGS = {
     "accuracy_y_at_accuracy_s_25": "A_y at A_s<25%",
     "transfer_at_leakage_10": "unseen tasks at I<10%",
     "transfer_worst_at_leakage_10": "worst of them",
+    "shift_points_within": "I within",
+    "shift_points_above": "I above",
+    "shift_leakage_change": "I change",
+    "shift_certificates_held": "cert. held",
+    "shift_accuracy_y_change": "A_y change",
+    "shift_gap_change": "gap change",
     "distortion_min": "min D",
     "mutual_information_min": "min I",
     "front_hypervolume": "front area",
@@ -39,9 +45,15 @@ HEADINGS = {
 NOT_REPLICATED = "not replicated"
 """Heads the rows of a table that have no ranks."""
 
+SHIFT = (
+    *("shift_points_within", "shift_points_above", "shift_leakage_change"),
+    *("shift_certificates_held", "shift_accuracy_y_change", "shift_gap_change"),
+)
+"""Columns of distribution shift, where a run has one."""
+
 TERMINAL = (
     *("rank", "method", "params", "accuracy_y_at_leakage_10", "aufdc", "aufdc_certified"),
-    "transfer_at_leakage_10",
+    *("transfer_at_leakage_10", *SHIFT),
     *("aufdc_paper", "distortion_min", "mutual_information_min", "points_missing", "seeds"),
     *("train_seconds",),
 )
@@ -57,7 +69,7 @@ PAPER = (
 PAGE = (
     *("rank", "may_be_best", "method", "aufdc", "aufdc_certified"),
     *("accuracy_y_at_leakage_10", "accuracy_y_at_accuracy_s_25"),
-    *("transfer_at_leakage_10", "transfer_worst_at_leakage_10"),
+    *("transfer_at_leakage_10", "transfer_worst_at_leakage_10", *SHIFT),
     *("distortion_min", "mutual_information_min"),
     *("front_hypervolume", "aufdc_paper", "splits", "seeds", "points", "points_missing"),
 )

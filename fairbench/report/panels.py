@@ -171,10 +171,9 @@ class Panel:
         """Why its rows have no ranks; None where they may."""
         return self.rows[0].demonstration if self.rows else None
 
-    @property
-    def has_unseen_tasks(self) -> bool:
-        """Whether accuracy on unseen tasks is measured."""
-        return any(point.transfer_mean is not None for point in self.points)
+    def measures(self, column: str) -> bool:
+        """Whether any row has a figure in a column."""
+        return any(row.value(column) is not None for row in self.rows)
 
     @property
     def simulated(self) -> bool:

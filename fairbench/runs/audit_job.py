@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepare import Prepared
 from fairbench.runs.contract import ContractError, Progress
+from fairbench.runs.encoding import TARGET
 from fairbench.stats.bootstrap import to_text
 from fairbench.store.records import AuditorReading
 from fairbench.store.text import clean_line, describe
@@ -46,6 +47,7 @@ class AuditJob:
     config: AuditConfig
     metrics: tuple[type[Metric], ...]
     soft: np.ndarray | None = None
+    soft_of_target: np.ndarray | None = None
 
     @property
     def claimed(self) -> tuple[str, ...]:
@@ -64,6 +66,18 @@ class AuditJob:
             evaluation, audited = evaluate(
                 encoded, self.data, config=self.config, seed=self.seed, soft=self.soft
             )
+            if self.data.target is not None:
+                from fairbench.auditing.shift import evaluate_shift
+
+                shift = evaluate_shift(
+                    encoded,
+                    encoded_from(self.arrays, number, TARGET),
+                    self.data,
+                    config=self.config,
+                    seed=self.seed,
+                    soft=self.soft_of_target,
+                )
+                evaluation = replace(evaluation, shift=shift)
             values: dict[str, float | None] = {}
             for metric in self.metrics:
                 values.update(_measured(metric, evaluation))
@@ -83,29 +97,34 @@ class AuditJob:
         return results
 
 
-def encoded_from(arrays: Mapping[str, np.ndarray], number: int) -> Any:
-    """Point ``number`` of a unit's arrays, as the auditors take it."""
+def encoded_from(arrays: Mapping[str, np.ndarray], number: int, of: str = "") -> Any:
+    """Point ``number`` of a unit's arrays, as the auditors take it.
+
+    ``of``: :data:`fairbench.runs.encoding.TARGET` for rows of another domain.
+    """
     from fairbench.auditing.evaluate import EncodedPoint, OwnDecoder
 
+    start = f"{number}/{of}"
+
     def optional(name: str) -> float | None:
-        return float(arrays[name]) if name in arrays else None
+        return float(arrays[start + name]) if start + name in arrays else None
 
     def by_role(name: str) -> dict[Role, np.ndarray]:
-        return {role: arrays[f"{number}/{name}/{role}"] for role in AUDIT_ROLES}
+        return {role: arrays[f"{start}{name}/{role}"] for role in AUDIT_ROLES}
 
     # Without what auditors must see of it, a decoder is not believed: version 0.1 stored none.
-    known = f"{number}/decoded/{Role.TEST}" in arrays
+    known = f"{start}decoded/{Role.TEST}" in arrays
     return EncodedPoint(
         z=by_role("z"),
         own=OwnDecoder(by_role("decoded"), by_role("own")) if known else None,
-        permuted_distortion=optional(f"{number}/permuted"),
-        rate=optional(f"{number}/rate"),
-        fresh=arrays.get(f"{number}/fresh"),
-        detailed=f"{number}/detailed" in arrays,
+        permuted_distortion=optional("permuted"),
+        rate=optional("rate"),
+        fresh=arrays.get(f"{start}fresh"),
+        detailed=f"{start}detailed" in arrays,
         queries={
             access: by_role(access.value)
             for access in Access
-            if f"{number}/{access.value}/{Role.TEST}" in arrays
+            if f"{start}{access.value}/{Role.TEST}" in arrays
         },
     )
 

@@ -188,6 +188,11 @@ class AuditLedger:
                     config=target.config,
                     metrics=self.metrics,
                     soft=self._soft_labels(target.data) if target.blind else None,
+                    soft_of_target=(
+                        self._soft_labels(target.data.target)
+                        if target.blind and target.data.target is not None
+                        else None
+                    ),
                 )
             )
         return jobs

@@ -20,6 +20,8 @@ from fairbench.runs.contract import ContractError
 from fairbench.runs.cost import Meter
 from fairbench.runs.decoding import decode_rows
 
+TARGET = "target/"
+"""In names of arrays: of the rows of another domain."""
 DRAWS = 3
 """Draws of a stochastic encoder that audits see; what is released is one of them."""
 FRESH_DRAWS = 3

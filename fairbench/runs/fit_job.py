@@ -21,7 +21,7 @@ from fairbench.data.prepare import Prepared
 from fairbench.runs.contract import ContractError, Progress, ReportedCosts, finite_number
 from fairbench.runs.cost import Meter, hardware, versions
 from fairbench.runs.curve_points import detailed_points, points_to_read
-from fairbench.runs.encoding import encode_point
+from fairbench.runs.encoding import TARGET, encode_point
 from fairbench.store.encoders import Encoder, pack
 from fairbench.store.status import Status
 from fairbench.store.text import clean_line, describe, describe_fully
@@ -44,7 +44,8 @@ class UnitResult:
         that are examined closely, ``{i}/detailed``, and of a stochastic encoder
         ``{i}/queries-16/{role}``, ``{i}/queries-256/{role}``: mean and standard deviation of z over
         so many draws, ``(n, 2 k)``. Where the method has bits, those of test as
-        :func:`fairbench.runs.encoding.pack_bits` packs them.
+        :func:`fairbench.runs.encoding.pack_bits` packs them. Where the dataset has rows of another
+        domain, ``{i}/target/...`` of them.
     encoder : bytes or None
         File of the trained encoder, see fairbench.store.encoders; None where there is none.
     not_stored : str, optional
@@ -169,6 +170,8 @@ class FitJob:
                 meter,
                 detailed=i in closely,
             )
+            if self.data.target is not None:
+                arrays |= self._encode_target(i, representation, method, unit, meter)
         costs = self._costs(method, meter, reported)
         costs["encode_seconds"] = meter.seconds["encode"] - before
         count = representations[0].parameters()
@@ -195,6 +198,17 @@ class FitJob:
             encoder=encoder,
             not_stored=not_stored,
         )
+
+    def _encode_target(
+        self, i: int, representation: Representation, method: Method, unit: Unit, meter: Meter
+    ) -> dict[str, np.ndarray]:
+        """Encode the rows of the other domain: ``{i}/target/...``, as those of the first."""
+        target = self.data.target
+        assert target is not None
+        features = {role: target.roles[role].x for role in AUDIT_ROLES}
+        arrays = encode_point(i, representation, method, unit.seed, target, features, meter)
+        start = len(f"{i}/")
+        return {f"{i}/{TARGET}{name[start:]}": array for name, array in arrays.items()}
 
     def _points(
         self, unit: Unit, outcome: Representation | Curve, method: Method, x: np.ndarray

@@ -1,0 +1,50 @@
+"""One representation in another domain: leakage, distortion and accuracy on rows from elsewhere.
+
+Leakage and distortion of the target are read by auditors and decoders that are fitted there:
+whoever has the released rows can fit them. Downstream classifiers are also carried over from the
+source, as they would be in use.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairbench.api import AUDIT_ROLES, Floats, Role
+from fairbench.api.metric import ShiftEvaluation
+from fairbench.auditing.config import AuditConfig
+from fairbench.auditing.evaluate import EncodedPoint, classify_task, evaluate
+from fairbench.data.prepare import Prepared
+from fairbench.stats.seeds import derive_seed
+
+
+def evaluate_shift(
+    source: EncodedPoint,
+    target: EncodedPoint,
+    data: Prepared,
+    *,
+    config: AuditConfig,
+    seed: int,
+    soft: Floats | None = None,
+) -> ShiftEvaluation:
+    """Measure a representation in the target of ``data``; ``soft``: soft labels there.
+
+    Raises ValueError: the data have no target.
+    """
+    if data.target is None:
+        raise ValueError("the dataset has no target domain")
+    there, _ = evaluate(
+        target, data.target, config=config, seed=derive_seed(seed, "target"), soft=soft
+    )
+    draws = len(source.z[Role.TEST]) // len(data.roles[Role.TEST].s)
+    rows = {**data.roles, Role.TEST: data.target.roles[Role.TEST]}
+    moved = {
+        task: classify_task(
+            {**source.z, Role.TEST: target.z[Role.TEST]},
+            {role: np.tile(rows[role].y[task], draws) for role in AUDIT_ROLES},
+            config=config,
+            seed=derive_seed(seed, "moved", task),
+            draws=draws,
+        ).prediction
+        for task in rows[Role.TEST].y
+    }
+    return ShiftEvaluation(there, moved)

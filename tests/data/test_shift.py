@@ -1,0 +1,103 @@
+"""Shifts: which rows are the source and the target, and what is fitted on which."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairbench.api import Role
+from fairbench.api.dataset import Dataset, Table
+from fairbench.data.prepare import prepare
+from fairbench.data.shift import is_shifted, shifted, split_domains
+from fairbench.errors import ConfigError
+
+N = 400
+RNG = np.random.default_rng(0)
+PLACE = np.where(RNG.random(N) < 0.7, "North", "South")
+
+
+class Places(Dataset):
+    name = "places"
+    summary = "people of two places"
+
+    def load(self, folder: Path) -> Table:
+        x = pd.DataFrame(
+            {
+                "height": RNG.normal(size=N) + 5 * (PLACE == "South"),
+                "hat": np.where(
+                    PLACE == "South", RNG.choice(["b", "z"], N), RNG.choice(["a", "c"], N)
+                ),
+            }
+        )
+        s, y = RNG.integers(0, 2, N), RNG.integers(0, 2, N)
+        return Table(x, s, ("l", "r"), {"task": y}, domains={"place": PLACE})
+
+
+def a_shift(shift: str = "place") -> type[Dataset]:
+    return shifted(Places, shift)
+
+
+def test_models_are_fitted_on_the_source_alone_and_rows_are_in_one_place() -> None:
+    dataset = a_shift()
+    data = prepare(dataset().load(Path()), dataset, source="real", origin="")
+    assert data.info.name == "places-shift-place"
+    assert data.target is not None
+    here = np.concatenate([rows.numbers for rows in data.roles.values()])
+    there = np.concatenate([rows.numbers for rows in data.target.roles.values()])
+    assert set(PLACE[here]) == {"North"}
+    assert set(PLACE[there]) == {"South"}
+    assert sorted([*here, *there]) == list(range(N))
+    train = data.roles[Role.ENCODER_TRAIN].x
+    np.testing.assert_allclose(train[:, 0].mean(), 0, atol=1e-6)
+    # Scaled as the source: people of the South are taller.
+    assert data.target.roles[Role.TEST].x[:, 0].mean() > 3
+
+
+def test_codes_of_categories_are_the_same_in_both_domains() -> None:
+    dataset = a_shift()
+    data = prepare(dataset().load(Path()), dataset, source="real", origin="")
+    assert data.target is not None
+    assert data.info.features[1].categories == ("a", "b", "c", "z")
+    here, there = (set(of.roles[Role.TEST].x[:, 1].tolist()) for of in (data, data.target))
+    assert not here & there
+
+
+def test_the_source_can_be_chosen_and_is_in_the_name() -> None:
+    dataset = a_shift("place=South")
+    table = dataset().load(Path())
+    assert dataset.name == "places-shift-place-from-south"
+    assert is_shifted(dataset.name)
+    assert table.target is not None
+    assert set(PLACE[~table.target]) == {"South"}
+    assert "trained where place is 'South'" in table.notes[0]
+
+
+def test_the_fingerprint_depends_on_the_target() -> None:
+    dataset = a_shift()
+    table = dataset().load(Path())
+    one = prepare(table, dataset, source="real", origin="").fingerprint
+    assert table.target is not None
+    x = table.x.copy()
+    x.loc[np.flatnonzero(table.target)[0], "height"] += 1
+    table = Table(x, table.s, table.groups, table.y, target=table.target)
+    assert prepare(table, dataset, source="real", origin="").fingerprint != one
+
+
+@pytest.mark.parametrize(
+    ("shift", "told"),
+    [
+        ("time", "places has no column 'time' to split its rows by"),
+        ("place=West", "place of places has no value 'West'"),
+    ],
+)
+def test_unknown_columns_and_values_are_told(shift: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        a_shift(shift)().load(Path())
+
+
+def test_one_domain_cannot_be_split() -> None:
+    table = Places().load(Path())
+    alone = Table(table.x, table.s, table.groups, table.y, domains={"place": np.full(N, "North")})
+    with pytest.raises(ConfigError, match="All rows of places have the same place"):
+        split_domains(alone, "place", None, "places")
