@@ -158,6 +158,7 @@ class CompasSex(CompasRace):
     name = "compas-sex"
     aliases = ()
     summary = "COMPAS two-year recidivism, S = sex (2 groups)"
+    demonstration = "X tells too little of sex: I(X;S) is .012 nats at most"
     sensitive = ("sex",)
 
 

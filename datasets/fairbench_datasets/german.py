@@ -157,6 +157,7 @@ class GermanSex(Dataset):
     architecture = Architecture(hidden=(128, 128), latent=16)
 
     rows = 1_000
+    demonstration = "1,000 rows are too few to rank by: auditors cannot tell I(X;S) from zero"
     sensitive: ClassVar[tuple[str, ...]] = ("sex",)
 
     def load(self, folder: Path) -> Table:

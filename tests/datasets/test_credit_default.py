@@ -19,7 +19,7 @@ from tests.support.real_data import (
     share,
 )
 
-HOLDER = {name: 1 for name in COLUMNS} | {"LIMIT_BAL": 10_000, "AGE": 39}
+HOLDER = dict.fromkeys(COLUMNS, 1) | {"LIMIT_BAL": 10_000, "AGE": 39}
 """Nobody."""
 
 
