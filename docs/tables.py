@@ -77,6 +77,12 @@ COLUMN_BLOCK = re.compile(
 """A generated table of column descriptions."""
 
 
+DATASET_BLOCK = re.compile(
+    r"(?<=<!-- datasets -->\n\n).*?(?=\n<!-- end of datasets -->)", re.DOTALL
+)
+"""The generated table of datasets."""
+
+
 # Columns of the CSVs, from the code.
 
 
@@ -108,6 +114,18 @@ def describe_tests(registry: Registry) -> dict[str, str]:
         for name, method in registry.methods.classes.items()
         if method.tested_against
     }
+
+
+def format_datasets() -> str:
+    """Format all built-in datasets as a table of a page, by the module that they are from."""
+    lines = ["| name | rows | what it is |", "|---|---|---|"]
+    for dataset in load_registry().datasets.classes.values():
+        if dataset.__module__.startswith("fairbench_datasets."):
+            names = f"`{dataset.name}`" + "".join(f" (`{name}`)" for name in dataset.aliases)
+            rows = f"{dataset.rows:,}" if dataset.rows else ""
+            shown = "; for demonstration" if dataset.demonstration else ""
+            lines.append(f"| {names} | {rows} | {dataset.summary}{shown} |")
+    return "\n".join(lines) + "\n"
 
 
 def format_columns(columns: Mapping[str, str]) -> str:
@@ -342,6 +360,7 @@ def rewrite(page: Path) -> str:
         return block["start"] + format_columns(columns[block["name"]]) + block["end"]
 
     text = COLUMN_BLOCK.sub(describe, page.read_text(encoding="utf-8"))
+    text = DATASET_BLOCK.sub(lambda _: format_datasets(), text)
     return BLOCK.sub(update, text)
 
 

@@ -78,7 +78,7 @@ class BankMarketing(DeclaredTable):
             "bank_full.parquet",
             fairground("bank_full.parquet"),
             "52b51dbecc822aaac79befe24bb365e573d7d3b8ef9d7505e5f69c2d9e2203a2",
-            0,
+            987_706,
         ),
     )
     rows = 45_211
@@ -104,7 +104,6 @@ class BankMarketing(DeclaredTable):
         Label("balance_above_median", "balance", "balance above 448 euros", above=448),
         Label("long_call", "duration", "the call took more than three minutes", above=180),
     )
-    domains = ("age",)
 
 
 class BankMarketingAge(BankMarketing):
@@ -113,7 +112,6 @@ class BankMarketingAge(BankMarketing):
     name = "bank-marketing-age"
     summary = "bank marketing, S = below 40 or not (2 groups)"
     sensitive = ("age",)
-    domains = ("married",)
 
 
 class BankMarketingUnseen(BankMarketing):

@@ -91,6 +91,13 @@ def test_a_members_three_years_are_one_row(tmp_path: Path) -> None:
     assert {task: list(y) for task, y in table.y.items()} == {"charlson": [0, 1, 0]}
 
 
+def test_files_of_another_size_than_the_releases_are_told(tmp_path: Path) -> None:
+    for folder in (write_small(tmp_path / "a"), zip_of(tmp_path / "b", dict(SMALL))):
+        notes = Heritage().load(folder).notes
+        assert len(notes) == 4
+        assert "that of release 3 has 233,600,090" in " ".join(notes)
+
+
 def test_columns_and_groups_are_the_papers(tmp_path: Path) -> None:
     table = Heritage().load(write_small(tmp_path))
     assert tuple(table.x.columns) == FEATURES == tuple(COLUMNS.split())

@@ -4,18 +4,32 @@ De-identified claims of 113,000 members of a network of doctors over three years
 X are 65 sums and counts of claims, delays of payment, lab tests, drugs, conditions and procedures,
 as in the SoFaiR paper; S has 18 groups, two sexes by nine age bands. The task is whether a member's
 Charlson comorbidity index was ever above 0. Members whose sex or age is missing are dropped.
+
+The competition's rules forbid passing the files on, so nothing is downloaded. Put
+``HHP_release3.zip`` into ``heritage/`` below the data root, or ``Members.csv``, ``Claims.csv``,
+``DrugCount.csv`` and ``LabCount.csv`` from it. No checksum of them is published, but their sizes
+are known: a file of another size is read, with a warning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from fairbench.api import Architecture
 from fairbench.api.dataset import DataFile, Dataset, Table
 from fairbench.hookspecs import hookimpl
-from fairbench_datasets.heritage.source import URL
+from fairbench_datasets.heritage.source import URL, size_of
+
+SIZES = {
+    "Members.csv": 1_938_177,
+    "Claims.csv": 233_600_090,
+    "DrugCount.csv": 22_017_922,
+    "LabCount.csv": 9_692_292,
+}
+"""Bytes of the release's files."""
 
 
 class Heritage(Dataset):
@@ -31,9 +45,7 @@ class Heritage(Dataset):
     licence = "Competition rules: not to be shared or put to other use; no open licence known"
     url = URL
     folder = "heritage"
-    files = tuple(
-        DataFile(name) for name in ("Members.csv", "Claims.csv", "DrugCount.csv", "LabCount.csv")
-    )
+    files = tuple(DataFile(name) for name in SIZES)
     archive = "HHP_release3.zip"
     sensitive = ("sex", "age")
     iterations = 74_000  # the paper's Table 3
@@ -43,12 +55,24 @@ class Heritage(Dataset):
         from fairbench_datasets.heritage.release import load_release
 
         complete = all((folder / file.name).exists() for file in self.files)
-        return load_release(folder if complete else folder / self.archive)
+        source = folder if complete else folder / self.archive
+        table = load_release(source)
+        return replace(table, notes=(*table.notes, *_other_sizes(source)))
 
     def simulate(self) -> Table:
         from fairbench_datasets.heritage.twin import simulate
 
         return simulate()
+
+
+def _other_sizes(source: Path) -> Iterator[str]:
+    """Say which files are not as long as those of the release."""
+    for name, known in SIZES.items():
+        if (size := size_of(source, name)) != known:
+            yield (
+                f"{name} has {size:,} bytes, that of release 3 has {known:,}: it may be cut, or of "
+                "another release."
+            )
 
 
 @hookimpl

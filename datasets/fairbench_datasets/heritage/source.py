@@ -55,6 +55,14 @@ def open_text(source: Path, name: str) -> Iterator[tuple[str, TextIO]]:
         raise DataError(f"{where} cannot be read: {error.strerror}.", "Check it.") from error
 
 
+def size_of(source: Path, name: str) -> int:
+    """Return the bytes of one file of the release, which has been read before."""
+    if source.is_dir():
+        return (source / name).stat().st_size
+    with zipfile.ZipFile(source) as archive:
+        return _member(archive, source, name).file_size
+
+
 def _text(stream: IO[bytes]) -> TextIO:
     return io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
 
