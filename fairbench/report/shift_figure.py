@@ -42,7 +42,8 @@ def shift_figure(shown: Sequence[Panel]) -> Figure:
                 title=panel.title, xlabel="I(Z;S) where trained, nats", ylabel="I(Z;S) elsewhere"
             )
             accuracy.set(xlabel="A_y where trained", ylabel="A_y of the same classifier elsewhere")
-            accuracy.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+            if accuracy.get_legend_handles_labels()[0]:
+                accuracy.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 
@@ -67,7 +68,9 @@ def _draw(axes: Axes, panel: Panel, look: Mapping[str, Look], column: str, *, en
             label=name,
         )
         values += [*x, *y]
-    if values:
+    if not values:
+        axes.text(0.5, 0.5, "nothing measured yet", ha="center", transform=axes.transAxes)
+    else:
         axes.axline((min(values), min(values)), slope=1, color=GREY, linewidth=0.8, linestyle=":")
 
 

@@ -23,6 +23,7 @@ from fairbench.cli.app import command_tree, main
 from fairbench.config import RunConfig, build_config
 from fairbench.data.card import is_card
 from fairbench.data.card_dataset import dataset_from_card
+from fairbench.leaderboard.collections import find_collection
 from fairbench.registry import load_registry
 from tests.support.docs_blocks import (
     DATA,
@@ -57,6 +58,8 @@ NOT_RUN: Mapping[str, str] = {
     r"^plugins\.md: ": "tests/cli/test_plugins.py executes the page",
     r"^sklearn\.md: python": "half a minute; a slow test in tests/estimator has it",
     r"^team\.md: ": "tests/cli/test_team.py executes the page",
+    r": fairbench plot across": "needs replicated rows; tests/cli/test_across.py has them",
+    r": fairbench .* --shift": "the twin of Adults has no ages; tests/cli/test_across.py has some",
     r": fairbench (encode|recommend|model-card) ": "needs kept encoders; as for team.md",
 }
 """What is not executed, by a pattern of ``page: command`` (or first line), and why.
@@ -288,6 +291,8 @@ def test_data_blocks_are_what_the_real_validators_take(block: Block, workplace: 
     registry = load_registry()
     if "file" in values:
         dataset_from_card(file)().load(workplace)
+    elif "collection" in values:
+        find_collection(str(file), registry)
     elif "methods" in values:
         config = build_config(RunConfig, file)
         _check_params(config.params)
