@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fairbench.leaderboard import build as leaderboard
+from fairbench.leaderboard.across import Verdict, compare_across
+from fairbench.leaderboard.collections import find_collection
 from fairbench.metrics.columns import COLUMNS, POINT_COLUMNS, PROVENANCE
 from fairbench.metrics.rows import (
     AuditorRow,
@@ -58,7 +60,7 @@ class Report:
     """The whole page: ``made`` is the time of the last measurement, and its only time.
 
     ``provenance`` is by time; ``glossary`` has a line for each column; ``tested`` are the methods
-    that others are tested against.
+    that others are tested against; ``verdicts`` are over the tables of the newest collection.
     """
 
     datasets: tuple[DatasetReport, ...]
@@ -66,6 +68,7 @@ class Report:
     made: str
     glossary: Mapping[str, str]
     tested: tuple[str, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
 
 
 def gather(store: Store, registry: Registry) -> Report:
@@ -94,7 +97,16 @@ def gather(store: Store, registry: Registry) -> Report:
         made=max(finished, default=""),
         glossary=glossary | PROVENANCE,
         tested=tuple(tested),
+        verdicts=_verdicts(tables, registry),
     )
+
+
+def _verdicts(tables: Sequence[leaderboard.Tables], registry: Registry) -> tuple[Verdict, ...]:
+    """Return verdicts over at least two tables; fewer are no verdict across tables."""
+    if not registry.collections:
+        return ()
+    verdicts, _ = compare_across(tables, find_collection(None, registry), registry)
+    return tuple(verdict for verdict in verdicts if len(verdict.tables) > 1)
 
 
 def summarise_auditors(rows: Sequence[AuditorRow]) -> list[AuditorSummary]:

@@ -104,6 +104,7 @@ def page(report: Report) -> str:
         others={name: text for name, text in report.glossary.items() if name not in named},
         tracks=TRACKS,
         headings=HEADINGS,
+        measures=lambda column: HEADINGS.get(column, column),
         name_of=lambda panel, row: panel.names[row.variant],
         charts=_packed(json.dumps(charts, separators=(",", ":"), allow_nan=False)),
         css=css,
