@@ -3,7 +3,7 @@
     python benchmarks/against.py --data-root DIR [--commit 5fd4c33] [--job main] [--repeats 1]
 
 ``quick`` and ``main`` are SoFaiR and LATFR on the paper's grid, with the baselines that join every
-run, at a tenth of the iterations and at all of them; ``all`` is every method there is (two hours).
+run, at a tenth of the iterations and at all of them; ``all`` is every method that it had (two hours).
 The earlier commit is checked out beside this one and runs with the same libraries. Figures are
 ratios of this checkout to the commit: wall time, seconds of training and of an audit per point in
 jobs of one thread each, peak memory. The limit of times is one half; memory may not grow. A machine
@@ -91,6 +91,8 @@ def main() -> int:
         params.write_text(GRIDS)
         pairs = []
         with checked_out(given.commit, folder) as earlier:
+            if methods == "all":
+                methods = _methods_of(earlier)
             for i in range(given.repeats):
                 results = [folder / f"{i}-{when}" for when in ("before", "now")]
                 before = run_whole(methods, budget, results[0], python=earlier)
@@ -98,6 +100,15 @@ def main() -> int:
                 pairs.append((before, now))
         compare(figures, TITLES[given.job], given.commit, pairs)
     return figures.failed
+
+
+def _methods_of(python: str) -> str:
+    """Return the methods that some Python's fairbench has, separated by commas."""
+    code = "from fairbench.registry import load_registry as r; print(','.join(r().methods.classes))"
+    environment = {**os.environ, "PYTHONSAFEPATH": "1"}
+    words = [python, "-c", code]
+    found = subprocess.run(words, env=environment, check=True, capture_output=True, text=True)
+    return found.stdout.strip()
 
 
 def compare(
