@@ -4,10 +4,11 @@
 
 ``quick`` and ``main`` are SoFaiR and LATFR on the paper's grid, with the baselines that join every
 run, at a tenth of the iterations and at all of them; ``all`` is every method that the earlier
-commit has (two hours). That commit is checked out beside this one and runs with the same libraries. Figures are
-ratios of this checkout to the commit: wall time, seconds of training and of an audit per point in
-jobs of one thread each, peak memory. The limit of times is one half; memory may not grow. A machine
-whose speed drifts by a fifth within minutes, as shared ones do, needs --repeats 3 or more.
+commit has (two hours). That commit is checked out beside this one and runs with the same libraries.
+Figures are ratios of this checkout to the commit: wall time, seconds of training and of an audit
+per point in jobs of one thread each, peak memory. The limit of times is one half; memory may not
+grow. A machine whose speed drifts by a fifth within minutes, as shared ones do, needs --repeats 3
+or more.
 """
 
 from __future__ import annotations
