@@ -1,7 +1,8 @@
 """The training of neural methods: all points and seeds of a method at once, as one stack.
 
 The public path for plugins: ``from fairbench.training import NeuralMethod, NeuralParams`` is all
-that a method declares itself with, and loads no torch. The other names are for the module with its
+that a method declares itself with, and ``SingleShotTwin`` makes one model for all settings of its
+knob of it; these load no torch. The other names are for the module with its
 networks and losses, and are loaded when they are first used:
 
 StackedModel, Batch
@@ -17,6 +18,7 @@ summed_squares, onehot
 from typing import TYPE_CHECKING
 
 from fairbench.training.neural_method import NeuralMethod, NeuralParams
+from fairbench.training.single_shot import SingleShotTwin
 
 if TYPE_CHECKING:
     from fairbench.training.layers import StackedConv, StackedLinear, StackedMLP
@@ -29,6 +31,7 @@ __all__ = [
     "Networks",
     "NeuralMethod",
     "NeuralParams",
+    "SingleShotTwin",
     "StackedConv",
     "StackedLinear",
     "StackedMLP",

@@ -14,7 +14,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from fairbench.training.layers import StackedConv, StackedMLP
+from fairbench.training.layers import StackedConv, StackedLinear, StackedMLP
 
 
 @dataclass(frozen=True)
@@ -35,20 +35,28 @@ class Networks:
     image: tuple[int, int, int] | None = None
     channels: tuple[int, ...] = ()
 
+    def mlp(self, generators: Sequence[torch.Generator], sizes: Sequence[int]) -> nn.Module:
+        """Fully connected network, inputs first: an adversary of z, or a critic."""
+        return StackedMLP(generators, sizes)
+
+    def linear(self, generators: Sequence[torch.Generator], n_in: int, n_out: int) -> nn.Module:
+        """Linear map of ``n_in`` to ``n_out`` numbers."""
+        return StackedLinear(generators, n_in, n_out)
+
     def encoder(
         self, generators: Sequence[torch.Generator], outputs: int | None = None
     ) -> nn.Module:
         """Network from x to ``outputs`` numbers, ``latent`` unless given."""
         width = outputs or self.latent
         if self.image is None:
-            return StackedMLP(generators, (self.features, *self.hidden, width))
+            return self.mlp(generators, (self.features, *self.hidden, width))
         return StackedConvEncoder(generators, self.image, self.channels, (*self.hidden, width))
 
     def decoder(self, generators: Sequence[torch.Generator], inputs: int) -> nn.Module:
         """Network from ``inputs`` numbers (z and other inputs of the decoder) to x."""
         sizes = (inputs, *reversed(self.hidden))
         if self.image is None:
-            return StackedMLP(generators, (*sizes, self.features))
+            return self.mlp(generators, (*sizes, self.features))
         return StackedConvDecoder(generators, sizes, self.channels, self.image)
 
 

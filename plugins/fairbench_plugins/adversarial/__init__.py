@@ -15,11 +15,10 @@ from pydantic import Field, PositiveInt
 
 from fairbench.api import DatasetInfo, Knob, Method, Params, Point, Unit
 from fairbench.hookspecs import hookimpl
-from fairbench.training import NeuralMethod, NeuralParams
+from fairbench.training import NeuralMethod, NeuralParams, SingleShotTwin
 
 if TYPE_CHECKING:
-    from fairbench.training import Networks, Streams
-    from fairbench_plugins.adversarial.model import AdversarialModel
+    from fairbench.training import Networks, StackedModel, Streams
 
 GAMMAS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0)
 """LATFR's points in the paper (appendix, "Comparative Methods")."""
@@ -74,7 +73,7 @@ class AdversarialMethod(NeuralMethod):
 
     def build(
         self, units: Sequence[Unit], info: DatasetInfo, networks: Networks, streams: Streams
-    ) -> AdversarialModel:
+    ) -> StackedModel:
         from fairbench_plugins.adversarial.model import AdversarialModel
 
         knob = self.knobs[0].name
@@ -88,7 +87,7 @@ class Latfr(AdversarialMethod):
     """The encoder lowers distortion and raises the adversary's cross-entropy."""
 
     name = "latfr"
-    aliases = ("laftr",)
+    aliases: ClassVar[tuple[str, ...]] = ("laftr",)
     summary = "adversarial: distortion minus gamma times the adversary's cross-entropy"
     reference = "Madras et al. 2018, arXiv:1802.06309; unsupervised as in the SoFaiR paper"
     knobs = (Knob("gamma", 0.0, MORE_GAMMAS[-1], "weight of the adversary; more is fairer"),)
@@ -115,7 +114,26 @@ class MaxEntArl(AdversarialMethod):
         return tuple(Point.of(alpha=alpha) for alpha in (*ALPHAS, *more))
 
 
+class LatfrSingleShot(SingleShotTwin, Latfr):
+    """LATFR, one model for all gamma."""
+
+    name = "latfr-ss"
+    aliases = ()
+    summary = "single-shot twin of latfr: one model, conditioned on gamma"
+    knobs = (Knob("gamma", GAMMAS[0], MORE_GAMMAS[-1], "weight of the adversary; more is fairer"),)
+    knob_buffers: ClassVar[Mapping[str, float]] = {"weight": 1.0}
+
+
+class MaxEntArlSingleShot(SingleShotTwin, MaxEntArl):
+    """MaxEnt-ARL, one model for all alpha."""
+
+    name = "maxent-arl-ss"
+    summary = "single-shot twin of maxent-arl: one model, conditioned on alpha"
+    knobs = (Knob("alpha", 0.1, MORE_ALPHAS[-1], "weight of the entropy; more is fairer"),)
+    knob_buffers: ClassVar[Mapping[str, float]] = {"weight": 1.0}
+
+
 @hookimpl
 def register_methods() -> Sequence[type[Method]]:
     """LATFR and MaxEnt-ARL."""
-    return [Latfr, MaxEntArl]
+    return [Latfr, MaxEntArl, LatfrSingleShot, MaxEntArlSingleShot]

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
-from fairbench.training import Batch, Networks, StackedMLP, StackedModel, Streams, summed_squares
+from fairbench.training import Batch, Networks, StackedModel, Streams, summed_squares
 
 if TYPE_CHECKING:
     from fairbench_plugins.adversarial import AdversarialParams
@@ -68,7 +68,7 @@ class AdversarialModel(StackedModel):
         self.encoder = networks.encoder(make)
         self.decoder = networks.decoder(make, networks.latent + groups)
         units = [params.adversary_width * n for n in params.adversary_hidden]
-        self.adversary = StackedMLP(make, (networks.latent, *units, groups))
+        self.adversary = networks.mlp(make, (networks.latent, *units, groups))
         self.distortion_weight = params.distortion_weight
         self.turns = params.adversary_steps
         self.players: Mapping[str, float] = {"adversary": params.adversary_rate}

@@ -12,11 +12,10 @@ from pydantic import Field
 
 from fairbench.api import Coding, DatasetInfo, Knob, Method, Params, Point, Unit
 from fairbench.hookspecs import hookimpl
-from fairbench.training import NeuralMethod, NeuralParams
+from fairbench.training import NeuralMethod, NeuralParams, SingleShotTwin
 
 if TYPE_CHECKING:
-    from fairbench.training import Networks, Streams
-    from fairbench_plugins.variational.model import VariationalModel
+    from fairbench.training import Networks, StackedModel, Streams
 
 
 PAPER_BETAS = tuple(round(0.05 * i, 2) for i in range(21))
@@ -70,12 +69,12 @@ class VariationalMethod(NeuralMethod):
 
     def build(
         self, units: Sequence[Unit], info: DatasetInfo, networks: Networks, streams: Streams
-    ) -> VariationalModel:
+    ) -> StackedModel:
         from fairbench_plugins.variational import model
 
         made = getattr(model, self.model)
         points = [unit.point for unit in units if unit.point is not None]
-        stack: VariationalModel = made(self.params, networks, len(info.groups), points, streams)
+        stack: StackedModel = made(self.params, networks, len(info.groups), points, streams)
         return stack
 
     model: ClassVar[str]
@@ -104,7 +103,7 @@ class CVIB(VariationalMethod):
     name = "cvib"
     summary = "variational: adds lambda times the pairwise KL between encodings, a bound on I(Z;S)"
     reference = "Moyer et al. 2018, arXiv:1805.09458; unsupervised as in the SoFaiR paper"
-    knobs = (
+    knobs: tuple[Knob, ...] = (
         Knob("beta", 0.001, 0.1, "weight of the rate; more is fairer"),
         Knob("lambda", 0.01, 1.0, "weight of the invariance; more is fairer"),
     )
@@ -175,7 +174,49 @@ class FCRL(VariationalMethod):
         return {**super().search_space(), "contrast": FloatDistribution(0.5, 5.0)}
 
 
+class BetaVAESingleShot(SingleShotTwin, BetaVAE):
+    """beta-VAE, one model for all beta."""
+
+    name = "beta-vae-ss"
+    summary = "single-shot twin of beta-vae: one model, conditioned on beta"
+    knobs = (Knob("beta", 0.01, MORE_BETAS[-1], "weight of the rate; more is fairer"),)
+    knob_buffers: ClassVar[Mapping[str, float]] = {"knob_beta": 1.0}
+
+
+class CVIBSingleShot(SingleShotTwin, CVIB):
+    """CVIB, one model for all lambda; beta is a tenth of lambda."""
+
+    name = "cvib-ss"
+    summary = "single-shot twin of cvib: one model, conditioned on lambda; beta is a tenth of it"
+    knobs = (Knob("lambda", 0.01, 10.0, "weight of the invariance; more is fairer"),)
+    knob_buffers: ClassVar[Mapping[str, float]] = {"knob_lambda": 1.0, "knob_beta": 0.1}
+    rows_per_knob = 16
+
+
+class FCRLSingleShot(SingleShotTwin, FCRL):
+    """FCRL, one model for all beta."""
+
+    name = "fcrl-ss"
+    summary = "single-shot twin of fcrl: one model, conditioned on beta"
+    knobs = (
+        Knob("beta", FCRL_BETAS[0], MORE_FCRL_BETAS[-1], "weight of the rate; more is fairer"),
+    )
+    knob_buffers: ClassVar[Mapping[str, float]] = {"knob_beta": 1.0}
+    rows_per_knob = 16
+
+
+class VFAESingleShot(SingleShotTwin, VFAE):
+    """VFAE, one model for all gamma."""
+
+    name = "vfae-ss"
+    summary = "single-shot twin of vfae: one model, conditioned on gamma"
+    knobs = (Knob("gamma", 1.0, MORE_GAMMAS[-1], "weight of the discrepancy; more is fairer"),)
+    knob_buffers: ClassVar[Mapping[str, float]] = {"knob_gamma": 1.0}
+    rows_per_knob = 16
+
+
 @hookimpl
 def register_methods() -> Sequence[type[Method]]:
-    """beta-VAE, CVIB, VFAE and FCRL."""
-    return [BetaVAE, CVIB, VFAE, FCRL]
+    """beta-VAE, CVIB, VFAE and FCRL, and their single-shot twins."""
+    twins = [BetaVAESingleShot, CVIBSingleShot, VFAESingleShot, FCRLSingleShot]
+    return [BetaVAE, CVIB, VFAE, FCRL, *twins]

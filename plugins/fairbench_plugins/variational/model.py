@@ -40,7 +40,7 @@ import torch
 from torch import Tensor, nn
 
 from fairbench.api import Point
-from fairbench.training import Batch, Networks, StackedLinear, StackedModel, Streams, summed_squares
+from fairbench.training import Batch, Networks, StackedModel, Streams, summed_squares
 
 if TYPE_CHECKING:
     from fairbench_plugins.variational import FCRLParams, VariationalParams, VFAEParams
@@ -182,8 +182,8 @@ class FCRLModel(VariationalModel):
         make = streams.generators("critic")
         latent = networks.latent
         self.embed_x: nn.Module = networks.encoder(make)
-        self.embed_s = StackedLinear(make, groups, latent)
-        self.embed_z = StackedLinear(make, latent, latent)
+        self.embed_s = networks.linear(make, groups, latent)
+        self.embed_z = networks.linear(make, latent, latent)
 
     def price(self, batch: Batch, z: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
         keys = self.embed_x(batch.x) + self.embed_s(batch.s_onehot)
