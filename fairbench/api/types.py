@@ -74,12 +74,15 @@ class Knob:
         The range in which a single-shot curve can be read.
     summary : str
         One line: what turning it up does.
+    logarithmic : bool
+        Whether settings of a single-shot curve are tried evenly in its logarithm; low is above 0.
     """
 
     name: str
     low: float
     high: float
     summary: str = ""
+    logarithmic: bool = False
 
 
 NO_KNOBS = "-"

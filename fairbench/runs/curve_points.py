@@ -58,7 +58,8 @@ def points_to_read(
         return tuple(iterate_points(curve.points, count))
     most = count or DEFAULT_POINTS
     knob = curve.knob
-    grid = np.linspace(knob.low, knob.high, _GRID)
+    spread = np.geomspace if knob.logarithmic else np.linspace
+    grid = spread(knob.low, knob.high, _GRID)
     settings = (curve.at(Point.of(**{knob.name: value})) for value in grid)
     generators = np.random.default_rng(0).spawn(_GRID) if stochastic else [None] * _GRID
     distortion = np.array(
@@ -68,14 +69,16 @@ def points_to_read(
         ]
     )
     if np.isnan(distortion).any():
-        chosen = np.linspace(knob.low, knob.high, most)
+        chosen = spread(knob.low, knob.high, most)
     else:
         # Noise makes the measured curve dip; a running maximum is monotone and can be inverted.
         rising = np.maximum.accumulate(distortion)
         targets = np.linspace(rising[0], rising[-1], most)
         # Of a plateau only its far end counts: nothing is gained by reading along it.
         steps = np.concatenate([np.diff(rising) > 1e-9, [True]])
-        chosen = np.interp(targets, rising[steps], grid[steps])
+        scaled = np.log(grid) if knob.logarithmic else grid
+        chosen = np.interp(targets, rising[steps], scaled[steps])
+        chosen = np.exp(chosen) if knob.logarithmic else chosen
         chosen[0], chosen[-1] = knob.low, knob.high
     values = np.unique([float(f"{value:.6g}") for value in chosen])
     return tuple(Point.of(**{knob.name: float(value)}) for value in values)

@@ -120,7 +120,15 @@ class LatfrSingleShot(SingleShotTwin, Latfr):
     name = "latfr-ss"
     aliases = ()
     summary = "single-shot twin of latfr: one model, conditioned on gamma"
-    knobs = (Knob("gamma", GAMMAS[0], MORE_GAMMAS[-1], "weight of the adversary; more is fairer"),)
+    knobs = (
+        Knob(
+            "gamma",
+            GAMMAS[0],
+            MORE_GAMMAS[-1],
+            "weight of the adversary; more is fairer",
+            logarithmic=True,
+        ),
+    )
     knob_buffers: ClassVar[Mapping[str, float]] = {"weight": 1.0}
 
 
@@ -129,7 +137,11 @@ class MaxEntArlSingleShot(SingleShotTwin, MaxEntArl):
 
     name = "maxent-arl-ss"
     summary = "single-shot twin of maxent-arl: one model, conditioned on alpha"
-    knobs = (Knob("alpha", 0.1, MORE_ALPHAS[-1], "weight of the entropy; more is fairer"),)
+    knobs = (
+        Knob(
+            "alpha", 0.1, MORE_ALPHAS[-1], "weight of the entropy; more is fairer", logarithmic=True
+        ),
+    )
     knob_buffers: ClassVar[Mapping[str, float]] = {"weight": 1.0}
 
 

@@ -179,7 +179,9 @@ class BetaVAESingleShot(SingleShotTwin, BetaVAE):
 
     name = "beta-vae-ss"
     summary = "single-shot twin of beta-vae: one model, conditioned on beta"
-    knobs = (Knob("beta", 0.01, MORE_BETAS[-1], "weight of the rate; more is fairer"),)
+    knobs = (
+        Knob("beta", 0.01, MORE_BETAS[-1], "weight of the rate; more is fairer", logarithmic=True),
+    )
     knob_buffers: ClassVar[Mapping[str, float]] = {"knob_beta": 1.0}
 
 
@@ -188,7 +190,9 @@ class CVIBSingleShot(SingleShotTwin, CVIB):
 
     name = "cvib-ss"
     summary = "single-shot twin of cvib: one model, conditioned on lambda; beta is a tenth of it"
-    knobs = (Knob("lambda", 0.01, 10.0, "weight of the invariance; more is fairer"),)
+    knobs = (
+        Knob("lambda", 0.01, 10.0, "weight of the invariance; more is fairer", logarithmic=True),
+    )
     knob_buffers: ClassVar[Mapping[str, float]] = {"knob_lambda": 1.0, "knob_beta": 0.1}
     rows_per_knob = 16
 
@@ -199,7 +203,13 @@ class FCRLSingleShot(SingleShotTwin, FCRL):
     name = "fcrl-ss"
     summary = "single-shot twin of fcrl: one model, conditioned on beta"
     knobs = (
-        Knob("beta", FCRL_BETAS[0], MORE_FCRL_BETAS[-1], "weight of the rate; more is fairer"),
+        Knob(
+            "beta",
+            FCRL_BETAS[0],
+            MORE_FCRL_BETAS[-1],
+            "weight of the rate; more is fairer",
+            logarithmic=True,
+        ),
     )
     knob_buffers: ClassVar[Mapping[str, float]] = {"knob_beta": 1.0}
     rows_per_knob = 16
@@ -210,7 +220,15 @@ class VFAESingleShot(SingleShotTwin, VFAE):
 
     name = "vfae-ss"
     summary = "single-shot twin of vfae: one model, conditioned on gamma"
-    knobs = (Knob("gamma", 1.0, MORE_GAMMAS[-1], "weight of the discrepancy; more is fairer"),)
+    knobs = (
+        Knob(
+            "gamma",
+            1.0,
+            MORE_GAMMAS[-1],
+            "weight of the discrepancy; more is fairer",
+            logarithmic=True,
+        ),
+    )
     knob_buffers: ClassVar[Mapping[str, float]] = {"knob_gamma": 1.0}
     rows_per_knob = 16
 
