@@ -1,0 +1,140 @@
+"""L-MIFR: limits are kept, and cost nothing where they are far."""
+
+import numpy as np
+import pytest
+import torch
+
+from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
+from fairbench.data.prepare import Prepared, prepare
+from fairbench.training.model import Batch, onehot
+from fairbench.training.networks import Networks
+from fairbench.training.neural_method import NeuralRepresentation
+from fairbench.training.streams import Streams
+from fairbench.training.trainer import _players, _set_gradients
+from fairbench_datasets.adults import AdultsGender
+from fairbench_plugins.lmifr import LMIFR, LMIFRParams
+from fairbench_plugins.lmifr.model import LMIFRModel
+from tests.conftest import make_table
+
+EPSILONS = (0.02, 0.05, 2.0)
+
+
+@pytest.fixture(scope="module", params=[5.0, 2000.0])
+def trained(
+    request: pytest.FixtureRequest, prepared: Prepared
+) -> tuple[float, list[NeuralRepresentation]]:
+    """The limit on the rate as a multiple of epsilon, and a model for each epsilon."""
+    rows = prepared.roles[Role.ENCODER_TRAIN]
+    train = TrainingRows(rows.x, rows.s, prepared.info)
+    method = LMIFR(LMIFRParams(hidden=(32,), latent=2, rate_limit=request.param, dual_rate=0.02))
+    units = [Unit(0, Point.of(epsilon=epsilon)) for epsilon in EPSILONS]
+    fitted = method.fit(train, units, FitContext(iterations=900))
+    return request.param, [one for one in fitted if isinstance(one, NeuralRepresentation)]
+
+
+def constraints(fitted: NeuralRepresentation, data: Prepared) -> tuple[float, float]:
+    """C1 and C2 on the training set, nats; their definitions, apart from the model's code."""
+    rows = data.roles[Role.ENCODER_TRAIN]
+    mean, log_variance = fitted.model.gaussian(torch.tensor(rows.x)[None])
+    q = torch.distributions.Normal(mean, (0.5 * log_variance).exp())
+    prior = torch.distributions.Normal(torch.zeros(mean.shape[-1]), 1.0)
+    rate = torch.distributions.kl_divergence(q, prior).sum(-1).mean()
+    z = fitted.encode(rows.x, generator=np.random.default_rng(0))
+    with torch.no_grad():
+        log_c = torch.log_softmax(fitted.model.adversary(torch.tensor(z)[None]), -1)[0].numpy()
+    shares = np.bincount(rows.s) / len(rows.s)
+    own = log_c[np.arange(len(rows.s)), rows.s]
+    return float(rate.detach()), float((own - np.log(shares[rows.s])).mean())
+
+
+Trained = tuple[float, list[NeuralRepresentation]]
+
+
+def test_limits_are_kept_at_the_end_of_a_training(trained: Trained, prepared: Prepared) -> None:
+    """Whichever of the two is the tight one."""
+    rate_limit, models = trained
+    rates = []
+    for epsilon, fitted in zip(EPSILONS, models, strict=True):
+        rate, leak = constraints(fitted, prepared)
+        assert rate < 1.05 * rate_limit * epsilon + 0.02
+        assert leak < epsilon + 0.01
+        rates.append(rate)
+    assert rates == sorted(rates)
+
+
+def test_a_multiplier_is_zero_where_its_limit_is_far(trained: Trained) -> None:
+    rate_limit, (tight, _, loose) = trained
+    by_rate, by_leak = tight.model.multipliers[0].tolist()
+    assert (by_rate > 0) == (rate_limit == 5.0)
+    assert (by_leak > 0) == (rate_limit == 2000.0)
+    assert loose.model.multipliers[0, 1] == 0
+    assert rate_limit == 5.0 or loose.model.multipliers[0, 0] == 0
+
+
+def model_and_batch(groups: int = 3) -> tuple[LMIFRModel, Batch]:
+    streams = Streams([0, 0])
+    model = LMIFRModel(LMIFRParams(), Networks(4, (16,), 3), groups, [0.1, 0.1], streams)
+    x = torch.randn(1, 512, 4, generator=torch.Generator().manual_seed(1)).expand(2, -1, -1)
+    s = (x[..., 0] * groups).abs().long() % groups
+    return model, Batch(x, s, onehot(s, groups), 0.0, streams)
+
+
+def test_the_adversarys_gradient_does_not_depend_on_the_multipliers() -> None:
+    model, batch = model_and_batch()
+    model.multipliers.copy_(torch.tensor([[0.0, 0.0], [3.0, 5.0]]))
+    players = _players(model)
+    _set_gradients(model.losses(batch), players)
+    for p in players["adversary"]:
+        assert p.grad is not None
+        torch.testing.assert_close(p.grad[0], p.grad[1])
+    gradients = [p.grad for p in players["model"] if p.grad is not None]
+    assert not all(torch.allclose(g[0], g[1]) for g in gradients)
+
+
+def test_multipliers_move_in_training_alone() -> None:
+    model, batch = model_and_batch()
+    model.limits.copy_(torch.tensor([[1e-9, 1e9], [1e9, 1e-9]]))
+    model.multipliers.fill_(0.5)
+    model.eval()
+    model.losses(batch)
+    torch.testing.assert_close(model.multipliers, torch.full((2, 2), 0.5))
+    model.train()
+    model.losses(batch)
+    step = model.dual_rate  # a violation counts for 100 % at most; far below, -100 % is the most
+    torch.testing.assert_close(model.multipliers[0], torch.tensor([0.5 + step, 0.5 - step]))
+
+
+@pytest.mark.parametrize("groups", [2, 5])
+def test_the_second_constraint_is_the_information_that_the_adversary_has(groups: int) -> None:
+    model, batch = model_and_batch(groups)
+    model.seen.copy_(batch.s_onehot.sum(1))
+    with torch.no_grad():
+        for parameter in model.adversary.parameters():
+            parameter.zero_()
+        model.adversary.layers[-1].bias.copy_(model.seen.log().unsqueeze(1))
+    mean, log_variance = model.gaussian(batch.x)
+    log_c = torch.log_softmax(model.adversary(mean), -1)
+    cross_entropy = -(batch.s_onehot * log_c).sum(-1).mean(-1)
+    found = model._constraints(mean, log_variance, cross_entropy, batch.s_onehot)[:, 1]
+    torch.testing.assert_close(found, torch.zeros(2), atol=1e-5, rtol=0)  # predicts the shares
+    perfect = model._constraints(mean, log_variance, torch.zeros(2), batch.s_onehot)[:, 1]
+    shares = model.seen[0] / model.seen[0].sum()
+    torch.testing.assert_close(perfect[0], -(shares * shares.log()).sum())
+
+
+def test_ten_groups_of_which_one_is_nearly_empty() -> None:
+    data = prepare(make_table(800, groups=10), AdultsGender, source="simulated", origin="test")
+    rows = data.roles[Role.ENCODER_TRAIN]
+    s = np.where(rows.s == 9, 8, rows.s)
+    s[0] = 9
+    method = LMIFR(LMIFRParams(hidden=(16,), latent=2))
+    units = [Unit(0, point) for point in (method.points()[0], method.points()[-1])]
+    fitted = method.fit(TrainingRows(rows.x, s, data.info), units, FitContext(iterations=60))
+    for one in fitted:
+        assert isinstance(one, NeuralRepresentation)
+        assert np.isfinite(one.encode(rows.x, generator=np.random.default_rng(0))).all()
+
+
+def test_points_go_from_loose_to_tight_limits() -> None:
+    epsilons = [point["epsilon"] for point in LMIFR().points()]
+    assert epsilons == sorted(epsilons, reverse=True)
