@@ -169,7 +169,8 @@ def _whitening(centred: Array, onehot: Array | None) -> Array:
     rest = left[:, int((singular > _RANK * max(singular.max(), 1.0)).sum()) :]
     # Turned to the principal axes of the erased x, as where nothing is erased.
     _, _, turned = np.linalg.svd(root[:, None] * rest, full_matrices=False)
-    return whiten @ rest @ turned.T
+    forward: Array = whiten @ rest @ turned.T
+    return forward
 
 
 class _NoiseCurve(Curve):

@@ -1,0 +1,462 @@
+"""Cells: k-means, and the privacy funnel, which merges cells that differ in their shares of s.
+
+Both deal the rows into cells and release the same vector for all rows of a cell, so what z says of
+s can be certified. The decoder gives the mean of x by cell and group, shrunk to the cell's mean as
+if each group had one more row there.
+
+k-means: the cells of Lloyd's algorithm (Lloyd 1982, "Least squares quantization in PCM",
+doi:10.1109/TIT.1982.1056489), from a k-means++ start. It sees no s; with fewer cells less is said
+of anything. z is the cell's centre.
+
+funnel: start from the cells of k-means, and merge pairs of them until one is left, each time the
+pair that adds least to D per nat that it takes off I(S;Z), where
+
+    D = E ||x - E[x | z, s]||^2 + w E ||x - E[x | z]||^2,
+
+by the counts and means of the training set. The path of merges is the curve: every point is a
+coarsening of the ones before. z is the mean of x in the merged cell. The privacy funnel asks for
+the most information on x that goes with little on s (Makhdoumi et al. 2014, "From the Information
+Bottleneck to the Privacy Funnel", doi:10.1109/ITW.2014.6970882, who merge pairs greedily). Merging
+by I(S;Z) - lambda I(X;Z) is of Ding and Sadeghi 2019, "A Submodularity-based Agglomerative
+Clustering Algorithm for the Privacy Funnel", arXiv:1901.06629.
+
+Departures from Ding and Sadeghi:
+
+* D in place of -I(X;Z), which would count all values of a number as equally far from each other.
+  The first term of D is the suite's distortion. With it alone a cell of one group would join any
+  cell of the other for nothing; w = .1 makes it join a near one, whose few rows of the other group
+  are decoded better.
+* The cells at the start are those of k-means, not the values of x, which has numbers in it.
+* The ratio in place of a fixed lambda: one path gives the whole curve, theirs one point.
+* Pairs are merged, as by Makhdoumi et al.; they show how to find the best subset of any size.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from fairbench.api import (
+    Coding,
+    Curve,
+    DatasetInfo,
+    FitContext,
+    Fitted,
+    Floats,
+    Ints,
+    Knob,
+    Method,
+    Params,
+    Point,
+    Representation,
+    Shots,
+    TrainingRows,
+    Unit,
+)
+from fairbench.hookspecs import hookimpl
+
+Array = npt.NDArray[np.float64]
+
+COUNTS = (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2)
+"""Points of k-means."""
+
+MOST_CELLS = 1024
+"""z of more cells no longer takes few values."""
+
+_MOST_FEATURES = 512
+"""Distances to all centres are computed column by column; images have too many."""
+
+_ROWS_AT_ONCE = 8192
+
+_TINY = 1e-9
+"""Of squared errors and nats, times rows: less is rounding."""
+
+_POINTS = 16
+"""Points of the funnel's curve."""
+
+
+class CellParams(Params):
+    """Hyperparameters of k-means."""
+
+    rows: int = Field(100_000, ge=1)
+    """Most training rows that centres are fitted on, drawn at random; means are of all."""
+    steps: int = Field(100, ge=1)
+    """Most steps of Lloyd's algorithm."""
+
+
+class FunnelParams(CellParams):
+    """Hyperparameters of the funnel."""
+
+    cells: int = Field(MOST_CELLS, ge=2, le=MOST_CELLS)
+    """Cells of k-means to start from; at most half as many as there are training rows."""
+    blind: float = Field(0.1, ge=0, allow_inf_nan=False)
+    """w, the weight of the distortion of those who do not know s."""
+
+
+class _CellMethod(Method):
+    coding = Coding.QUANTISED
+    has_decoder = True
+
+    def supports(self, info: DatasetInfo) -> str | None:
+        count = len(info.features)
+        if count > _MOST_FEATURES:
+            return f"it takes at most {_MOST_FEATURES} features; {info.name} has {count}"
+        return None
+
+
+class KMeans(_CellMethod):
+    """The centres of k-means."""
+
+    name = "k-means"
+    summary = "cells of k-means, released as their centres; sees no s"
+    reference = "Lloyd 1982, doi:10.1109/TIT.1982.1056489"
+    knobs = (Knob("cells", 1, MOST_CELLS, "number of cells; fewer is fairer"),)
+    Params: ClassVar[type[Params]] = CellParams
+
+    def points(self) -> tuple[Point, ...]:
+        """Ten, from many cells to two."""
+        return tuple(Point.of(cells=count) for count in COUNTS)
+
+    def fit(
+        self, train: TrainingRows, units: Sequence[Unit], context: FitContext
+    ) -> Sequence[Fitted]:
+        fitted = []
+        for done, unit in enumerate(units):
+            assert unit.point is not None
+            count = int(unit.point["cells"])
+            centres = _centres(train.x, count, unit.seed, self.params)
+            cells = _Cells(centres, np.arange(len(centres)), centres.astype(np.float32))
+            moments = _moments(train, cells.cell_of(train.x), len(centres))
+            fitted.append(cells.decoded_by(moments))
+            context.progress((done + 1) / len(units), unit.point.label)
+        return fitted
+
+    def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Representation:
+        return _Cells(**state)
+
+
+class Funnel(_CellMethod):
+    """Merges the pair of cells that costs least distortion per nat of s."""
+
+    name = "funnel"
+    summary = "privacy funnel: merges cells by least distortion per nat of I(S;Z) saved"
+    reference = "after Ding and Sadeghi 2019, arXiv:1901.06629; squared error of x, pairs"
+    shots = Shots.SINGLE
+    knobs = (Knob("merges", 0, MOST_CELLS - 1, "cells merged away; more is fairer"),)
+    Params: ClassVar[type[Params]] = FunnelParams
+
+    def search_space(self) -> Mapping[str, Any]:
+        from optuna.distributions import FloatDistribution, IntDistribution
+
+        return {
+            "cells": IntDistribution(64, MOST_CELLS, log=True),
+            "blind": FloatDistribution(0.01, 1.0, log=True),
+        }
+
+    def fit(
+        self, train: TrainingRows, units: Sequence[Unit], context: FitContext
+    ) -> Sequence[Fitted]:
+        curves = []
+        for done, unit in enumerate(units):
+            count = min(self.params.cells, max(len(train.x) // 2, 1))
+            centres = _centres(train.x, count, unit.seed, self.params)
+            start = _Cells(centres, np.arange(len(centres)), centres.astype(np.float32))
+            moments = _moments(train, start.cell_of(train.x), len(centres))
+            context.progress((done + 0.5) / len(units), "merging cells")
+            path = merge_path(moments, self.params.blind)
+            curves.append(FunnelCurve(centres, moments, path))
+            context.progress((done + 1) / len(units), "merged")
+        return curves
+
+    def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Curve:
+        moments = Moments(state["counts"], state["sums"])
+        path = Path(state["pairs"], state["distortion"], state["information"])
+        return FunnelCurve(state["centres"], moments, path)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Rows of each cell and group, and their sums of x.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (cells, groups)
+    sums : ndarray, shape (cells, groups, d)
+    """
+
+    counts: Array
+    sums: Array
+
+    def merged(self, into: Ints, cells: int) -> Moments:
+        """Add up those of cells that are numbered alike."""
+        counts = np.zeros((cells, *self.counts.shape[1:]))
+        sums = np.zeros((cells, *self.sums.shape[1:]))
+        np.add.at(counts, into, self.counts)
+        np.add.at(sums, into, self.sums)
+        return Moments(counts, sums)
+
+
+@dataclass(frozen=True)
+class Path:
+    """Merges in their order.
+
+    Parameters
+    ----------
+    pairs : ndarray, shape (merges, 2)
+        Numbers of two cells; the second joins the first.
+    distortion, information : ndarray, shape (merges + 1,)
+        D, less that of the start, and I(S;Z) by counts, before the first merge and after each.
+    """
+
+    pairs: Ints
+    distortion: Array
+    information: Array
+
+
+def merge_path(moments: Moments, blind: float) -> Path:
+    """Merge cells until one is left, each time the pair with the least loss per nat saved.
+
+    ``blind`` is w. After a merge only the pairs of the merged cell change, so a step is linear in
+    cells but for one pass over the matrix of pairs.
+    """
+    terms = Terms.of(moments, blind)
+    cells, rows = len(moments.counts), moments.counts.sum()
+    left = np.arange(cells)  # numbers of the cells that terms and ratio have
+    gone = np.zeros(cells, bool)
+    ratio = np.full((cells, cells), np.inf)  # of a and b > a
+    for a in range(cells - 1):
+        ratio[a, a + 1 :] = _ratio(*terms.merge_costs(a))[a + 1 :]
+    pairs = np.zeros((cells - 1, 2), np.int64)
+    distortion, information = np.zeros(cells), np.zeros(cells)
+    for step in range(cells - 1):
+        a, b = divmod(int(ratio.argmin()), len(left))
+        loss, saved = terms.only([a, b]).merge_costs(0)
+        pairs[step] = left[[a, b]]
+        distortion[step + 1] = distortion[step] + loss[1] / rows
+        information[step + 1] = information[step] - saved[1] / rows
+        terms.join(a, b)
+        gone[b] = True
+        ratio[b], ratio[:, b] = np.inf, np.inf
+        fresh = _ratio(*terms.merge_costs(a))
+        fresh[gone] = np.inf
+        ratio[:a, a], ratio[a, a + 1 :] = fresh[:a], fresh[a + 1 :]
+        if 2 * gone.sum() > len(gone):
+            kept = np.flatnonzero(~gone)
+            left, gone, ratio = left[kept], gone[kept], ratio[np.ix_(kept, kept)]
+            terms = terms.only(kept)
+    return Path(pairs, distortion, information - information[-1])  # nothing is left at the end
+
+
+def _ratio(loss: Array, saved: Array) -> Array:
+    """Loss per nat: of pairs that lose nothing, least for the one that saves most."""
+    ratio: Array = (loss + _TINY) / np.maximum(saved, _TINY)
+    return ratio
+
+
+@dataclass
+class Terms:
+    """What D and I(S;Z) are summed up from, by cell.
+
+    Groups, and last of all the rows of all of them, whose distortion has the weight w.
+
+    Parameters
+    ----------
+    counts, squares : ndarray, shape (cells, groups + 1)
+        Rows, and squared norms of means.
+    means : ndarray, shape (cells, groups + 1, d)
+    mixed : ndarray, shape (cells,)
+        sum_s n_s ln n_s - n ln n: their sum is -H(S|Z) times rows.
+    weights : ndarray, shape (groups + 1,)
+    """
+
+    counts: Array
+    means: Array
+    squares: Array
+    mixed: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, moments: Moments, blind: float) -> Terms:
+        """Those of some moments, with a weight w."""
+        counts, sums = moments.counts, moments.sums
+        counts = np.column_stack([counts, counts.sum(axis=1)])
+        sums = np.concatenate([sums, sums.sum(axis=1, keepdims=True)], axis=1)
+        means = sums / np.maximum(counts, 1)[:, :, None]
+        weights = np.append(np.ones(counts.shape[1] - 1), blind)
+        return cls(counts, means, (means**2).sum(axis=2), _mixed(counts), weights)
+
+    def merge_costs(self, a: int) -> tuple[Array, Array]:
+        """What a merge of cell ``a`` with each cell adds to D and takes off I(S;Z), times rows."""
+        n, m = self.counts[a], self.counts
+        # Ward's formula, n m / (n + m) ||difference of means||^2.
+        products = np.einsum("cgd,gd->cg", self.means, self.means[a])
+        gaps = np.maximum(self.squares[a] + self.squares - 2 * products, 0.0)
+        loss = (n * m / np.maximum(n + m, 1) * gaps) @ self.weights
+        return loss, np.maximum(self.mixed[a] + self.mixed - _mixed(n + m), 0.0)
+
+    def join(self, a: int, b: int) -> None:
+        """Make cell ``a`` the two of them."""
+        share = self.counts[[a, b]] / np.maximum(self.counts[[a, b]].sum(axis=0), 1)
+        self.means[a] = (share[:, :, None] * self.means[[a, b]]).sum(axis=0)
+        self.counts[a] += self.counts[b]
+        self.squares[a] = (self.means[a] ** 2).sum(axis=1)
+        self.mixed[a] = _mixed(self.counts[a])
+
+    def only(self, cells: Any) -> Terms:
+        """A copy with some of the cells."""
+        counts, means, squares, mixed = (
+            part[cells] for part in (self.counts, self.means, self.squares, self.mixed)
+        )
+        return Terms(counts, means, squares, mixed, self.weights)
+
+
+def _mixed(counts: Array) -> Array:
+    from scipy.special import xlogy
+
+    own, total = counts[..., :-1], counts[..., -1]
+    mixed: Array = xlogy(own, own).sum(axis=-1) - xlogy(total, total)
+    return mixed
+
+
+class FunnelCurve(Curve):
+    """The path of merges, read after any number of them.
+
+    Its points are spread evenly over the length of the path in the plane of D and I(S;Z), each as a
+    share of its range.
+
+    Parameters
+    ----------
+    centres : ndarray, shape (cells, d)
+        Of the cells at the start.
+    moments : Moments
+        At the start.
+    path : Path
+    """
+
+    knob = Funnel.knobs[0]
+
+    def __init__(self, centres: Array, moments: Moments, path: Path) -> None:
+        self.centres, self.moments, self.path = centres, moments, path
+        spans = [np.diff(c) / max(np.ptp(c), 1e-12) for c in (path.distortion, path.information)]
+        length = np.concatenate([[0.0], np.hypot(*spans).cumsum()])
+        wanted = np.linspace(0, length[-1], _POINTS)
+        merges = np.unique([int(np.abs(length - place).argmin()) for place in wanted])
+        self.points = tuple(Point.of(merges=int(done)) for done in merges)
+
+    def at(self, point: Point) -> Representation:
+        into = self.merged(int(point["merges"]))
+        moments = self.moments.merged(into, int(into.max()) + 1)
+        total = np.maximum(moments.counts.sum(axis=1), 1)[:, None]
+        means = (moments.sums.sum(axis=1) / total).astype(np.float32)
+        return _Cells(self.centres, into, means).decoded_by(moments)
+
+    def merged(self, merges: int) -> Ints:
+        """The number, from 0, that each cell of the start has after so many merges."""
+        into = np.arange(len(self.centres))
+        for a, b in self.path.pairs[: max(merges, 0)]:
+            into[into == b] = a
+        numbered: Ints = np.unique(into, return_inverse=True)[1].ravel()
+        return numbered
+
+    def state(self) -> Mapping[str, Any]:
+        return {"centres": self.centres, **vars(self.moments), **vars(self.path)}
+
+
+class _Cells(Representation):
+    """The nearest centre, and what its cell is released as.
+
+    Parameters
+    ----------
+    centres : ndarray of float64, shape (starts, d)
+    into : ndarray, shape (starts,)
+        The cell of each.
+    released : ndarray, shape (cells, d)
+    decoded : ndarray, shape (cells, groups, d), optional
+    """
+
+    def __init__(
+        self, centres: Array, into: Ints, released: Floats, decoded: Floats | None = None
+    ) -> None:
+        self.centres, self.into, self.released = centres, into, released
+        self.decoded = decoded
+
+    def decoded_by(self, moments: Moments) -> _Cells:
+        """The same with a decoder: means by cell and group."""
+        prior = self.released[:, None].astype(np.float64)
+        means = (moments.sums + prior) / (moments.counts[:, :, None] + 1)
+        return _Cells(self.centres, self.into, self.released, means.astype(np.float32))
+
+    def cell_of(self, x: Floats) -> Ints:
+        """The cell of each row."""
+        return self.into[_nearest(x, self.centres)]
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        return self.released[self.cell_of(x)]
+
+    def decode(self, z: Floats, s: Ints) -> Floats:
+        assert self.decoded is not None
+        cell = _nearest(z, self.released.astype(np.float64))
+        decoded: Floats = self.decoded[cell, s]
+        return decoded
+
+    def state(self) -> Mapping[str, Any]:
+        return vars(self)
+
+
+def _nearest(x: Floats, centres: Array) -> Ints:
+    """Number of the nearest centre of each row; in float64, so that other rows change nothing."""
+    norms = (centres**2).sum(axis=1)
+    nearest = np.empty(len(x), np.int64)
+    for start in range(0, len(x), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        part = x[rows].astype(np.float32).astype(np.float64)
+        nearest[rows] = (norms - 2 * part @ centres.T).argmin(axis=1)
+    return nearest
+
+
+def _centres(x: Floats, count: int, seed: int, params: CellParams) -> Array:
+    """Distinct centres of k-means; fewer than ``count`` where x has fewer distinct rows."""
+    from sklearn.cluster import KMeans as Lloyd
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
+    rng = np.random.default_rng([seed, count])
+    if len(x) > params.rows:
+        x = x[np.sort(rng.choice(len(x), params.rows, replace=False))]
+    model = Lloyd(
+        min(count, len(x)),
+        n_init=1,
+        max_iter=params.steps,
+        random_state=int(rng.integers(2**31)),
+    )
+    # One thread: several add up their sums in the order in which they finish.
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(x.astype(np.float64))
+    # As they are released: two that are the same there are one cell.
+    distinct: Array = np.unique(model.cluster_centers_.astype(np.float32), axis=0)
+    return distinct.astype(np.float64)
+
+
+def _moments(train: TrainingRows, cell: Ints, cells: int) -> Moments:
+    groups = len(train.info.groups)
+    place = cell * groups + train.s
+    counts = np.bincount(place, minlength=cells * groups).astype(np.float64)
+    sums = np.empty((cells * groups, train.x.shape[1]))
+    for j, column in enumerate(train.x.T):
+        sums[:, j] = np.bincount(place, weights=column, minlength=cells * groups)
+    return Moments(counts.reshape(cells, groups), sums.reshape(cells, groups, -1))
+
+
+@hookimpl
+def register_methods() -> Sequence[type[Method]]:
+    """k-means and the funnel."""
+    return [KMeans, Funnel]
