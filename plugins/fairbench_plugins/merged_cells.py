@@ -28,7 +28,7 @@ can be certified.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -167,8 +167,8 @@ class CellSums:
 
     def joined(self, codes: Ints) -> CellSums:
         """Return the sums of codes ``(cells,)``, numbered from 0."""
-        n = np.zeros((int(codes.max()) + 1, self.n.shape[1]))
-        x = np.zeros((len(n), *self.x.shape[1:]))
+        count = int(codes.max()) + 1
+        n, x = np.zeros((count, self.n.shape[1])), np.zeros((count, *self.x.shape[1:]))
         np.add.at(n, codes, self.n)
         np.add.at(x, codes, self.x)
         return CellSums(n, x)
@@ -270,7 +270,7 @@ def merge(sums: CellSums) -> tuple[list[tuple[int, int]], Array]:
     best = rate[np.arange(count), partner]
     alive = np.ones(count, bool)
     joins: list[tuple[int, int]] = []
-    paid: list[float] = []
+    paid = []
     for _ in range(count - 1):
         a = int(best.argmin())
         b = int(partner[a])
@@ -367,13 +367,7 @@ class MergedCurve(Curve):
 
     def state(self) -> Mapping[str, Any]:
         """All arrays."""
-        return {
-            "centres": self.centres,
-            "prices": self.prices,
-            "codes": self.codes,
-            "released": self.released,
-            "decoded": self.decoded,
-        }
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
 @dataclass
