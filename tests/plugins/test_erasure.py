@@ -8,16 +8,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from fairbench.api import Curve, FitContext, Point, Representation, TrainingRows, Unit
-from fairbench_plugins.erasure import (
-    INLP,
-    QLEACE,
-    RLACE,
-    INLPParams,
-    RLACEParams,
-    find_barycentre,
-    to_fantope,
-    transport_maps,
-)
+from fairbench_plugins.erasure.inlp import INLP, INLPParams
+from fairbench_plugins.erasure.qleace import QLEACE, find_barycentre, transport_maps
+from fairbench_plugins.erasure.rlace import RLACE, RLACEParams, to_fantope
 
 MIX = np.random.default_rng(4).standard_normal((6, 6))
 
