@@ -1,7 +1,7 @@
 """QLEACE (Quirke and Belrose 2025, "Slowing Learning by Erasing Simple Features").
 
-arXiv:2502.02820. Each group is carried to one mean and one covariance by the optimal transport of Gaussians, so that
-no quadratic function tells the groups apart,
+arXiv:2502.02820. Each group is carried to one mean and one covariance by the optimal transport of
+Gaussians, so that no quadratic function tells the groups apart,
 
     z = E[x] + A_s (x - E[x|s]),     A_s = C^{1/2} (C^{1/2} C_s C^{1/2})^{-1/2} C^{1/2},
 
