@@ -120,6 +120,9 @@ def test_every_published_benchmark_keeps_its_figures_under_its_name() -> None:
             options = dict(zip(arguments[::2], arguments[1::2], strict=True))
             assert name == f"runs-{options['--job']}-{options['--budget']}"
             own = 'f"runs-{given.job}-{given.budget}"'
+        if script == "against.py":
+            assert name == f"against-{arguments[arguments.index('--job') + 1]}"
+            own = 'f"against-{given.job}"'
         assert f"Figures({own})" in (publish.README.parent / script).read_text(), name
 
 

@@ -8,15 +8,8 @@ import pytest
 
 from fairbench.api import FitContext, Point, Representation, TrainingRows, Unit
 from fairbench.auditing.certificate import certify
-from fairbench_plugins.cells import (
-    CellParams,
-    Funnel,
-    FunnelCurve,
-    FunnelParams,
-    KMeans,
-    Moments,
-    merge_path,
-)
+from fairbench_plugins.cells import CellParams, Funnel, FunnelCurve, FunnelParams, KMeans
+from fairbench_plugins.cells.merging import Moments, merge_path
 
 
 def rows(groups: int = 2, n: int = 3000, seed: int = 0) -> TrainingRows:
