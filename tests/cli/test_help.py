@@ -63,5 +63,5 @@ def test_a_shell_completes_commands_options_and_names() -> None:
     assert completed("fairbench re") == ["report", "recommend", "results"]
     assert "--require-real-data" in completed("fairbench run --re")
     assert completed("fairbench audit --ro") == ["--roles"]
-    assert completed("fairbench run --methods sofair,lat") == ["sofair,latfr"]
+    assert completed("fairbench run --methods sofair,fun") == ["sofair,funnel"]
     assert "adults" in completed("fairbench data check ad")

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
+from fairbench.api import FitContext, Point, Role, Track, TrainingRows, Unit
 from fairbench.api.dataset import Table
 from fairbench.data.prepare import Prepared, prepare
 from fairbench.data.preprocessing import Preprocessing, Unknown
@@ -52,7 +52,8 @@ def test_a_stored_encoder_encodes_as_it_did(name: str, prepared: Prepared, tmp_p
     assert back.info == prepared.info
     assert back.unit == encoder.unit
     assert back.method.params == encoder.method.params
-    x = prepared.roles[Role.TEST].x
+    test = prepared.roles[Role.TEST]
+    s = test.s if encoder.method.track is Track.AWARE else None
 
     def codes(one: Encoder) -> np.ndarray:
         knobs = one.method.knobs
@@ -61,7 +62,7 @@ def test_a_stored_encoder_encodes_as_it_did(name: str, prepared: Prepared, tmp_p
         if knobs and point is None:
             point = Point.of(**{knobs[0].name: 0.5})
         generator = np.random.default_rng(1) if one.method.coding.value == "stochastic" else None
-        return one.at(point).encode(x, generator=generator)
+        return one.at(point).encode(test.x, s=s, generator=generator)
 
     np.testing.assert_array_equal(codes(back), codes(encoder))
 
