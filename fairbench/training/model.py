@@ -63,6 +63,12 @@ class StackedModel(nn.Module, ABC):
         ``(models, n, k)``.
         """
 
+    def encode_aware(
+        self, x: Tensor, s_onehot: Tensor, knob: Tensor | None, noise: Tensor | None
+    ) -> Tensor:
+        """The same given s, ``(models, n, groups)``; for methods of the aware track."""
+        return self.encode(x, knob, noise)
+
     def decode(self, z: Tensor, s_onehot: Tensor, knob: Tensor | None) -> Tensor | None:
         """Reconstruction ``(models, n, features)``; None: there is no decoder."""
         return None

@@ -206,18 +206,27 @@ class NeuralRepresentation(Representation):
     def encode(
         self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
     ) -> Floats:
-        """Encode in chunks; a stochastic encoder draws its noise from ``generator``."""
+        """Encode in chunks; a stochastic encoder draws its noise from ``generator``.
+
+        ``s`` is given to methods of the aware track alone.
+        """
         rng = generator if generator is not None else np.random.default_rng()
 
         def one(rows: slice) -> torch.Tensor:
             import torch
+
+            from fairbench.training.model import onehot
 
             part = torch.tensor(x[rows], dtype=torch.float32)[None]
             noise = None
             if self.stochastic:
                 shape = (1, part.shape[1], self.model.noise_dimensions)
                 noise = torch.from_numpy(rng.standard_normal(shape).astype(np.float32))
-            return self.model.encode(part, self._knob(part.shape[1]), noise)[0]
+            knob = self._knob(part.shape[1])
+            if s is None:
+                return self.model.encode(part, knob, noise)[0]
+            group = onehot(torch.tensor(s[rows]), self.groups)
+            return self.model.encode_aware(part, group[None], knob, noise)[0]
 
         return self._in_chunks(len(x), one)
 

@@ -224,7 +224,7 @@ def test_the_papers_grids() -> None:
 
 def test_tracks_and_tags_are_declared() -> None:
     aware = {name for name, cls in METHODS.items() if cls.track is Track.AWARE}
-    assert aware == {"conditional-quantile", "qleace"}
+    assert aware == {"conditional-quantile", "fnf", "qleace"}
     assert METHODS["sofair"]().tags == ("quantised", "single-shot", "decoder")
     assert METHODS["cvib"]().tags == ("stochastic", "multi-shot", "decoder")
     assert METHODS["leace"]().tags == ("deterministic", "multi-shot")

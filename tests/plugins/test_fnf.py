@@ -1,0 +1,134 @@
+"""FNF: flows invert, densities are densities, and groups meet where gamma asks for it."""
+
+import numpy as np
+import pytest
+import torch
+
+from fairbench.api import FitContext, Point, Representation, Role, TrainingRows, Unit
+from fairbench.data.prepare import Prepared
+from fairbench.training.model import onehot
+from fairbench.training.streams import Streams
+from fairbench_plugins.fnf import FNF, FNFParams, noise_widths
+from fairbench_plugins.fnf.density import Density
+from fairbench_plugins.fnf.flow import Flow
+from fairbench_plugins.fnf.model import FlowModel
+
+
+def generators(count: int) -> list[torch.Generator]:
+    return [torch.Generator().manual_seed(i) for i in range(count)]
+
+
+def disturbed(module: torch.nn.Module) -> torch.nn.Module:
+    """Parameters anywhere but at their start, where a flow is the identity."""
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter += 0.3 * torch.randn_like(parameter)
+    return module.double()
+
+
+def model(groups: int = 2, gammas: tuple[float, ...] = (0.5,)) -> FlowModel:
+    params = FNFParams(couplings=2, coupling_hidden=(8,), density_hidden=(16,))
+    widths = np.full(3, 0.1, np.float32)
+    return FlowModel(params, widths, groups, gammas, Streams(list(range(len(gammas)))))
+
+
+@pytest.mark.parametrize("columns", [2, 5])
+def test_a_flow_is_inverted_and_its_determinants_cancel(columns: int) -> None:
+    flow = disturbed(Flow(generators(2), 3, columns, 4, (8,)))
+    x = torch.randn(2, 3, 11, columns, dtype=torch.float64)
+    z, forward = flow(x)
+    assert (z - x).abs().mean() > 0.1
+    back, inverse = flow.inverse(z)
+    torch.testing.assert_close(back, x)
+    torch.testing.assert_close(forward, -inverse)
+
+
+def test_its_determinant_is_that_of_the_jacobian() -> None:
+    flow = disturbed(Flow(generators(1), 1, 4, 3, (8,)))
+    x = torch.randn(4, dtype=torch.float64)
+    jacobian = torch.autograd.functional.jacobian(lambda row: flow(row.view(1, 1, 1, 4))[0], x)
+    _, log_determinant = flow(x.view(1, 1, 1, 4))
+    expected = torch.linalg.slogdet(jacobian.view(4, 4)).logabsdet
+    torch.testing.assert_close(log_determinant.squeeze(), expected)
+
+
+def test_a_flow_starts_as_the_identity() -> None:
+    x = torch.randn(1, 2, 5, 3)
+    z, log_determinant = Flow(generators(1), 2, 3, 4, (8,))(x)
+    torch.testing.assert_close(z, x)
+    assert not log_determinant.any()
+
+
+def test_densities_of_each_group_integrate_to_one() -> None:
+    density = disturbed(Density(generators(1), 2, 2, (16,), 3))
+    axis = torch.linspace(-60, 60, 1601, dtype=torch.float64)
+    step = float(axis[1] - axis[0])
+    grid = torch.cartesian_prod(axis, axis)[None]
+    for group in (0, 1):
+        s = torch.full((1, len(grid[0])), group)
+        with torch.no_grad():
+            mass = density(grid, onehot(s, 2).double()).exp().sum() * step**2
+        assert float(mass) == pytest.approx(1, abs=0.01)
+
+
+def test_a_column_sees_s_and_those_before_it_alone() -> None:
+    density = Density(generators(1), 2, 4, (32, 16), 3)
+    paths = torch.eye(6)
+    for layer in range(len(density.weights)):
+        paths = paths @ density._mask(layer, torch.device("cpu"))
+    seen = paths.view(6, 3, 3, 4).sum((1, 2)) > 0  # inputs by columns of the output
+    assert seen[:2].all()
+    torch.testing.assert_close(seen[2:], torch.ones(4, 4).triu(1) > 0)
+
+
+def test_of_two_groups_the_divergence_is_the_papers() -> None:
+    flows = model()
+    s = torch.randint(0, 2, (1, 30), generator=torch.Generator().manual_seed(1))
+    log_p = torch.randn(1, 2, 30)
+    ratio = log_p[0, 0] - log_p[0, 1]
+    expected = ratio[s[0] == 0].mean() - ratio[s[0] == 1].mean()
+    got = flows.divergence(log_p, onehot(s, 2))
+    torch.testing.assert_close(got[0], expected)
+
+
+def test_equal_densities_diverge_by_nothing_with_any_number_of_groups() -> None:
+    flows = model(groups=4)
+    s = torch.arange(40).remainder(4)[None]
+    log_p = torch.randn(1, 1, 40).expand(1, 4, 40)
+    assert float(flows.divergence(log_p, onehot(s, 4)).abs().max()) < 1e-6
+
+
+def test_the_decoder_undoes_the_flow_of_the_group() -> None:
+    flows = model()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for parameter in flows.flow.parameters():
+            parameter += 0.2 * torch.randn_like(parameter)
+    x = torch.randn(1, 9, 3)
+    s = torch.arange(9).remainder(2)[None]
+    z = flows.move(x, s)
+    torch.testing.assert_close(flows.decode(z, onehot(s, 2), None), x, atol=1e-4, rtol=1e-4)
+    other = flows.decode(z, onehot(1 - s, 2), None)
+    assert float((other - x).abs().mean()) > 0.05
+
+
+def test_noise_is_as_wide_as_the_smallest_step() -> None:
+    x = np.array([[0.0, 0.0, 1.0], [0.5, 0.01, 1.0], [2.0, 0.02, 1.0]], np.float32)
+    np.testing.assert_allclose(noise_widths(x), [0.5, 0.1, 0.1])
+
+
+def test_more_weight_brings_the_groups_together(prepared: Prepared) -> None:
+    rows = prepared.roles[Role.ENCODER_TRAIN]
+    params = FNFParams(couplings=2, coupling_hidden=(16,), density_hidden=(32,))
+    units = [Unit(0, Point.of(gamma=gamma)) for gamma in (0.0, 0.95)]
+    train = TrainingRows(rows.x, rows.s, prepared.info)
+    apart = []
+    for fitted in FNF(params).fit(train, units, FitContext(400)):
+        assert isinstance(fitted, Representation)
+        z = fitted.encode(rows.x, s=rows.s)
+        apart.append(abs(z[rows.s == 1].mean(0) - z[rows.s == 0].mean(0)).max())
+        back = fitted.decode(z, rows.s)
+        np.testing.assert_allclose(back, rows.x, atol=1e-3)
+    assert apart[0] > 0.6
+    assert apart[1] < apart[0] / 3
