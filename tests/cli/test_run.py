@@ -392,6 +392,7 @@ def test_exports_are_lines_of_json(fairbench_here: Call, tmp_path: Path) -> None
     assert "x.jsonl.gz cannot be read" in broken.stderr
 
 
+@pytest.mark.slow
 def test_folds_give_ranks_and_other_rows_stand_below(fairbench_here: Call, tmp_path: Path) -> None:
     folds = fairbench_here(*RUN, "--methods", "plain", "--points", "2", "--splits", "2")
     assert folds.returncode == 0, folds.stderr

@@ -264,6 +264,7 @@ def test_unseen_tasks_of_the_real_file() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_the_real_split_is_the_same_in_every_process() -> None:
     root = root_with(AcsIncomeSexRace)
     here = load_dataset(AcsIncomeSexRace, root=root).fingerprint

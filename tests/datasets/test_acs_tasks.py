@@ -1,6 +1,6 @@
 """ACS tasks: what leaves X, codes that count from 0, the states; the real files' facts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -219,9 +219,13 @@ def test_a_mobility_file_that_lacks_a_column_is_told(tmp_path: Path) -> None:
         AcsMobility().load(tmp_path)
 
 
-FACTS: Sequence[tuple[type[AcsPublicCoverage], int, int, str, float]] = [
-    (AcsPublicCoverage, 97_688, 76_490, "public_coverage", 0.3654),
-    (AcsTravelTime, 101_906, 114_479, "long_commute", 0.4700),
+FACTS = [
+    pytest.param(
+        *(AcsPublicCoverage, 97_688, 76_490, "public_coverage", 0.3654), marks=pytest.mark.slow
+    ),
+    pytest.param(
+        *(AcsTravelTime, 101_906, 114_479, "long_commute", 0.4700), marks=pytest.mark.slow
+    ),
     (AcsMobility, 47_710, 50_371, "moved", 0.2384),
 ]
 
@@ -237,6 +241,7 @@ def test_facts_of_the_real_file(
     check_prepared(data)
 
 
+@pytest.mark.slow
 def test_the_real_split_is_the_same_in_every_process() -> None:
     root = root_with(AcsMobility)
     here = load_dataset(AcsMobility, root=root).fingerprint

@@ -337,7 +337,9 @@ def root() -> Path:
     return Path(folder).resolve()
 
 
-@pytest.mark.parametrize("dataset", [Diabetes130, Diabetes130Unseen])
+@pytest.mark.parametrize(
+    "dataset", [Diabetes130, pytest.param(Diabetes130Unseen, marks=pytest.mark.slow)]
+)
 def test_facts_of_the_real_file(dataset: type[Dataset]) -> None:
     data = load_dataset(dataset, root=root())
     assert group_counts(data) == {"70 or more": 30_612, "below 70": 39_361}
@@ -346,6 +348,7 @@ def test_facts_of_the_real_file(dataset: type[Dataset]) -> None:
     check_prepared(data)
 
 
+@pytest.mark.slow
 def test_the_real_split_is_the_same_in_every_process() -> None:
     data = load_dataset(Diabetes130, root=root())
     assert fingerprint_elsewhere(Diabetes130, root()) == data.fingerprint

@@ -7,10 +7,7 @@ import pytest
 
 from fairbench.api import (
     AUDIT_ROLES,
-    Architecture,
     Coding,
-    DatasetInfo,
-    Feature,
     FitContext,
     Point,
     Role,
@@ -77,7 +74,7 @@ def encode(
 
 
 @each_method
-@pytest.mark.parametrize("groups", [2, 10])
+@pytest.mark.parametrize("groups", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_a_whole_fit_job_gives_every_point(name: str, groups: int) -> None:
     """Also with ten groups; what comes back was checked for shape, dtype and finiteness."""
     data = prepare(make_table(1500, groups=groups), AdultsGender, source="simulated", origin="test")
@@ -106,45 +103,6 @@ def test_a_whole_fit_job_gives_every_point(name: str, groups: int) -> None:
         assert (f"0/own/{Role.TEST}" in result.arrays) == method.has_decoder
 
 
-@each_method
-def test_a_seed_decides_everything_and_inputs_stay_as_they_are(
-    name: str, prepared: Prepared
-) -> None:
-    method, test = small(name), prepared.roles[Role.TEST]
-    train = rows_of(prepared)
-    before = train.x.copy(), train.s.copy(), test.x.copy()
-    first, again = (fit(method, train, units_of(method, [7])) for _ in range(2))
-    for one, other in zip(first, again, strict=True):
-        z = encode(method, one, test.x, test.s)
-        assert z.dtype == np.float32
-        np.testing.assert_array_equal(z, encode(method, other, test.x, test.s))
-        if method.has_decoder:
-            x_hat = one.decode(z, test.s)
-            assert x_hat is not None
-            assert x_hat.shape == test.x.shape
-    for was, now in zip(before, (train.x, train.s, test.x), strict=True):
-        np.testing.assert_array_equal(was, now)
-
-
-@each_method
-def test_one_row_is_encoded_as_among_others(name: str, prepared: Prepared) -> None:
-    """Rows do not look at each other; a stochastic encoder draws the same first row."""
-    method, test = small(name), prepared.roles[Role.TEST]
-    for representation in fit(method, rows_of(prepared), units_of(method)):
-        z = encode(method, representation, test.x[:50], test.s[:50])
-        one = encode(method, representation, test.x[:1], test.s[:1])
-        if name != "conditional-quantile":  # it draws a column at a time
-            np.testing.assert_allclose(one[0], z[0], atol=1e-5)
-
-
-@each_method
-def test_a_stochastic_encoder_draws_from_its_generator_alone(name: str, prepared: Prepared) -> None:
-    method, test = small(name), prepared.roles[Role.TEST]
-    (representation, *_) = fit(method, rows_of(prepared), units_of(method))
-    first, other = (encode(method, representation, test.x, test.s, seed) for seed in (1, 2))
-    assert np.array_equal(first, other) == (method.coding is not Coding.STOCHASTIC)
-
-
 @each_neural
 def test_a_stack_is_its_models(name: str, prepared: Prepared) -> None:
     method, test = small(name), prepared.roles[Role.TEST]
@@ -157,29 +115,6 @@ def test_a_stack_is_its_models(name: str, prepared: Prepared) -> None:
         # A code may flip a bit where sums differ in the last digit.
         close = np.isclose(z, alone, atol=1e-3).all(axis=1)
         assert close.mean() > (0.98 if method.coding is Coding.QUANTISED else 0.999)
-
-
-@each_neural
-def test_images_train_through_convolutions(name: str) -> None:
-    rng = np.random.default_rng(0)
-    pixels = (rng.random((300, 16 * 16)) < 0.2).astype(np.float32)
-    s = rng.integers(0, 4, 300)
-    info = DatasetInfo(
-        "images",
-        tuple(Feature(f"pixel{i}", f"pixel{i}") for i in range(256)),
-        ("a", "b", "c", "distortion"),
-        Architecture(hidden=(16,), latent=5, image=(1, 16, 16), channels=(4, 8)),
-    )
-    method = METHODS[name]()
-    if method.supports(info) is not None:
-        pytest.skip("it takes tables")
-    train = TrainingRows(pixels, s, info)
-    for representation in fit(method, train, units_of(method)):
-        z = encode(method, representation, pixels, s)
-        assert z.shape == (300, 5)
-        x_hat = representation.decode(z, s)
-        assert x_hat is not None
-        assert x_hat.shape == pixels.shape
 
 
 @each_method

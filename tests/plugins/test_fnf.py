@@ -62,7 +62,7 @@ def test_a_flow_starts_as_the_identity() -> None:
 
 def test_densities_of_each_group_integrate_to_one() -> None:
     density = disturbed(Density(generators(1), 2, 2, (16,), 3))
-    axis = torch.linspace(-60, 60, 1601, dtype=torch.float64)
+    axis = torch.linspace(-40, 40, 401, dtype=torch.float64)
     step = float(axis[1] - axis[0])
     grid = torch.cartesian_prod(axis, axis)[None]
     for group in (0, 1):
@@ -107,9 +107,11 @@ def test_the_decoder_undoes_the_flow_of_the_group() -> None:
             parameter += 0.2 * torch.randn_like(parameter)
     x = torch.randn(1, 9, 3)
     s = torch.arange(9).remainder(2)[None]
-    z = flows.move(x, s)
+    with torch.no_grad():
+        z = flows.move(x, s)
     torch.testing.assert_close(flows.decode(z, onehot(s, 2), None), x, atol=1e-4, rtol=1e-4)
-    other = flows.decode(z, onehot(1 - s, 2), None)
+    with torch.no_grad():
+        other = flows.decode(z, onehot(1 - s, 2), None)
     assert float((other - x).abs().mean()) > 0.05
 
 

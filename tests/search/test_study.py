@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -255,8 +256,14 @@ def test_it_finds_what_is_best_on_selection_and_never_looks_at_test(bench: Bench
     assert search.trials[0].values[0] == pytest.approx(0.1 + 0.3 * 0.7 + 0.05)
 
 
-@pytest.mark.parametrize("sampler", ["tpe", "nsga2", "random"])
-@pytest.mark.parametrize("patience", [2, 9, 30])
+INTERRUPTIONS = list(product(["tpe", "nsga2", "random"], [2, 9, 30]))
+QUICK = {("tpe", 2), ("nsga2", 9), ("random", 30)}
+
+
+@pytest.mark.parametrize(
+    ("sampler", "patience"),
+    [one if one in QUICK else pytest.param(*one, marks=pytest.mark.slow) for one in INTERRUPTIONS],
+)
 def test_an_interrupted_search_equals_an_uninterrupted_one(
     bench: Bench, sampler: str, patience: int
 ) -> None:

@@ -249,7 +249,9 @@ class ExecutorTestCase:
         assert isinstance(end, Broke)
         assert end.status is Status.FAILED
 
-    @pytest.mark.parametrize("what", ["sleep", "hold-the-gil"])
+    @pytest.mark.parametrize(
+        "what", ["sleep", pytest.param("hold-the-gil", marks=pytest.mark.slow)]
+    )
     def test_a_hanging_job_is_killed_at_its_limit(self, what: str) -> None:
         executor = self.make(timeout=4.0)
         ends = self.ends(executor, what, "fine")
@@ -442,6 +444,7 @@ import fairbench.runs.executors.preload
 """
 
 
+@pytest.mark.slow
 def test_the_fork_server_leaves_cuda_alone() -> None:
     """A process that is forked from one which has asked for CUDA devices cannot use them."""
     subprocess.run([sys.executable, "-c", _LOADED_WITHOUT_CUDA], check=True, timeout=120)
