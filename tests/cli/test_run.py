@@ -164,6 +164,7 @@ def test_failures_are_kept_apart_and_told(fairbench: Call, tmp_path: Path) -> No
     assert "fit raises" in retried.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("done_run")
 def test_training_again_that_fails_loses_no_result(fairbench_here: Call, tmp_path: Path) -> None:
     words = (*RUN, "--methods", "raises", "--in-process")

@@ -225,14 +225,8 @@ GROUPS: dict[type[Dataset], dict[str, int]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "dataset",
-    [
-        AcsIncomeSexRace,
-        pytest.param(AcsIncomeSex, marks=pytest.mark.slow),
-        pytest.param(AcsIncomeRace, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("dataset", [AcsIncomeSexRace, AcsIncomeSex, AcsIncomeRace])
 def test_the_real_file_has_its_counts(dataset: type[Dataset]) -> None:
     data = load_dataset(dataset, root=root_with(dataset))
     assert data.source == "real"

@@ -24,6 +24,7 @@ def test_what_s_is_made_of_is_not_in_x_and_the_other_attribute_stays() -> None:
     assert set(BankMarketingAge.features) - set(BankMarketingAge.x_columns()) == {"age"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dataset", "groups"),
     [

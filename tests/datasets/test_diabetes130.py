@@ -337,9 +337,8 @@ def root() -> Path:
     return Path(folder).resolve()
 
 
-@pytest.mark.parametrize(
-    "dataset", [Diabetes130, pytest.param(Diabetes130Unseen, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("dataset", [Diabetes130, Diabetes130Unseen])
 def test_facts_of_the_real_file(dataset: type[Dataset]) -> None:
     data = load_dataset(dataset, root=root())
     assert group_counts(data) == {"70 or more": 30_612, "below 70": 39_361}

@@ -109,12 +109,9 @@ def test_a_larger_gamma_separates_groups_less(prepared: Prepared) -> None:
     assert gaps[1] < 0.6 * gaps[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("method", "point"),
-    [
-        (Latfr, Point.of(gamma=4.0)),
-        pytest.param(MaxEntArl, Point.of(alpha=50.0), marks=pytest.mark.slow),
-    ],
+    ("method", "point"), [(Latfr, Point.of(gamma=4.0)), (MaxEntArl, Point.of(alpha=50.0))]
 )
 def test_an_audit_finds_more_than_the_methods_own_adversary_believed(
     method: type[Latfr] | type[MaxEntArl], point: Point

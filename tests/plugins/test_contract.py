@@ -1,6 +1,7 @@
 """What every method owes: shapes, determinism, blindness, stacks, many classes, images."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,10 @@ each_neural = pytest.mark.parametrize("name", NEURAL)
 def small(name: str) -> Method:
     cls = METHODS[name]
     if issubclass(cls, NeuralMethod):
-        return cls(cls.Params(hidden=(16,), latent=3))
+        given: dict[str, Any] = {"hidden": (16,), "latent": 3}
+        if name == "fnf":
+            given |= {"couplings": 2, "coupling_hidden": (16,), "density_hidden": (16,)}
+        return cls(cls.Params(**given))
     return cls()
 
 

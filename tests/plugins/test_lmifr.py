@@ -19,7 +19,7 @@ from tests.conftest import make_table
 EPSILONS = (0.02, 0.05, 2.0)
 
 
-@pytest.fixture(scope="module", params=[5.0, 2000.0])
+@pytest.fixture(scope="module", params=[5.0, pytest.param(2000.0, marks=pytest.mark.slow)])
 def trained(
     request: pytest.FixtureRequest, prepared: Prepared
 ) -> tuple[float, list[NeuralRepresentation]]:

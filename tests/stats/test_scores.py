@@ -102,6 +102,7 @@ def test_independence_reads_zero(classes: int) -> None:
     assert abs(found.chosen.test_information) < 0.02
 
 
+@pytest.mark.slow
 def test_unequal_groups_of_many_classes() -> None:
     share = np.array([0.5, 0.25, 0.15, 0.07, 0.03])
 

@@ -399,6 +399,7 @@ def test_row_12_honest_arrays_are_read(tmp_path: Path) -> None:
         np.testing.assert_array_equal(np.load(buffer), array)
 
 
+@pytest.mark.slow
 def test_imports_are_named_and_taken_out_by_command(
     fairbench: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:

@@ -324,9 +324,8 @@ class TestInline(ExecutorTestCase):
     def make(self, timeout: float | None = None) -> Executor:
         return InlineExecutor(workers=2, timeout=timeout)
 
-    @pytest.mark.parametrize(
-        "what", [pytest.param("children-sleep", marks=pytest.mark.slow), "hold-the-gil"]
-    )
+    @pytest.mark.slow
+    @pytest.mark.parametrize("what", ["children-sleep", "hold-the-gil"])
     def test_a_driver_that_is_killed_leaves_no_process_behind(
         self, tmp_path: Path, what: str
     ) -> None:
