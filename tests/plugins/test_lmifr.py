@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
 
-from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
+from fairbench.api import Curve, FitContext, Point, Role, TrainingRows, Unit
 from fairbench.data.prepare import Prepared, prepare
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
@@ -12,8 +13,9 @@ from fairbench.training.neural_method import NeuralRepresentation
 from fairbench.training.streams import Streams
 from fairbench.training.trainer import _players, _set_gradients
 from fairbench_datasets.adults import AdultsGender
-from fairbench_plugins.lmifr import LMIFR, LMIFRParams
+from fairbench_plugins.lmifr import LMIFR, LMIFRParams, LMIFRSingleShot
 from fairbench_plugins.lmifr.model import LMIFRModel
+from fairbench_plugins.lmifr.single_shot import NODES, LMIFRCurveModel
 from tests.conftest import make_table
 
 EPSILONS = (0.02, 0.05, 2.0)
@@ -93,7 +95,8 @@ def test_the_adversarys_gradient_does_not_depend_on_the_multipliers() -> None:
 
 def test_multipliers_move_in_training_alone() -> None:
     model, batch = model_and_batch()
-    model.limits.copy_(torch.tensor([[1e-9, 1e9], [1e9, 1e-9]]))
+    model.epsilon.fill_(1e9)
+    model.rate_limit = 1e-18
     model.multipliers.fill_(0.5)
     model.eval()
     model.losses(batch)
@@ -102,6 +105,56 @@ def test_multipliers_move_in_training_alone() -> None:
     model.losses(batch)
     step = model.dual_rate  # a violation counts for 100 % at most; far below, -100 % is the most
     torch.testing.assert_close(model.multipliers[0], torch.tensor([0.5 + step, 0.5 - step]))
+
+
+def curve_model(epsilons: list[float]) -> LMIFRCurveModel:
+    """Rows of several epsilon, of one model."""
+    streams = Streams([0])
+    low, high = epsilons[0], epsilons[-1]
+    networks = Networks(4, (16,), 3)
+    model = LMIFRCurveModel(LMIFRParams(), networks, 2, [low], streams, low=low, high=high)
+    model.epsilon = torch.tensor(epsilons)
+    return model
+
+
+def test_multipliers_of_a_curve_are_linear_in_the_logarithm_of_epsilon() -> None:
+    model = curve_model([0.01, 0.1, 1.0])
+    model.multipliers.copy_(torch.arange(NODES)[None, :, None].expand(1, -1, 2))
+    expected = torch.tensor([0.0, (NODES - 1) / 2, NODES - 1.0])
+    torch.testing.assert_close(model.prices()[:, 0], expected)
+
+
+def test_a_violation_raises_the_multipliers_of_the_epsilon_that_has_it() -> None:
+    model = curve_model([0.01, 0.1, 1.0])
+    for _ in range(50):
+        model.ascend(torch.tensor([[0.5, -0.5], [-0.5, -0.5], [-0.5, 0.5]]))
+    prices = model.prices()
+    assert prices[0, 0] > 0.05
+    assert prices[2, 1] > 0.05
+    assert float(prices.sum()) == pytest.approx(float(prices[0, 0] + prices[2, 1]), abs=1e-6)
+
+
+def test_one_model_of_all_epsilon_keeps_their_limits(prepared: Prepared) -> None:
+    rows = prepared.roles[Role.ENCODER_TRAIN]
+    train = TrainingRows(rows.x, rows.s, prepared.info)
+    params = LMIFRParams(hidden=(32,), latent=2, rate_limit=2000.0, dual_rate=0.02)
+    method = LMIFRSingleShot(params)
+    (curve,) = method.fit(train, [Unit(0, None)], FitContext(iterations=1500))
+    assert isinstance(curve, Curve)
+    leaks = []
+    for epsilon in (0.01, 0.05, 0.5):
+        one = curve.at(Point.of(epsilon=epsilon))
+        z = one.encode(rows.x, generator=np.random.default_rng(0))
+        leaks.append(read_linearly(z, rows.s))
+    assert leaks[0] < 0.03, leaks
+    assert leaks[0] < leaks[1] < leaks[2], leaks
+
+
+def read_linearly(z: np.ndarray, s: np.ndarray) -> float:
+    """I(Z;S) as logistic regression reads it, nats."""
+    told = LogisticRegression().fit(z, s).predict_proba(z)
+    prior = np.bincount(s) / len(s)
+    return float(np.log(told / prior)[np.arange(len(z)), s].mean())
 
 
 @pytest.mark.parametrize("groups", [2, 5])

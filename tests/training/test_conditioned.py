@@ -14,7 +14,7 @@ from fairbench.training.conditioned import KnobConditioned, KnobRange
 from fairbench.training.model import Batch, onehot
 from fairbench.training.streams import Streams
 
-TWINS = ("beta-vae-ss", "cvib-ss", "vfae-ss", "fcrl-ss", "latfr-ss", "maxent-arl-ss")
+TWINS = ("beta-vae-ss", "cvib-ss", "vfae-ss", "fcrl-ss", "latfr-ss", "maxent-arl-ss", "l-mifr-ss")
 INFO = DatasetInfo(
     "toy", tuple(Feature(f"x{i}", f"x{i}") for i in range(3)), ("a", "b"), Architecture((16,), 2)
 )

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, PositiveInt
 
-from fairbench.api import Coding, DatasetInfo, Knob, Method, Params, Point, Unit
+from fairbench.api import Coding, DatasetInfo, Knob, Method, Params, Point, Shots, Unit
 from fairbench.hookspecs import hookimpl
-from fairbench.training import NeuralMethod, NeuralParams
+from fairbench.training import NeuralMethod, NeuralParams, SingleShotTwin
 
 if TYPE_CHECKING:
-    from fairbench.training import Networks, Streams
-    from fairbench_plugins.lmifr.model import LMIFRModel
+    from fairbench.training import Networks, StackedModel, Streams
 
 EPSILONS = (0.5, 0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002)
 """Nats. The paper's for Adult is .1."""
@@ -68,14 +67,37 @@ class LMIFR(NeuralMethod):
 
     def build(
         self, units: Sequence[Unit], info: DatasetInfo, networks: Networks, streams: Streams
-    ) -> LMIFRModel:
+    ) -> StackedModel:
         from fairbench_plugins.lmifr.model import LMIFRModel
+        from fairbench_plugins.lmifr.single_shot import LMIFRCurveModel
 
         epsilons = [unit.point["epsilon"] for unit in units if unit.point is not None]
-        return LMIFRModel(self.params, networks, len(info.groups), epsilons, streams)
+        given = (self.params, networks, len(info.groups), epsilons, streams)
+        if self.shots is Shots.MULTI:
+            return LMIFRModel(*given)
+        (knob,) = self.knobs
+        return LMIFRCurveModel(*given, low=knob.low, high=knob.high)
+
+
+class LMIFRSingleShot(SingleShotTwin, LMIFR):
+    """L-MIFR, one model for all epsilon."""
+
+    name = "l-mifr-ss"
+    summary = "single-shot twin of l-mifr: one model, conditioned on epsilon"
+    knobs = (
+        Knob(
+            "epsilon",
+            EPSILONS[-1],
+            EPSILONS[0],
+            "limit on I(Z;S), nats; less is fairer",
+            logarithmic=True,
+        ),
+    )
+    knob_buffers: ClassVar[Mapping[str, float]] = {"epsilon": 1.0}
+    rows_per_knob = 16
 
 
 @hookimpl
 def register_methods() -> Sequence[type[Method]]:
-    """L-MIFR."""
-    return [LMIFR]
+    """L-MIFR and its single-shot twin."""
+    return [LMIFR, LMIFRSingleShot]

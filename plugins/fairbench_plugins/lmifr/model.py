@@ -56,8 +56,8 @@ class LMIFRModel(StackedModel):
         One per model.
     """
 
-    limits: Tensor
-    """e1 and e2, ``(models, 2)``."""
+    epsilon: Tensor
+    """``(models,)``."""
     multipliers: Tensor
     """a1 and a2, ``(models, 2)``."""
     seen: Tensor
@@ -73,6 +73,7 @@ class LMIFRModel(StackedModel):
     ) -> None:
         super().__init__()
         self.distortion_weight, self.dual_rate = params.distortion_weight, params.dual_rate
+        self.rate_limit = params.rate_limit
         self.noise_dimensions = networks.latent
         make = streams.generators("weights")
         self.encoder = networks.encoder(make, 2 * networks.latent)
@@ -80,8 +81,7 @@ class LMIFRModel(StackedModel):
         self.adversary = networks.mlp(make, (networks.latent, *params.adversary_hidden, groups))
         self.turns = params.adversary_steps
         self.players: Mapping[str, float] = {"adversary": params.adversary_rate}
-        limits = [(params.rate_limit * epsilon, epsilon) for epsilon in epsilons]
-        self.register_buffer("limits", torch.tensor(limits, dtype=torch.float32))
+        self.register_buffer("epsilon", torch.tensor(epsilons, dtype=torch.float32))
         self.register_buffer("multipliers", torch.zeros(len(epsilons), 2))
         self.register_buffer("seen", torch.ones(len(epsilons), groups))
 
@@ -98,11 +98,12 @@ class LMIFRModel(StackedModel):
         log_c = torch.log_softmax(self.adversary(z), dim=-1)
         cross_entropy = -(batch.s_onehot * log_c).sum(-1).mean(-1)
         constraints = self._constraints(mean, log_variance, cross_entropy, batch.s_onehot)
-        exceeded = constraints / self.limits - 1
-        # A copy: the update below must not change what gradients are computed from.
-        paid = (self.multipliers.clone() * exceeded).sum(1)
+        limits = torch.stack([self.rate_limit * self.epsilon, self.epsilon], dim=1)
+        exceeded = constraints / limits - 1
+        paid = (self.prices() * exceeded).sum(1)
         if self.training:
-            self._ascend(exceeded.detach(), batch)
+            self._count(batch.s_onehot)
+            self.ascend(exceeded.detach())
         return {"model": self.distortion_weight * distortion + paid, "adversary": cross_entropy}
 
     def _constraints(
@@ -110,13 +111,24 @@ class LMIFRModel(StackedModel):
     ) -> Tensor:
         """C1 and C2, ``(models, 2)``."""
         shares = self.seen / self.seen.sum(1, keepdim=True)
+        shares = shares.repeat_interleave(len(s_onehot) // len(shares), dim=0)
         # Of the batch's own rows: their chance shares of groups cancel.
         prior = -(s_onehot * shares.log().unsqueeze(1)).sum(-1).mean(-1)
         return torch.stack([_rate(mean, log_variance), prior - cross_entropy], dim=1)
 
-    def _ascend(self, exceeded: Tensor, batch: Batch) -> None:
-        """Take a step of the multipliers, with those of player ``model`` alone."""
-        self.seen.add_(batch.s_onehot.sum(1))
+    def _count(self, s_onehot: Tensor) -> None:
+        self.seen.add_(s_onehot.view(len(self.seen), -1, s_onehot.shape[-1]).sum(1))
+
+    def prices(self) -> Tensor:
+        """a1 and a2, ``(models, 2)``."""
+        # A copy: a step of theirs must not change what gradients are computed from.
+        return self.multipliers.clone()
+
+    def ascend(self, exceeded: Tensor) -> None:
+        """Take a step of the multipliers, with those of player ``model`` alone.
+
+        ``exceeded`` is C / e - 1 of both limits, ``(models, 2)``.
+        """
         self.multipliers.add_(self.dual_rate * exceeded.clamp(max=1)).clamp_(min=0)
 
     def _reconstruct(self, z: Tensor, s_onehot: Tensor) -> Tensor:
