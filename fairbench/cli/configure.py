@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from pydantic import BaseModel
 
 from fairbench.config import RunConfig, read_yaml, split_names
 from fairbench.errors import ConfigError
-from fairbench.registry import Registry
+
+if TYPE_CHECKING:
+    from fairbench.registry import Registry
 
 MOST_SEEDS = 1000
 """Most seeds of one run; more is a slip of the finger."""

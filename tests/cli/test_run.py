@@ -232,6 +232,16 @@ def test_dry_run_lists_jobs_and_trains_nothing(fairbench_here: Call, tmp_path: P
     assert not (tmp_path / "out").exists()
 
 
+def test_a_dry_run_of_many_jobs_has_a_line_for_those_alike(fairbench_here: Call) -> None:
+    told = fairbench_here(*RUN, "--methods", "plain", "--seeds", "200", "--dry-run")
+    assert told.returncode == 0
+    lines = told.stdout.splitlines()
+    assert len(lines) < 15
+    assert sum("fit plain on" in line for line in lines) == 1
+    assert any(line.startswith("200 jobs: audit x itself on") for line in lines)
+
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -1,0 +1,178 @@
+"""The steps of ``fairbench run``: check names, load data, run the jobs, write the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairbench.cli import setup
+from fairbench.cli.console import err, out, show_leaderboard
+from fairbench.cli.progress import ProgressDisplay
+from fairbench.cli.provisional import ProvisionalTable
+from fairbench.cli.remaining import Remaining
+from fairbench.cli.results import show_problems
+from fairbench.cli.tuning import Tuning, searched_methods
+from fairbench.config import RunConfig
+from fairbench.errors import ConfigError
+from fairbench.leaderboard import build as leaderboard
+from fairbench.registry import Registry
+from fairbench.report.format import format_count, format_seconds
+from fairbench.runs.audit_job import ReferenceJob
+from fairbench.runs.driver import drive
+from fairbench.runs.executors import make_executor
+from fairbench.runs.fit_job import FitJob
+from fairbench.runs.job import Job
+from fairbench.runs.plan import make_plan
+from fairbench.runs.training import TrainingRun
+from fairbench.training.device import cores, resolve_device
+
+_MOST_LINES = 60
+"""Jobs that a dry run prints one by one."""
+
+
+def run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | None) -> int:
+    """Run, or print what would be run; return the exit code."""
+    device = resolve_device(config.device)
+    # Names and hyperparameters are checked before any data is read.
+    make_plan(config, registry, [])
+    if tune is not None and config.splits is not None:
+        raise ConfigError(
+            "--tune and --splits exclude each other: a search would see test rows of other folds.",
+            "Search first: fairbench search. Then run its best.yaml with --splits and --params.",
+        )
+    searched = searched_methods(config, registry, tune) if tune is not None else []
+    datasets = setup.load_datasets(config, registry)
+    store = setup.open_store(config.results, config.store, dry_run=dry_run)
+    err.print(
+        f"{', '.join(config.methods)} on {', '.join(config.datasets)}, results in {config.results}",
+        markup=False,
+    )
+    plan = make_plan(config, registry, datasets)
+    setup.describe(datasets, device)
+    workers = config.workers or cores()
+    failed_searches = 0
+    if tune is not None:
+        tuning = Tuning(config, registry, store, device, workers, tune)
+        try:
+            failed_searches = tuning.extend(plan, searched, datasets, dry_run=dry_run)
+        except KeyboardInterrupt:
+            return setup.interrupted()
+    run = TrainingRun(config, registry, plan, store, device)
+    for title, reason in run.skipped():
+        err.print(f"SKIPPED: {title}: {reason}", markup=False)
+    jobs = run.jobs()
+    if dry_run:
+        _show_jobs(jobs, run, workers)
+        return 0
+    code = _execute(jobs, run, config, registry)
+    return code or (1 if failed_searches else 0)
+
+
+def _show_jobs(jobs: Sequence[Job], run: TrainingRun, workers: int) -> None:
+    for line in _job_lines(jobs):
+        out.print(line, markup=False)
+    later, seconds = _later_audits(jobs)
+    if later:
+        out.print(f"then audits of {later} points: about {format_seconds(seconds)}", markup=False)
+    total = sum(job.estimate for job in jobs) + seconds
+    if not jobs:
+        out.print("Nothing to do: everything is in the store.")
+    else:
+        out.print(
+            f"Estimated: {format_seconds(total / workers)} on {workers} workers "
+            f"({format_seconds(total)} of work). "
+            f"{run.summary.reused} of {len(run.plan.units)} units are in the store.",
+            markup=False,
+        )
+
+
+def _job_lines(jobs: Sequence[Job]) -> Iterator[str]:
+    """A line each; of many jobs one for all fits of a method on a dataset."""
+    if len(jobs) <= _MOST_LINES:
+        for job in jobs:
+            yield f"{job.title}: about {format_seconds(job.estimate)}"
+        return
+    kinds: dict[str, list[Job]] = {}
+    for job in jobs:
+        kinds.setdefault(_kind_of(job), []).append(job)
+    for kind, alike in kinds.items():
+        seconds = sum(job.estimate for job in alike)
+        yield f"{format_count(len(alike), 'job')}: {kind}: about {format_seconds(seconds)}"
+
+
+def _kind_of(job: Job) -> str:
+    """What many jobs have in common."""
+    if isinstance(job, FitJob):
+        return f"fit {job.method.name} on {job.data.info.name}"
+    if isinstance(job, ReferenceJob):
+        return f"audit x itself on {job.data.info.name}"
+    return job.title.partition(",")[0]
+
+
+def _later_audits(jobs: Sequence[Job]) -> tuple[int, float]:
+    """Return how many points the fits will give, and the seconds to audit them."""
+    fits = [job for job in jobs if isinstance(job, FitJob)]
+    seconds = sum(job.expected_points * job.point_estimate for job in fits)
+    return sum(job.expected_points for job in fits), seconds
+
+
+def _execute(jobs: Sequence[Job], run: TrainingRun, config: RunConfig, registry: Registry) -> int:
+    setup.review_checkpoints(jobs, config)
+    executor = make_executor(config)
+    remaining = _remaining(jobs, executor.workers)
+    if jobs:
+        _announce(jobs, remaining, executor.workers)
+    provisional = ProvisionalTable(run.store, registry, _table_names(run))
+    try:
+        with ProgressDisplay(remaining, len(jobs), provisional=provisional) as display:
+            run.begin(setup.command_line())
+            drive(run, executor, display)
+    except KeyboardInterrupt:
+        return setup.interrupted()
+    finally:
+        executor.stop()
+    return _report(run, config, registry)
+
+
+def _remaining(jobs: Sequence[Job], workers: int) -> Remaining:
+    remaining = Remaining(workers)
+    for job in jobs:
+        remaining.plan(job.estimate, fits=isinstance(job, FitJob))
+    remaining.plan(_later_audits(jobs)[1], fits=False)
+    return remaining
+
+
+def _announce(jobs: Sequence[Job], remaining: Remaining, workers: int) -> None:
+    """Say how much there is to do."""
+    later, _ = _later_audits(jobs)
+    then = f", then audits of {format_count(later, 'point')}" if later else ""
+    err.print(
+        f"{format_count(len(jobs), 'job')}{then}: about {format_seconds(remaining.seconds())} on "
+        f"{format_count(workers, 'worker')}.",
+        markup=False,
+    )
+
+
+def _table_names(run: TrainingRun) -> set[str]:
+    """Return the names of the leaderboards that a run adds to."""
+    return {leaderboard.table_name(u.data.info.name, u.data.source) for u in run.plan.units}
+
+
+def _report(run: TrainingRun, config: RunConfig, registry: Registry) -> int:
+    """Write and print leaderboards and failures; return the exit code."""
+    tables = leaderboard.build(run.store, registry)
+    written = leaderboard.write(tables, config.results)
+    names = _table_names(run)
+    for table in tables:
+        if table.dataset in names:
+            show_leaderboard(table.dataset, table.leaderboard)
+    fitted, total = run.summary.done, len(run.plan.units)
+    err.print(f"{total} units: {fitted} fitted now, {run.summary.reused} from the store.")
+    for title, status, error in run.summary.broken:
+        err.print(f"{status.value}: {title}: {error}", markup=False)
+    for title, error in run.summary.not_stored:
+        err.print(f"encoder not stored: {title}: {error}", markup=False)
+    if run.summary.broken:
+        err.print("Try these again with --rerun failed.")
+    for path in written:
+        err.print(str(path), markup=False)
+    return show_problems(tables) or (1 if run.summary.broken else 0)
