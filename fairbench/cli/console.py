@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -54,6 +55,14 @@ _RANKS = (
     "95% confidence intervals and ranks are over {count} folds. With 95% confidence the",
     "rank of a method is in the range shown.",
 )
+_OPTIONAL = (
+    *("train_seconds", "aufdc_paper", "mutual_information_min", "distortion_min"),
+    *("seeds", "points_missing", "transfer_at_leakage_10", "aufdc_certified"),
+)
+"""Columns that a narrow terminal does without, the first ones first."""
+_PARAMS_WIDTH = 20
+"""Characters of hyperparameters, at least; longer ones are folded."""
+_PADDING = 2
 _NO_RANKS = "Not replicated: {what} One split gives no ranks; --splits 5 gives them."
 
 
@@ -65,9 +74,13 @@ def show_leaderboard(title: str, rows: Sequence[LeaderboardRow]) -> None:
     for group, members in groups.items():
         ranked_by = members[0].ranked_by
         table = Table(
-            title=group_heading(title, group), title_justify="left", box=None, padding=(0, 2, 0, 0)
+            title=group_heading(title, group),
+            title_justify="left",
+            box=None,
+            padding=(0, _PADDING, 0, 0),
         )
         shown = _shown_columns(members)
+        left_out = _leave_out(shown, members, out.width)
         for column, heading in shown.items():
             words = column in ("method", "params", ranked_by)
             # Only hyperparameters are folded where the table is wider than the terminal.
@@ -86,6 +99,11 @@ def show_leaderboard(title: str, rows: Sequence[LeaderboardRow]) -> None:
         for row in members[len(ranked) :]:
             table.add_row(*(Text(_leaderboard_cell(row, column)) for column in shown))
         out.print(table)
+        if left_out:
+            names = ", ".join(" ".join(text.split()) for text in left_out)
+            line = f"Left out for want of width, see the CSV file: {names}."
+            for part in textwrap.wrap(line, out.width):
+                out.print(part, markup=False)
         for note in _notes(members):
             out.print(note, markup=False)
 
@@ -111,6 +129,27 @@ def _shown_columns(members: Sequence[LeaderboardRow]) -> dict[str, str]:
         for column in ("aufdc_paper", "distortion_min", "mutual_information_min", "train_seconds"):
             shown.pop(column, None)
     return shown
+
+
+def _leave_out(shown: dict[str, str], members: Sequence[LeaderboardRow], width: int) -> list[str]:
+    """Take optional columns out until the others fit; return the headings of those."""
+
+    def needed(column: str) -> int:
+        cells = [_leaderboard_cell(row, column) for row in members]
+        longest = max(cell_len(line) for text in (shown[column], *cells) for line in lines_of(text))
+        return (min(longest, _PARAMS_WIDTH) if column == "params" else longest) + _PADDING
+
+    def lines_of(text: str) -> list[str]:
+        return text.splitlines() or [""]
+
+    widths = {column: needed(column) for column in shown}
+    left_out = []
+    for column in _OPTIONAL:
+        if sum(widths.values()) <= width:
+            break
+        if widths.pop(column, 0):
+            left_out.append(shown.pop(column))
+    return left_out
 
 
 def group_heading(title: str, group: Group) -> str:

@@ -14,7 +14,7 @@ import typer
 
 from fairbench.cli.across import show_unranked, show_verdict, write_across
 from fairbench.cli.console import err, out, show_comparison, show_leaderboard
-from fairbench.cli.options import Results, StoreUrl
+from fairbench.cli.options import Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import DEFAULT_RESULTS
 from fairbench.errors import ConfigError, StoreError, UnknownNameError
@@ -38,6 +38,10 @@ from fairbench.training import checkpoint_files as checkpoints
 
 def leaderboard(
     results: Results = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="Dataset [default: all].", autocompletion=complete_datasets),
+    ] = None,
     compare: Annotated[
         tuple[str, str] | None,
         typer.Option(
@@ -67,6 +71,8 @@ def leaderboard(
         show_across(location, registry, collection, form)
         return
     tables = tables_of.build(location.open_store(), registry)
+    if dataset is not None:
+        tables = _of_dataset(tables, dataset, registry)
     if compare is not None:
         show_differences(tables, *compare)
         raise typer.Exit(show_problems(tables))
@@ -78,6 +84,17 @@ def leaderboard(
     for path in tables_of.write(tables, location.folder):
         err.print(str(path), markup=False)
     raise typer.Exit(show_problems(tables))
+
+
+def _of_dataset(
+    tables: Sequence[tables_of.Tables], name: str, registry: Registry
+) -> list[tables_of.Tables]:
+    """The leaderboards of a dataset, its simulated twin's too; UnknownNameError if none."""
+    real = registry.datasets.resolve(name) if name in registry.datasets else name
+    chosen = [t for t in tables if t.dataset in (name, real, f"{real}-simulated")]
+    if not chosen:
+        raise UnknownNameError("dataset with results", name, [t.dataset for t in tables])
+    return chosen
 
 
 def show_across(

@@ -160,8 +160,10 @@ def _table_names(run: TrainingRun) -> set[str]:
 def _report(run: TrainingRun, config: RunConfig, registry: Registry) -> int:
     """Write and print leaderboards and failures; return the exit code."""
     tables = leaderboard.build(run.store, registry)
-    written = leaderboard.write(tables, config.results)
     names = _table_names(run)
+    others = [table for table in tables if table.dataset not in names]
+    written = leaderboard.write([t for t in tables if t.dataset in names], config.results)
+    leaderboard.write(others, config.results)
     for table in tables:
         if table.dataset in names:
             show_leaderboard(table.dataset, table.leaderboard)

@@ -224,6 +224,17 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_resume(tmp_path: Path) -> Non
     assert "--methods hangs" in rest
 
 
+@pytest.mark.usefixtures("done_run")
+def test_the_leaderboards_of_one_dataset_are_shown(fairbench_here: Call) -> None:
+    all_of_them = fairbench_here("leaderboard", "--results", "out")
+    one = fairbench_here("leaderboard", "--results", "out", "--dataset", "toy")
+    assert one.returncode == 0
+    assert one.stdout == all_of_them.stdout
+    other = fairbench_here("leaderboard", "--results", "out", "--dataset", "toi")
+    assert other.returncode == 2
+    assert "toy-simulated" in other.stderr
+
+
 def test_dry_run_lists_jobs_and_trains_nothing(fairbench_here: Call, tmp_path: Path) -> None:
     told = fairbench_here(*RUN, "--methods", "plain", "--dry-run")
     assert told.returncode == 0
@@ -239,7 +250,6 @@ def test_a_dry_run_of_many_jobs_has_a_line_for_those_alike(fairbench_here: Call)
     assert len(lines) < 15
     assert sum("fit plain on" in line for line in lines) == 1
     assert any(line.startswith("200 jobs: audit x itself on") for line in lines)
-
 
 
 @pytest.mark.parametrize(

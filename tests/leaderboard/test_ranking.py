@@ -1,10 +1,13 @@
 """Ranks of replicated rows; rows that are not replicated stand below, without."""
 
+import io
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+from fairbench.cli import console
 from fairbench.cli.console import _notes, show_leaderboard
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.leaderboard.ranking import RankedRow, check_names, compare, rank_rows
@@ -218,3 +221,32 @@ def test_the_terminal_says_why_there_is_no_area() -> None:
     whole = a_row("a", None, mutual_information_max=0.01)
     assert "may be noise" in " ".join(_notes([whole]))
     assert "may be noise" not in " ".join(_notes([replace(whole, complete=False)]))
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_a_narrow_terminal_leaves_out_columns_but_never_a_name_or_an_interval(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = {
+        "aufdc_certified": 0.312,
+        "aufdc_paper": 0.104,
+        "distortion_min": 0.171,
+        "mutual_information_min": 0.0001,
+        "train_seconds": 197.27,
+    }
+    given = "adversary=0.98 adversary_hidden=[128,128] beta_max=150.0 restarts=4"
+    entries = [
+        one_split("conditional-quantile", 1, aufdc=0.2, **figures),
+        one_split("conditional-quantile", 2, aufdc=0.3, params=given, **figures),
+    ]
+    text = io.StringIO()
+    monkeypatch.setattr(console, "out", Console(file=text, width=width, soft_wrap=True))
+    show_leaderboard("toy", ranked([with_intervals(e) for e in entries]))
+    lines = text.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    assert sum("conditional-quantile" in line for line in lines) == 2
+    assert sum(".200 [.180, .220]" in line for line in lines) == 1
+    words = " ".join(lines)
+    assert ("train s" in lines[1]) == (width == 160)
+    assert ("Left out for want of width" in words) == (width < 160)
+    assert "restarts=4" in words  # hyperparameters are folded, not cut
