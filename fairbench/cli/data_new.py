@@ -26,6 +26,7 @@ from fairbench.data.tables import read_table
 from fairbench.errors import ConfigError, DataError, FairbenchError, nearest
 from fairbench.files import write_atomically
 from fairbench.registry import Registry
+from fairbench.training import NeuralMethod
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,13 +151,13 @@ def _new_card(
 
 
 def _a_method(registry: Registry) -> str:
-    """Name a method to try first: if possible one whose single model gives a whole curve."""
+    """Name a method to try first: if possible one whose single fit gives a whole curve at once."""
     candidates = [
-        (cls.shots is not Shots.SINGLE, place, name)
+        (cls.shots is not Shots.SINGLE, issubclass(cls, NeuralMethod), place, name)
         for place, (name, cls) in enumerate(registry.methods.classes.items())
         if not cls.baseline and cls.track is Track.BLIND
     ]
-    return min(candidates)[2] if candidates else "METHOD"
+    return min(candidates)[3] if candidates else "METHOD"
 
 
 def _contents(

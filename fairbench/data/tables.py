@@ -186,6 +186,12 @@ def _opened_parquet(path: Path) -> Iterator[Any]:
 
     try:
         with pq.ParquetFile(path) as file:
+            for field in file.schema_arrow:
+                if pa.types.is_nested(field.type):
+                    raise DataError(
+                        f"{path}: the column {field.name!r} holds {field.type}, not a value a row.",
+                        "Write the file without it, or with a column for each value.",
+                    )
             yield file
     except (pa.ArrowException, OSError) as error:
         text = str(error).splitlines()[0]

@@ -47,6 +47,14 @@ def test_csv_in_parts_is_csv_at_once(tmp_path: Path, rows: int) -> None:
     assert np.concatenate([part.index for part in parts]).tolist() == [0, 1, 2, 3]
 
 
+def test_a_column_of_lists_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"a": [1, 2], "tags": [["x"], ["y", "z"]]}).to_parquet(path)
+    for read in (read_table, TableStream):
+        with pytest.raises(DataError, match="column 'tags' holds list"):
+            read(path)
+
+
 def test_parquet_in_parts_is_parquet_at_once(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     numbers = pa.array([1, None, 3, 4, 5], pa.int64())
