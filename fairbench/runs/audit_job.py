@@ -14,6 +14,7 @@ from fairbench.api import AUDIT_ROLES, Access, Role
 from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepare import Prepared
+from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.contract import ContractError, Progress
 from fairbench.runs.encoding import TARGET
 from fairbench.stats.bootstrap import to_text
@@ -58,24 +59,27 @@ class AuditJob:
         """Audit each point; one result per point."""
         from fairbench.auditing.evaluate import evaluate
 
+        rows = AuditRows.of(self.data, self.config.rows)
+        data, arrays = rows.data, rows.arrays(self.arrays)
+        soft = rows.soft(self.soft)
         results = []
         for done, (key, number) in enumerate(zip(self.keys, self.numbers, strict=True)):
             progress(done / len(self.keys), f"point {done + 1} of {len(self.keys)}")
             start = time.perf_counter()
-            encoded = encoded_from(self.arrays, number)
+            encoded = encoded_from(arrays, number)
             evaluation, audited = evaluate(
-                encoded, self.data, config=self.config, seed=self.seed, soft=self.soft
+                encoded, data, config=self.config, seed=self.seed, soft=soft
             )
-            if self.data.target is not None:
+            if rows.target is not None:
                 from fairbench.auditing.shift import evaluate_shift
 
                 shift = evaluate_shift(
                     encoded,
-                    encoded_from(self.arrays, number, TARGET),
-                    self.data,
+                    encoded_from(arrays, number, TARGET),
+                    data,
                     config=self.config,
                     seed=self.seed,
-                    soft=self.soft_of_target,
+                    soft=rows.target.soft(self.soft_of_target),
                 )
                 evaluation = replace(evaluation, shift=shift)
             values: dict[str, float | None] = {}
@@ -176,8 +180,8 @@ class ReferenceJob:
         from fairbench.auditing.soft_labels import soft_labels
 
         start = time.perf_counter()
-        reference = audit_reference(
-            self.data, config=self.config, seed=self.seed, soft=soft_labels(self.data)
-        )
+        rows = AuditRows.of(self.data, self.config.rows)
+        soft = rows.soft(soft_labels(self.data))
+        reference = audit_reference(rows.data, config=self.config, seed=self.seed, soft=soft)
         seconds = time.perf_counter() - start
         return [Measurement(self.key, reference.values, seconds, to_text(reference.replicates))]

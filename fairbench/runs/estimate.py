@@ -69,5 +69,7 @@ def audit_seconds(config: AuditConfig, data: Prepared, store: Store) -> float:
     if past is not None:
         return past
     rows = len(data.roles[Role.AUDITOR_TRAIN].s)
+    if config.rows is not None:
+        rows = min(rows, config.rows)
     for_groups = 1 + _PER_GROUP * (len(data.info.groups) - 2)
     return _AUDIT[config.preset] * max(_LEAST_AUDIT, rows / 10_000) * for_groups * slowness()

@@ -1,0 +1,92 @@
+"""The rows that an audit looks at: all, or of a large table so many of each role.
+
+Which rows these are depends on the data alone, so that all points of a dataset, and x itself, are
+measured on the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
+from fairbench.data.prepare import Prepared, Rows
+from fairbench.runs.encoding import TARGET
+from fairbench.stats.seeds import derive_seed
+
+
+@dataclass(frozen=True)
+class AuditRows:
+    """A dataset's audit roles, at most so many rows of each.
+
+    Parameters
+    ----------
+    data : Prepared
+        What is audited, those rows alone.
+    chosen : mapping of Role to ndarray of int, shape (n,)
+        Numbers of those rows within their role, ascending; of roles that are cut alone.
+    sizes : mapping of Role to int
+        Rows of each role before.
+    target : AuditRows or None
+        The same of another domain's rows.
+    """
+
+    data: Prepared
+    chosen: Mapping[Role, Ints]
+    sizes: Mapping[Role, int]
+    target: AuditRows | None
+
+    @classmethod
+    def of(cls, data: Prepared, most: int | None) -> AuditRows:
+        """Choose at most ``most`` rows of each role; None: all."""
+        sizes = {role: len(data.roles[role].s) for role in AUDIT_ROLES}
+        chosen = {
+            role: _choose(size, most, derive_seed("audit rows", data.fingerprint, role))
+            for role, size in sizes.items()
+            if most is not None and size > most
+        }
+        target = None if data.target is None else cls.of(data.target, most)
+        roles = {role: _part(data.roles[role], numbers) for role, numbers in chosen.items()}
+        part = replace(data, roles={**data.roles, **roles}, target=target.data if target else None)
+        return cls(part, chosen, sizes, target)
+
+    def soft(self, soft: Floats | None) -> Floats | None:
+        """Soft labels ``(n, groups)`` of the auditor training set, of its chosen rows."""
+        numbers = self.chosen.get(Role.AUDITOR_TRAIN)
+        return soft if soft is None or numbers is None else soft[numbers]
+
+    def arrays(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The encoded arrays of a unit, see :mod:`fairbench.runs.encoding`, of the chosen rows."""
+        return {name: self._array(name, array) for name, array in arrays.items()}
+
+    def _array(self, name: str, array: np.ndarray) -> np.ndarray:
+        _, _, of_point = name.partition("/")
+        if of_point.startswith(TARGET):
+            assert self.target is not None
+            return self.target._array(name.replace(f"/{TARGET}", "/", 1), array)
+        last = of_point.rpartition("/")[2]
+        role = Role.AUDITOR_TRAIN if last == "fresh" else last
+        if role not in self.chosen:
+            return array
+        role = Role(role)
+        # One draw after the other: (draws * n, ...)
+        draws = array.reshape(-1, self.sizes[role], *array.shape[1:])
+        return draws[:, self.chosen[role]].reshape(-1, *array.shape[1:])
+
+
+def _choose(size: int, most: int, seed: int) -> Ints:
+    numbers: Ints = np.sort(np.random.default_rng(seed).permutation(size)[:most])
+    return numbers
+
+
+def _part(rows: Rows, numbers: Ints) -> Rows:
+    return replace(
+        rows,
+        stored=rows.stored[numbers],
+        s=rows.s[numbers],
+        y={task: labels[numbers] for task, labels in rows.y.items()},
+        numbers=rows.numbers[numbers],
+        transfer={task: labels[numbers] for task, labels in rows.transfer.items()},
+    )
