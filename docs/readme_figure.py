@@ -22,7 +22,7 @@ from fairbench.registry import load_registry
 from fairbench.report.figures import draw_ends
 from fairbench.report.format import format_share
 from fairbench.report.panels import Panel, panels
-from fairbench.report.style import looks, new_figure, styled
+from fairbench.report.style import new_figure, styled
 from fairbench.store.database import Store
 
 if TYPE_CHECKING:
@@ -72,14 +72,13 @@ def labelled_curves_figure(panel: Panel, names: Sequence[str]) -> Figure:
     if len(names) > MOST:
         raise ConfigError(f"{len(names)} curves cannot be labelled at their lines.", "Name eight.")
     rows = [_find(panel, name) for name in names]
-    labels = [panel.names[row.variant] for row in rows]
-    look = looks(labels, panel.baselines)
+    look = panel.identities.looks([row.variant for row in rows])
     with styled():
         figure = new_figure(*_SIZE)
         axes = figure.axes[0]
         lines = []
-        for label, row in zip(labels, rows, strict=True):
-            style = look[label]
+        for row in rows:
+            style = look[row.variant]
             d, i = panel.surface(row, 50)
             axes.plot(d, i, color=style.colour, linestyle=style.line, linewidth=2.0)
             lines.append(np.column_stack([d, i]))
@@ -95,7 +94,7 @@ def labelled_curves_figure(panel: Panel, names: Sequence[str]) -> Figure:
         axes.set_ylabel("I(Z;S), leakage, nats", fontsize=_FONT)
         axes.tick_params(labelsize=_FONT - 1)
         texts = [_text(row) for row in rows]
-        _label_lines(axes, lines, texts, [look[label].colour for label in labels])
+        _label_lines(axes, lines, texts, [look[row.variant].colour for row in rows])
     return figure
 
 

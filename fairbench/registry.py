@@ -243,6 +243,17 @@ def _distributions() -> Mapping[str, list[str]]:
     return packages_distributions()
 
 
+def family(cls: type) -> str:
+    """Name the family of a plugin class: methods of one module, and of one idea.
+
+    Of a package that declares ``__fairbench_families__``, see :func:`plugin_source`, a subpackage.
+    """
+    top, *below = cls.__module__.split(".")
+    declared = getattr(sys.modules.get(top), "__fairbench_families__", False)
+    name = below[0] if below and declared else cls.__module__.rpartition(".")[2]
+    return name.replace("_", "-")
+
+
 @functools.cache
 def plugin_source(cls: type) -> Mapping[str, str]:
     """Python files behind a plugin class, relative name to sha256.

@@ -23,7 +23,9 @@ from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
 from fairbench.report import figures
 from fairbench.report.across_figure import across_figure
+from fairbench.report.auditors_figure import auditors_figure
 from fairbench.report.gather import DatasetReport, gather
+from fairbench.report.identity import Identities
 from fairbench.report.page import page
 from fairbench.report.ranks_figure import ranks_figure
 from fairbench.report.shift_figure import shift_figure
@@ -127,7 +129,7 @@ def _plot_across(
     for verdict in verdicts:
         words = [collection.name, *verdict.group, verdict.measure.replace("_", "-")]
         stem = within(folder, "-".join(["across", *words]))
-        write_figure(stem, across_figure(verdict), extensions)
+        write_figure(stem, across_figure(verdict, Identities.of(registry)), extensions)
 
 
 def _kinds_of(dataset: DatasetReport) -> Iterator[str]:
@@ -140,7 +142,7 @@ def _kinds_of(dataset: DatasetReport) -> Iterator[str]:
 
 def _draw(kind: str, dataset: DatasetReport) -> Figure:
     if kind == _AUDITORS:
-        return figures.auditors_figure(dataset.panels, dataset.auditors)
+        return auditors_figure(dataset.panels, dataset.auditors)
     return _OF_PANELS[kind](dataset.panels)
 
 

@@ -15,7 +15,7 @@ from fairbench.api.collection import Collection
 from fairbench.leaderboard.build import Tables
 from fairbench.leaderboard.ranking import DEFAULT, RankedRow, test_over_train
 from fairbench.metrics.rows import AcrossRow, Group, Variant
-from fairbench.registry import Registry
+from fairbench.registry import Registry, family
 from fairbench.stats import across
 from fairbench.stats.intervals import holm
 from fairbench.stats.ranks import estimate_over_splits
@@ -246,13 +246,11 @@ def _reference(variants: Sequence[Variant], registry: Registry) -> int | None:
 
 
 def _families(variants: Sequence[Variant], registry: Registry) -> dict[Variant, str]:
-    """Name the family of each row: methods of one module; a baseline is one of its own."""
-    module = {
-        name: cls.__module__.rpartition(".")[2].replace("_", "-")
-        for name, cls in registry.methods.classes.items()
-        if not cls.baseline
+    """Name the family of each row; a baseline is one of its own."""
+    known = {
+        name: family(cls) for name, cls in registry.methods.classes.items() if not cls.baseline
     }
-    return {variant: module.get(variant.method, variant.method) for variant in variants}
+    return {variant: known.get(variant.method, variant.method) for variant in variants}
 
 
 def _best_of_families(rows: Sequence[AcrossRow]) -> list[int]:

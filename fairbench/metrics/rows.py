@@ -290,7 +290,7 @@ class AcrossRow(VariantRow):
     measure: Annotated[
         str, "what is compared: aufdc, aufdc_certified, or transfer_at_leakage_10 on unseen tasks"
     ]
-    family: Annotated[str, "module that the method is from; a baseline is a family of its own"]
+    family: Annotated[str, "methods of one module; a baseline is a family of its own"]
     tables: Annotated[int, "tables on which all these rows are replicated"]
     tables_missing: Annotated[int, "tables of the collection without replicated rows"]
     mean_rank: Annotated[float, "mean rank over tables, by weight; 1 is best, ties share ranks"]

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairbench.leaderboard.across import Verdict
-from fairbench.metrics.rows import AcrossRow
+from fairbench.metrics.rows import AcrossRow, Variant
 from fairbench.report.headings import HEADINGS
-from fairbench.report.style import GREY, QUIET, Look, looks, new_figure, styled
+from fairbench.report.identity import Identities
+from fairbench.report.style import GREY, QUIET, Look, new_figure, styled
 from fairbench.stats.across import groups_alike, profile
 
 if TYPE_CHECKING:
@@ -25,14 +26,14 @@ _MOST_LINES = 8
 """Rows in the panel of profiles: the best of the best families, and the reference."""
 
 
-def across_figure(verdict: Verdict) -> Figure:
+def across_figure(verdict: Verdict, identities: Identities) -> Figure:
     """Draw three panels: ranks of all rows, profiles and the ranks of the best of each family.
 
     In the last, a critical-difference diagram, a bar joins families that no pair of which is told
     apart at 5% (signed ranks over tables, adjusted over all pairs).
     """
     best = [verdict.rows[k] for k in verdict.families]
-    look = looks([row.variant.label for row in verdict.rows])
+    look = identities.looks([row.variant for row in verdict.rows])
     heights = [1.2 + _LINE * len(verdict.rows), 2.8, 0.9 + _LINE * (len(best) + 2)]
     with styled():
         figure = new_figure(_WIDTH, sum(heights), rows=3, heights=heights)
@@ -43,9 +44,9 @@ def across_figure(verdict: Verdict) -> Figure:
     return figure
 
 
-def _draw_ranks(axes: Axes, verdict: Verdict, look: dict[str, Look]) -> None:
+def _draw_ranks(axes: Axes, verdict: Verdict, look: dict[Variant, Look]) -> None:
     for place, row in enumerate(verdict.rows):
-        colour = GREY if row.method == verdict.reference else look[row.variant.label].colour
+        colour = GREY if row.method == verdict.reference else look[row.variant].colour
         axes.plot([row.mean_rank_low, row.mean_rank_high], [place, place], color=colour)
         axes.plot(row.mean_rank, place, marker="o", color=colour)
     axes.set_yticks(range(len(verdict.rows)), [row.variant.label for row in verdict.rows])
@@ -59,7 +60,7 @@ def _draw_ranks(axes: Axes, verdict: Verdict, look: dict[str, Look]) -> None:
     )
 
 
-def _draw_profiles(axes: Axes, verdict: Verdict, look: dict[str, Look]) -> None:
+def _draw_profiles(axes: Axes, verdict: Verdict, look: dict[Variant, Look]) -> None:
     shown = list(verdict.families[:_MOST_LINES])
     reference = [k for k, row in enumerate(verdict.rows) if row.method == verdict.reference]
     shown += [k for k in reference[:1] if k not in shown]
@@ -75,7 +76,7 @@ def _draw_profiles(axes: Axes, verdict: Verdict, look: dict[str, Look]) -> None:
     thresholds = np.sort(sign * grid) * sign
     for k, share in zip(shown, shares, strict=True):
         row = verdict.rows[k]
-        style = look[row.variant.label]
+        style = look[row.variant]
         colour = GREY if row.method == verdict.reference else style.colour
         axes.step(
             thresholds,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fairbench.leaderboard import build as leaderboard
 from fairbench.leaderboard.across import Verdict, compare_across
@@ -18,6 +18,7 @@ from fairbench.metrics.rows import (
     p_value_column,
 )
 from fairbench.registry import Registry
+from fairbench.report.identity import Identities
 from fairbench.report.panels import Panel, panels
 from fairbench.store.database import Store
 from fairbench.store.records import PointRecord, RunRecord
@@ -69,6 +70,7 @@ class Report:
     glossary: Mapping[str, str]
     tested: tuple[str, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
+    identities: Identities = field(default_factory=Identities)
 
 
 def gather(store: Store, registry: Registry) -> Report:
@@ -81,12 +83,13 @@ def gather(store: Store, registry: Registry) -> Report:
         glossary.update(metric.columns)
     tested = sorted({name for t in tables for row in t.leaderboard for name in row.p_values})
     glossary |= {p_value_column(name): describe_p_value(name) for name in tested}
+    identities = Identities.of(registry)
     return Report(
         datasets=tuple(
             DatasetReport(
                 name=table.dataset,
                 data_source=" ".join(sorted({row.data_source for row in table.leaderboard})),
-                panels=tuple(panels(table)),
+                panels=tuple(panels(table, identities)),
                 auditors=tuple(summarise_auditors(table.auditors)),
                 failures=tuple(table.failures),
                 problems=tuple(dict.fromkeys(table.problems)),
@@ -98,6 +101,7 @@ def gather(store: Store, registry: Registry) -> Report:
         glossary=glossary | PROVENANCE,
         tested=tuple(tested),
         verdicts=_verdicts(tables, registry),
+        identities=identities,
     )
 
 

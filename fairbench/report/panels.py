@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
@@ -21,6 +21,8 @@ from fairbench.metrics.rows import (
     TableRow,
     Variant,
 )
+from fairbench.report.identity import Identities
+from fairbench.report.style import Look
 
 T = TypeVar("T", bound=TableRow)
 
@@ -75,6 +77,8 @@ class Panel:
         Attainment surfaces of their curves over seeds: what AUFDC is the area under.
     failures : tuple of FailureRow
         Models and points of those methods that were tried and gave no figures.
+    identities : Identities
+        What methods look like.
     """
 
     dataset: str
@@ -83,6 +87,7 @@ class Panel:
     points: tuple[PointRow, ...]
     surfaces: tuple[AttainmentRow, ...]
     failures: tuple[FailureRow, ...] = ()
+    identities: Identities = field(default_factory=Identities)
 
     @property
     def title(self) -> str:
@@ -98,12 +103,6 @@ class Panel:
             row.variant: row.method if methods[row.method] == 1 else f"{row.method} ({row.params})"
             for row in self.rows
         }
-
-    @property
-    def baselines(self) -> list[str]:
-        """Names of the rows that are baselines."""
-        names = self.names
-        return [names[row.variant] for row in self.rows if "baseline" in row.tags.split()]
 
     def curves(self) -> dict[str, list[list[PointRow]]]:
         """Points by name, one list per split and seed, each in the order of its knobs."""
@@ -186,6 +185,11 @@ class Panel:
         return max((len(curves) for curves in self.curves().values()), default=0)
 
     @property
+    def most_points(self) -> int:
+        """Points of the longest curve."""
+        return max((len(own) for of_row in self.curves().values() for own in of_row), default=0)
+
+    @property
     def ranked(self) -> tuple[LeaderboardRow, ...]:
         """Replicated rows."""
         return tuple(row for row in self.rows if row.replicated)
@@ -221,8 +225,9 @@ class Panel:
         return f"{self.names[row.variant]}: {text}" + (f" ({counts})" if counts else "")
 
 
-def panels(table: Tables) -> list[Panel]:
+def panels(table: Tables, identities: Identities | None = None) -> list[Panel]:
     """Cut the tables of a dataset into panels, in the order of its leaderboard."""
+    identities = identities or Identities()
     points = _by_group(p for p in table.points if p.status == "DONE" and p.counted)
     surfaces, failures = _by_group(table.attainment), _by_group(table.failures)
     return [
@@ -233,6 +238,7 @@ def panels(table: Tables) -> list[Panel]:
             tuple(points[group]),
             tuple(surfaces[group]),
             tuple(failures[group]),
+            identities,
         )
         for group, rows in _by_group(table.leaderboard).items()
     ]
@@ -245,6 +251,12 @@ def _by_group(rows: Iterable[T]) -> dict[Group, list[T]]:
     return groups
 
 
-def all_names(shown: Sequence[Panel]) -> list[str]:
-    """Names over several panels, in order of appearance, so that looks can be shared."""
-    return list(dict.fromkeys(name for panel in shown for name in panel.names.values()))
+def looks_of(shown: Sequence[Panel]) -> dict[Variant, Look]:
+    """Looks of all rows of several panels."""
+    if not shown:
+        return {}
+    # A method's default row comes first, so that its line is solid wherever it is.
+    rows = sorted(
+        (row.variant for panel in shown for row in panel.rows), key=lambda v: v.params != "default"
+    )
+    return shown[0].identities.looks(rows)

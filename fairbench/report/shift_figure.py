@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairbench.metrics.rows import PointRow
-from fairbench.report.panels import Panel, all_names
-from fairbench.report.style import GREY, Look, looks, new_figure, styled
+from fairbench.metrics.rows import PointRow, Variant
+from fairbench.report.panels import Panel, looks_of
+from fairbench.report.style import GREY, Look, new_figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,8 +24,7 @@ def shift_figure(shown: Sequence[Panel]) -> Figure:
     A mark is a point of a curve: its figure in the domain where it was trained, and in the other.
     On the dotted line both are equal. Accuracy is that of the classifier fitted in the first.
     """
-    baselines = [name for panel in shown for name in panel.baselines]
-    look = looks(all_names(shown), baselines)
+    look = looks_of(shown)
     with styled():
         figure = new_figure(
             _WIDTH,
@@ -47,15 +46,20 @@ def shift_figure(shown: Sequence[Panel]) -> Figure:
     return figure
 
 
-def _draw(axes: Axes, panel: Panel, look: Mapping[str, Look], column: str, *, ends: bool) -> None:
+def _draw(
+    axes: Axes, panel: Panel, look: Mapping[Variant, Look], column: str, *, ends: bool
+) -> None:
     other = f"shift_{column}"
     values: list[float] = []
-    for name, curves in panel.curves().items():
+    names = panel.names
+    of_rows = panel.curves()
+    for variant, name in names.items():
+        curves = of_rows[name]
         points = [p for points in curves for p in points if p.figures.get(other) is not None]
         if not points:
             continue
         x, y = (_values(points, one) for one in (column, other))
-        style = look[name]
+        style = look[variant]
         axes.errorbar(
             x,
             y,

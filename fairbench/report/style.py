@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette, without its yellow, which is lost on white."""
+COLOURS = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"),
+    *("#882255", "#999933", "#332288", "#661100", "#44AA99", "#AA4499", "#6E6E00"),
+)
+"""Okabe and Ito's palette, without its yellow, which is lost on white; then some of Paul Tol's."""
+
+SHADES = (0.0, 0.45, -0.45, 0.25, -0.25)
+"""Of the members of a family: how far towards white, or where negative towards black."""
+
+FAINT = "#DCDCDC"
+"""Curves of other panels, behind those that a panel is about."""
 
 GREY = "#8A8A8A"
 """Baselines: they are the background that methods are seen against."""
@@ -20,6 +29,8 @@ QUIET = "#595959"
 """Notes: still 7 to 1 against white."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+
+LINES = ("-", "--", ":", "-.")
 
 _SETTINGS: Any = {
     "font.family": "sans-serif",
@@ -46,7 +57,7 @@ _SETTINGS: Any = {
 
 @dataclass(frozen=True)
 class Look:
-    """How a method is drawn, the same in every figure.
+    """How a row is drawn.
 
     Parameters
     ----------
@@ -59,18 +70,6 @@ class Look:
     colour: str
     marker: str
     line: str | tuple[int, tuple[int, int]]
-
-
-def looks(methods: Sequence[str], baselines: Sequence[str] = ()) -> dict[str, Look]:
-    """A look for every name: methods in colours, baselines in grey, all with marks of their own."""
-    found: dict[str, Look] = {}
-    coloured = [name for name in methods if name not in baselines]
-    for i, name in enumerate(coloured):
-        line = ("-", "--", ":", "-.")[i // len(COLOURS) % 4]
-        found[name] = Look(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)], line)
-    for i, name in enumerate(name for name in methods if name in baselines):
-        found[name] = Look(GREY, MARKERS[::-1][i % len(MARKERS)], (0, (4, 2)) if i % 2 else "-")
-    return found
 
 
 @contextmanager
@@ -93,10 +92,23 @@ def new_figure(
 
     ``heights`` are those of the rows, relative to each other; equal unless given.
     """
+    figure = empty_figure(width, height)
+    figure.subplots(rows, columns, squeeze=False, height_ratios=heights)
+    return figure
+
+
+def empty_figure(width: float, height: float) -> Figure:
+    """A figure without axes, inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    figure.subplots(rows, columns, squeeze=False, height_ratios=heights)
     return figure
+
+
+def shaded(colour: str, shade: float) -> str:
+    """Mix ``#rrggbb`` with white, or where ``shade`` is negative with black, by that share."""
+    parts = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    towards = 255 if shade > 0 else 0
+    return "#" + "".join(f"{round(p + abs(shade) * (towards - p)):02X}" for p in parts)

@@ -106,7 +106,7 @@ def test_a_verdict_over_ten_tables_and_an_eleventh_of_ones_own(
         f"collection: eleven-v1\ntables:\n{listed}  - dataset: mine\n    weight: 2\n"
     )
     for k, name in enumerate([*names, "mine"]):
-        done = fairbench(*run_on(write_table(tmp_path, name, k)), "--splits", "5")
+        done = fairbench(*run_on(write_table(tmp_path, name, k, rows=1500)), "--splits", "5")
         assert done.returncode == 0, done.stderr
     for file, tables in (("ten.yaml", 10), ("more.yaml", 11)):
         done = fairbench("leaderboard", "--across", "--collection", file, "--results", "out")

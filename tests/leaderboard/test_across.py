@@ -204,7 +204,8 @@ def test_the_built_in_collection_has_ten_tables_and_known_datasets(registry: Reg
 
 def test_a_figure_is_drawn_of_every_measure(registry: Registry, tmp_path: Path) -> None:
     from fairbench.report.across_figure import across_figure
+    from fairbench.report.identity import Identities
 
     verdict = only(ten_tables(), TEN, registry)
-    across_figure(verdict).savefig(tmp_path / "across.png")
+    across_figure(verdict, Identities()).savefig(tmp_path / "across.png")
     assert (tmp_path / "across.png").stat().st_size > 20_000

@@ -1,5 +1,6 @@
 """Figures of a committed small run: drawn, honest about gaps, the same every time."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,14 @@ from typer.testing import CliRunner
 
 from fairbench.cli.app import app
 from fairbench.errors import ConfigError, UnknownNameError
+from fairbench.metrics.rows import Variant
 from fairbench.registry import load_registry
-from fairbench.report.figures import auditors_figure, cost_figure, curves_figure, fronts_figure
+from fairbench.report import frames
+from fairbench.report.auditors_figure import auditors_figure
+from fairbench.report.figures import cost_figure, curves_figure, fronts_figure
 from fairbench.report.gather import DatasetReport, gather
-from fairbench.report.style import looks
+from fairbench.report.identity import Identities
+from fairbench.report.style import GREY, SHADES, shaded
 from fairbench.store.records import PointRecord, Record
 from readme_figure import labelled_curves_figure
 from tests.support.runs import Change, failed, honest, stored, three_seeds
@@ -157,11 +162,56 @@ def test_a_wrong_word_is_answered(
     assert says in str(found.exception)
 
 
-def test_methods_have_looks_of_their_own_and_baselines_are_grey() -> None:
-    names = [f"method-{n}" for n in range(20)]
-    found = looks([*names, "identity", "constant"], ["identity", "constant"])
-    assert len({(look.colour, look.marker, look.line) for look in found.values()}) == 22
-    assert found["identity"].colour == found["constant"].colour
+def test_a_method_looks_alike_whatever_else_is_shown() -> None:
+    identities = Identities.of(load_registry())
+    names = [*identities.families, *identities.baselines]
+    everything = identities.looks([Variant(name, "default") for name in names])
+    for name in names:
+        variant = Variant(name, "default")
+        assert identities.looks([variant])[variant] == everything[variant]
+    marks = [(look.colour, look.marker) for look in everything.values()]
+    assert len(set(marks)) == len(names)
+    assert {everything[Variant(name, "default")].colour for name in identities.baselines} == {GREY}
+
+
+def test_rows_of_a_method_differ_in_their_lines_and_families_share_a_colour() -> None:
+    identities = Identities({"a": "one", "b": "one", "c": "two"}, ("plain",))
+    rows = [Variant("a", "default"), Variant("a", "bits=4"), Variant("b", "default")]
+    first, tuned, other = identities.looks(rows).values()
+    assert (first.colour, first.marker) == (tuned.colour, tuned.marker)
+    assert first.line != tuned.line
+    assert other.colour == shaded(first.colour, SHADES[1])
+    assert other.marker != first.marker
+    unknown = Variant("of-elsewhere", "default")
+    assert identities.looks([unknown]) == Identities().looks([unknown])
+
+
+def test_many_rows_are_drawn_in_a_frame_for_each_family(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames, "_MOST_ROWS", 1)
+    shown = [panel for panel in dataset(tmp_path).panels if panel.group.track == "blind"]
+    figure = curves_figure(shown)
+    titles = {axes.get_title(): axes for axes in figure.axes if axes.get_title()}
+    (panel,) = shown
+    methods = {row.method for row in panel.rows if "baseline" not in row.tags.split()}
+    assert set(titles) >= {panel.identities.family(method) for method in methods}
+    assert "baselines" in titles
+    (reference,) = panel.identities.references
+    for axes in titles.values():
+        names = " ".join(text.get_text() for text in axes.get_legend().get_texts())
+        assert reference in names
+    own = titles[panel.identities.family("latfr")]
+    assert "sofair" not in " ".join(text.get_text() for text in own.get_legend().get_texts())
+
+
+def test_panels_without_a_curve_are_not_drawn(tmp_path: Path) -> None:
+    (panel, *_) = dataset(tmp_path).panels
+    (single,) = [row for row in panel.rows if row.method == "constant"]
+    points = tuple(point for point in panel.points if point.method == "constant")
+    lone = replace(panel, rows=(single,), points=points)
+    assert len(curves_figure([lone, panel]).axes) == 1
+    assert len(curves_figure([lone]).axes) == 1
 
 
 def test_status_tells_what_is_done_and_what_failed(tmp_path: Path) -> None:

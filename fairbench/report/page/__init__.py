@@ -19,12 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Track
-from fairbench.metrics.rows import LeaderboardRow, PointRow, p_value_column
+from fairbench.metrics.rows import LeaderboardRow, PointRow, Variant, p_value_column
 from fairbench.report.format import format_figure
 from fairbench.report.gather import Report
 from fairbench.report.headings import HEADINGS, PAGE, PAGE_COST, headed
-from fairbench.report.panels import Panel, all_names
-from fairbench.report.style import Look, looks
+from fairbench.report.panels import Panel, looks_of
+from fairbench.report.style import Look
 from fairbench.report.verdicts import describe_tests
 
 _SYMBOLS = {
@@ -88,8 +88,7 @@ def page(report: Report) -> str:
     environment.filters["number"] = format_number
     environment.filters["moment"] = lambda text: text.replace("T", " ").replace("+00:00", " UTC")
     shown = [p for dataset in report.datasets for p in dataset.panels]
-    baselines = [name for panel in shown for name in panel.baselines]
-    look = looks(all_names(shown), baselines)
+    look = looks_of(shown)
     charts = [[_panel_charts(p, look) for p in dataset.panels] for dataset in report.datasets]
     named = {*PAGE, *PAGE_COST, *TERMS}
     css, script = ((here / name).read_text("utf-8") for name in ("page.css", "page.js"))
@@ -181,7 +180,7 @@ def _packed(text: str) -> str:
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
-def _panel_charts(panel: Panel, look: Mapping[str, Look]) -> dict[str, Any]:
+def _panel_charts(panel: Panel, look: Mapping[Variant, Look]) -> dict[str, Any]:
     curves = panel.curves()
     names = panel.names
     drawn = []
@@ -198,7 +197,7 @@ def _panel_charts(panel: Panel, look: Mapping[str, Look]) -> dict[str, Any]:
                 "front": _shorts(panel.front(row, 50)),
                 "front_band": _outline(_shorts(_steps(x, high)), _shorts(_steps(x, low))),
             }
-            drawn.append({**_curve(name, row, seeds, look[name]), **lines})
+            drawn.append({**_curve(name, row, seeds, look[row.variant]), **lines})
     return {"curves": drawn, "ends": panel.ends}
 
 
