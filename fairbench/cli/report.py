@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,7 @@ from fairbench.report.auditors_figure import auditors_figure
 from fairbench.report.gather import DatasetReport, gather
 from fairbench.report.identity import Identities
 from fairbench.report.page import page
+from fairbench.report.panels import Panel
 from fairbench.report.ranks_figure import ranks_figure
 from fairbench.report.shift_figure import shift_figure
 from fairbench.report.style import styled
@@ -76,6 +78,13 @@ def plot(
         str | None,
         typer.Option(help="Dataset [default: all].", autocompletion=complete_datasets),
     ] = None,
+    methods: Annotated[
+        str | None, typer.Option(help="Methods to draw, separated by commas [default: all].")
+    ] = None,
+    highlight: Annotated[
+        str | None,
+        typer.Option(metavar="METHODS", help="Methods to draw in colour; the others are grey."),
+    ] = None,
     collection: Annotated[
         str | None,
         typer.Option(metavar="NAME|FILE", help="Tables of across [default: the newest list]."),
@@ -105,10 +114,33 @@ def plot(
         dataset = registry.datasets.resolve(dataset)
     if dataset is not None and dataset not in known:
         raise UnknownNameError("dataset with results", dataset, known)
-    for one in gathered.datasets if dataset is None else [known[dataset]]:
+    chosen = gathered.datasets if dataset is None else (known[dataset],)
+    chosen = _with_methods(chosen, methods, highlight)
+    for one in chosen:
         for each in _kinds_of(one) if kind == "all" else [kind]:
             stem = within(folder, f"{one.name}-{each}")
             write_figure(stem, _draw(each, one), extensions)
+
+
+def _with_methods(
+    datasets: Sequence[DatasetReport], methods: str | None, highlight: str | None
+) -> tuple[DatasetReport, ...]:
+    """Leave out, or draw faintly, what is not asked for; UnknownNameError for what is nowhere."""
+    found = {row.method for one in datasets for panel in one.panels for row in panel.rows}
+    shown, lit = (split_names(text) if text else () for text in (methods, highlight))
+    for name in (*shown, *lit):
+        if name not in found:
+            raise UnknownNameError("method with results", name, sorted(found))
+
+    def changed(panel: Panel) -> Panel:
+        kept = panel.only((*shown, *lit)) if shown else panel
+        return replace(kept, highlighted=lit)
+
+    return tuple(
+        replace(one, panels=panels)
+        for one in datasets
+        if (panels := tuple(panel for panel in map(changed, one.panels) if panel.rows))
+    )
 
 
 def _plot_across(

@@ -52,6 +52,8 @@ def _heads(summaries: Sequence[AuditorSummary]) -> list[tuple[str, str]]:
 
 
 def _auditors(axes: Axes, panel: Panel, summaries: Sequence[AuditorSummary]) -> None:
+    shown = {row.variant for row in panel.rows}
+    summaries = [one for one in summaries if one.variant in shown]
     heads = _heads(summaries)
     if not heads:
         axes.text(0.5, 0.5, "nothing measured yet", ha="center", transform=axes.transAxes)

@@ -69,6 +69,12 @@ def _frames(panel: Panel) -> list[Frame]:
     """One frame of all rows; where they are many, one of the best and one for each family."""
     methods = [row for row in panel.rows if "baseline" not in row.tags.split()]
     baselines = [row for row in panel.rows if "baseline" in row.tags.split()]
+    # What others are tested against stands in every frame.
+    tested = [row for row in baselines if row.method in panel.identities.references]
+    nearest = [row.variant for row in (tested or baselines)[:1]]
+    if panel.highlighted:
+        own = [row.variant for row in panel.rows if row.method in panel.highlighted]
+        return [Frame(panel.title, frozenset([*own, *nearest]))]
     if len(methods) <= _MOST_ROWS:
         return [Frame(panel.title, frozenset(row.variant for row in panel.rows))]
     families: dict[str, list[LeaderboardRow]] = {}
@@ -76,14 +82,12 @@ def _frames(panel: Panel) -> list[Frame]:
         families.setdefault(panel.identities.family(row.method), []).append(row)
     # Rows are in the order of the leaderboard, so the first of a family is its best.
     best = [rows[0] for rows in families.values()][: _MOST_ROWS - 1]
-    groups = {f"the best of {len(best)} families": best, **families, "baselines": baselines}
-    # What others are tested against stands in every frame.
-    tested = [row for row in baselines if row.method in panel.identities.references]
-    nearest = [row.variant for row in (tested or baselines)[:1]]
+    groups = [(f"the best of {len(best)} families", best), *families.items()]
+    if baselines:
+        groups.append(("baselines", baselines))
     return [
         Frame(title, frozenset([*(row.variant for row in rows), *nearest]), small=True)
-        for title, rows in groups.items()
-        if rows
+        for title, rows in groups
     ]
 
 

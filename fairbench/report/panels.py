@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -79,6 +79,8 @@ class Panel:
         Models and points of those methods that were tried and gave no figures.
     identities : Identities
         What methods look like.
+    highlighted : tuple of str
+        Methods that figures are about; the others are faint. None: all.
     """
 
     dataset: str
@@ -88,6 +90,21 @@ class Panel:
     surfaces: tuple[AttainmentRow, ...]
     failures: tuple[FailureRow, ...] = ()
     identities: Identities = field(default_factory=Identities)
+    highlighted: tuple[str, ...] = ()
+
+    def only(self, methods: Sequence[str]) -> Panel:
+        """The panel with the rows of some methods alone."""
+
+        def of_them(rows: tuple[T, ...]) -> tuple[T, ...]:
+            return tuple(row for row in rows if row.variant.method in methods)
+
+        return replace(
+            self,
+            rows=of_them(self.rows),
+            points=of_them(self.points),
+            surfaces=of_them(self.surfaces),
+            failures=of_them(self.failures),
+        )
 
     @property
     def title(self) -> str:

@@ -16,7 +16,8 @@ from fairbench.report.auditors_figure import auditors_figure
 from fairbench.report.figures import cost_figure, curves_figure, fronts_figure
 from fairbench.report.gather import DatasetReport, gather
 from fairbench.report.identity import Identities
-from fairbench.report.style import GREY, SHADES, shaded
+from fairbench.report.panels import Panel
+from fairbench.report.style import FAINT, GREY, SHADES, shaded
 from fairbench.store.records import PointRecord, Record
 from readme_figure import labelled_curves_figure
 from tests.support.runs import Change, failed, honest, stored, three_seeds
@@ -203,6 +204,21 @@ def test_many_rows_are_drawn_in_a_frame_for_each_family(
         assert reference in names
     own = titles[panel.identities.family("latfr")]
     assert "sofair" not in " ".join(text.get_text() for text in own.get_legend().get_texts())
+
+
+def test_methods_are_left_out_or_faint(tmp_path: Path) -> None:
+    panel = dataset(tmp_path).panels[0]
+
+    def names(shown: Panel) -> str:
+        (axes,) = curves_figure([shown]).axes
+        return " ".join(text.get_text() for text in axes.get_legend().get_texts())
+
+    assert "latfr" not in names(panel.only(["sofair", "pca"]))
+    lit = replace(panel, highlighted=("latfr",))
+    assert "latfr" in names(lit)
+    assert "sofair" not in names(lit)
+    (axes,) = curves_figure([lit]).axes
+    assert FAINT in {line.get_color() for line in axes.get_lines()}
 
 
 def test_panels_without_a_curve_are_not_drawn(tmp_path: Path) -> None:
