@@ -170,11 +170,13 @@ def _settings(panel: Panel) -> list[str]:
 
 
 def _height(panel: Panel, frames: Sequence[Frame]) -> float:
-    """Inches that a panel takes, with its title, its notes and a legend of all its rows."""
+    """Inches that a panel takes, with its title, its notes and its legend."""
     if len(frames) > 1:
         notes = len(_note_lines(panel, "")) + len(_settings(panel))
         return 1.1 + _SMALL_HEIGHT * -(-len(frames) // _COLUMNS) + _NOTE * notes
-    lines = sum(_fold(name).count("\n") + 1 for name in panel.names.values())
+    (frame,) = frames
+    names = [name for variant, name in panel.names.items() if variant in frame.rows]
+    lines = sum(_fold(name).count("\n") + 1 for name in names)
     return max(_HEIGHT, _LINE * lines + 1.2)
 
 

@@ -210,7 +210,7 @@ def test_the_page_shows_what_the_command_writes(name: str) -> None:
 
 
 def test_the_page_keeps_its_methods_short() -> None:
-    assert CODE["blur_means/__init__.py"].count("\n") < 40
+    assert CODE["blur_means/__init__.py"].count("\n") < 45
     assert (CODE["even_means/__init__.py"] + CODE["even_means/model.py"]).count("\n") < 60
     assert "torch" not in CODE["blur_means/__init__.py"]
 
