@@ -49,6 +49,22 @@ def read_frame(estimator: BaseEstimator, X: Any, *, fitting: bool, gaps: bool) -
     return named(pd.DataFrame(X), [str(name) for name in names])
 
 
+def without_column(X: Any, column: str | None) -> tuple[Any, Any]:
+    """X without a column, and that column; None where X has no such column.
+
+    ``X``: as :func:`read_frame` takes it.
+    """
+    import pandas as pd
+
+    if column is None:
+        return X, None
+    if hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    if not isinstance(X, pd.DataFrame) or column not in X.columns:
+        return X, None
+    return X.drop(columns=[column]), X[column]
+
+
 def prepare_new_rows(frame: pd.DataFrame, preprocessing: Preprocessing, unknown: Unknown) -> Floats:
     """Prepared rows ``(n, d)`` of a table of ``transform``; a warning counts replaced values."""
     try:

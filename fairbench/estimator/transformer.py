@@ -29,7 +29,13 @@ from fairbench.data.in_memory import codes_of, fit_preprocessing, groups_of
 from fairbench.data.preprocessing import Unknown
 from fairbench.errors import ConfigError, FitError, InputError
 from fairbench.estimator.encoding import any_knobs, encode, representation_at
-from fairbench.estimator.inputs import check_finite, prepare_new_rows, read_frame, warn_of_copies
+from fairbench.estimator.inputs import (
+    check_finite,
+    prepare_new_rows,
+    read_frame,
+    warn_of_copies,
+    without_column,
+)
 from fairbench.estimator.settings import (
     check_knobs,
     choose_device,
@@ -88,6 +94,8 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The fitted encoder.
     groups_ : ndarray of str
         The groups of s.
+    s_column_ : str or None
+        Column of X that holds s, where ``fit`` was told its name.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X was a frame with named columns.
@@ -150,9 +158,10 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             array holds numbers. No value may be missing.
         y : ignored
             No method sees task labels.
-        s : array, shape (n,)
-            The sensitive attribute: names or whole numbers, two groups or more. Required; it has a
-            default only because scikit-learn demands one.
+        s : array, shape (n,), or str
+            The sensitive attribute: names or whole numbers, two groups or more; or the name of the
+            column of X that holds it, which is then no feature. Required; it has a default only
+            because scikit-learn demands one.
 
         Raises
         ------
@@ -165,6 +174,14 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         method = self._method()
         unknown = parse_choice(Unknown, self.unknown, "unknown")
+        self.s_column_ = s if isinstance(s, str) else None
+        if self.s_column_ is not None:
+            X, s = without_column(X, self.s_column_)
+            if s is None:
+                raise InputError(
+                    f"X has no column {self.s_column_!r}, which should hold s.",
+                    "Give a frame with such a column, or s itself: fit(X, s=labels).",
+                )
         frame = read_frame(self, X, fitting=True, gaps=False)
         if s is None:
             raise InputError(
@@ -213,7 +230,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : DataFrame or array, shape (n, columns)
-            Columns as in ``fit``.
+            Columns as in ``fit``; that of s may be left out.
         s : array, shape (n,), optional
             Required by methods of the aware track; ignored by others.
         random_state : int, Generator, RandomState or None
@@ -240,6 +257,8 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         assert preprocessing is not None
         unknown = parse_choice(Unknown, self.unknown, "unknown")
         representation = representation_at(encoder, self._knobs | knobs_by_name(knobs))
+        X, of_column = without_column(X, self.s_column_)
+        s = of_column if s is None or isinstance(s, str) else s
         frame = read_frame(self, X, fitting=False, gaps=unknown is Unknown.COMMON)
         x = prepare_new_rows(frame, preprocessing, unknown)
         codes = None
@@ -305,6 +324,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "verbose": int(self.verbose),
             "knobs": self._knobs,
             "named": hasattr(self, "feature_names_in_"),
+            "s_column": self.s_column_,
         }
         encoders.write(Path(path), replace(encoder, notes={"estimator": kept}))
 
@@ -325,9 +345,14 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "named": True,
         }
         kept = own | encoder.notes.get("estimator", {})
-        knobs, has_names = kept.pop("knobs"), kept.pop("named")
+        knobs, has_names, s_column = (
+            kept.pop("knobs"),
+            kept.pop("named"),
+            kept.pop("s_column", None),
+        )
         loaded = cls(encoder.method.name, random_state=encoder.unit.seed, **kept, **knobs)
         loaded.encoder_ = encoder
+        loaded.s_column_ = s_column
         loaded.groups_ = np.array(encoder.info.groups)
         names = encoder.preprocessing.sources
         loaded.n_features_in_ = len(names)

@@ -340,6 +340,28 @@ def test_metadata_routing_hands_s_over_by_itself() -> None:
             pipe.predict(X)
 
 
+@pytest.mark.parametrize("method", ["leace", "conditional-quantile"])
+def test_s_may_be_the_name_of_a_column(method: str, tmp_path: Path) -> None:
+    params = {"bins": 4, "trees": 2} if method == "conditional-quantile" else None
+    table = X.assign(side=S)
+    by_name = FairRepresentation(method, params=params).fit(table, s="side")
+    apart = FairRepresentation(method, params=params).fit(X, s=S)
+    expected = apart.transform(X, s=S)
+    assert list(by_name.feature_names_in_) == list(X.columns)
+    np.testing.assert_array_equal(by_name.transform(table), expected)
+    np.testing.assert_array_equal(by_name.transform(X, s=S), expected)
+    np.testing.assert_array_equal(
+        FairRepresentation(method, params=params).fit_transform(table, s="side"), expected
+    )
+    if method == "leace":
+        np.testing.assert_array_equal(by_name.transform(X), expected)
+        by_name.save(tmp_path / "fair.safetensors")
+        back = FairRepresentation.load(tmp_path / "fair.safetensors")
+        np.testing.assert_array_equal(back.transform(table), expected)
+    with pytest.raises(InputError, match="X has no column 'sides'"):
+        FairRepresentation(method, params=params).fit(table, s="sides")
+
+
 def test_it_stands_in_a_column_transformer() -> None:
     numeric = make_column_selector(dtype_include="number")
     both = make_column_transformer((FairRepresentation("leace"), numeric), remainder="drop")
