@@ -2,7 +2,8 @@
 
 Nothing heavy is imported here; ``fairbench --help`` must answer within a second.
 ``fairbench.audit`` audits anyone's arrays (docs/audit.md); ``fairbench.FairRepresentation`` trains
-a method on them, as a transformer of scikit-learn (docs/sklearn.md);
+a method on them, as a transformer of scikit-learn, and ``fairbench.leakage_scorer`` scores it by
+what it leaks (docs/sklearn.md);
 ``fairbench.load_leaderboard`` reads a leaderboard's CSV as a typed frame.
 """
 
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fairbench.auditing.arrays import audit as audit
     from fairbench.auditing.report import AuditReport as AuditReport
+    from fairbench.estimator.scoring import leakage_scorer as leakage_scorer
     from fairbench.estimator.transformer import FairRepresentation as FairRepresentation
     from fairbench.leaderboard.frames import load_leaderboard as load_leaderboard
 
@@ -20,6 +22,7 @@ _LAZY = {
     "audit": "fairbench.auditing.arrays",
     "AuditReport": "fairbench.auditing.report",
     "FairRepresentation": "fairbench.estimator.transformer",
+    "leakage_scorer": "fairbench.estimator.scoring",
     "load_leaderboard": "fairbench.leaderboard.frames",
 }
 

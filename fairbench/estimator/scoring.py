@@ -1,0 +1,54 @@
+"""Leakage as a score of scikit-learn, so that searches do not go by accuracy alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from fairbench.auditing.arrays import audit
+from fairbench.errors import InputError
+from fairbench.estimator.inputs import without_column
+
+
+@dataclass(frozen=True)
+class LeakageScorer:
+    """Minus the I(Z;S) that auditors find, nats; see :func:`leakage_scorer`."""
+
+    column: str
+    quick: bool
+    seed: int
+
+    def __call__(self, estimator: BaseEstimator, X: Any, y: Any = None) -> float:
+        """Audit the codes of held-out rows ``X``; higher is fairer, 0 is best."""
+        _, s = without_column(X, self.column)
+        if s is None:
+            raise InputError(
+                f"X has no column {self.column!r}, which should hold s.",
+                'Leave it in X, and fit with its name: search.fit(X, y, STEP__s="COLUMN").',
+            )
+        last = hasattr(estimator, "transform")
+        z = estimator.transform(X) if last else estimator[:-1].transform(X)
+        return -audit(z, s, quick=self.quick, seed=self.seed).i
+
+
+def leakage_scorer(column: str, *, quick: bool = True, seed: int = 0) -> LeakageScorer:
+    """Make a scorer for ``cross_validate`` and ``GridSearchCV``: higher is fairer.
+
+    Parameters
+    ----------
+    column : str
+        Column of X that holds s.
+    quick : bool
+        Whether a light audit is enough; else the strict one, some 20 s for each fit and fold.
+    seed : int
+        Seed of the auditors.
+
+    Returns
+    -------
+    LeakageScorer
+        Of a transformer, or of a pipeline whose last step may be a classifier: then what reaches
+        the classifier is audited. It raises InputError where X has no such column.
+    """
+    return LeakageScorer(column, quick, seed)

@@ -1,0 +1,44 @@
+"""Leakage as a score: searches of scikit-learn can go by it."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+
+import fairbench
+from fairbench.errors import InputError
+
+RNG = np.random.default_rng(0)
+S = RNG.choice(["a", "b"], 1200)
+X = pd.DataFrame(
+    {"told": RNG.normal(size=1200) + 2 * (S == "a"), "other": RNG.normal(size=1200), "side": S}
+)
+Y = (X["told"] + X["other"] > 1).astype(int)
+
+
+def test_it_is_minus_the_information_that_an_audit_finds() -> None:
+    score = fairbench.leakage_scorer("side")
+    fair = fairbench.FairRepresentation("leace").fit(X, s="side")
+    expected = fairbench.audit(fair.transform(X), S, quick=True).i
+    assert score(fair, X) == -expected
+    again = pickle.loads(pickle.dumps(score))
+    assert again(fair, X, Y) == -expected
+
+
+def test_of_a_pipeline_it_audits_what_reaches_the_classifier() -> None:
+    score = fairbench.leakage_scorer("side", seed=1)
+    steps = [("fr", fairbench.FairRepresentation("noise", noise=0.1))]
+    leaky = Pipeline([*steps, ("clf", LogisticRegression())]).fit(X, Y, fr__s="side")
+    hiding = [("fr", fairbench.FairRepresentation("noise", noise=10.0))]
+    fair = Pipeline([*hiding, ("clf", LogisticRegression())]).fit(X, Y, fr__s="side")
+    assert score(leaky, X, Y) < -0.15
+    assert score(fair, X, Y) > -0.05
+
+
+def test_without_the_column_it_says_what_to_do() -> None:
+    fair = fairbench.FairRepresentation("leace").fit(X, s="side")
+    with pytest.raises(InputError, match="no column 'side'"):
+        fairbench.leakage_scorer("side")(fair, X.drop(columns="side"))
