@@ -55,9 +55,10 @@ _RANKS = (
     "95% confidence intervals and ranks are over {count} folds. With 95% confidence the",
     "rank of a method is in the range shown.",
 )
+_USEFUL = "accuracy_y_at_leakage_10"
 _OPTIONAL = (
-    *("train_seconds", "aufdc_paper", "mutual_information_min", "distortion_min"),
-    *("seeds", "points_missing", "transfer_at_leakage_10", "aufdc_certified"),
+    *("train_seconds", "mutual_information_min", "distortion_min", "seeds", "points_missing"),
+    *("transfer_at_leakage_10", "aufdc_certified", _USEFUL),
 )
 """Columns that a narrow terminal does without, the first ones first."""
 _PARAMS_WIDTH = 20
@@ -120,13 +121,14 @@ def _shown_columns(members: Sequence[LeaderboardRow]) -> dict[str, str]:
         del shown["points_missing"]
     if _same_seeds(members):  # the notes say how many
         del shown["seeds"]
-    if members[0].ranked_by != "accuracy_y_at_leakage_10":
-        shown.pop("accuracy_y_at_leakage_10", None)
-    for column in ("transfer_at_leakage_10", *SHIFT):
+    if members[0].ranked_by == _USEFUL:  # what ranks comes first
+        first = {name: shown.pop(name) for name in ("rank", "method", "params") if name in shown}
+        shown = first | {_USEFUL: shown.pop(_USEFUL)} | shown
+    for column in (_USEFUL, "transfer_at_leakage_10", *SHIFT):
         if all(row.value(column) is None for row in members):
             shown.pop(column, None)
     if any(column in shown for column in SHIFT):  # in place of what the other tables show
-        for column in ("aufdc_paper", "distortion_min", "mutual_information_min", "train_seconds"):
+        for column in (_USEFUL, "distortion_min", "mutual_information_min", "train_seconds"):
             shown.pop(column, None)
     return shown
 
@@ -159,6 +161,8 @@ def group_heading(title: str, group: Group) -> str:
 
 def _leaderboard_cell(row: LeaderboardRow, column: str) -> str:
     value = row.value(column)
+    if column == _USEFUL and row.value("points_at_leakage_10") == 0:
+        return "none"  # no setting leaks so little; the figure is that of a constant guess
     if column == row.ranked_by and value is not None:
         return format_interval(value, *(row.interval(column) or (None, None)))
     return format_cell(value)

@@ -17,6 +17,8 @@ LIMITS = (10, 25)
 """Percentages of I_max that a point may leak; relative, because datasets' I_max differ tenfold.
 Below a tenth the auditors' noise decides which points stay under the limit."""
 
+_LEAKAGE = "mutual_information_validation"
+
 AUDITOR_LIMITS = (10, 25, 50)
 """Highest A_s, as percentages of the way from a constant guess of s to the auditors' accuracy on x:
 relative, as the largest group is a tenth of one dataset and two thirds of another."""
@@ -86,11 +88,17 @@ class Limited(Metric):
         ),
         "accuracy_y_at_leakage_10_high": "upper end of the same interval",
         "accuracy_y_at_leakage_25": "the same at 25% of mutual_information_max",
+        "points_at_leakage_10": (
+            "points with mutual_information_validation of at most 10% of mutual_information_max"
+        ),
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
         chosen = {limit: chosen_within(evaluation, limit / 100) for limit in LIMITS}
-        return {f"accuracy_y_at_leakage_{n}": _a_y(evaluation, at) for n, at in chosen.items()}
+        values = {f"accuracy_y_at_leakage_{n}": _a_y(evaluation, at) for n, at in chosen.items()}
+        limit = _limit(evaluation, LIMITS[0] / 100)
+        below = sum(point[_LEAKAGE] <= limit for point in evaluation.points)
+        return {**values, f"points_at_leakage_{LIMITS[0]}": float(below)}
 
     def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Array]:
         rows = _a_y_rows(evaluation, chosen_within(evaluation, LIMITS[0] / 100))
@@ -173,8 +181,11 @@ def chosen_within(evaluation: CurveEvaluation, share: float) -> int | None:
 
     All is measured on the validation set. Usefulness is I(Z;Y); I(Z;S) in records that lack it.
     """
-    limit = share * evaluation.reference["mutual_information_max_validation"]
-    return most_useful(evaluation, "mutual_information_validation", limit)
+    return most_useful(evaluation, _LEAKAGE, _limit(evaluation, share))
+
+
+def _limit(evaluation: CurveEvaluation, share: float) -> float:
+    return share * evaluation.reference["mutual_information_max_validation"]
 
 
 def most_useful(evaluation: CurveEvaluation, column: str, limit: float) -> int | None:

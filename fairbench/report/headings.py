@@ -52,9 +52,9 @@ SHIFT = (
 """Columns of distribution shift, where a run has one."""
 
 TERMINAL = (
-    *("rank", "method", "params", "accuracy_y_at_leakage_10", "aufdc", "aufdc_certified"),
+    *("rank", "method", "params", "aufdc", "aufdc_certified", "accuracy_y_at_leakage_10"),
     *("transfer_at_leakage_10", *SHIFT),
-    *("aufdc_paper", "distortion_min", "mutual_information_min", "points_missing", "seeds"),
+    *("distortion_min", "mutual_information_min", "points_missing", "seeds"),
     *("train_seconds",),
 )
 """Columns of the terminal: few enough for 80 characters."""

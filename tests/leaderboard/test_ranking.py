@@ -223,13 +223,25 @@ def test_the_terminal_says_why_there_is_no_area() -> None:
     assert "may be noise" not in " ".join(_notes([replace(whole, complete=False)]))
 
 
+def test_where_no_setting_leaks_little_the_table_says_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    entries = [
+        one_split("a", 1, aufdc=0.2, accuracy_y_at_leakage_10=0.81, points_at_leakage_10=3.0),
+        one_split("b", 2, aufdc=0.4, accuracy_y_at_leakage_10=0.76, points_at_leakage_10=0.0),
+    ]
+    lines = shown(entries, capsys)
+    assert lines[2].split()[-1] == "0.810"
+    assert lines[3].split()[-1] == "none"
+
+
 @pytest.mark.parametrize("width", [80, 100, 160])
 def test_a_narrow_terminal_leaves_out_columns_but_never_a_name_or_an_interval(
     width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     figures = {
         "aufdc_certified": 0.312,
-        "aufdc_paper": 0.104,
+        "accuracy_y_at_leakage_10": 0.81,
         "distortion_min": 0.171,
         "mutual_information_min": 0.0001,
         "train_seconds": 197.27,

@@ -110,7 +110,9 @@ def test_a_table_without_a_task_has_none() -> None:
     evaluation = CurveEvaluation(
         [point(1.0, 0.05)], bare, (), False, [{"mutual_information": np.zeros(3)}], {}
     )
-    assert set(Limited().compute(evaluation).values()) == {None}
+    found = dict(Limited().compute(evaluation))
+    assert found.pop("points_at_leakage_10") == 1
+    assert set(found.values()) == {None}
     assert Limited().resampled(evaluation) == {}
 
 
