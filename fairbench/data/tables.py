@@ -186,12 +186,6 @@ def _opened_parquet(path: Path) -> Iterator[Any]:
 
     try:
         with pq.ParquetFile(path) as file:
-            for field in file.schema_arrow:
-                if pa.types.is_nested(field.type):
-                    raise DataError(
-                        f"{path}: the column {field.name!r} holds {field.type}, not a value a row.",
-                        "Write the file without it, or with a column for each value.",
-                    )
             yield file
     except (pa.ArrowException, OSError) as error:
         text = str(error).splitlines()[0]
@@ -199,7 +193,15 @@ def _opened_parquet(path: Path) -> Iterator[Any]:
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
+    import pyarrow as pa
+
     with _opened_parquet(path) as file:
+        for field in file.schema_arrow:
+            if pa.types.is_nested(field.type):
+                raise DataError(
+                    f"{path}: the column {field.name!r} holds {field.type}, not a value a row.",
+                    "Write the file without it, or with a column for each value.",
+                )
         frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
     for place in range(len(frame.columns)):
         column = frame.iloc[:, place]
