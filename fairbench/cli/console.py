@@ -129,7 +129,8 @@ def _shown_columns(members: Sequence[LeaderboardRow]) -> dict[str, str]:
             shown.pop(column, None)
     if any(column in shown for column in SHIFT):  # in place of what the other tables show
         for column in (_USEFUL, "distortion_min", "mutual_information_min", "train_seconds"):
-            shown.pop(column, None)
+            if column != members[0].ranked_by:
+                shown.pop(column, None)
     return shown
 
 
@@ -149,7 +150,7 @@ def _leave_out(shown: dict[str, str], members: Sequence[LeaderboardRow], width: 
     for column in _OPTIONAL:
         if sum(widths.values()) <= width:
             break
-        if widths.pop(column, 0):
+        if column != members[0].ranked_by and widths.pop(column, 0):
             left_out.append(shown.pop(column))
     return left_out
 

@@ -215,6 +215,15 @@ def test_the_table_of_the_aware_track_shows_accuracy(capsys: pytest.CaptureFixtu
     lines = shown([aware], capsys)
     assert "A_y at I<10%" in lines[1]
     assert ".850 [.830, .870]" in lines[2]
+    assert lines[1].index("A_y at I<10%") < lines[1].index("AUFDC")
+
+
+def test_what_ranks_is_never_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = io.StringIO()
+    monkeypatch.setattr(console, "out", Console(file=text, width=40, soft_wrap=True))
+    aware = one_split("centred", 1, aufdc=0.01, accuracy_y_at_leakage_10=0.85, track="aware")
+    show_leaderboard("toy", ranked([with_intervals(aware)]))
+    assert ".850 [.830, .870]" in text.getvalue()
 
 
 def test_the_terminal_says_why_there_is_no_area() -> None:
