@@ -77,7 +77,13 @@ def transfer_figure(shown: Sequence[Panel]) -> Figure:
 def cost_figure(shown: Sequence[Panel]) -> Figure:
     """Draw training time against points: constant where single-shot (the paper's Table 1)."""
     return draw_panels(
-        shown, _cost, "points on the curve", "training time, seconds", legend="", several=""
+        shown,
+        _cost,
+        "points on the curve",
+        "training time, seconds",
+        legend="",
+        several="",
+        corner="lower right",
     )
 
 
@@ -192,4 +198,4 @@ def _cost(axes: Axes, panel: Panel, look: Mapping[Variant, Look], frame: Frame) 
     axes.set_yscale("log")
     axes.set_xticks(_COST_POINTS, [str(n) for n in _COST_POINTS])
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("" if frame.small else "{x:g}")

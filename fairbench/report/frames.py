@@ -43,6 +43,16 @@ _MOST_ROWS = 7
 _COLUMNS, _SMALL_HEIGHT = 3, 2.3
 """Small frames of a row, and their height, inches."""
 
+_SMALL_LEGEND: Any = {
+    "fontsize": 6.5,
+    "handlelength": 1.6,
+    "borderaxespad": 0.1,
+    "frameon": True,
+    "facecolor": "white",
+    "edgecolor": "none",
+    "framealpha": 0.75,
+}
+
 _NOTE = 0.125
 """Height of a line of notes, inches."""
 
@@ -121,10 +131,7 @@ def draw_panels(
             axes = part.subplots()
             draw(axes, panel, look, own[0])
             axes.set(title=panel.title, xlabel=x, ylabel=y)
-            if axes.get_legend_handles_labels()[0]:
-                axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title=legend)
-            else:
-                axes.text(0.5, 0.5, "nothing measured yet", ha="center", transform=axes.transAxes)
+            _name_rows(axes, loc="center left", bbox_to_anchor=(1.0, 0.5), title=legend)
             draw_notes(axes, panel, note, 34)
     return figure
 
@@ -148,18 +155,25 @@ def _small_multiples(
         draw(axes, panel, look, frame)
         axes.set_title(frame.title, fontsize=9)
         axes.tick_params(labelsize=7)
-        names = axes.legend(
-            loc=corner, fontsize=6.5, handlelength=1.6, borderaxespad=0.1, frameon=True
-        )
-        names.get_frame().set(facecolor="white", edgecolor="none", alpha=0.75)
+        _name_rows(axes, loc=corner, **_SMALL_LEGEND)
     limits = [drawn[0].get_xlim(), drawn[0].get_ylim()]
     for axes in drawn:  # the first frame has the widest curves of all rows behind it
         axes.set(xlim=limits[0], ylim=limits[1])
     part.suptitle(panel.title, fontsize=10)
     part.supylabel(labels[1], fontsize=9)
-    what = f"Beside names: {legend}. Grey lines: all other rows." if legend else ""
+    what = "Grey lines: all other rows."
+    if legend:
+        what = f"Beside names: {legend}. {what}"
     below = [labels[0], what, *_note_lines(panel, note), *_settings(panel)]
     part.supxlabel("\n".join(below), fontsize=7.5)
+
+
+def _name_rows(axes: Axes, **legend: Any) -> None:
+    """Name what is drawn, or say that nothing is."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(**legend)
+    else:
+        axes.text(0.5, 0.5, "nothing measured yet", ha="center", transform=axes.transAxes)
 
 
 def _settings(panel: Panel) -> list[str]:
