@@ -4,6 +4,7 @@ Nothing heavy is imported here; ``fairbench --help`` must answer within a second
 ``fairbench.audit`` audits anyone's arrays (docs/audit.md); ``fairbench.FairRepresentation`` trains
 a method on them, as a transformer of scikit-learn, and ``fairbench.leakage_scorer`` scores it by
 what it leaks (docs/sklearn.md);
+``fairbench.compare`` ranks results among those of a published board;
 ``fairbench.load_leaderboard`` reads a leaderboard's CSV as a typed frame.
 """
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from fairbench.auditing.report import AuditReport as AuditReport
     from fairbench.estimator.scoring import leakage_scorer as leakage_scorer
     from fairbench.estimator.transformer import FairRepresentation as FairRepresentation
+    from fairbench.leaderboard.compare import compare as compare
     from fairbench.leaderboard.frames import load_leaderboard as load_leaderboard
 
 __version__ = "0.1.0"
@@ -23,6 +25,7 @@ _LAZY = {
     "AuditReport": "fairbench.auditing.report",
     "FairRepresentation": "fairbench.estimator.transformer",
     "leakage_scorer": "fairbench.estimator.scoring",
+    "compare": "fairbench.leaderboard.compare",
     "load_leaderboard": "fairbench.leaderboard.frames",
 }
 

@@ -168,6 +168,9 @@ class RunConfig(ExecutorConfig):
         Refuse simulated twins.
     rerun : Rerun, optional
         Finished work to repeat: none, what failed, or everything.
+    against : str, optional
+        Published board to rank the methods in: ``published``, a board's name, or a file. Splits and
+        budget are the board's then, and its baselines are not trained again.
     checkpoint_every : float
         Time between two checkpoints of a long fit: seconds, or a duration such as 90s.
     """
@@ -186,6 +189,7 @@ class RunConfig(ExecutorConfig):
     data_root: Path | None = None
     require_real_data: bool = False
     rerun: Rerun | None = None
+    against: str | None = Field(None, min_length=1)
     checkpoint_every: Seconds = Field(300.0, ge=0, allow_inf_nan=False)
 
     @field_validator("methods", "datasets", "seeds")

@@ -1,4 +1,4 @@
-"""The hooks by which plugins register methods, datasets, metrics and collections of tables."""
+"""The hooks by which plugins register methods, datasets, metrics, collections and boards."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fairbench.api.dataset import Dataset
     from fairbench.api.method import Method
     from fairbench.api.metric import Metric
+    from fairbench.api.published import BoardFile
 
 ENTRY_POINT_GROUP = "fairbench"
 """Packages name their plugin modules under ``[project.entry-points.fairbench]``."""
@@ -41,4 +42,10 @@ def register_metrics() -> Sequence[type[Metric]]:
 @hookspec
 def register_collections() -> Sequence[Collection]:
     """Return collections of tables; called once, when the registry loads."""
+    return []
+
+
+@hookspec
+def register_boards() -> Sequence[BoardFile]:
+    """Return files of published boards; called once, when the registry loads."""
     return []

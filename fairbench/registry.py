@@ -19,10 +19,12 @@ from fairbench.api.collection import Collection
 from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
 from fairbench.api.metric import Metric
+from fairbench.api.published import BoardFile
 from fairbench.errors import ConfigError, PluginError, UnknownNameError
 from fairbench.metrics.columns import RESERVED
 
 T = TypeVar("T")
+N = TypeVar("N", Collection, BoardFile)
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -88,6 +90,7 @@ class Registry:
     datasets: Catalogue[Dataset] = field(default_factory=lambda: Catalogue("dataset"))
     metrics: Catalogue[Metric] = field(default_factory=lambda: Catalogue("metric"))
     collections: dict[str, Collection] = field(default_factory=dict)
+    boards: dict[str, BoardFile] = field(default_factory=dict)
     broken: list[BrokenPlugin] = field(default_factory=list)
 
     def dataset(self, name: str) -> type[Dataset]:
@@ -137,17 +140,26 @@ def _add_plugin(
     try:
         manager.register(plugin, name=name)
         manager.check_pending()
-        registry.methods, registry.datasets, registry.metrics, registry.collections = (
-            _with_classes(registry.methods, manager, "register_methods", plugin, Method, source),
-            _with_classes(registry.datasets, manager, "register_datasets", plugin, Dataset, source),
-            _with_classes(registry.metrics, manager, "register_metrics", plugin, Metric, source),
-            _with_collections(registry.collections, manager, plugin),
+        methods = _with_classes(
+            registry.methods, manager, "register_methods", plugin, Method, source
         )
+        datasets = _with_classes(
+            registry.datasets, manager, "register_datasets", plugin, Dataset, source
+        )
+        metrics = _with_classes(
+            registry.metrics, manager, "register_metrics", plugin, Metric, source
+        )
+        collections = _with_named(
+            registry.collections, manager, "register_collections", plugin, Collection
+        )
+        boards = _with_named(registry.boards, manager, "register_boards", plugin, BoardFile)
     except BaseException:
         # Nothing of it may stay behind: the checks of the next plugin look at all hooks.
         if manager.is_registered(plugin):
             manager.unregister(plugin)
         raise
+    registry.methods, registry.datasets, registry.metrics = methods, datasets, metrics
+    registry.collections, registry.boards = collections, boards
 
 
 def _with_classes(
@@ -170,22 +182,22 @@ def _with_classes(
     return extended
 
 
-def _with_collections(
-    known: Mapping[str, Collection], manager: pluggy.PluginManager, plugin: Any
-) -> dict[str, Collection]:
-    """A copy of the collections with those that one plugin registers."""
+def _with_named(
+    known: Mapping[str, N], manager: pluggy.PluginManager, hook: str, plugin: Any, kind: type[N]
+) -> dict[str, N]:
+    """A copy of the collections or boards with those that one plugin registers."""
     others = [other for other in manager.get_plugins() if other is not plugin]
-    extended = dict(known)
-    for given in manager.subset_hook_caller("register_collections", others)():
+    extended, what = dict(known), kind.__name__
+    for given in manager.subset_hook_caller(hook, others)():
         for one in given:
-            if not isinstance(one, Collection) or not NAME.fullmatch(one.name):
+            if not isinstance(one, kind) or not NAME.fullmatch(one.name):
                 raise PluginError(
-                    f"{one!r} is registered as a collection but is none, or has a bad name.",
-                    "Return instances of fairbench.api.Collection from register_collections.",
+                    f"{hook} returned {one!r}, which is no {what}, or has a bad name.",
+                    f"Return instances of fairbench.api.{what}, with lower-case names.",
                 )
             if one.name in extended:
                 raise PluginError(
-                    f"Two plugins register the collection {one.name!r}.", "Rename one of them."
+                    f"Two plugins register the {what} {one.name!r}.", "Rename one of them."
                 )
             extended[one.name] = one
     return extended

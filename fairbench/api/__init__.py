@@ -20,6 +20,7 @@ from fairbench.api.metric import (
     Prediction,
     SampleSize,
 )
+from fairbench.api.published import BoardFile
 from fairbench.api.types import (
     AUDIT_ROLES,
     NO_KNOBS,
@@ -47,6 +48,7 @@ __all__ = [
     "Access",
     "Architecture",
     "AuditorResult",
+    "BoardFile",
     "Certificate",
     "Coding",
     "Collection",

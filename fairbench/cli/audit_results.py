@@ -13,11 +13,10 @@ from pydantic import model_validator
 from fairbench.auditing.config import Audit
 from fairbench.cli import options
 from fairbench.cli.configure import fields_of
-from fairbench.cli.console import err, out, show_columns
+from fairbench.cli.console import err, out, show_columns, show_problems
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.remaining import Remaining
-from fairbench.cli.results import show_problems
 from fairbench.cli.setup import command_line, interrupted
 from fairbench.config import ExecutorConfig, Names, build_config
 from fairbench.data.prepare import Prepared

@@ -43,6 +43,15 @@ COMMANDS = {
     "leaderboard": Entry(
         READERS, "Print the leaderboards, and write them as CSV files.", "results:leaderboard"
     ),
+    "board": Entry(
+        READERS,
+        "Published boards: list and print them, or write one of your results.",
+        {
+            "list": "boards:board_list",
+            "show": "boards:board_show",
+            "export": "boards:board_export",
+        },
+    ),
     "plot": Entry(
         READERS,
         "Draw figures for a paper: curves, fronts, unseen tasks, cost, ranks, auditors.",

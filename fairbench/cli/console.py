@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,8 +20,9 @@ from fairbench.report.verdicts import describe_tests
 from fairbench.stats.intervals import LEAST_P
 
 if TYPE_CHECKING:
+    from fairbench.leaderboard.build import Tables
     from fairbench.leaderboard.ranking import MethodComparison
-    from fairbench.metrics.rows import Group, LeaderboardRow
+    from fairbench.metrics.rows import Group, LeaderboardRow, Variant
 
 _WIDTH = None if sys.stdout.isatty() else 120
 """Characters per line in files and pipes; a terminal has a width of its own."""
@@ -64,11 +65,20 @@ _OPTIONAL = (
 _PARAMS_WIDTH = 20
 """Characters of hyperparameters, at least; longer ones are folded."""
 _PADDING = 2
+_MOST_NAMES = 12
+"""Methods that a note names one by one."""
 _NO_RANKS = "Not replicated: {what} One split gives no ranks; --splits 5 gives them."
 
 
-def show_leaderboard(title: str, rows: Sequence[LeaderboardRow]) -> None:
-    """Print a leaderboard, one table per track, budget and audit."""
+def show_leaderboard(
+    title: str, rows: Sequence[LeaderboardRow], *, own: Collection[Variant] = ()
+) -> None:
+    """Print a leaderboard, one table per track, budget and audit; rows of ``own`` have a star."""
+
+    def cell(row: LeaderboardRow, column: str) -> str:
+        text = _leaderboard_cell(row, column)
+        return f"{text} *" if column == "method" and row.variant in own else text
+
     groups: dict[Group, list[LeaderboardRow]] = defaultdict(list)
     for row in rows:
         groups[row.group].append(row)
@@ -81,7 +91,7 @@ def show_leaderboard(title: str, rows: Sequence[LeaderboardRow]) -> None:
             padding=(0, _PADDING, 0, 0),
         )
         shown = _shown_columns(members)
-        left_out = _leave_out(shown, members, out.width)
+        left_out = _leave_out(shown, members, out.width, cell)
         for column, heading in shown.items():
             words = column in ("method", "params", ranked_by)
             # Only hyperparameters are folded where the table is wider than the terminal.
@@ -93,12 +103,12 @@ def show_leaderboard(title: str, rows: Sequence[LeaderboardRow]) -> None:
             )
         ranked = [row for row in members if row.replicated]
         for row in ranked:
-            table.add_row(*(Text(_leaderboard_cell(row, column)) for column in shown))
+            table.add_row(*(Text(cell(row, column)) for column in shown), style=_style(row, own))
         if ranked and len(ranked) < len(members):
             heads = {"method": f"-- {NOT_REPLICATED} --"}
             table.add_row(*(heads.get(column, "") for column in shown), style="italic")
         for row in members[len(ranked) :]:
-            table.add_row(*(Text(_leaderboard_cell(row, column)) for column in shown))
+            table.add_row(*(Text(cell(row, column)) for column in shown), style=_style(row, own))
         out.print(table)
         if left_out:
             names = ", ".join(" ".join(text.split()) for text in left_out)
@@ -134,11 +144,20 @@ def _shown_columns(members: Sequence[LeaderboardRow]) -> dict[str, str]:
     return shown
 
 
-def _leave_out(shown: dict[str, str], members: Sequence[LeaderboardRow], width: int) -> list[str]:
+def _style(row: LeaderboardRow, own: Collection[Variant]) -> str:
+    return "bold" if row.variant in own else ""
+
+
+def _leave_out(
+    shown: dict[str, str],
+    members: Sequence[LeaderboardRow],
+    width: int,
+    cell: Callable[[LeaderboardRow, str], str],
+) -> list[str]:
     """Take optional columns out until the others fit; return the headings of those."""
 
     def needed(column: str) -> int:
-        cells = [_leaderboard_cell(row, column) for row in members]
+        cells = [cell(row, column) for row in members]
         longest = max(cell_len(line) for text in (shown[column], *cells) for line in lines_of(text))
         return (min(longest, _PARAMS_WIDTH) if column == "params" else longest) + _PADDING
 
@@ -205,10 +224,19 @@ def _notes(members: Sequence[LeaderboardRow]) -> list[str]:
         notes.append(f"No AUFDC: I(X;S) of x itself is {i_max:.3f} nats, and its 95% confidence")
         notes.append("interval reaches 0. That may be noise: there is nothing to divide by.")
     for origin in sorted({row.origin for row in members if row.origin}):
-        names = ", ".join(dict.fromkeys(row.method for row in members if row.origin == origin))
-        line = f"Imported from {origin}, not made here: {names}."
+        names = list(dict.fromkeys(row.method for row in members if row.origin == origin))
+        what = ", ".join(names) if len(names) <= _MOST_NAMES else f"{len(names)} methods"
+        line = f"Imported from {origin}, not made here: {what}."
         notes += textwrap.wrap(line, 80, subsequent_indent="  ")
     return notes
+
+
+def show_problems(tables: Sequence[Tables]) -> int:
+    """Print the errors of metrics; return the exit code that they call for."""
+    problems = dict.fromkeys(problem for table in tables for problem in table.problems)
+    for problem in problems:
+        err.print(f"Warning: {problem}", markup=False)
+    return 1 if problems else 0
 
 
 def show_comparison(title: str, comparison: MethodComparison) -> None:

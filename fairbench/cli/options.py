@@ -60,6 +60,14 @@ BudgetOption = Annotated[
         "--budget", help="Training budget: full, quick or a number of iterations [default: full]."
     ),
 ]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        "--against",
+        metavar="BOARD",
+        help="Published board to rank in: published, its name (fairbench board list) or a file.",
+    ),
+]
 Points = Annotated[
     int | None, typer.Option(help="Number of points per curve [default: the method's grid].")
 ]

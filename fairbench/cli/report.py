@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairbench.cli.console import err, out
-from fairbench.cli.options import Formats, Results, StoreUrl, complete_datasets
+from fairbench.cli.options import Against, Formats, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import split_names
 from fairbench.errors import ConfigError, StoreError, UnknownNameError
 from fairbench.files import write_atomically
 from fairbench.files.paths import within
 from fairbench.leaderboard.across import compare_across
+from fairbench.leaderboard.board import Board
+from fairbench.leaderboard.boards import find_board
 from fairbench.leaderboard.build import build
 from fairbench.leaderboard.collections import find_collection
 from fairbench.models.query import ResultsLocation
@@ -54,6 +56,13 @@ _AUDITORS, _ACROSS = "auditors", "across"
 def report(
     results: Results = None,
     store: StoreUrl = None,
+    against: Against = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            help="Dataset of the published board to rank in.", autocompletion=complete_datasets
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option(help="File to write [default: report.html in the results].")
     ] = None,
@@ -61,7 +70,8 @@ def report(
     """Write one HTML page of all results; it opens offline."""
     registry, location = load_plugins(), ResultsLocation(results, store)
     target = output or location.folder / "report.html"
-    content = page(gather(location.open_store(), registry)).encode()
+    gathered = gather(location.open_store(), registry, _board(against, dataset, registry))
+    content = page(gathered).encode()
     write(target, content)
     out.print(f"{target} ({len(content) / 1e6:.1f} MB): open it in a browser.", markup=False)
 
@@ -92,6 +102,7 @@ def plot(
     formats: Formats = "png,pdf",
     results: Results = None,
     store: StoreUrl = None,
+    against: Against = None,
     output: Annotated[
         Path | None, typer.Option(help="Folder to write to [default: figures in the results].")
     ] = None,
@@ -106,7 +117,7 @@ def plot(
     if kind == _ACROSS:
         _plot_across(location, registry, collection, folder, extensions)
         return
-    gathered = gather(location.open_store(), registry)
+    gathered = gather(location.open_store(), registry, _board(against, dataset, registry))
     known = {one.name: one for one in gathered.datasets}
     if not known:
         raise StoreError("Nothing has been measured yet.", "Run something first.")
@@ -122,6 +133,11 @@ def plot(
             write_figure(stem, _draw(each, one), extensions)
 
 
+def _board(against: str | None, dataset: str | None, registry: Registry) -> Board | None:
+    """The published board that own rows are to stand in, if any."""
+    return None if against is None else find_board(against, registry, dataset)
+
+
 def _with_methods(
     datasets: Sequence[DatasetReport], methods: str | None, highlight: str | None
 ) -> tuple[DatasetReport, ...]:
@@ -134,7 +150,7 @@ def _with_methods(
 
     def changed(panel: Panel) -> Panel:
         kept = panel.only((*shown, *lit)) if shown else panel
-        return replace(kept, highlighted=lit)
+        return replace(kept, highlighted=lit or kept.highlighted)
 
     return tuple(
         replace(one, panels=panels)

@@ -13,8 +13,9 @@ from typing import Annotated
 import typer
 
 from fairbench.cli.across import show_unranked, show_verdict, write_across
-from fairbench.cli.console import err, out, show_comparison, show_leaderboard
-from fairbench.cli.options import Results, StoreUrl, complete_datasets
+from fairbench.cli.against import show_against
+from fairbench.cli.console import err, out, show_comparison, show_leaderboard, show_problems
+from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import DEFAULT_RESULTS
 from fairbench.errors import ConfigError, StoreError, UnknownNameError
@@ -22,6 +23,7 @@ from fairbench.files import write_atomically
 from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard import ranking
 from fairbench.leaderboard.across import compare_across
+from fairbench.leaderboard.boards import find_board
 from fairbench.leaderboard.collections import find_collection
 from fairbench.leaderboard.frames import to_csv, to_frame
 from fairbench.models.query import ResultsLocation
@@ -61,10 +63,16 @@ def leaderboard(
             metavar="NAME|FILE", help="Which tables --across is over [default: the newest list]."
         ),
     ] = None,
+    against: Against = None,
     store: StoreUrl = None,
 ) -> None:
     """Print the leaderboards, and write them as CSV files."""
     registry, location = load_plugins(), ResultsLocation(results, store)
+    if against is not None:
+        if compare is not None or across or form is not TableFormat.TABLE:
+            raise ConfigError("--against prints its own table; leave the other options out.")
+        board = find_board(against, registry, dataset)
+        raise typer.Exit(show_against(location.open_store(), board, registry, location.folder))
     if across or collection is not None:
         if compare is not None:
             raise ConfigError("--across and --compare cannot be used together.", "Leave one out.")
@@ -141,14 +149,6 @@ def show_differences(tables: Sequence[tables_of.Tables], a: str, b: str) -> None
             f"{a} and {b} have no complete rows in one track, budget and audit.",
             "See what there is: fairbench leaderboard",
         )
-
-
-def show_problems(tables: Sequence[tables_of.Tables]) -> int:
-    """Print the errors of metrics; return the exit code that they call for."""
-    problems = dict.fromkeys(problem for table in tables for problem in table.problems)
-    for problem in problems:
-        err.print(f"Warning: {problem}", markup=False)
-    return 1 if problems else 0
 
 
 def results_export(

@@ -63,6 +63,7 @@ def run_command(
     ] = None,
     timeout: options.Timeout = None,
     store: options.StoreUrl = None,
+    against: options.Against = None,
     tune: Annotated[
         int | None,
         typer.Option(

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fairbench.cli import setup
-from fairbench.cli.console import err, out, show_leaderboard
+from fairbench.cli.against import follow_board, show_against
+from fairbench.cli.console import err, out, show_leaderboard, show_problems
 from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.provisional import ProvisionalTable
 from fairbench.cli.remaining import Remaining
-from fairbench.cli.results import show_problems
 from fairbench.cli.tuning import Tuning, searched_methods
 from fairbench.config import RunConfig
 from fairbench.errors import ConfigError
 from fairbench.leaderboard import build as leaderboard
+from fairbench.leaderboard.board import Board
 from fairbench.registry import Registry
 from fairbench.report.format import format_count, format_seconds
 from fairbench.runs.audit_job import ReferenceJob
@@ -32,6 +33,9 @@ _MOST_LINES = 60
 def run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | None) -> int:
     """Run, or print what would be run; return the exit code."""
     device = resolve_device(config.device)
+    board: Board | None = None
+    if config.against is not None:
+        config, board = follow_board(config, registry)
     # Names and hyperparameters are checked before any data is read.
     make_plan(config, registry, [])
     if tune is not None and config.splits is not None:
@@ -63,7 +67,7 @@ def run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | Non
     if dry_run:
         _show_jobs(jobs, run, workers)
         return 0
-    code = _execute(jobs, run, config, registry)
+    code = _execute(jobs, run, config, registry, board)
     return code or (1 if failed_searches else 0)
 
 
@@ -115,7 +119,13 @@ def _later_audits(jobs: Sequence[Job]) -> tuple[int, float]:
     return sum(job.expected_points for job in fits), seconds
 
 
-def _execute(jobs: Sequence[Job], run: TrainingRun, config: RunConfig, registry: Registry) -> int:
+def _execute(
+    jobs: Sequence[Job],
+    run: TrainingRun,
+    config: RunConfig,
+    registry: Registry,
+    board: Board | None,
+) -> int:
     setup.review_checkpoints(jobs, config)
     executor = make_executor(config)
     remaining = _remaining(jobs, executor.workers)
@@ -130,7 +140,7 @@ def _execute(jobs: Sequence[Job], run: TrainingRun, config: RunConfig, registry:
         return setup.interrupted()
     finally:
         executor.stop()
-    return _report(run, config, registry)
+    return _report(run, config, registry, board)
 
 
 def _remaining(jobs: Sequence[Job], workers: int) -> Remaining:
@@ -157,16 +167,19 @@ def _table_names(run: TrainingRun) -> set[str]:
     return {leaderboard.table_name(u.data.info.name, u.data.source) for u in run.plan.units}
 
 
-def _report(run: TrainingRun, config: RunConfig, registry: Registry) -> int:
+def _report(run: TrainingRun, config: RunConfig, registry: Registry, board: Board | None) -> int:
     """Write and print leaderboards and failures; return the exit code."""
     tables = leaderboard.build(run.store, registry)
     names = _table_names(run)
     others = [table for table in tables if table.dataset not in names]
     written = leaderboard.write([t for t in tables if t.dataset in names], config.results)
     leaderboard.write(others, config.results)
-    for table in tables:
-        if table.dataset in names:
-            show_leaderboard(table.dataset, table.leaderboard)
+    if board is not None and not run.summary.broken:
+        show_against(run.store, board, registry, config.results)
+    else:
+        for table in tables:
+            if table.dataset in names:
+                show_leaderboard(table.dataset, table.leaderboard)
     fitted, total = run.summary.done, len(run.plan.units)
     err.print(f"{total} units: {fitted} fitted now, {run.summary.reused} from the store.")
     for title, status, error in run.summary.broken:

@@ -129,22 +129,23 @@ def _download(dataset: type[Dataset]) -> DatasetFiles | None:
     """Download all files to the cache; None without a network, or without a sha256 to check."""
     if any(file.sha256 is None for file in dataset.files):
         return None
+    folder = cache_folder() / dataset.folder
+    for file in dataset.files:
+        if not any(fetch(url, file, folder) for url in file.urls):
+            return None
+    return DatasetFiles(folder, "download")
+
+
+def fetch(url: str, file: DataFile, folder: Path) -> bool:
+    """Download a file from one address; return whether it is there now.
+
+    pooch writes to a temporary file, checks the sha256, then renames.
+    """
     import logging
 
     import pooch
 
     pooch.get_logger().setLevel(logging.WARNING)
-    folder = cache_folder() / dataset.folder
-    for file in dataset.files:
-        if not any(_fetch(url, file, folder) for url in file.urls):
-            return None
-    return DatasetFiles(folder, "download")
-
-
-def _fetch(url: str, file: DataFile, folder: Path) -> bool:
-    """Try one address; pooch writes to a temporary file, checks the sha256, then renames."""
-    import pooch
-
     try:
         pooch.retrieve(
             url,

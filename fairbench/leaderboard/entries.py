@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,8 @@ class MeasuredCurve:
     method: str
     split: str
     evaluation: CurveEvaluation
+    # Bootstrap replicates of its figures by column, where its points came without their own
+    areas: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def reference(self) -> Mapping[str, float]:
@@ -48,7 +50,12 @@ def evaluate_curves(
     # Costs on cpu and cuda are never summed or averaged: a mixed row has none.
     one_device = len({hardware["device"] for hardware in _hardware(curves)}) == 1
     return [
-        MeasuredCurve(curve.units[0].method, curve.split, _evaluation(curve, reference, one_device))
+        MeasuredCurve(
+            curve.units[0].method,
+            curve.split,
+            _evaluation(curve, reference, one_device),
+            records.areas.get(curve.key, {}),
+        )
         for curve in curves
         if curve.done and (reference := records.reference(curve)) is not None
     ]
@@ -107,8 +114,7 @@ def make_entry(
             if of_row.folds and len(known) == of_row.folds:
                 folds[column] = np.array(known)
         if len(splits) == 1 and not of_row.folds:
-            evaluations = [one.evaluation for one in measured]
-            samples |= _make_samples(metric, values, evaluations, first.method, problems)
+            samples |= _make_samples(metric, values, measured, problems)
     declared = {column for metric in metrics for column in metric.columns}
     for column, sample in samples.items():
         figures[f"{column}_low"], figures[f"{column}_high"] = _interval(column, sample)
@@ -224,17 +230,16 @@ def _compute(
 def _make_samples(
     metric: type[Metric],
     values: Sequence[Mapping[str, float | None]],
-    measured: Sequence[CurveEvaluation],
-    method: str,
+    measured: Sequence[MeasuredCurve],
     problems: list[str],
 ) -> dict[str, Sample]:
     """Columns of a metric with replicates of every seed."""
     resampled: list[Mapping[str, Array]] = []
-    for evaluation in measured:
+    for one in measured:
         try:
-            resampled.append(metric().resampled(evaluation))
+            resampled.append(area_replicates(metric, one))
         except Exception as error:
-            problems.append(f"The metric {metric.name} raised {error!r} on {method}.")
+            problems.append(f"The metric {metric.name} raised {error!r} on {one.method}.")
             return {}
     samples = {}
     for column in metric.columns:
@@ -246,6 +251,13 @@ def _make_samples(
             auditor_sd = AUDITOR_SD * known[0] if column == "aufdc" else 0.0
             samples[column] = Sample(np.array(known), np.stack(rows), auditor_sd)
     return samples
+
+
+def area_replicates(metric: type[Metric], curve: MeasuredCurve) -> Mapping[str, Array]:
+    """Bootstrap replicates of a metric's columns: those that came with the curve, or computed."""
+    if curve.areas:
+        return {name: values for name, values in curve.areas.items() if name in metric.columns}
+    return metric().resampled(curve.evaluation)
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from fairbench.stats.intervals import Array
 from fairbench.store.database import Store
 from fairbench.store.records import PointRecord, ReferenceRecord, UnitRecord
 from fairbench.store.status import Status
 
 Identity = tuple[str, ...]
 """Values of :data:`IDENTITY`, as JSON."""
+
+CurveKey = tuple[str, str]
+"""Key of a curve's first unit, and the audit."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,11 @@ class CurveRecords:
     audit: str
     units: list[UnitRecord]
     points: list[PointRecord]
+
+    @property
+    def key(self) -> CurveKey:
+        """What tells it from all other curves."""
+        return self.units[0].key, self.audit
 
     @property
     def done(self) -> list[PointRecord]:
@@ -48,11 +57,13 @@ class CurveRecords:
 class SelectedRecords:
     """The records that leaderboards are built from: curves of each row, and references.
 
-    References are by (fingerprint, protocol, seed, audit).
+    References are by (fingerprint, protocol, seed, audit). ``areas``: of curves whose points came
+    without bootstrap replicates, those of the curve's figures by column, ``(resamples,)``.
     """
 
     curves: Mapping[Identity, list[CurveRecords]]
     references: Mapping[tuple[str, int, int, str], ReferenceRecord]
+    areas: Mapping[CurveKey, Mapping[str, Array]] = field(default_factory=dict)
 
     def reference(self, curve: CurveRecords) -> ReferenceRecord | None:
         """What a curve is normalised by; None where it is not measured."""

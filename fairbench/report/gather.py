@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fairbench.leaderboard import build as leaderboard
 from fairbench.leaderboard.across import Verdict, compare_across
+from fairbench.leaderboard.against import compare_with
+from fairbench.leaderboard.board import Board
 from fairbench.leaderboard.collections import find_collection
+from fairbench.leaderboard.select import read
 from fairbench.metrics.columns import COLUMNS, POINT_COLUMNS, PROVENANCE
 from fairbench.metrics.rows import (
     AuditorRow,
@@ -73,9 +76,11 @@ class Report:
     identities: Identities = field(default_factory=Identities)
 
 
-def gather(store: Store, registry: Registry) -> Report:
-    """Build the report of everything in a store."""
-    tables = leaderboard.build(store, registry)
+def gather(store: Store, registry: Registry, board: Board | None = None) -> Report:
+    """Build the report of everything in a store; with a board, of own rows among its rows."""
+    compared = None if board is None else compare_with(read(store), board, registry)
+    tables = leaderboard.build(store, registry) if compared is None else [compared.table]
+    own = () if compared is None else tuple(dict.fromkeys(row.method for row in compared.own))
     finished = [point.finished for point in store.records(PointRecord) if point.finished]
     # Where both tables have a column, the leaderboard's meaning counts.
     glossary = POINT_COLUMNS | COLUMNS
@@ -89,7 +94,7 @@ def gather(store: Store, registry: Registry) -> Report:
             DatasetReport(
                 name=table.dataset,
                 data_source=" ".join(sorted({row.data_source for row in table.leaderboard})),
-                panels=tuple(panels(table, identities)),
+                panels=tuple(replace(p, highlighted=own) for p in panels(table, identities)),
                 auditors=tuple(summarise_auditors(table.auditors)),
                 failures=tuple(table.failures),
                 problems=tuple(dict.fromkeys(table.problems)),

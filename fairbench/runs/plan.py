@@ -109,12 +109,12 @@ class Plan:
 
 
 def make_plan(config: RunConfig, registry: Registry, datasets: Sequence[Prepared]) -> Plan:
-    """List the units of a request, baselines included.
+    """List the units of a request, baselines included where it is not for a published board.
 
     Raises UnknownNameError or ConfigError for a name or parameter that does not exist, or a value
     that cannot be used.
     """
-    names = resolve_methods(config.methods, registry)
+    names = resolve_methods(config.methods, registry, baselines=config.against is None)
     params = method_params(config.params, names, registry)
     plan = Plan()
     for data in datasets:
@@ -127,21 +127,25 @@ def make_plan(config: RunConfig, registry: Registry, datasets: Sequence[Prepared
     return plan
 
 
-def resolve_methods(names: Sequence[str], registry: Registry) -> list[str]:
+def resolve_methods(
+    names: Sequence[str], registry: Registry, *, baselines: bool = True
+) -> list[str]:
     """Registered names of the requested methods, in that order, then the baselines."""
     requested: list[str] = []
     for name in names:
         every = name == "all"
         requested += registry.methods.classes if every else [registry.methods.resolve(name)]
+    if not baselines:
+        return list(dict.fromkeys(requested))
     # A track's baselines join every run with a method of that track, so that no leaderboard is
     # without them; the blind ones always do.
     tracks = {registry.methods[name].track for name in requested} | {Track.BLIND}
-    baselines = [
+    joining = [
         name
         for name, cls in registry.methods.classes.items()
         if cls.baseline and cls.track in tracks
     ]
-    return list(dict.fromkeys([*requested, *baselines]))
+    return list(dict.fromkeys([*requested, *joining]))
 
 
 def method_params(

@@ -1,0 +1,73 @@
+"""Own results among those of a published board: what a run must keep to, and the table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from fairbench.cli.console import err, out, show_leaderboard, show_problems
+from fairbench.config import RunConfig
+from fairbench.errors import ConfigError
+from fairbench.leaderboard import build as tables_of
+from fairbench.leaderboard.against import Compared, compare_with
+from fairbench.leaderboard.board import Board, BoardInfo
+from fairbench.leaderboard.boards import find_board
+from fairbench.leaderboard.select import read
+from fairbench.registry import Registry
+from fairbench.store.database import Store
+
+
+def follow_board(config: RunConfig, registry: Registry) -> tuple[RunConfig, Board]:
+    """Return a run's configuration with the board's splits and budget, and the board.
+
+    Raises ConfigError where an option says otherwise.
+    """
+    if len(config.datasets) != 1:
+        raise ConfigError("--against needs one dataset.", "Give one with --dataset NAME.")
+    dataset = registry.dataset(config.datasets[0]).name
+    board = find_board(str(config.against), registry, dataset)
+    info = board.info
+    if info.dataset != dataset:
+        raise ConfigError(
+            f"The {info.title} is of another dataset than {dataset}.",
+            f"Leave --against out, or add --dataset {info.dataset}.",
+        )
+    if config.shift is not None:
+        raise ConfigError("--shift and --against exclude each other: boards have no shifts.")
+    wanted = {"budget": _budget(info), "splits": info.folds or None}
+    for name, value in wanted.items():
+        if name in config.model_fields_set and getattr(config, name) not in (value, None):
+            raise ConfigError(
+                f"--{name} {getattr(config, name)} cannot be ranked in the {info.title}, whose "
+                f"{name} is {value or 'official'}.",
+                f"Leave --{name} out: it is taken from the board.",
+            )
+    return config.model_copy(update=wanted), board
+
+
+def _budget(info: BoardInfo) -> str | int:
+    return int(info.budget) if info.budget.isdigit() else info.budget
+
+
+def show_against(store: Store, board: Board, registry: Registry, folder: Path) -> int:
+    """Print own rows in the board's table, and write it as CSV files; return the exit code."""
+    compared = compare_with(read(store), board, registry)
+    show_compared(compared)
+    # Beside the files of own results alone.
+    named = replace(compared.table, dataset=f"{board.info.name}-and-mine")
+    for path in tables_of.write([named], folder):
+        err.print(str(path), markup=False)
+    return show_problems([named])
+
+
+def show_compared(compared: Compared) -> None:
+    """Print own rows, marked, in the board's table."""
+    info = compared.board.info
+    show_leaderboard(compared.table.dataset, compared.table.leaderboard, own=compared.own)
+    out.print(
+        f"* yours. All other rows are of the {info.title}, of {info.made}; they were not trained "
+        "here.",
+        markup=False,
+    )
+    for line in compared.refused:
+        err.print(f"Not in this table: {line}", markup=False)

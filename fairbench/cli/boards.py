@@ -1,0 +1,89 @@
+"""``fairbench board list``, ``show`` and ``export``: published boards."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairbench.cli.console import out, show_leaderboard, show_problems, show_table
+from fairbench.cli.options import DatasetName, Results, StoreUrl
+from fairbench.cli.plugins import load_plugins
+from fairbench.errors import ConfigError, StoreError
+from fairbench.files import write_atomically
+from fairbench.leaderboard.board import make_board
+from fairbench.leaderboard.board_file import SUFFIX, to_bytes
+from fairbench.leaderboard.boards import find_board
+from fairbench.leaderboard.build import build_tables
+from fairbench.leaderboard.select import read
+from fairbench.models.query import ResultsLocation
+from fairbench.report.tables import TableFormat, render
+
+
+def board_list() -> None:
+    """List the published boards that are installed."""
+    registry = load_plugins()
+    rows = []
+    for name in sorted(registry.boards):
+        board = find_board(name, registry)
+        info = board.info
+        methods = {(unit.method, unit.params_label) for unit in board.units}
+        folds = f"{info.folds} folds" if info.folds else "one split"
+        audit = f"{info.audit}, version {info.audit_version}"
+        rows.append((name, info.dataset, info.budget, audit, folds, str(len(methods)), info.made))
+    if not rows:
+        out.print("No published boards are installed.")
+        return
+    show_table(("board", "dataset", "budget", "audit", "ranks over", "rows", "made"), rows)
+
+
+def board_show(
+    board: Annotated[str, typer.Argument(help="Name of a board, or a .board file.")],
+    form: Annotated[
+        TableFormat, typer.Option("--format", help="Format to print in.")
+    ] = TableFormat.TABLE,
+) -> None:
+    """Print a published board."""
+    registry = load_plugins()
+    found = find_board(board, registry)
+    tables = build_tables(found.records(), registry)
+    if form is TableFormat.TABLE:
+        for table in tables:
+            show_leaderboard(f"{table.dataset}, version {found.info.version}", table.leaderboard)
+    else:
+        sys.stdout.write(render(tables, form))
+    raise typer.Exit(show_problems(tables))
+
+
+def board_export(
+    dataset: DatasetName,
+    version: Annotated[int, typer.Option(min=1, help="Number of this edition.")],
+    budget: Annotated[
+        str, typer.Option(help="Budget of the rows: full, quick or a number of iterations.")
+    ] = "full",
+    output: Annotated[
+        Path | None, typer.Option(help="File to write [default: DATASET-VERSION.board].")
+    ] = None,
+    results: Results = None,
+    store: StoreUrl = None,
+) -> None:
+    """Write the results on a dataset as a board, which others can rank their methods in."""
+    registry, location = load_plugins(), ResultsLocation(results, store)
+    name = registry.dataset(dataset).name
+    records = read(location.open_store())
+    board = make_board(records, name, registry, version=version, budget=budget)
+    path = output or Path(f"{board.info.name}{SUFFIX}")
+    if path.suffix != SUFFIX:
+        raise ConfigError(f"--output {path}: the name of a board ends in {SUFFIX}.")
+    content = to_bytes(board)
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
+    out.print(
+        f"{path}: {len(board.units)} models, {len(board.points)} points, {len(content):,} bytes. "
+        f"Rank in it: fairbench run --methods METHOD --dataset {name} --against {path}",
+        markup=False,
+    )

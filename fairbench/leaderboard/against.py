@@ -1,0 +1,109 @@
+"""Own rows among those of a published board: what may stand there, and why the rest may not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fairbench.errors import ConfigError
+from fairbench.leaderboard.board import Board
+from fairbench.leaderboard.build import Tables, build_tables
+from fairbench.leaderboard.select import CurveRecords, Identity, SelectedRecords
+from fairbench.metrics.rows import Variant
+from fairbench.registry import Registry
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A published table with own rows in it.
+
+    Parameters
+    ----------
+    table : Tables
+        All rows, ranked together.
+    own : tuple of Variant
+        Those that are not of the board.
+    refused : tuple of str
+        A line for each own row that cannot stand there, with the reason.
+    """
+
+    board: Board
+    table: Tables
+    own: tuple[Variant, ...]
+    refused: tuple[str, ...]
+
+
+def compare_with(own: SelectedRecords, board: Board, registry: Registry) -> Compared:
+    """Rank the own rows of a board's dataset among those of the board.
+
+    An own row takes the place of a published one of the same method and hyperparameters. What
+    curves are normalised by is the board's, where it has it, so that published areas stay as they
+    are.
+
+    Raises
+    ------
+    ConfigError
+        No own row can stand there.
+    """
+    published = board.records()
+    kept: dict[Identity, list[CurveRecords]] = {}
+    refused: list[str] = []
+    for identity, curves in own.curves.items():
+        if curves[0].units[0].dataset != board.info.dataset:
+            continue
+        fitting = [curve for curve in curves if not _why_not(curve, board, published)]
+        if fitting and not curves[0].units[0].simulated:
+            kept[identity] = fitting
+        reasons = dict.fromkeys(_why_not(curve, board, published) for curve in curves)
+        name = Variant(curves[0].units[0].method, curves[0].units[0].params_label).label
+        refused += [f"{name}: {reason}" for reason in reasons if reason]
+    # A baseline that joined the run is on the board already.
+    kept = {
+        identity: curves
+        for identity, curves in kept.items()
+        if identity not in published.curves or "baseline" not in curves[0].units[0].tags
+    }
+    if not kept:
+        why = f" ({refused[0]})" if refused else ""
+        raise ConfigError(
+            f"No row of yours can stand in the {board.info.title}{why}.",
+            f"Run one: fairbench run --methods METHOD --dataset {board.info.dataset} --against "
+            "published",
+        )
+    records = SelectedRecords(
+        {**published.curves, **kept},
+        {**own.references, **published.references},
+        published.areas,
+    )
+    (table,) = build_tables(records, registry)
+    own_rows = {
+        Variant(curves[0].units[0].method, curves[0].units[0].params_label)
+        for curves in kept.values()
+    }
+    return Compared(
+        board=board,
+        table=table,
+        own=tuple(sorted(own_rows)),
+        refused=tuple(refused),
+    )
+
+
+def _why_not(curve: CurveRecords, board: Board, published: SelectedRecords) -> str:
+    """Why a curve cannot be compared with those of a board; empty where it can."""
+    info, unit = board.info, curve.units[0]
+    known: Mapping[str, tuple[object, object]] = {
+        "data": (unit.data_source, board.units[0].data_source),
+        "budget": (unit.budget, info.budget),
+        "audit": (curve.audit, info.audit),
+        "version of the protocol": (unit.protocol, info.protocol),
+        "version of the audit": (
+            max((point.version for point in curve.done), default=info.audit_version),
+            info.audit_version,
+        ),
+    }
+    for name, (mine, theirs) in known.items():
+        if mine != theirs:
+            return f"its {name} is {mine}; the board's is {theirs}"
+    if unit.fingerprint not in {key[0] for key in published.references}:
+        return f"its rows of data ({curve.split}) are not those of the board"
+    return ""

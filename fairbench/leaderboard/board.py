@@ -1,0 +1,181 @@
+"""A board: a published leaderboard of one dataset, as the records that it is made of.
+
+A board holds what its table is computed from, so that anyone's rows can be ranked among its own:
+units, points and what they are normalised by. Bootstrap replicates of points are left out; in
+their place stand those of the areas of rows on one split, which intervals and paired differences
+need. Rows with all folds are compared over folds, and need none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from fairbench import __version__
+from fairbench.errors import ConfigError
+from fairbench.leaderboard.entries import area_replicates, evaluate_curves
+from fairbench.leaderboard.replicates import choose_curves, commonest
+from fairbench.leaderboard.select import CurveKey, CurveRecords, SelectedRecords, curves_of
+from fairbench.registry import Registry
+from fairbench.stats.intervals import Array
+from fairbench.store.records import PointRecord, ReferenceRecord, UnitRecord
+
+
+class BoardInfo(BaseModel):
+    """What a board is of.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of the dataset, as registered.
+    version : int
+        Number of this edition; a later one has a higher number.
+    budget, audit : str
+        Of all its rows, as in leaderboards.
+    protocol, audit_version : int
+        Versions of what was trained on and of what was measured.
+    folds : int
+        Number of folds of ranked rows; 0 where none is replicated.
+    made : str
+        Day on which its last model was trained, ISO 8601.
+    fairbench : str
+        Version of fairbench that wrote it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    dataset: str = Field(pattern=r"\A[a-z0-9][a-z0-9-]{0,79}\z")
+    version: int = Field(ge=1, le=10_000)
+    budget: str = Field(pattern=r"\A(full|quick|[1-9][0-9]{0,9})\z")
+    audit: str = Field(pattern=r"\A(strict|quick)\z")
+    protocol: int = Field(ge=1, le=10_000)
+    audit_version: int = Field(ge=1, le=10_000)
+    folds: int = Field(ge=0, le=1000)
+    made: str = Field(pattern=r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z")
+    fairbench: str = Field(max_length=40)
+
+    @property
+    def name(self) -> str:
+        """Name of the dataset and version: ``adults-gender-5``."""
+        return f"{self.dataset}-{self.version}"
+
+    @property
+    def title(self) -> str:
+        """The board in words."""
+        return f"board {self.dataset}, version {self.version}"
+
+
+@dataclass(frozen=True)
+class Board:
+    """A published leaderboard.
+
+    Parameters
+    ----------
+    areas : mapping of CurveKey to mapping of str to ndarray, shape (resamples,)
+        Bootstrap replicates of figures of curves, by column; of rows on one split alone.
+    """
+
+    info: BoardInfo
+    units: Sequence[UnitRecord]
+    points: Sequence[PointRecord]
+    references: Sequence[ReferenceRecord]
+    areas: Mapping[CurveKey, Mapping[str, Array]]
+
+    def records(self) -> SelectedRecords:
+        """Return its records as leaderboards are built from."""
+        of_unit: dict[str, list[PointRecord]] = {unit.key: [] for unit in self.units}
+        for point in self.points:
+            of_unit[point.unit].append(point)
+        return SelectedRecords(
+            curves_of(self.units, of_unit),
+            {(r.fingerprint, r.protocol, r.seed, r.audit): r for r in self.references},
+            self.areas,
+        )
+
+
+def make_board(
+    records: SelectedRecords,
+    dataset: str,
+    registry: Registry,
+    *,
+    version: int,
+    budget: str = "full",
+) -> Board:
+    """Make a board of the rows of one dataset and budget, real data alone.
+
+    Raises ConfigError where there are none, or where they are of several audits or protocols.
+    """
+    chosen = [curve for own in records.curves.values() for curve in own if _is_of(curve, dataset)]
+    chosen = [curve for curve in chosen if curve.units[0].budget == budget and curve.done]
+    if not chosen:
+        raise ConfigError(
+            f"There are no measured rows of {dataset} with real data and budget {budget}.",
+            "See what there is: fairbench leaderboard",
+        )
+    audits = {curve.audit for curve in chosen}
+    versions = {point.version for curve in chosen for point in curve.done}
+    protocols = {curve.units[0].protocol for curve in chosen}
+    if max(len(audits), len(versions), len(protocols)) > 1:
+        raise ConfigError(
+            f"The rows of {dataset} are of several audits: {sorted(audits)}, version "
+            f"{sorted(versions)}; protocol {sorted(protocols)}.",
+            "Measure all of them with the newest: fairbench audit --results DIR",
+        )
+    units = {unit.key: unit for curve in chosen for unit in curve.units}
+    references = {one.key: one for curve in chosen if (one := records.reference(curve))}
+    finished = max(unit.finished or "" for unit in units.values())
+    return Board(
+        info=BoardInfo(
+            dataset=dataset,
+            version=version,
+            budget=budget,
+            audit=audits.pop(),
+            protocol=protocols.pop(),
+            audit_version=versions.pop(),
+            folds=_folds(records, dataset, budget),
+            made=finished[:10],
+            fairbench=__version__,
+        ),
+        units=sorted(units.values(), key=lambda unit: unit.key),
+        points=[point for curve in chosen for point in curve.points],
+        references=sorted(references.values(), key=lambda one: one.key),
+        areas=_areas(chosen, records, registry),
+    )
+
+
+def _is_of(curve: CurveRecords, dataset: str) -> bool:
+    unit = curve.units[0]
+    return unit.dataset == dataset and not unit.simulated
+
+
+def _folds(records: SelectedRecords, dataset: str, budget: str) -> int:
+    rows = [
+        choose_curves(
+            own, lambda curve: curve.missing == 0 and records.reference(curve) is not None
+        )
+        for own in records.curves.values()
+        if _is_of(own[0], dataset) and own[0].units[0].budget == budget
+    ]
+    return commonest([row.folds for row in rows])
+
+
+def _areas(
+    curves: Sequence[CurveRecords], records: SelectedRecords, registry: Registry
+) -> dict[CurveKey, dict[str, Array]]:
+    """Replicates of the figures of curves on the official split."""
+    metrics = [m for m in registry.metrics.classes.values() if m.level == "curve"]
+    areas: dict[CurveKey, dict[str, Array]] = {}
+    for curve in curves:
+        if curve.split != "official" or records.reference(curve) is None:
+            continue
+        for one in evaluate_curves([curve], records):
+            columns: dict[str, Array] = {}
+            for metric in metrics:
+                columns |= area_replicates(metric, one)
+            known = {name: values for name, values in columns.items() if np.size(values)}
+            if known:
+                areas[curve.key] = known
+    return areas

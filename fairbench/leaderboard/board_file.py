@@ -1,0 +1,248 @@
+"""The file of a board: a zip of Parquet tables, which any tool opens, and ``board.json``.
+
+Figures are float32 columns, one per name; what is alike in many rows is stored once. Everything
+that is read is checked as an import is: see :mod:`fairbench.store.door`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from fairbench.errors import StoreError
+from fairbench.leaderboard.board import Board, BoardInfo
+from fairbench.leaderboard.select import CurveKey
+from fairbench.stats.intervals import Array
+from fairbench.store.door import admit
+from fairbench.store.records import (
+    PointRecord,
+    Record,
+    ReferenceRecord,
+    UnitRecord,
+    from_row,
+    to_row,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUFFIX = ".board"
+
+MOST_BYTES, MOST_ROWS = 2**26, 200_000
+"""Unpacked bytes of a table (64 MiB), and its rows: far more than any board has."""
+
+_INFO = "board.json"
+_FIGURE, _COST = "figure ", "cost "
+_LEFT_OUT: Mapping[type, frozenset[str]] = {
+    # Files and runs of the machine that it was made on; what a plugin may have printed.
+    UnitRecord: frozenset({"run", "traceback", "packing", "artefact", "encoder", "origin"}),
+    PointRecord: frozenset({"key", "traceback", "replicates", "finished", "origin"}),
+    ReferenceRecord: frozenset({"traceback", "origin"}),
+}
+_JSON = frozenset(
+    {"params", "tags", "read_points", "hardware", "versions", "knobs", "audit_config"}
+)
+"""Fields that are stored as text; they repeat, so they take little room."""
+
+_DAY = "2000-01-01T00:00:00+00:00"
+_DATE = (1980, 1, 1, 0, 0, 0)  # equal boards have equal bytes
+
+
+def to_bytes(board: Board) -> bytes:
+    """Return the file of a board; equal boards give equal bytes."""
+    place = {unit.key: number for number, unit in enumerate(board.units)}
+    points = [
+        _row(point) | {"unit": place[point.unit]}
+        for point in sorted(board.points, key=lambda one: (place[one.unit], one.number, one.label))
+    ]
+    readings = [
+        {"point": number} | reading
+        for number, point in enumerate(points)
+        for reading in point.pop("auditors") or ()
+    ]
+    areas = [
+        {"unit": place[unit], "audit": audit, "column": column, "replicates": values}
+        for (unit, audit), columns in sorted(board.areas.items())
+        for column, values in sorted(columns.items())
+    ]
+    tables: dict[str, Sequence[Mapping[str, Any]]] = {
+        "units": [_row(unit) for unit in board.units],
+        "points": points,
+        "readings": readings,
+        "references": [_row(one) for one in board.references],
+        "areas": areas,
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        info = json.dumps(board.info.model_dump(), indent=1, sort_keys=True)
+        archive.writestr(zipfile.ZipInfo(_INFO, _DATE), info)
+        for name, rows in tables.items():
+            if rows:
+                archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _DATE), _parquet(rows))
+    return buffer.getvalue()
+
+
+def _row(record: Record) -> dict[str, Any]:
+    """A record as cells: figures and costs have columns of their own."""
+    row = {k: v for k, v in to_row(record).items() if k not in _LEFT_OUT[type(record)]}
+    for field, prefix in (("values", _FIGURE), ("costs", _COST)):
+        row |= {f"{prefix}{name}": value for name, value in (row.pop(field, None) or {}).items()}
+    return {k: json.dumps(v, sort_keys=True) if k in _JSON else v for k, v in row.items()}
+
+
+def _parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {name: _column([row.get(name) for row in rows]) for name in names}
+    table = pa.table(columns)
+    numbers = [name for name in names if pa.types.is_floating(columns[name].type)]
+    others = [name for name in names if name not in numbers and name != "replicates"]
+    buffer = io.BytesIO()
+    pq.write_table(
+        table,
+        buffer,
+        compression="zstd",
+        compression_level=19,
+        use_dictionary=others,
+        use_byte_stream_split=numbers,
+        write_statistics=False,
+    )
+    return buffer.getvalue()
+
+
+def _column(values: Sequence[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    known = next((value for value in values if value is not None), None)
+    if isinstance(known, float) or (
+        isinstance(known, int) and any(isinstance(value, float) for value in values)
+    ):
+        return pa.array(values, pa.float32())
+    if isinstance(known, np.ndarray):
+        return pa.array([np.asarray(value, "<f4") for value in values], pa.list_(pa.float32()))
+    return pa.array(values)
+
+
+def read_board(path: Path) -> Board:
+    """Read a board's file.
+
+    Raises
+    ------
+    StoreError
+        It cannot be read, is none, was written by a newer fairbench, or holds what no store would.
+    """
+    hint = "Boards are written by: fairbench board export"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}.", hint) from None
+    try:
+        return from_bytes(content)
+    except StoreError as error:
+        raise StoreError(f"{path}: {error.message}", error.hint) from None
+
+
+def from_bytes(content: bytes) -> Board:
+    """Return the board of a file's content; StoreError where it is none."""
+    hint = "Get it again, or write it again with: fairbench board export"
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            info = BoardInfo.model_validate_json(_member(archive, _INFO))
+            tables = {
+                name: _rows(_member(archive, f"{name}.parquet"))
+                for name in ("units", "points", "readings", "references", "areas")
+                if f"{name}.parquet" in archive.namelist()
+            }
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or _INFO
+        raise StoreError(f"it is no board: {place}: {first['msg']}.", hint) from None
+    # What a damaged archive or table raises is of many kinds.
+    except (zipfile.BadZipFile, OSError, ValueError, KeyError, NotImplementedError) as error:
+        raise StoreError(f"it is no board: {error}.", hint) from None
+    try:
+        return _board(info, tables)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise StoreError(f"it is no board: {error}.", hint) from None
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    if archive.getinfo(name).file_size > MOST_BYTES:
+        raise ValueError(f"{name} has more than {MOST_BYTES:,} bytes")
+    return archive.read(name)
+
+
+def _rows(content: bytes) -> list[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(io.BytesIO(content))
+    groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
+    size = sum(group.total_byte_size for group in groups)
+    if file.metadata.num_rows > MOST_ROWS or size > MOST_BYTES:
+        raise ValueError(f"a table has more than {MOST_ROWS:,} rows or {MOST_BYTES:,} bytes")
+    rows: list[dict[str, Any]] = file.read().to_pylist()
+    return rows
+
+
+def _board(info: BoardInfo, tables: Mapping[str, list[dict[str, Any]]]) -> Board:
+    units = [
+        _record(UnitRecord, "units", row | {"origin": info.name}) for row in tables.get("units", ())
+    ]
+    for unit in units:
+        if (unit.dataset, unit.budget, unit.protocol) != (info.dataset, info.budget, info.protocol):
+            raise ValueError(f"a row is not of the {info.title}: {unit.title}")
+    readings: dict[int, list[dict[str, Any]]] = {}
+    for row in tables.get("readings", ()):
+        readings.setdefault(row.pop("point"), []).append(row)
+    points = []
+    for number, row in enumerate(tables.get("points", ())):
+        unit = units[row["unit"]]
+        named = f"{unit.key}:{row['label']}:{row['audit']}"
+        row |= {
+            "key": hashlib.sha256(named.encode()).hexdigest(),
+            "unit": unit.key,
+            "auditors": readings.get(number),
+            "finished": unit.finished or _DAY,
+        }
+        points.append(_record(PointRecord, "points", row))
+    wrong = [p for p in points if (p.audit, p.version) != (info.audit, info.audit_version)]
+    if wrong:
+        raise ValueError(f"a point is not of the audit of the {info.title}: {wrong[0].label}")
+    areas: dict[CurveKey, dict[str, Array]] = {}
+    for row in tables.get("areas", ()):
+        values = np.asarray(row["replicates"], dtype=np.float64)
+        if values.ndim != 1 or not np.isfinite(values).all():
+            raise ValueError(f"the replicates of {row['column']} are no numbers")
+        areas.setdefault((units[row["unit"]].key, row["audit"]), {})[row["column"]] = values
+    references = [_record(ReferenceRecord, "references", r) for r in tables.get("references", ())]
+    return Board(info, units, points, references, areas)
+
+
+def _record(kind: type[Any], table: str, row: dict[str, Any]) -> Any:
+    """Make a record of cells, checked."""
+    whole: dict[str, Any] = dict.fromkeys(_LEFT_OUT[kind])
+    figures: dict[str, float | None] = {}
+    costs: dict[str, float] = {}
+    for name, value in row.items():
+        if name.startswith(_FIGURE):
+            figures[name.removeprefix(_FIGURE)] = value
+        elif name.startswith(_COST):
+            if value is not None:
+                costs[name.removeprefix(_COST)] = value
+        else:
+            whole[name] = json.loads(value) if name in _JSON and value is not None else value
+    done = whole["status"] == "DONE"
+    whole["values" if kind is not UnitRecord else "costs"] = (
+        None if not done else figures if kind is not UnitRecord else costs
+    )
+    return from_row(kind, admit(table, whole))

@@ -1,0 +1,80 @@
+"""Finding a published board: the newest of a dataset, one by name, or a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fairbench.api.published import BoardFile
+from fairbench.data.files import OFFLINE_ENV, cache_folder, check_file, fetch
+from fairbench.errors import ConfigError, StoreError, UnknownNameError
+from fairbench.leaderboard.board import Board
+from fairbench.leaderboard.board_file import SUFFIX, read_board
+from fairbench.registry import Registry
+
+PUBLISHED = "published"
+"""Stands for the newest published board of a dataset."""
+
+
+def find_board(text: str, registry: Registry, dataset: str | None = None) -> Board:
+    """Return a board.
+
+    Parameters
+    ----------
+    text : str
+        ``published``: the newest of ``dataset``; a name as ``fairbench board list`` prints it; or
+        the path of a ``.board`` file.
+    dataset : str, optional
+        Name or alias of a dataset.
+
+    Raises
+    ------
+    ConfigError, UnknownNameError
+        There is none.
+    StoreError
+        Its file cannot be read, or downloaded.
+    """
+    path = Path(text)
+    if path.suffix == SUFFIX or path.is_file():
+        return read_board(path)
+    if text == PUBLISHED:
+        return _read(_newest(registry, dataset))
+    if text not in registry.boards:
+        raise UnknownNameError(
+            "board", text, [PUBLISHED, *registry.boards], command="fairbench board list"
+        )
+    return _read(registry.boards[text])
+
+
+def _newest(registry: Registry, dataset: str | None) -> BoardFile:
+    if dataset is None:
+        raise ConfigError(
+            "Which board? --against published needs a dataset.", "Add --dataset NAME."
+        )
+    name = registry.datasets.resolve(dataset) if dataset in registry.datasets else dataset
+    known = [board for board in registry.boards.values() if board.dataset == name]
+    if not known:
+        of = ", ".join(sorted({board.dataset for board in registry.boards.values()})) or "none"
+        raise ConfigError(
+            f"There is no published board of {name}; there are boards of: {of}.",
+            "Name a file instead: --against FILE.board",
+        )
+    return max(known, key=lambda board: board.version)
+
+
+def _read(source: BoardFile) -> Board:
+    if source.path is not None:
+        return read_board(source.path)
+    if source.download is None:
+        raise StoreError(f"The board {source.name} has neither a file nor an address.")
+    folder = cache_folder() / "boards"
+    path = folder / source.download.name
+    if not path.exists():
+        offline = os.environ.get(OFFLINE_ENV) == "1"
+        if offline or not any(fetch(url, source.download, folder) for url in source.download.urls):
+            raise StoreError(
+                f"The board {source.name} cannot be downloaded.",
+                f"Get {', '.join(source.download.urls)} and name the file: --against FILE.board",
+            )
+    check_file(path, source.download)
+    return read_board(path)

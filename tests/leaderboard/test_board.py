@@ -1,0 +1,243 @@
+"""Published boards: a small file that gives the same table, and own rows ranked in it."""
+
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import fairbench
+from fairbench.api import BoardFile, DataFile
+from fairbench.errors import ConfigError, FairbenchError, StoreError, UnknownNameError
+from fairbench.leaderboard.against import compare_with
+from fairbench.leaderboard.board import Board, make_board
+from fairbench.leaderboard.board_file import from_bytes, read_board, to_bytes
+from fairbench.leaderboard.boards import find_board
+from fairbench.leaderboard.build import build_tables
+from fairbench.leaderboard.select import SelectedRecords, read
+from fairbench.registry import Registry, load_registry
+from fairbench.store.records import PointRecord, Record, UnitRecord
+from tests.support.runs import Change, change_units, five_folds, stored
+
+REGISTRY = load_registry()
+
+
+def on_real_data(records: list[Record]) -> list[Record]:
+    return change_units(records, lambda unit: unit.replace(data_source="real"))
+
+
+def folded(records: list[Record]) -> list[Record]:
+    return on_real_data(five_folds(records))
+
+
+def selected(folder: Path, change: Change = on_real_data) -> SelectedRecords:
+    return read(stored(folder, change))
+
+
+def board_of(folder: Path, change: Change = on_real_data) -> Board:
+    return make_board(
+        selected(folder, change), "adults-gender", REGISTRY, version=5, budget="quick"
+    )
+
+
+def mine(change: Callable[[UnitRecord], UnitRecord] = lambda unit: unit) -> Change:
+    """The run with sofair as a method of one's own, and the baselines."""
+
+    def of(records: list[Record]) -> list[Record]:
+        def rename(unit: UnitRecord) -> UnitRecord:
+            return change(unit.replace(method="mine") if unit.method == "sofair" else unit)
+
+        kept = {u.key for u in records if isinstance(u, UnitRecord) and u.method != "latfr"}
+        chosen = [one for one in records if not isinstance(one, UnitRecord) or one.key in kept]
+        points = [one for one in chosen if not isinstance(one, PointRecord) or one.unit in kept]
+        return change_units(points, rename)
+
+    return of
+
+
+def cells(records: SelectedRecords) -> pd.DataFrame:
+    (table,) = build_tables(records, REGISTRY)
+    return pd.DataFrame([row.cells() for row in table.leaderboard])
+
+
+@pytest.mark.parametrize("change", [on_real_data, folded], ids=["one split", "five folds"])
+def test_a_board_gives_the_table_that_it_was_made_of(tmp_path: Path, change: Change) -> None:
+    content = to_bytes(board_of(tmp_path / "a", change))
+    again = from_bytes(content)
+    assert to_bytes(again) == content
+    before, after = cells(selected(tmp_path / "b", change)), cells(again.records())
+    assert set(after.pop("origin")) == {"adults-gender-5"}
+    pd.testing.assert_frame_equal(after, before.drop(columns="origin"), rtol=1e-5, atol=1e-6)
+
+
+def test_a_board_is_smaller_than_a_fifth_of_its_export(tmp_path: Path) -> None:
+    import gzip
+
+    store = stored(tmp_path, on_real_data)
+    board = make_board(read(store), "adults-gender", REGISTRY, version=5, budget="quick")
+    export = gzip.compress("\n".join(store.export()).encode())
+    assert len(to_bytes(board)) < max(len(export) / 5, 60_000)
+
+
+def test_own_rows_are_ranked_over_the_folds_of_the_board(tmp_path: Path) -> None:
+    board = board_of(tmp_path / "board", folded)
+
+    def change(records: list[Record]) -> list[Record]:
+        return on_real_data(mine()(five_folds(records)))
+
+    compared = compare_with(selected(tmp_path / "own", change), board, REGISTRY)
+    assert [variant.method for variant in compared.own] == ["mine"]
+    rows = {row.method: row for row in compared.table.leaderboard}
+    assert board.info.folds == 5
+    assert rows["mine"].replicated
+    assert rows["mine"].rank == rows["sofair"].rank
+    assert rows["mine"].figures["aufdc"] == pytest.approx(rows["sofair"].figures["aufdc"], rel=1e-5)
+    assert rows["mine"].origin is None
+    assert rows["sofair"].origin == "adults-gender-5"
+    alone = {row.method: row for row in build_tables(board.records(), REGISTRY)[0].leaderboard}
+    assert rows["latfr"].figures == alone["latfr"].figures
+
+
+def test_own_rows_on_one_split_have_intervals_as_the_boards_have(tmp_path: Path) -> None:
+    board = board_of(tmp_path / "board")
+    own = selected(tmp_path / "own", lambda records: on_real_data(mine()(records)))
+    rows = {row.method: row for row in compare_with(own, board, REGISTRY).table.leaderboard}
+    assert rows["mine"].interval("aufdc") == pytest.approx(rows["sofair"].interval("aufdc"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"budget": "full"}, "its budget is full; the board's is quick"),
+        ({"data_source": "simulated"}, "its data is simulated; the board's is real"),
+        ({"protocol": 99}, "its version of the protocol is 99"),
+        ({"fingerprint": "e" * 64}, r"its rows of data \(official\) are not those of the board"),
+    ],
+)
+def test_a_row_of_another_protocol_is_refused_with_the_reason(
+    tmp_path: Path, changes: dict[str, object], why: str
+) -> None:
+    board = board_of(tmp_path / "board")
+
+    def change(records: list[Record]) -> list[Record]:
+        return mine(lambda unit: unit.replace(**changes))(on_real_data(records))
+
+    with pytest.raises(ConfigError, match=why):
+        compare_with(selected(tmp_path / "own", change), board, REGISTRY)
+
+
+def test_points_of_another_audit_are_refused(tmp_path: Path) -> None:
+    board = board_of(tmp_path / "board")
+
+    def change(records: list[Record]) -> list[Record]:
+        return [
+            one.replace(audit_version=99) if isinstance(one, PointRecord) else one
+            for one in on_real_data(mine()(records))
+        ]
+
+    with pytest.raises(ConfigError, match="its version of the audit is 99"):
+        compare_with(selected(tmp_path / "own", change), board, REGISTRY)
+
+
+def test_a_board_is_found_by_dataset_name_or_file(tmp_path: Path) -> None:
+    board = board_of(tmp_path / "store")
+    path = tmp_path / "adults-gender-5.board"
+    path.write_bytes(to_bytes(board))
+    older = BoardFile("adults-gender", 4, tmp_path / "none.board")
+    registry = load_registry()
+    registry.boards = {one.name: one for one in (older, BoardFile("adults-gender", 5, path))}
+    for text, dataset in (
+        (str(path), None),
+        ("adults-gender-5", None),
+        ("published", "adults"),
+        ("published", "adults-gender"),
+    ):
+        assert find_board(text, registry, dataset).info == board.info
+    with pytest.raises(ConfigError, match="There is no published board of compas-race"):
+        find_board("published", registry, "compas")
+    with pytest.raises(UnknownNameError, match="Unknown board"):
+        find_board("adults-gender-6", registry)
+    with pytest.raises(StoreError, match="cannot be read"):
+        find_board("adults-gender-4", registry)
+
+
+def test_a_board_to_download_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import hashlib
+
+    content = to_bytes(board_of(tmp_path / "store"))
+    source = tmp_path / "served.board"
+    source.write_bytes(content)
+    monkeypatch.setenv("FAIRBENCH_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "cache" / "boards"
+    registry = Registry()
+    file = DataFile("b.board", ("http://127.0.0.1:9/b.board",), hashlib.sha256(content).hexdigest())
+    registry.boards = {"b-1": BoardFile("b", 1, download=file)}
+    with pytest.raises(StoreError, match="cannot be downloaded"):
+        find_board("b-1", registry)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "b.board").write_bytes(content)
+    assert find_board("b-1", registry).info.dataset == "adults-gender"
+    (folder / "b.board").write_bytes(content[:-1])
+    with pytest.raises(FairbenchError, match="altered"):
+        find_board("b-1", registry)
+
+
+def with_member(content: bytes, name: str, new: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(buffer, "w") as archive:
+        for member in old.namelist():
+            archive.writestr(member, new if member == name else old.read(member))
+    return buffer.getvalue()
+
+
+def table_with(content: bytes, name: str, column: str, value: object) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        rows = pq.read_table(io.BytesIO(archive.read(f"{name}.parquet"))).to_pylist()
+    rows[0][column] = value
+    buffer = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), buffer)
+    return with_member(content, f"{name}.parquet", buffer.getvalue())
+
+
+def test_damaged_and_hostile_files_are_no_boards(tmp_path: Path) -> None:
+    good = to_bytes(board_of(tmp_path / "store"))
+    bomb = io.BytesIO()
+    pq.write_table(pa.table({"unit": np.zeros(10_000_000, np.int64)}), bomb, compression="zstd")
+    bad = {
+        "empty": b"",
+        "no archive": b"PK\x03\x04 and no more",
+        "half": good[: len(good) // 2],
+        "no info": with_member(good, "board.json", b"{}"),
+        "no parquet": with_member(good, "points.parquet", b"PAR1PAR1"),
+        "a bomb": with_member(good, "points.parquet", bomb.getvalue()),
+        "a unit that is not there": table_with(good, "points", "unit", 10**6),
+        "a unit of nothing": table_with(good, "points", "unit", None),
+        "a figure of words": table_with(good, "units", "params", "{"),
+        "another dataset": table_with(good, "units", "dataset", "compas-race"),
+        "a path for a name": table_with(good, "units", "method", "../../evil"),
+        "control characters": table_with(good, "units", "plugin", "\x1b[2J"),
+        "a status that is none": table_with(good, "units", "status", "FINE"),
+        "no figures": table_with(good, "points", "figure mutual_information", None),
+        "a column that is none": table_with(good, "units", "more", "x"),
+    }
+    for name, content in bad.items():
+        path = tmp_path / "bad.board"
+        path.write_bytes(content)
+        with pytest.raises(StoreError, match="it is no board"):
+            pytest.fail(f"read {name}: {read_board(path).info}")
+
+
+def test_python_gives_the_same_table(tmp_path: Path) -> None:
+    path = tmp_path / "adults-gender-5.board"
+    path.write_bytes(to_bytes(board_of(tmp_path / "board", folded)))
+    stored(tmp_path / "own", lambda records: on_real_data(mine()(five_folds(records))))
+    table = fairbench.compare(tmp_path / "own", against=str(path))
+    assert table.loc[table["own"], "method"].to_list() == ["mine"]
+    assert table["rank_low"].dtype == "Int64"
+    with pytest.raises(StoreError, match="There are no results"):
+        fairbench.compare(tmp_path / "nothing", against=str(path))
