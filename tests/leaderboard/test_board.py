@@ -40,9 +40,10 @@ def selected(folder: Path, change: Change = on_real_data) -> SelectedRecords:
 
 
 def board_of(folder: Path, change: Change = on_real_data) -> Board:
-    return make_board(
-        selected(folder, change), "adults-gender", REGISTRY, version=5, budget="quick"
-    )
+    """The board of the run, as it is read from its file."""
+    records = selected(folder, change)
+    board = make_board(records, "adults-gender", REGISTRY, version=5, budget="quick")
+    return from_bytes(to_bytes(board))
 
 
 def mine(change: Callable[[UnitRecord], UnitRecord] = lambda unit: unit) -> Change:
