@@ -35,6 +35,16 @@ COMMANDS = {
         "check:check_command",
     ),
     "plugin": Entry(RESEARCHERS, "Write a new plugin.", {"new": "plugin:plugin_new_command"}),
+    "submit": Entry(
+        RESEARCHERS,
+        "Write one row of the results as a small file, to be verified and added to a board.",
+        "submit:submit_command",
+    ),
+    "verify": Entry(
+        RESEARCHERS,
+        "Check a submission: some of its points, drawn here, are trained and audited again.",
+        "verify:verify_command",
+    ),
     "calibrate": Entry(
         RESEARCHERS,
         "Test the auditors on synthetic data whose I(Z;S) is known.",

@@ -204,11 +204,7 @@ class Store:
 
     def export(self) -> Iterator[str]:
         """Yield every ended record as a line of JSON, in a stable order: text to be committed."""
-        yield _dumps({"fairbench_export": SCHEMA_VERSION})
-        for name, kind in TABLES.items():
-            for record in self.records(kind):
-                if record.status not in (Status.PENDING, Status.RUNNING):
-                    yield _dumps({"table": name, **to_row(record)})
+        yield from lines_of([record for kind in TABLES.values() for record in self.records(kind)])
 
     def merge(self, incoming: Sequence[Record], origin: str | None = None) -> dict[str, int]:
         """Merge records by key: DONE ones win over others; the rest is left as it is.
@@ -270,6 +266,15 @@ class Store:
             return self.transactions.run(
                 lambda connection: sum(connection.execute(each).rowcount for each in deletes)
             )
+
+
+def lines_of(records: Iterable[Record], header: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """Yield the lines of an export; ``header``: what its first line says besides the version."""
+    yield _dumps({"fairbench_export": SCHEMA_VERSION, **(header or {})})
+    names = {kind: name for name, kind in TABLES.items()}
+    for record in records:
+        if record.status not in (Status.PENDING, Status.RUNNING):
+            yield _dumps({"table": names[type(record)], **to_row(record)})
 
 
 def redact_run(run: RunRecord) -> RunRecord:

@@ -50,6 +50,16 @@ class Toy(Dataset):
         return Table(frame, s.astype(np.int64), ("left", "right"), {"task": y})
 
 
+class Drawn(Toy):
+    """The same rows as a dataset that needs no files: its rows are no twin's."""
+
+    name = "toy-drawn"
+    files = ()
+
+    def load(self, folder):
+        return self.simulate()
+
+
 class Scale(Representation):
     def __init__(self, scale):
         self.scale = scale
@@ -330,7 +340,7 @@ def register_methods():
 
 @hookimpl
 def register_datasets():
-    return [Toy]
+    return [Toy, Drawn]
 
 
 @hookimpl

@@ -1,0 +1,199 @@
+"""``fairbench verify``: train some points of a submission again, and compare."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fairbench.cli import setup
+from fairbench.cli.against import show_compared
+from fairbench.cli.console import err, out, show_columns
+from fairbench.cli.options import DataRoot, TrainOn, Workers
+from fairbench.cli.plugins import load_plugins
+from fairbench.cli.progress import ProgressDisplay
+from fairbench.cli.remaining import Remaining
+from fairbench.config import Device, RunConfig
+from fairbench.errors import ConfigError, StoreError
+from fairbench.files import write_atomically
+from fairbench.leaderboard.against import compare_with
+from fairbench.leaderboard.boards import PUBLISHED, find_board
+from fairbench.leaderboard.select import select
+from fairbench.registry import Registry
+from fairbench.report.format import format_count, format_figure
+from fairbench.runs.cost import versions
+from fairbench.runs.driver import drive
+from fairbench.runs.executors import make_executor
+from fairbench.runs.fit_job import FitJob
+from fairbench.runs.plan import make_plan
+from fairbench.runs.training import TrainingRun
+from fairbench.runs.verification import Comparison, SubmittedRow, check_source
+from fairbench.store.database import Store, now
+from fairbench.store.records import PointRecord
+from fairbench.store.submission import read_submission
+from fairbench.training.device import resolve_device
+
+_NAMES = {"mutual_information": "I", "distortion": "D", "accuracy_y": "A_y"}
+
+
+def verify_command(
+    file: Annotated[Path, typer.Argument(help="Submission to verify.")],
+    points: Annotated[int, typer.Option(min=1, help="Number of points to train again.")] = 3,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the draw [default: drawn by chance].")
+    ] = None,
+    against: Annotated[
+        str, typer.Option("--against", metavar="BOARD", help="Published board that it is for.")
+    ] = PUBLISHED,
+    add_to: Annotated[
+        Path | None,
+        typer.Option(help="Results folder to add the row to, marked verified, if it is."),
+    ] = None,
+    device: TrainOn = None,
+    workers: Workers = None,
+    data_root: DataRoot = None,
+) -> None:
+    """Check a submission: some of its points, drawn here, are trained and audited again.
+
+    The file holds no code: the method must be installed, with the same source. Exit code 1 where a
+    figure differs by more than is allowed.
+    """
+    registry = load_plugins()
+    submission = read_submission(file)
+    board = find_board(against, registry, submission.info.dataset)
+    row = SubmittedRow(submission, board)
+    check_source(submission.info, registry)
+    references = list(board.references)
+    records = select(row.units.values(), row.points, references)
+    show_compared(compare_with(records, board, registry))
+    wrong = row.contradictions()
+    for line in wrong:
+        err.print(f"Contradiction: {line}.", markup=False)
+    drawn = row.draw(points, seed)
+    config = row.config(registry).model_copy(
+        update={"workers": workers, "data_root": data_root, "device": device or Device.AUTO}
+    )
+    with tempfile.TemporaryDirectory(prefix="fairbench-verify-") as folder:
+        config = config.model_copy(update={"results": Path(folder), "require_real_data": True})
+        again = _train_again(row, drawn, config, registry)
+    compared = [one for point in drawn for one in _compare(row, point, again.get(point.key))]
+    _show(compared)
+    agrees = not wrong and len(compared) > 0 and all(one.agrees for one in compared)
+    path = file.with_name(file.name.partition(".")[0] + ".verification.json")
+    _write(path, file, submission.info.model_dump(), compared, wrong, agrees=agrees)
+    if not agrees:
+        out.print(f"NOT verified: see above, and {path}.", markup=False)
+        raise typer.Exit(1)
+    out.print(f"Verified: {format_count(len(drawn), 'point')} drawn here agree. {path}")
+    if add_to is not None:
+        by = f" by {submission.info.submitter}" if submission.info.submitter else ""
+        origin = f"submitted{by}, verified {now()[:10]}"
+        taken = Store.in_folder(add_to).merge(submission.records, origin[:128])
+        out.print(f"Added to {add_to}: {taken['points']} points, {origin}.", markup=False)
+
+
+def _train_again(
+    row: SubmittedRow, drawn: Sequence[PointRecord], config: RunConfig, registry: Registry
+) -> dict[str, PointRecord]:
+    """Resume the run as if the drawn points had not been audited; the new points by key."""
+    datasets = setup.load_datasets(config, registry)
+    plan = make_plan(config, registry, datasets)
+    planned = {unit.key for unit in plan.units}
+    if not set(row.units) <= planned:
+        raise ConfigError(
+            "The models of the submission are not those that this version trains.",
+            "Use the versions of fairbench and of the plugin that it was made with.",
+        )
+    keys = {point.key for point in drawn}
+    store = Store.in_folder(config.results)
+    store.merge([record for record in row.records if record.key not in keys])
+    plan = replace(plan, units=[unit for unit in plan.units if unit.key in row.units])
+    run = TrainingRun(config, registry, plan, store, resolve_device(config.device))
+    jobs = run.jobs()
+    executor = make_executor(config)
+    remaining = Remaining(executor.workers)
+    for job in jobs:
+        remaining.plan(job.estimate, fits=isinstance(job, FitJob))
+    err.print(
+        f"{format_count(len(drawn), 'point')} drawn; {format_count(len(jobs), 'job')}.",
+        markup=False,
+    )
+    try:
+        with ProgressDisplay(remaining, len(jobs)) as display:
+            run.begin(setup.command_line())
+            drive(run, executor, display)
+    finally:
+        executor.stop()
+    for title, status, error in run.summary.broken:
+        err.print(f"{status.value}: {title}: {error}", markup=False)
+    return {key: point for key, point in store.find(PointRecord, list(keys)).items() if point.done}
+
+
+def _compare(row: SubmittedRow, drawn: PointRecord, again: PointRecord | None) -> list[Comparison]:
+    """A point that gave nothing now agrees with nothing."""
+    return row.compare(drawn, again or drawn.replace(values={}))
+
+
+def _show(compared: Sequence[Comparison]) -> None:
+    def number(value: float | None) -> str:
+        return "none" if value is None else format_figure(value, decimals=4)
+
+    show_columns(
+        ("split", "point", "", "submitted", "measured now", "allowed", ""),
+        [
+            (
+                one.unit.split,
+                one.point.label,
+                _NAMES[one.figure],
+                number(one.submitted),
+                number(one.again),
+                number(one.allowed),
+                "agrees" if one.agrees else "DIFFERS",
+            )
+            for one in compared
+            if one.submitted is not None or one.again is not None
+        ],
+    )
+
+
+def _write(
+    path: Path,
+    file: Path,
+    info: dict[str, Any],
+    compared: Sequence[Comparison],
+    wrong: Sequence[str],
+    *,
+    agrees: bool,
+) -> None:
+    """Write what was compared beside the submission."""
+    content = {
+        "submission": info,
+        "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
+        "verified": agrees,
+        "when": now(),
+        "versions": dict(versions()),
+        "contradictions": list(wrong),
+        "points": [
+            {
+                "split": one.unit.split,
+                "seed": one.unit.seed,
+                "point": one.point.label,
+                "figure": one.figure,
+                "submitted": one.submitted,
+                "measured_now": one.again,
+                "allowed": one.allowed,
+                "agrees": one.agrees,
+            }
+            for one in compared
+        ],
+    }
+    try:
+        write_atomically(path, json.dumps(content, indent=1).encode())
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from None

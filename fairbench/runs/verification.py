@@ -1,0 +1,183 @@
+"""Verifying a submission: some of its points, chosen by the verifier, are trained again.
+
+The submission is taken for a run that was interrupted before the drawn points were audited. It is
+resumed as any run: their models train again, in the stacks in which they were trained, and only
+the drawn points are audited.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import pstdev
+
+from fairbench.config import RunConfig
+from fairbench.errors import ConfigError
+from fairbench.leaderboard.board import Board
+from fairbench.registry import Registry, plugin_source
+from fairbench.stats.bootstrap import from_text
+from fairbench.store.records import PointRecord, Record, ReferenceRecord, UnitRecord
+from fairbench.store.submission import Submission, SubmissionInfo
+
+FIGURES = ("mutual_information", "distortion", "accuracy_y")
+"""What is compared of a point: leakage (nats), distortion, and accuracy on the main task."""
+
+LEAST = {"mutual_information": 0.05, "distortion": 0.02, "accuracy_y": 0.02}
+"""Differences that are allowed in any case: of I and D as shares of I(X;S) and D_max. Training
+again on another machine rounds differently."""
+
+AUDITOR_NOISE = 0.006
+"""Nats by which two trainings of the same auditors may differ: twice their standard deviation."""
+
+MOST = {"mutual_information": 0.15, "distortion": 0.06, "accuracy_y": 0.04}
+"""Differences that are never allowed, however much the splits of a row differ."""
+
+_SPREADS = 2.0
+"""Allowed differences in standard deviations of the same setting over splits, between the two."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One figure of a drawn point: as submitted, as measured now, and the difference allowed."""
+
+    unit: UnitRecord
+    point: PointRecord
+    figure: str
+    submitted: float | None
+    again: float | None
+    allowed: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the difference is allowed."""
+        if self.submitted is None or self.again is None:
+            return self.submitted is None and self.again is None
+        return abs(self.submitted - self.again) <= self.allowed
+
+
+class SubmittedRow:
+    """The records of a submission, by kind, checked against the board that it is for.
+
+    Raises ConfigError where they are not one complete row of that board.
+    """
+
+    def __init__(self, submission: Submission, board: Board) -> None:
+        self.info: SubmissionInfo = submission.info
+        self.records: Sequence[Record] = submission.records
+        self.units = {u.key: u for u in self.records if isinstance(u, UnitRecord)}
+        self.points = [p for p in self.records if isinstance(p, PointRecord) and p.done]
+        self.references = [r for r in self.records if isinstance(r, ReferenceRecord)]
+        info, of = board.info, submission.info
+        known = {(one.fingerprint, one.seed): one for one in board.references}
+        rows = {(unit.dataset, unit.method, unit.params_label) for unit in self.units.values()}
+        if of.board != info.name or rows != {(info.dataset, of.method, of.params)}:
+            raise ConfigError(
+                f"It is not one row of the {info.title}: it is for {of.board}, and holds "
+                f"{len(rows)} rows.",
+                "Name its board: --against BOARD",
+            )
+        for unit in self.units.values():
+            if (unit.fingerprint, unit.seed) not in known:
+                raise ConfigError(
+                    f"{unit.title} is of a split or seed that the {info.title} does not have."
+                )
+        for point in self.points:
+            if (point.audit, point.version) != (info.audit, info.audit_version):
+                raise ConfigError(f"A point ({point.label}) is not of the audit of the board.")
+        if not self.points:
+            raise ConfigError("It has no points.")
+        self.i_max = max(one.figures["mutual_information_max"] for one in board.references)
+        self.d_max = max(one.figures["distortion_max"] for one in board.references)
+
+    def contradictions(self) -> list[str]:
+        """Points whose own bootstrap replicates, or auditors, are of other figures."""
+        found = []
+        for point in self.points:
+            title = f"{self.units[point.unit].title}, {point.label}"
+            for name, replicates in from_text(point.replicates).items():
+                value = point.figures.get(name)
+                spread = float(replicates.std())
+                if value is None or abs(float(replicates.mean()) - value) > spread / 2 + 1e-3:
+                    found.append(f"{title}: its {name} is not that of its replicates")
+        return found
+
+    def config(self, registry: Registry) -> RunConfig:
+        """Return the configuration of the run that made it."""
+        unit = next(iter(self.units.values()))
+        folds = {u.split.rpartition(" of ")[2] for u in self.units.values() if "fold" in u.split}
+        points = {u.curve_points for u in self.units.values()}
+        if len(folds) > 1 or len(points) > 1:
+            raise ConfigError("Its models are of several runs: of other folds, or points.")
+        per_split = {u.split: 0 for u in self.units.values()}
+        for one in self.units.values():
+            per_split[one.split] += one.seed == unit.seed
+        count = points.pop() or max(per_split.values())
+        return RunConfig(
+            methods=(unit.method,),
+            datasets=(unit.dataset,),
+            seeds=tuple(sorted({u.seed for u in self.units.values()})),
+            splits=int(folds.pop()) if folds else None,
+            budget=int(unit.budget) if unit.budget.isdigit() else unit.budget,
+            points=count if count > 1 else None,
+            params={unit.method: unit.params},
+            against=self.info.board,
+        )
+
+    def draw(self, count: int, seed: int | None) -> list[PointRecord]:
+        """Draw points, of as many splits as there are; by chance where no seed is given."""
+        source = random.SystemRandom() if seed is None else random.Random(seed)
+        left = sorted(self.points, key=lambda point: point.key)
+        drawn: list[PointRecord] = []
+        while left and len(drawn) < count:
+            used = {self.units[point.unit].split for point in drawn}
+            fresh = [p for p in left if self.units[p.unit].split not in used] or left
+            drawn.append(source.choice(fresh))
+            left.remove(drawn[-1])
+        return drawn
+
+    def compare(self, drawn: PointRecord, again: PointRecord) -> list[Comparison]:
+        """Compare a drawn point with what was measured now."""
+        return [
+            Comparison(
+                self.units[drawn.unit],
+                drawn,
+                figure,
+                drawn.figures.get(figure),
+                again.figures.get(figure),
+                self._allowed(drawn, figure),
+            )
+            for figure in FIGURES
+        ]
+
+    def _allowed(self, drawn: PointRecord, figure: str) -> float:
+        scale = {"mutual_information": self.i_max, "distortion": self.d_max}.get(figure, 1.0)
+        alike = [
+            value
+            for point in self.points
+            if point.label == drawn.label and (value := point.figures.get(figure)) is not None
+        ]
+        spread = _SPREADS * pstdev(alike) if len(alike) > 1 else 0.0
+        allowed = min(max(spread, LEAST[figure] * scale), MOST[figure] * scale)
+        return max(allowed, AUDITOR_NOISE) if figure == "mutual_information" else allowed
+
+
+def check_source(info: SubmissionInfo, registry: Registry) -> None:
+    """Raise ConfigError unless the installed method has the source that the row was made with."""
+    if info.method not in registry.methods:
+        raise ConfigError(
+            f"The method {info.method} is not installed, so nothing can be trained again.",
+            f"Install {info.plugin}" + (f" from {info.code}" if info.code else "") + ".",
+        )
+    installed: Mapping[str, str] = plugin_source(registry.methods[info.method])
+    if dict(installed) != info.source:
+        changed = sorted(
+            name
+            for name in {*installed, *info.source}
+            if installed.get(name) != info.source.get(name)
+        )
+        raise ConfigError(
+            f"The installed {info.method} has other source files than the submission: "
+            f"{', '.join(changed[:3])}{' ...' if len(changed) > 3 else ''}.",
+            f"Install {info.plugin}" + (f" from {info.code}" if info.code else "") + ".",
+        )

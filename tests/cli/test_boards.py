@@ -1,0 +1,115 @@
+"""A method of one's own on a published board: ranked, shown, submitted, verified."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.conftest import Call
+
+BOARD = "toy-drawn-1.board"
+RUN = ("run", "--dataset", "toy-drawn", "--budget", "quick")
+MINE = ("--params", "mine.yaml")
+FILE = "noisy-toy-drawn-1.submission.jsonl.gz"
+
+
+@pytest.fixture
+def board(fairbench: Call, tmp_path: Path) -> Path:
+    """A board over two folds, and own hyperparameters."""
+    made = fairbench(*RUN, "--methods", "plain,noisy", "--splits", "2", "--results", "published")
+    assert made.returncode == 0, made.stderr
+    written = fairbench(
+        *("board", "export", "toy-drawn", "--version", "1", "--budget", "quick"),
+        *("--results", "published"),
+    )
+    assert written.returncode == 0, written.stderr
+    assert (tmp_path / BOARD).stat().st_size < 200_000
+    (tmp_path / "mine.yaml").write_text("noise: 0.5\n")
+    return tmp_path / BOARD
+
+
+def changed(path: Path, change: Callable[[dict[str, object]], None]) -> None:
+    """Rewrite a submission, line by line."""
+    lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    for line in lines:
+        change(line)
+    path.write_bytes(gzip.compress("".join(f"{json.dumps(line)}\n" for line in lines).encode()))
+
+
+@pytest.mark.slow
+def test_a_method_is_ranked_submitted_and_verified(
+    fairbench: Call, board: Path, tmp_path: Path
+) -> None:
+    other = fairbench(*RUN, "--methods", "noisy", "--against", BOARD, "--splits", "3")
+    assert other.returncode == 2
+    assert "--splits 3 cannot be ranked in the board toy-drawn, version 1" in other.stderr
+    run = fairbench(
+        "run", "--methods", "noisy", "--dataset", "toy-drawn", *MINE, "--against", BOARD
+    )
+    assert run.returncode == 0, run.stderr
+    assert "fit plain" not in run.stderr, "only mine is trained"
+    assert "identity" not in run.stderr
+    (line,) = (line for line in run.stdout.splitlines() if "noisy *" in line)
+    assert "noise=0.5" in line
+    table = pd.read_csv(tmp_path / "fairbench-results/leaderboards/toy-drawn-1-and-mine.csv")
+    assert set(table.loc[table["origin"].isna(), "params"]) == {"noise=0.5"}
+    assert {"plain", "identity", "noisy"} <= set(table["method"])
+    for command in (("plot", "curves", "--format", "png"), ("report",), ("leaderboard",)):
+        shown = fairbench(*command, "--against", BOARD)
+        assert shown.returncode == 0, shown.stderr
+    page = (tmp_path / "fairbench-results/report.html").read_text()
+    assert "toy-drawn-1" in page
+    submitted = fairbench(
+        "submit", "--method", "noisy", "--dataset", "toy-drawn", "--against", BOARD
+    )
+    assert submitted.returncode == 0, submitted.stderr
+    assert (tmp_path / FILE).stat().st_size < 100_000
+    honest = (tmp_path / FILE).read_bytes()
+
+    verified = fairbench("verify", FILE, "--against", BOARD, "--add-to", "published")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    assert "Verified: 2 points drawn here agree" in verified.stdout
+    told = json.loads((tmp_path / "noisy-toy-drawn-1.verification.json").read_text())
+    assert told["verified"] is True
+    assert len({(point["split"], point["point"]) for point in told["points"]}) == 2
+    added = fairbench("leaderboard", "--results", "published")
+    assert "submitted, verified 20" in added.stdout
+
+    def leak_less(line: dict[str, object]) -> None:
+        values = line.get("values")
+        if line.get("table") == "points" and isinstance(values, dict):
+            values["mutual_information"] *= 0.5
+            line["replicates"] = None
+
+    changed(tmp_path / FILE, leak_less)
+    tampered = fairbench("verify", FILE, "--against", BOARD)
+    assert tampered.returncode == 1
+    assert "DIFFERS" in tampered.stdout
+    assert "NOT verified" in tampered.stdout
+
+    (tmp_path / FILE).write_bytes(honest)
+
+    def edit(line: dict[str, object]) -> None:
+        values = line.get("values")
+        if line.get("table") == "points" and isinstance(values, dict):
+            values["distortion"] *= 0.9
+
+    changed(tmp_path / FILE, edit)
+    edited = fairbench("verify", FILE, "--against", BOARD, "--points", "1")
+    assert edited.returncode == 1
+    assert "its distortion is not that of its replicates" in edited.stderr
+
+    (tmp_path / FILE).write_bytes(honest)
+
+    def other_source(line: dict[str, object]) -> None:
+        submission = line.get("submission")
+        if isinstance(submission, dict):
+            submission["source"] = dict.fromkeys(submission["source"], "0" * 64)
+
+    changed(tmp_path / FILE, other_source)
+    stranger = fairbench("verify", FILE, "--against", BOARD)
+    assert stranger.returncode == 2
+    assert "has other source files than the submission" in stranger.stderr
