@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from fairbench.api import AUDIT_ROLES, Access, Role
 from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepare import Prepared
+from fairbench.errors import StoreError
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.contract import ContractError, Progress
 from fairbench.runs.encoding import TARGET
 from fairbench.stats.bootstrap import to_text
+from fairbench.store import files
 from fairbench.store.records import AuditorReading
 from fairbench.store.text import clean_line, describe
 
@@ -34,8 +37,41 @@ class Measurement:
 
 
 @dataclass(frozen=True)
+class StoredArrays:
+    """Encoded arrays of some points of a unit, in their file until a job needs them.
+
+    Hundreds of points may wait for their audits: together they can be larger than the memory.
+    """
+
+    results: Path
+    name: str  # of the file
+    numbers: frozenset[str] | None = None  # of the points; None: all
+
+    def of(self, numbers: Iterable[int]) -> StoredArrays:
+        """Return those of some points."""
+        return replace(self, numbers=frozenset(map(str, numbers)))
+
+    def read(self) -> dict[str, np.ndarray]:
+        """Read them, the bits of codes left out; StoreError where the file is gone or damaged."""
+        arrays = files.load(self.results, self.name)
+        if arrays is None:
+            raise StoreError(
+                f"Representations that are to be audited are gone: {self.name[:12]}.",
+                "Give the command again: what is missing is trained again.",
+            )
+        return {
+            name: array
+            for name, array in arrays.items()
+            if (self.numbers is None or name.split("/")[0] in self.numbers) and "/bits/" not in name
+        }
+
+
+@dataclass(frozen=True)
 class AuditJob:
-    """Audit and measure some points of one unit."""
+    """Audit and measure some points of one unit.
+
+    The arrays are read where the job is sent to its process: on the machine of the driver.
+    """
 
     id: str
     title: str
@@ -44,7 +80,7 @@ class AuditJob:
     keys: tuple[str, ...]
     seed: int
     numbers: tuple[int, ...]
-    arrays: Mapping[str, np.ndarray]
+    arrays: Mapping[str, np.ndarray] | StoredArrays
     config: AuditConfig
     metrics: tuple[type[Metric], ...]
     soft: np.ndarray | None = None
@@ -55,12 +91,18 @@ class AuditJob:
         """Keys that no other run may work on meanwhile."""
         return self.keys
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "arrays": self._read()}
+
+    def _read(self) -> Mapping[str, np.ndarray]:
+        return self.arrays.read() if isinstance(self.arrays, StoredArrays) else self.arrays
+
     def run(self, progress: Progress) -> list[Measurement]:
         """Audit each point; one result per point."""
         from fairbench.auditing.evaluate import evaluate
 
         rows = AuditRows.of(self.data, self.config.rows)
-        data, arrays = rows.data, rows.arrays(self.arrays)
+        data, arrays = rows.data, rows.arrays(self._read())
         soft = rows.soft(self.soft)
         results = []
         for done, (key, number) in enumerate(zip(self.keys, self.numbers, strict=True)):

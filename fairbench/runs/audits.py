@@ -11,15 +11,13 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from fairbench.api import Floats
 from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.soft_labels import soft_labels
 from fairbench.data.prepare import Prepared
 from fairbench.registry import Registry
-from fairbench.runs.audit_job import AuditJob, Measurement, ReferenceJob
+from fairbench.runs.audit_job import AuditJob, Measurement, ReferenceJob, StoredArrays
 from fairbench.runs.estimate import audit_seconds
 from fairbench.runs.executors.base import Broke
 from fairbench.runs.job import Job
@@ -155,16 +153,16 @@ class AuditLedger:
         target = self._targets[job.keys[0]]
         missing = [point for point in self.missing(target) if point.key in job.keys]
         bad = [s for s in statuses if s is not None and s.bad and not self.retry]
+        assert isinstance(job.arrays, StoredArrays)
         return self.jobs(target, missing, job.arrays), bad
 
     def jobs(
-        self, target: AuditTarget, missing: Sequence[MissingPoint], arrays: Mapping[str, np.ndarray]
+        self, target: AuditTarget, missing: Sequence[MissingPoint], arrays: StoredArrays
     ) -> list[Job]:
         """Jobs that audit the missing points of one unit, whose encoded arrays are given."""
         jobs: list[Job] = []
         for start in range(0, len(missing), POINTS_PER_JOB):
             chunk = missing[start : start + POINTS_PER_JOB]
-            numbers = {str(point.number) for point in chunk}
             label = chunk[0].label
             title = label if len(chunk) == 1 else f"{len(chunk)} points from {label}"
             for point in chunk:
@@ -180,11 +178,7 @@ class AuditLedger:
                     keys=tuple(point.key for point in chunk),
                     seed=audit_seed(target.seed),
                     numbers=tuple(point.number for point in chunk),
-                    arrays={
-                        name: array
-                        for name, array in arrays.items()
-                        if name.split("/")[0] in numbers and "/bits/" not in name
-                    },
+                    arrays=arrays.of(point.number for point in chunk),
                     config=target.config,
                     metrics=self.metrics,
                     soft=self._soft_labels(target.data) if target.blind else None,

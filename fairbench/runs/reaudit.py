@@ -17,7 +17,7 @@ from fairbench.api import Metric, Track
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared
 from fairbench.registry import Registry
-from fairbench.runs.audit_job import AuditJob, ReferenceJob
+from fairbench.runs.audit_job import AuditJob, ReferenceJob, StoredArrays
 from fairbench.runs.audits import (
     POINTS_PER_JOB,
     AuditLedger,
@@ -141,14 +141,14 @@ class Reaudit(JobSource):
         self.store.add_run(RunRecord(self.id, now(), command, config, versions()))
 
     def jobs(self) -> Iterator[Job]:
-        """All jobs; a representation is read when its turn has come."""
+        """All jobs; whether a representation is whole is seen when its turn has come."""
         yield from self._references
         for work in self._work:
-            arrays = files.load(self.results, work.artefact)
-            if arrays is None:
+            if files.load(self.results, work.artefact) is None:
                 self.summary.gone.add(work.target.unit)
             else:
-                yield from self.audits.jobs(work.target, work.missing, arrays)
+                stored = StoredArrays(self.results, work.artefact)
+                yield from self.audits.jobs(work.target, work.missing, stored)
 
     def is_settled(self, job: Job) -> bool:
         assert not isinstance(job, FitJob)

@@ -11,6 +11,7 @@ from typing import Any
 from fairbench.config import Rerun, RunConfig
 from fairbench.errors import UnstorableError
 from fairbench.registry import Registry
+from fairbench.runs.audit_job import StoredArrays
 from fairbench.runs.audits import AuditLedger, MissingPoint, point_metrics
 from fairbench.runs.cost import versions
 from fairbench.runs.driver import JobSource
@@ -144,9 +145,9 @@ class TrainingRun(JobSource):
     def _audit_jobs(self, planned: PlannedUnit) -> list[Job]:
         missing = self.units.missing_points(planned)
         unit = self.units.records[planned.key]
-        arrays = self.units.representations(unit) if missing else None
-        if arrays is None:
+        if not missing or unit.artefact is None or self.units.representations(unit) is None:
             return []
+        arrays = StoredArrays(self.results, unit.artefact)
         return self.audits.jobs(self.units.target(planned), missing, arrays)
 
     def _reference_jobs(self) -> list[Job]:
@@ -254,7 +255,8 @@ class TrainingRun(JobSource):
             target = self.units.target(planned)
             records.append(unit)
             records += [self.audits.record(target, point) for point in missing]
-            follow += self.audits.jobs(target, missing, result.arrays)
+            arrays = StoredArrays(self.results, str(unit.artefact))
+            follow += self.audits.jobs(target, missing, arrays)
         try:
             self.store.put(records)
         except UnstorableError:
