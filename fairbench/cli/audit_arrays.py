@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fairbench.cli.console import spinner
+from fairbench.cli.options import Against, DataRoot, complete_datasets
 from fairbench.data.array_files import parse_source, read_sources
 from fairbench.errors import ConfigError
 
@@ -48,12 +49,41 @@ def audit_arrays_command(
     quick: Annotated[
         bool, typer.Option("--quick", help="Run a light audit: a first look.")
     ] = False,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            "--dataset",
+            help="Dataset whose rows, all of them and in their order, z encodes; instead of --s.",
+            autocompletion=complete_datasets,
+        ),
+    ] = None,
+    against: Against = None,
+    data_root: DataRoot = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Audit arrays of your own: how much does z leak about s?"""
     files = {"z": z, "s": s, "y": y, "x": x, "roles": roles}
     # All names are checked before anything large is read.
     sources = {name: parse_source(name, text) for name, text in files.items() if text is not None}
+    if dataset is not None and "z" in sources:
+        if len(sources) > 1 or seed is not None:
+            raise ConfigError(
+                "With --dataset, s, y, x, roles and seed are the dataset's.",
+                "Leave --s, --y, --x, --roles and --seed out.",
+            )
+        from fairbench.cli.audit_encodings import audit_encodings
+
+        audit_encodings(
+            sources["z"],
+            dataset,
+            against=against,
+            quick=quick,
+            data_root=data_root,
+            as_json=as_json,
+        )
+        return
+    if against is not None:
+        raise ConfigError("--against needs the dataset of the board.", "Add --dataset NAME.")
     for name, what in (("z", "the representation"), ("s", "the sensitive attribute")):
         if name not in sources:
             raise ConfigError(f"--{name} FILE is missing: {what}, as npy, npz, CSV or Parquet.")

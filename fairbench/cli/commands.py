@@ -78,6 +78,7 @@ COMMANDS = {
             "describe": "data:data_describe_command",
             "check": "data:data_check_command",
             "fetch": "data:data_fetch_command",
+            "export": "data_export:data_export_command",
             "new": "data_new:data_new_command",
         },
     ),

@@ -12,10 +12,10 @@ from fairbench.errors import ConfigError
 
 
 class Forms(TyperGroup):
-    """A command whose first option decides which of its forms is meant.
+    """A command whose first option that only one of its forms has decides which is meant.
 
-    The forms are registered as sub-commands, called as their usage is shown. No option may belong
-    to two forms. Each form is parsed by its own parser, so it knows its own options only.
+    The forms are registered as sub-commands, called as their usage is shown. Each form is parsed by
+    its own parser, so it knows its own options only.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -29,12 +29,12 @@ class Forms(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the form; raises ConfigError where an option belongs to another form."""
         form = args[0]
-        owners = {option: name for name, own in self._options().items() for option in own}
         for arg in args[1:]:
             option = arg.partition("=")[0]
-            if owners.get(option, form) != form and not ctx.resilient_parsing:
+            owners = self._owners(option)
+            if owners and form not in owners and not ctx.resilient_parsing:
                 raise ConfigError(
-                    f"{option} is an option of {ctx.info_name} {owners[option]}, not of "
+                    f"{option} is an option of {ctx.info_name} {owners[0]}, not of "
                     f"{ctx.info_name} {form}: use the options of one of the two."
                 )
         return super().resolve_command(ctx, args)
@@ -45,12 +45,16 @@ class Forms(TyperGroup):
             form.format_help(typer.Context(form, info_name=name, parent=ctx), formatter)
 
     def _form_of(self, args: list[str]) -> str:
-        """Return the form of the first option that is known, else the first form."""
+        """Return the form of the first option that only one has, else the first form."""
         for arg in args:
-            for name, options in self._options().items():
-                if arg.partition("=")[0] in options:
-                    return name
+            owners = self._owners(arg.partition("=")[0])
+            if len(owners) == 1:
+                return owners[0]
         return next(iter(self.commands))
+
+    def _owners(self, option: str) -> list[str]:
+        """Return the names of the forms that have an option."""
+        return [name for name, options in self._options().items() if option in options]
 
     def _options(self) -> Mapping[str, set[str]]:
         """Return the options of every form, by the form's name."""

@@ -147,6 +147,12 @@ def _prepare_all(
     return [_prepare_images(table, dataset, origin)]
 
 
+def load_table(dataset: type[Dataset], *, root: Path | None = None) -> tuple[Table | Images, str]:
+    """Return a dataset's rows as it loads them, and where they are from; DataError as above."""
+    table, source, _ = _obtain(dataset, root, False)
+    return table, source
+
+
 def _obtain(
     dataset: type[Dataset], root: Path | None, require_real: bool
 ) -> tuple[Table | Images, str, str]:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -113,3 +114,32 @@ def test_a_method_is_ranked_submitted_and_verified(
     stranger = fairbench("verify", FILE, "--against", BOARD)
     assert stranger.returncode == 2
     assert "has other source files than the submission" in stranger.stderr
+
+
+@pytest.mark.slow
+def test_encodings_made_by_any_tool_stand_beside_a_board(
+    fairbench: Call, board: Path, tmp_path: Path
+) -> None:
+    assert fairbench("data", "export", "toy-drawn", "--output", "rows.csv").returncode == 0
+    rows = pd.read_csv(tmp_path / "rows.csv")
+    assert rows.columns.to_list() == ["role", "a", "b", "c", "s", "y task"]
+    assert set(rows["role"]) == {"encoder-train", "auditor-train", "validation", "test"}
+    np.save(tmp_path / "z.npy", rows[["a"]].to_numpy())
+    words = ("audit", "--z", "z.npy", "--dataset", "toy-drawn", "--against", BOARD)
+    done = fairbench(*words)
+    assert done.returncode == 0, done.stderr
+    assert "Whether their encoder saw s is unknown: they are not ranked" in " ".join(
+        done.stdout.split()
+    )
+    assert "* these encodings" in done.stdout
+    told = json.loads(fairbench(*words, "--json").stdout)
+    assert told["board"] == "toy-drawn-1"
+    assert {"identity", "plain"} <= set(told["leakage_of_the_board_at_this_distortion"])
+    np.save(tmp_path / "short.npy", np.zeros((5, 1)))
+    np.save(tmp_path / "nan.npy", np.full((len(rows), 1), np.nan))
+    for file, why in (("short", "z has 5 rows; toy-drawn has 1,500"), ("nan", "first in row 1")):
+        refused = fairbench("audit", "--z", f"{file}.npy", "--dataset", "toy-drawn")
+        assert refused.returncode == 2
+        assert why in refused.stderr
+    both = fairbench("audit", "--z", "z.npy", "--s", "z.npy", "--dataset", "toy-drawn")
+    assert "Leave --s, --y, --x, --roles and --seed out" in both.stderr

@@ -56,6 +56,7 @@ NOT_RUN: Mapping[str, str] = {
     r": ray start": "needs several machines",
     r": python datasets/tools/": "minutes, and the real files",
     r"^plugins\.md: ": "tests/cli/test_plugins.py executes the page",
+    r"^boards\.md: ": "needs the real files; tests/cli/test_boards.py has a small board",
     r"^sklearn\.md: python": "half a minute; a slow test in tests/estimator has it",
     r"^team\.md: ": "tests/cli/test_team.py executes the page",
     r": fairbench plot across": "needs replicated rows; tests/cli/test_across.py has them",

@@ -1,0 +1,69 @@
+"""Auditing encodings of a dataset's rows, made by any tool, as points of a leaderboard are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fairbench.api import AUDIT_ROLES
+from fairbench.auditing.config import AuditConfig
+from fairbench.auditing.soft_labels import soft_labels
+from fairbench.data.prepare import Prepared
+from fairbench.errors import DataError
+from fairbench.registry import Registry
+from fairbench.runs.audit_job import AuditJob, Measurement
+from fairbench.runs.audits import audit_seed, point_metrics
+from fairbench.runs.contract import Progress
+
+
+def measure_encodings(
+    z: Any, data: Prepared, config: AuditConfig, registry: Registry, progress: Progress
+) -> Measurement:
+    """Audit the encodings of all rows of a dataset.
+
+    How they were made is not known, so neither is whether the encoder was blind to s: the auditors
+    are those of blind methods. Distortion is that of a decoder that is fitted here.
+
+    Parameters
+    ----------
+    z : array-like, shape (n,) or (n, k)
+        Row i is of the person in row i of the dataset's table.
+
+    Raises
+    ------
+    DataError
+        z has another number of rows than the table, or holds what is no finite number.
+    """
+    encoded = np.asarray(z)
+    if encoded.dtype.kind not in "fiub":
+        raise DataError(f"z is not of numbers but of {encoded.dtype}.", "Encode words as numbers.")
+    encoded = encoded.reshape(len(encoded), -1).astype(np.float32)
+    rows = 1 + max(int(part.numbers.max()) for part in data.roles.values())
+    if len(encoded) != rows:
+        raise DataError(
+            f"z has {len(encoded):,} rows; {data.info.name} has {rows:,}.",
+            f"Encode all rows, in their order: fairbench data export {data.info.name}",
+        )
+    if not np.isfinite(encoded).all():
+        row = int(np.flatnonzero(~np.isfinite(encoded).all(axis=1))[0])
+        raise DataError(f"z holds what is no finite number, first in row {row + 1}.")
+    arrays: Mapping[str, np.ndarray] = {
+        f"0/z/{role}": encoded[data.roles[role].numbers] for role in AUDIT_ROLES
+    }
+    job = AuditJob(
+        id="encodings",
+        title=f"audit encodings of {data.title}",
+        estimate=0.0,
+        data=data.audited(),
+        keys=("encodings",),
+        seed=audit_seed(0),
+        numbers=(0,),
+        arrays=arrays,
+        config=config,
+        metrics=point_metrics(registry),
+        soft=soft_labels(data),
+    )
+    (measured,) = job.run(progress)
+    return measured
