@@ -41,12 +41,12 @@ def audit_encodings(
     board = None if against is None else find_board(against, registry, dataset)
     data = load_dataset(registry.dataset(dataset), root=data_root, require_real=board is not None)
     if board is not None:
-        found = {data.fingerprint}
+        prints = {data.fingerprint}
         if board.info.folds:  # a dataset without a test set of its own is on boards in folds alone
             fold = Split(1, board.info.folds)
             own = registry.dataset(dataset)
-            found.add(load_dataset(own, root=data_root, split=fold).fingerprint)
-        _check(board, data.info.name, found, quick=quick)
+            prints.add(load_dataset(own, root=data_root, split=fold).fingerprint)
+        _check(board, data.info.name, prints, quick=quick)
     audit = Audit.QUICK if quick else Audit.STRICT
     if board is not None:
         audit = Audit(board.info.audit)

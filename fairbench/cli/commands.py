@@ -62,6 +62,11 @@ COMMANDS = {
             "export": "boards:board_export",
         },
     ),
+    "cite": Entry(
+        READERS,
+        "Print BibTeX entries of a board: its methods, its dataset, and fairbench.",
+        "cite:cite_command",
+    ),
     "plot": Entry(
         READERS,
         "Draw figures for a paper: curves, fronts, unseen tasks, cost, ranks, auditors.",

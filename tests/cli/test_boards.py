@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,8 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.conftest import Call
+from fairbench.leaderboard.board import make_board
+from fairbench.leaderboard.board_file import to_bytes
+from fairbench.leaderboard.select import read
+from fairbench.registry import load_registry
+from fairbench.store.records import Record
+from tests.conftest import Call, cli_environment
+from tests.support.runs import change_units, stored
 
+ROOT = Path(__file__).parents[2]
 BOARD = "toy-drawn-1.board"
 RUN = ("run", "--dataset", "toy-drawn", "--budget", "quick")
 MINE = ("--params", "mine.yaml")
@@ -38,6 +48,19 @@ def changed(path: Path, change: Callable[[dict[str, object]], None]) -> None:
     for line in lines:
         change(line)
     path.write_bytes(gzip.compress("".join(f"{json.dumps(line)}\n" for line in lines).encode()))
+
+
+def verify_as_the_workflow_does(folder: Path) -> subprocess.CompletedProcess[str]:
+    script = ROOT / ".github" / "scripts" / "verify_submissions.py"
+    return subprocess.run(
+        [sys.executable, str(script), "--against", BOARD, "--output", "comment.md"],
+        input=f"README.md\n{FILE}\n",
+        cwd=folder,
+        env=cli_environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.slow
@@ -84,6 +107,12 @@ def test_a_method_is_ranked_submitted_and_verified(
         if line.get("table") == "points" and isinstance(values, dict):
             values["mutual_information"] *= 0.5
             line["replicates"] = None
+
+    checked = verify_as_the_workflow_does(tmp_path)
+    assert checked.returncode == 0, checked.stderr
+    comment = (tmp_path / "comment.md").read_text()
+    assert "noisy-toy-drawn-1.submission.jsonl.gz`: verified" in comment
+    assert comment.count("| agrees |") == 6
 
     changed(tmp_path / FILE, leak_less)
     tampered = fairbench("verify", FILE, "--against", BOARD)
@@ -143,3 +172,27 @@ def test_encodings_made_by_any_tool_stand_beside_a_board(
         assert why in refused.stderr
     both = fairbench("audit", "--z", "z.npy", "--s", "z.npy", "--dataset", "toy-drawn")
     assert "Leave --s, --y, --x, --roles and --seed out" in both.stderr
+
+
+def test_a_board_is_cited(fairbench_here: Call, tmp_path: Path) -> None:
+    records = read(stored(tmp_path / "store", real))
+    board = make_board(records, "adults-gender", load_registry(), version=5, budget="quick")
+    (tmp_path / "adults-gender-5.board").write_bytes(to_bytes(board))
+    cited = fairbench_here("cite", "adults-gender-5.board")
+    assert cited.returncode == 0
+    entries = re.findall(r"^@\w+\{([\w-]+),$", cited.stdout, re.MULTILINE)
+    assert entries[0] == "fairbench-adults-gender-5"
+    assert {"gitiaux2022sofair", "madras2018latfr", "dataset-adults-gender"} <= set(entries)
+    assert len(entries) == len(set(entries))
+    assert "methods =" not in cited.stdout
+    assert cited.stdout.count("{") == cited.stdout.count("}")
+
+
+def test_every_reference_is_of_a_method_that_is_there() -> None:
+    text = (ROOT / "plugins" / "fairbench_plugins" / "references.bib").read_text("utf-8")
+    named = {n.strip() for line in re.findall(r"methods = \{(.*)\}", text) for n in line.split(",")}
+    assert named <= set(load_registry().methods.classes)
+
+
+def real(records: list[Record]) -> list[Record]:
+    return change_units(records, lambda unit: unit.replace(data_source="real"))
