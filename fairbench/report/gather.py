@@ -48,6 +48,14 @@ class AuditorSummary(TableRow):
 
 
 @dataclass(frozen=True)
+class AboutMethod:
+    """What an installed method says of itself: one line, and the paper that it is from."""
+
+    summary: str
+    reference: str
+
+
+@dataclass(frozen=True)
 class DatasetReport:
     """One dataset's part of the page: its rankings, auditors, failures, and errors of metrics."""
 
@@ -74,6 +82,7 @@ class Report:
     tested: tuple[str, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     identities: Identities = field(default_factory=Identities)
+    methods: Mapping[str, AboutMethod] = field(default_factory=dict)
 
 
 def gather(store: Store, registry: Registry, board: Board | None = None) -> Report:
@@ -107,6 +116,10 @@ def gather(store: Store, registry: Registry, board: Board | None = None) -> Repo
         tested=tuple(tested),
         verdicts=_verdicts(tables, registry),
         identities=identities,
+        methods={
+            name: AboutMethod(method.summary, method.reference)
+            for name, method in registry.methods.classes.items()
+        },
     )
 
 

@@ -2,10 +2,12 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,8 @@ from hypothesis import strategies as st
 from fairbench.registry import load_registry
 from fairbench.report.gather import gather
 from fairbench.report.page import corners, page
-from tests.support.runs import EVIL, malicious, stored, three_seeds
+from fairbench.store.records import Record, UnitRecord
+from tests.support.runs import EVIL, change_units, malicious, stored, three_seeds
 
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -57,7 +60,7 @@ def opened(browser: Any, target: Path, **options: Any) -> tuple[Any, list[str]]:
 
 def column(tab: Any, head: str) -> list[str]:
     table = tab.locator("table.sortable").first
-    heads = [text.strip() for text in table.locator("thead th").all_text_contents()]
+    heads = [text.strip() for text in table.locator("thead th button").all_text_contents()]
     rows = table.locator("tbody tr:visible").all()
     return [row.locator("td, th").nth(heads.index(head)).inner_text() for row in rows]
 
@@ -97,16 +100,19 @@ def test_row_13_no_other_script_or_style_runs_and_nothing_is_fetched(
 def test_a_click_or_a_key_sorts_and_sorts_back(browser: Any, target: Path) -> None:
     tab, _ = opened(browser, target)
     before = column(tab, "AUFDC")
-    button = tab.locator("table.sortable thead button", has_text="AUFDC").first
+    table = tab.locator("table.sortable").first
+    assert table.locator("th[aria-sort=ascending] button").inner_text() == "AUFDC"
+    button = table.locator("thead button", has_text="AUFDC").first
     button.click()
-    rising = [float(text) for text in column(tab, "AUFDC") if text]
-    assert rising == sorted(rising)
-    button.focus()
-    tab.keyboard.press("Enter")
     falling = [float(text) for text in column(tab, "AUFDC") if text]
     assert falling == sorted(falling, reverse=True)
+    button.focus()
+    tab.keyboard.press("Enter")
+    rising = [float(text) for text in column(tab, "AUFDC") if text]
+    assert rising == sorted(rising)
     assert sorted(before) == sorted(column(tab, "AUFDC"))
-    assert tab.locator("th[aria-sort=descending]").count() == 1
+    assert table.locator("th[aria-sort=ascending]").count() == 1
+    assert "AUFDC: " in tab.locator(".meaning").first.inner_text()
     tab.close()
 
 
@@ -114,7 +120,8 @@ def test_the_filter_hides_rows_and_curves(browser: Any, target: Path) -> None:
     tab, complaints = opened(browser, target)
     legend = tab.locator(".chart").first.locator(".legendtext")
     everything = legend.count()
-    tab.locator(".filter input").first.fill("fair")
+    tab.locator(".choose summary").click()
+    tab.locator(".find").fill("fair")
     names = column(tab, "method")
     assert names
     assert all("fair" in name for name in names)
@@ -123,9 +130,131 @@ def test_the_filter_hides_rows_and_curves(browser: Any, target: Path) -> None:
     tab.close()
 
 
+def visible_names(tab: Any) -> list[str]:
+    table = tab.locator(".board:not([hidden]) table.sortable").first
+    names: list[str] = table.locator("tr[data-name]:not([hidden])").evaluate_all(
+        "rows => rows.map(row => row.dataset.name)"
+    )
+    return names
+
+
+def test_methods_are_chosen_and_the_address_remembers_it(browser: Any, target: Path) -> None:
+    tab, complaints = opened(browser, target)
+    everything = visible_names(tab)
+    tab.locator(".choose summary").click()
+    tab.locator('input.one[value="sofair"]').uncheck()
+    assert visible_names(tab) == [name for name in everything if name != "sofair"]
+    count = len(everything)
+    assert f"{count - 1} of {count} rows" in tab.locator(".seen").first.inner_text()
+    tab.locator("fieldset", has_text="baselines").locator("input.family").uncheck()
+    assert visible_names(tab) == ["latfr"]
+    assert "without=" in tab.evaluate("location.hash")
+    again, _ = opened(browser, target)
+    again.goto(tab.url)
+    again.reload()
+    assert visible_names(again) == ["latfr"]
+    again.locator(".choose summary").click()
+    again.locator(".controls .all").click()
+    assert visible_names(again) == everything
+    assert complaints == []
+    again.close()
+    tab.close()
+
+
+def test_a_method_has_a_view_of_its_own_and_another_beside_it(browser: Any, target: Path) -> None:
+    tab, complaints = opened(browser, target)
+    tab.locator("tr[data-name=sofair] a.name").first.click()
+    assert tab.evaluate("location.hash") == "#adults-gender/sofair"
+    card = tab.locator(".card:visible")
+    assert card.count() == 1
+    assert "fairbench run --methods sofair --dataset adults-gender" in card.inner_text()
+    assert "Gitiaux" in card.inner_text()
+    tab.locator("select.other:visible").select_option("latfr")
+    assert tab.evaluate("location.hash") == "#adults-gender/sofair/latfr"
+    names = tab.locator(".card:visible h4").all_inner_texts()
+    assert names == ["sofair", "latfr"]
+    legend = tab.locator(".chart").first.locator(".legendtext").all_text_contents()
+    assert set(legend) == {"sofair", "latfr", "release x to some"}
+    tab.locator("a.close:visible").click()
+    assert tab.locator(".card:visible").count() == 0
+    assert complaints == []
+    tab.close()
+
+
+def test_a_row_lights_up_its_curve(browser: Any, target: Path) -> None:
+    tab, _ = opened(browser, target)
+    tab.locator("tr[data-name=sofair] a.name").first.focus()
+    faded = "chart => chart.data.filter(t => t.opacity < 1).map(t => t.legendgroup)"
+    names = set(tab.locator(".chart").first.evaluate(faded))
+    assert "sofair" not in names
+    assert "latfr" in names
+    tab.locator("tr[data-name=sofair] a.name").first.blur()
+    assert tab.locator(".chart").first.evaluate(faded) == []
+    tab.close()
+
+
+def test_what_is_seen_can_be_downloaded(browser: Any, target: Path) -> None:
+    tab, complaints = opened(browser, target)
+    tab.locator(".choose summary").click()
+    tab.locator(".find").fill("fair")
+    with tab.expect_download() as waiting:
+        tab.locator(".csv:visible").first.click()
+    frame = pd.read_csv(waiting.value.path())
+    assert waiting.value.suggested_filename == "adults-gender.csv"
+    assert frame["method"].to_list() == visible_names(tab)
+    assert frame["AUFDC"].dtype == float
+    assert complaints == []
+    tab.close()
+
+
+def test_tabs_are_turned_by_keys_and_one_board_is_seen(browser: Any, tmp_path: Path) -> None:
+    def two(records: list[Record]) -> list[Record]:
+        other = change_units(
+            records,
+            lambda u: u.replace(key=f"b{u.key[1:]}", dataset="compas-race", fingerprint="b" * 64),
+        )
+        units = [one for one in other if isinstance(one, UnitRecord)][:3]
+        return [*records, *units]
+
+    tab, complaints = opened(browser, written(tmp_path, two))
+    tabs = tab.locator('[role="tab"]')
+    assert tabs.all_inner_texts() == ["adults-gender", "compas-race"]
+    assert tab.locator(".board:visible").count() == 1
+    tabs.first.focus()
+    tab.keyboard.press("ArrowRight")
+    assert tab.evaluate("location.hash") == "#compas-race"
+    assert tab.locator(".board:visible h2").inner_text() == "compas-race"
+    assert tabs.nth(1).get_attribute("aria-selected") == "true"
+    tab.emulate_media(media="print")
+    assert tab.locator(".board:visible").count() == 2
+    assert not tab.locator(".bar").is_visible()
+    assert complaints == []
+    tab.close()
+
+
+def test_own_rows_are_in_colour_before_the_others(browser: Any, tmp_path: Path) -> None:
+    report = gather(stored(tmp_path), load_registry())
+    datasets = tuple(
+        replace(d, panels=tuple(replace(p, highlighted=("sofair",)) for p in d.panels))
+        for d in report.datasets
+    )
+    target = tmp_path / "report.html"
+    target.write_text(page(replace(report, datasets=datasets)), encoding="utf-8")
+    tab, _ = opened(browser, target)
+    chart = tab.locator(".chart").first
+    legend = set(chart.locator(".legendtext").all_text_contents())
+    assert legend == {"sofair", "drop-features", "release x to some"}
+    assert "highlighted" in tab.locator("tr[data-name=sofair]").first.get_attribute("class")
+    tab.locator(".uncolour:visible").first.click()
+    assert "latfr" in chart.locator(".legendtext").all_text_contents()
+    tab.close()
+
+
 def test_hovering_tells_the_point(browser: Any, target: Path) -> None:
     tab, _ = opened(browser, target)
-    tab.locator(".filter input").first.fill("identity")
+    tab.locator(".choose summary").click()
+    tab.locator(".find").fill("identity")
+    tab.locator(".choose summary").click()
     mark = tab.locator(".chart").first.locator(".points path").first
     mark.scroll_into_view_if_needed()
     box = mark.bounding_box()
@@ -185,7 +314,7 @@ def test_a_browser_that_cannot_unpack_the_charts_still_sorts(browser: Any, targe
     tab.add_init_script("delete window.DecompressionStream")
     tab.goto(target.as_uri())
     tab.locator("table.sortable thead button", has_text="AUFDC").first.click()
-    assert tab.locator("th[aria-sort=ascending]").count() == 1
+    assert tab.locator("th[aria-sort=descending]").count() == 1
     assert "browser of 2023" in tab.locator(".chart").first.inner_text()
     tab.close()
 

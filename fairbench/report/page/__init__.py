@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -23,6 +24,17 @@ from fairbench.metrics.rows import LeaderboardRow, PointRow, Variant, p_value_co
 from fairbench.report.format import format_figure
 from fairbench.report.gather import Report
 from fairbench.report.headings import HEADINGS, PAGE, PAGE_COST, headed
+from fairbench.report.page.board import (
+    DIRECTIONS,
+    address,
+    command_of,
+    families,
+    in_order,
+    is_numeric,
+    lit_rows,
+    make_strip,
+    order_of,
+)
 from fairbench.report.panels import Panel, looks_of
 from fairbench.report.style import Look
 from fairbench.report.verdicts import describe_tests
@@ -41,6 +53,9 @@ _SYMBOLS = {
 """Plotly's names of matplotlib's marks."""
 
 _DASHES: Mapping[object, str] = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
+
+SCRIPTS = ("charts.js", "board.js")
+"""Of the page, in their order: the second needs the first."""
 
 INTERVAL = ("aufdc_low", "95% confidence interval")
 """Stands right of AUFDC in the page's leaderboard."""
@@ -86,16 +101,27 @@ def page(report: Report) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["number"] = format_number
+    environment.filters["address"] = address
     environment.filters["moment"] = lambda text: text.replace("T", " ").replace("+00:00", " UTC")
+    report = replace(report, datasets=tuple(in_order(report.datasets)))
     shown = [p for dataset in report.datasets for p in dataset.panels]
     look = looks_of(shown)
     charts = [[_panel_charts(p, look) for p in dataset.panels] for dataset in report.datasets]
     named = {*PAGE, *PAGE_COST, *TERMS}
-    css, script = ((here / name).read_text("utf-8") for name in ("page.css", "page.js"))
+    css, *scripts = ((here / name).read_text("utf-8") for name in ("page.css", *SCRIPTS))
     plotly = get_plotlyjs()
+    columns = _board(report.tested)
     return environment.from_string((here / "page.html.j2").read_text("utf-8")).render(
         report=report,
-        columns=_board(report.tested),
+        columns=columns,
+        card_columns=[*columns.items(), *headed(PAGE_COST).items()],
+        strip=make_strip(look),
+        directions=DIRECTIONS,
+        numeric=is_numeric,
+        order_of=order_of,
+        command=command_of,
+        families=families(report.datasets, report.identities),
+        methods=report.methods,
         tests=lambda panel: describe_tests(panel.ranked),
         costs=headed(PAGE_COST),
         present=_present,
@@ -107,10 +133,10 @@ def page(report: Report) -> str:
         name_of=lambda panel, row: panel.names[row.variant],
         charts=_packed(json.dumps(charts, separators=(",", ":"), allow_nan=False)),
         css=css,
-        script=script,
+        scripts=scripts,
         plotly=_packed(plotly),
         unneeded=_OWN_STYLE.findall(plotly),
-        policy=_policy(scripts=(script, plotly), styles=(css, "")),
+        policy=_policy(scripts=(*scripts, plotly), styles=(css, "")),
     )
 
 
@@ -156,6 +182,8 @@ def _board(tested: Sequence[str]) -> dict[str, str]:
     """The leaderboard's columns and headings, intervals and tests right of what they are of."""
     found: dict[str, str] = {}
     for column, heading in headed(PAGE).items():
+        if column == "aufdc":
+            found["strip"] = "plot"
         found[column] = heading
         if column == "rank":
             found |= {p_value_column(name): f"p, {name}" for name in tested}
@@ -170,6 +198,8 @@ def _present(columns: Mapping[str, str], panel: Panel) -> list[tuple[str, str]]:
     def has_value(column: str) -> bool:
         if column == "rank":
             return bool(panel.ranked)
+        if column == "strip":
+            return True
         return any(row.value(column) is not None for row in panel.rows)
 
     return [(column, heading) for column, heading in columns.items() if has_value(column)]
@@ -198,7 +228,8 @@ def _panel_charts(panel: Panel, look: Mapping[Variant, Look]) -> dict[str, Any]:
                 "front_band": _outline(_shorts(_steps(x, high)), _shorts(_steps(x, low))),
             }
             drawn.append({**_curve(name, row, seeds, look[row.variant]), **lines})
-    return {"curves": drawn, "ends": panel.ends}
+    lit = [names[row.variant] for row in lit_rows(panel)]
+    return {"curves": drawn, "ends": panel.ends, "lit": lit}
 
 
 def _curve(

@@ -1,5 +1,6 @@
 "use strict";
-(async () => {
+// Draws the charts of a board: window.charts has what board.js asks of them.
+window.charts = (() => {
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   // Plotly reads a little HTML in labels: what plugins and data say must stay text.
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
@@ -12,6 +13,9 @@
     return "#" + channels(colour).map((c) => Math.round(c + 0.3 * (255 - c)).toString(16).padStart(2, "0")).join("");
   };
   const faint = (colour) => `rgba(${channels(colour).join(",")},0.14)`;
+  const shortened = (name) => (name.length > 30 ? name.slice(0, 29) + "…" : name);
+  const all = [...document.querySelectorAll(".chart")];
+  let data = null;
 
   async function unpacked(id) {
     const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
@@ -28,21 +32,23 @@
     });
   }
 
-  function traces(panel, kind, wanted) {
+  // shown(name): whether a curve is drawn; lit(name): whether in colour, or grey behind the others.
+  function traces(panel, kind, shown, lit) {
     const [x, y, line] = kind === "curves" ? ["d", "i", "hull"] : ["a_s", "a_y", "front"];
     const bands = [], lines = [], marks = [];
-    for (const curve of panel.curves) {
-      if (!curve.name.toLowerCase().includes(wanted)) continue;
-      const colour = visible(curve.colour);
+    const curves = panel.curves.filter((curve) => shown(curve.name));
+    for (const curve of [...curves.filter((c) => !lit(c.name)), ...curves.filter((c) => lit(c.name))]) {
+      const own = lit(curve.name);
+      const colour = own ? visible(curve.colour) : css("--faint");
       const many = new Set(curve.curve).size > 3;
       const common = { legendgroup: curve.name, hoverinfo: "skip", showlegend: false, mode: "lines" };
       const [across, up] = curve[line + "_band"];
-      if (across.length) bands.push({ ...common, x: across, y: up, fill: "toself", fillcolor: faint(visible(curve.colour)), line: { width: 0 } });
+      if (across.length && own) bands.push({ ...common, x: across, y: up, fill: "toself", fillcolor: faint(visible(curve.colour)), line: { width: 0 } });
       if (curve[line][0].length) {
         const shape = kind === "fronts" ? "hv" : "linear";
-        lines.push({ ...common, x: curve[line][0], y: curve[line][1], line: { color: colour, width: 1.5, dash: curve.dash, shape } });
+        lines.push({ ...common, x: curve[line][0], y: curve[line][1], line: { color: colour, width: own ? 1.5 : 1, dash: curve.dash, shape } });
       }
-      marks.push({
+      if (own) marks.push({
         x: curve[x], y: kind === "curves" ? curve[y].map((v) => Math.max(v, 0)) : curve[y], mode: "markers",
         name: plain(shortened(curve.name)) + (curve.whole ? "" : " (incomplete)"), legendgroup: curve.name,
         text: hover(curve), hovertemplate: "%{text}<extra></extra>",
@@ -58,8 +64,6 @@
     }
     return found;
   }
-
-  const shortened = (name) => (name.length > 30 ? name.slice(0, 29) + "…" : name);
 
   // Plotly lets a legend of many lines grow into the plot: it gets the room it will need.
   function legendHeight(chart, names) {
@@ -79,72 +83,48 @@
     return {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: css("--text"), size: 12 },
       margin: { l: 55, r: 10, t: 10, b: 50 + legend }, xaxis: axis(x), yaxis: axis(y), hovermode: "closest",
-      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" }, height: 410 + legend, modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--line"), activecolor: css("--quiet") },
-      hoverlabel: { align: "left" },
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" }, height: 410 + legend, hoverlabel: { align: "left" },
     };
   }
 
-  function draw(chart) {
-    if (!data) return;
+  const panelOf = (chart) => {
     const article = chart.closest(".panel");
-    const panel = data[article.dataset.dataset][article.dataset.panel];
-    const wanted = article.querySelector(".filter input").value.trim().toLowerCase();
+    return data[article.dataset.dataset][article.dataset.panel];
+  };
+
+  function draw(chart, choice) {
+    if (!data) return;
     const kind = chart.dataset.kind;
-    const found = traces(panel, kind, wanted);
+    const found = traces(panelOf(chart), kind, choice.shown, choice.lit);
     const legend = legendHeight(chart, found.filter((trace) => trace.name).map((trace) => trace.name));
-    Plotly.react(chart, found, layout(kind, legend), { responsive: true, displaylogo: false });
+    // Without a mode bar: its buttons would stand in the way of the keyboard.
+    Plotly.react(chart, found, layout(kind, legend), { responsive: true, displayModeBar: false });
+    if (!chart.dataset.drawn) {
+      chart.on("plotly_hover", (event) => api.onHover(chart, event.points[0].data.legendgroup));
+      chart.on("plotly_unhover", () => api.onHover(chart, null));
+    }
     chart.dataset.drawn = "yes";
   }
 
-  const charts = [...document.querySelectorAll(".chart")];
-  let data = null;
-  for (const article of document.querySelectorAll(".panel")) {
-    article.querySelector(".filter input").addEventListener("input", (event) => {
-      const wanted = event.target.value.trim().toLowerCase();
-      for (const row of article.querySelectorAll("tbody tr[data-name]")) row.hidden = !row.dataset.name.toLowerCase().includes(wanted);
-      article.querySelectorAll(".chart").forEach((chart) => chart.dataset.drawn && draw(chart));
-    });
+  // One curve stands out for a moment; null: none does.
+  function emphasise(chart, name) {
+    if (!chart.dataset.drawn) return;
+    const opacity = chart.data.map((trace) => (name === null || trace.legendgroup === name ? 1 : 0.12));
+    Plotly.restyle(chart, { opacity });
   }
 
-  function value(row, column) {
-    const cell = row.cells[column];
-    if (cell.dataset.v !== undefined) return Number(cell.dataset.v);
-    const text = cell.textContent.trim();
-    return text === "" ? null : text.toLowerCase();
-  }
-
-  for (const head of document.querySelectorAll("table.sortable thead th")) {
-    head.querySelector("button").addEventListener("click", () => {
-      const falling = head.getAttribute("aria-sort") === "ascending";
-      for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
-      head.setAttribute("aria-sort", falling ? "descending" : "ascending");
-      for (const body of head.closest("table").tBodies) { // ranked rows stay above the others
-        const rows = [...body.rows].filter((row) => !row.classList.contains("block"));
-        rows.sort((a, b) => {
-          const [u, v] = [value(a, head.cellIndex), value(b, head.cellIndex)];
-          if (u === null || v === null) return (u === null) - (v === null); // empty cells last, either way
-          const order = u < v ? -1 : u > v ? 1 : 0;
-          return falling ? -order : order;
-        });
-        body.append(...rows);
-      }
-    });
-  }
-
-  if (!window.DecompressionStream) {
-    for (const chart of charts) chart.textContent = "The charts need a browser of 2023 or later; the tables do not.";
-    return;
-  }
-  const library = document.createElement("script");
-  library.textContent = await unpacked("plotly");
-  document.head.append(library);
-  data = JSON.parse(await unpacked("charts"));
-  const redraw = () => charts.filter((chart) => chart.dataset.drawn).forEach(draw);
-  const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      if (entry.isIntersecting && !entry.target.dataset.drawn) draw(entry.target);
+  async function load() {
+    if (!window.DecompressionStream) {
+      for (const chart of all) chart.textContent = "The charts need a browser of 2023 or later; the tables do not.";
+      return false;
     }
-  }, { rootMargin: "300px" });
-  charts.forEach((chart) => seen.observe(chart));
-  dark.addEventListener("change", redraw);
+    const library = document.createElement("script");
+    library.textContent = await unpacked("plotly");
+    document.head.append(library);
+    data = JSON.parse(await unpacked("charts"));
+    return true;
+  }
+
+  const api = { all, dark, draw, emphasise, load, litAtFirst: (chart) => panelOf(chart).lit, onHover: () => {} };
+  return api;
 })();
