@@ -1,7 +1,6 @@
-"""Draw the README's figure: curves of a few methods of a results folder, labelled at their lines.
+"""Draw the README's figure: curves of a few methods of a board, labelled at their lines.
 
-fairbench results import leaderboards/records.jsonl.gz --own --results DIR
-python docs/readme_figure.py DIR
+python docs/readme_figure.py leaderboards/archive/adults-gender-4.board
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench.errors import ConfigError, UnknownNameError
-from fairbench.leaderboard.build import build
+from fairbench.leaderboard.board_file import read_board
+from fairbench.leaderboard.build import build_tables
 from fairbench.metrics.rows import LeaderboardRow
 from fairbench.registry import load_registry
 from fairbench.report.figures import draw_ends
 from fairbench.report.format import format_share
 from fairbench.report.panels import Panel, panels
 from fairbench.report.style import new_figure, styled
-from fairbench.store.database import Store
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -189,8 +188,8 @@ def _overlap(a: Pixels, b: Pixels) -> bool:
 
 def main() -> None:
     """Draw the curves of Adults-Gender's blind track at full budget."""
-    store = Store.in_folder(Path(sys.argv[1]), create=False)
-    (table,) = (t for t in build(store, load_registry()) if t.dataset == "adults-gender")
+    board = read_board(Path(sys.argv[1]))
+    (table,) = build_tables(board.records(), load_registry())
     (panel,) = (p for p in panels(table) if p.group[:2] == ("blind", "full"))
     figure = labelled_curves_figure(panel, SHOWN)
     with styled():
