@@ -1,4 +1,4 @@
-"""``fairbench board list``, ``show`` and ``export``: published boards."""
+"""``fairbench board list``, ``show``, ``changes`` and ``export``: published boards."""
 
 from __future__ import annotations
 
@@ -8,17 +8,26 @@ from typing import Annotated
 
 import typer
 
-from fairbench.cli.console import out, show_leaderboard, show_problems, show_table
+from fairbench.cli.console import (
+    out,
+    show_columns,
+    show_leaderboard,
+    show_problems,
+    show_table,
+)
 from fairbench.cli.options import DatasetName, Results, StoreUrl
 from fairbench.cli.plugins import load_plugins
 from fairbench.errors import ConfigError, StoreError
 from fairbench.files import write_atomically
 from fairbench.leaderboard.board import make_board
+from fairbench.leaderboard.board_changes import compare_boards
 from fairbench.leaderboard.board_file import SUFFIX, to_bytes
 from fairbench.leaderboard.boards import find_board
 from fairbench.leaderboard.build import build_tables
 from fairbench.leaderboard.select import read
+from fairbench.metrics.rows import LeaderboardRow
 from fairbench.models.query import ResultsLocation
+from fairbench.report.format import format_figure
 from fairbench.report.tables import TableFormat, render
 
 
@@ -55,6 +64,44 @@ def board_show(
     else:
         sys.stdout.write(render(tables, form))
     raise typer.Exit(show_problems(tables))
+
+
+def board_changes(
+    before: Annotated[str, typer.Argument(help="Earlier edition: a name, or a .board file.")],
+    now: Annotated[str, typer.Argument(help="Later edition.")],
+) -> None:
+    """Print how each row moved from one edition of a board to another."""
+    registry = load_plugins()
+    old, new = find_board(before, registry), find_board(now, registry)
+
+    def area(row: LeaderboardRow | None) -> str:
+        value = None if row is None else row.figures.get("aufdc")
+        return "-" if value is None else format_figure(value, decimals=3)
+
+    def place(number: int | None) -> str:
+        return "-" if number is None else str(number)
+
+    lines = [
+        (
+            change.variant.label,
+            change.track,
+            area(change.before),
+            area(change.now),
+            place(change.place_before),
+            place(change.place_now),
+            "new" if change.before is None else "retired" if change.now is None else "",
+        )
+        for change in compare_boards(old, new, registry)
+    ]
+    for board in (old, new):
+        info = board.info
+        out.print(
+            f"{info.title}: {info.made}, protocol {info.protocol}, audit {info.audit_version}, "
+            f"{f'{info.folds} folds' if info.folds else 'one split'}",
+            markup=False,
+        )
+    heads = ("method", "track", "AUFDC before", "now", "place before", "now", "")
+    show_columns(heads, lines, words=2)
 
 
 def board_export(

@@ -59,6 +59,7 @@ COMMANDS = {
         {
             "list": "boards:board_list",
             "show": "boards:board_show",
+            "changes": "boards:board_changes",
             "export": "boards:board_export",
         },
     ),

@@ -3,6 +3,7 @@
 import io
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from fairbench.api import BoardFile, DataFile
 from fairbench.errors import ConfigError, FairbenchError, StoreError, UnknownNameError
 from fairbench.leaderboard.against import compare_with
 from fairbench.leaderboard.board import Board, make_board
+from fairbench.leaderboard.board_changes import compare_boards
 from fairbench.leaderboard.board_file import from_bytes, read_board, to_bytes
 from fairbench.leaderboard.boards import find_board
 from fairbench.leaderboard.build import build_tables
@@ -231,6 +233,26 @@ def test_damaged_and_hostile_files_are_no_boards(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(StoreError, match="it is no board"):
             pytest.fail(f"read {name}: {read_board(path).info}")
+
+
+def test_two_editions_say_how_rows_moved(tmp_path: Path) -> None:
+    before = board_of(tmp_path / "before")
+
+    def change(records: list[Record]) -> list[Record]:
+        return on_real_data(mine()(records))  # without latfr, and sofair has another name
+
+    now = board_of(tmp_path / "now", change)
+    changes = {one.variant.method: one for one in compare_boards(before, now, REGISTRY)}
+    assert changes["mine"].before is None
+    assert changes["latfr"].now is None
+    kept = changes["drop-features"]
+    assert kept.before is not None
+    assert kept.now is not None
+    assert kept.now.figures["aufdc"] == kept.before.figures["aufdc"]
+    assert kept.place_now == 1 or kept.place_now == kept.place_before
+    full = replace(now, info=now.info.model_copy(update={"budget": "full"}))
+    with pytest.raises(ConfigError, match="of different things"):
+        list(compare_boards(before, full, REGISTRY))
 
 
 def test_python_gives_the_same_table(tmp_path: Path) -> None:
