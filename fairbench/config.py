@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from fairbench.errors import ConfigError, UnknownNameError
+from fairbench.errors import ConfigError, UnknownNameError, say_why
 
 MOST_FOLDS = 20
 """Most folds of a run: beyond, test sets are small and training sets the same."""
@@ -307,7 +307,7 @@ _OPTIONS = {"methods": "--methods", "datasets": "--dataset", "objectives": "--ob
 def _config_error(error: ValidationError, used: Mapping[str, Any]) -> ConfigError:
     """Say in one line what is wrong with the first bad value, naming its option or key."""
     first = error.errors()[0]
-    text = str(first["msg"]).removeprefix("Value error, ")
+    text = say_why(first)
     if not first["loc"]:  # of several values together
         return ConfigError(f"{text[0].upper()}{text[1:]}.")
     field = str(first["loc"][0])

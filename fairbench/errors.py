@@ -7,7 +7,8 @@ and exits with 2. Anything else is a bug and keeps its traceback.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 _MOST_NAMES = 60
 """Most names in one message."""
@@ -91,3 +92,31 @@ class UnstorableError(StoreError):
 
 class DeviceError(FairbenchError):
     """The requested device does not exist."""
+
+
+_REASONS = {
+    "greater_than_equal": "at least {ge} is needed",
+    "greater_than": "more than {gt} is needed",
+    "less_than_equal": "at most {le} is allowed",
+    "less_than": "less than {lt} is needed",
+    "finite_number": "a finite number is needed",
+    "missing": "it is missing",
+    "extra_forbidden": "it is not known",
+    "literal_error": "it is none of {expected}",
+    "enum": "it is none of {expected}",
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "a whole number is needed"),
+    **dict.fromkeys(("float_parsing", "float_type"), "a number is needed"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), "true or false is needed"),
+    **dict.fromkeys(("string_type",), "a text is needed"),
+    **dict.fromkeys(("list_type", "tuple_type"), "a list is needed"),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "names with values are needed"),
+}
+"""What is wrong with a value, in words of ours, by the validator's name for it."""
+
+
+def say_why(details: Mapping[str, Any]) -> str:
+    """Return why a validator refused a value, in plain words; ``details`` as pydantic has them."""
+    reason = _REASONS.get(str(details["type"]))
+    if reason is not None:
+        return reason.format_map({**details.get("ctx", {})})
+    return str(details["msg"]).removeprefix("Value error, ")

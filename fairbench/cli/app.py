@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -105,12 +106,18 @@ def _guarded(call: Callable[..., Any]) -> int:
         return 2
 
 
+def _needed(found: re.Match[str]) -> str:
+    """What a number of an option has to be, in plain words."""
+    return f"a {'whole ' if found[1] == 'integer' else ''}number is needed."
+
+
 def _usage(error: Any) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         return 2
     command = error.ctx.command_path if error.ctx else "fairbench"
-    _complain(error.format_message(), f"See: {command} --help")
+    text = re.sub("Input should be a valid (integer|number).*", _needed, error.format_message())
+    _complain(text, f"See: {command} --help")
     return 2
 
 

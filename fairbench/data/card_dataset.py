@@ -13,7 +13,7 @@ from fairbench.api.dataset import Dataset, Table
 from fairbench.config import read_yaml
 from fairbench.data.card import Card, LabelColumn, OfficialTest, SensitiveColumn, _Part, slug
 from fairbench.data.tables import read_table
-from fairbench.errors import ConfigError, DataError, UnknownNameError
+from fairbench.errors import ConfigError, DataError, UnknownNameError, say_why
 
 
 class CardDataset(Dataset):
@@ -96,7 +96,7 @@ def _explained(error: ValidationError, path: Path) -> Exception:
             f"{path} has no key `{where}`.",
             "fairbench data new TABLE writes a whole card; docs/own-data.md explains the keys.",
         )
-    reason = str(first["msg"]).removeprefix("Value error, ")
+    reason = say_why(first)
     return DataError(f"{path}: {where}: {reason} (got {first['input']!r}).", "Edit the card.")
 
 

@@ -17,7 +17,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from fairbench.api.collection import Collection, CollectionTable
-from fairbench.errors import ConfigError, UnknownNameError
+from fairbench.errors import ConfigError, UnknownNameError, say_why
 from fairbench.registry import NAME, Registry
 
 
@@ -78,7 +78,7 @@ def _read(path: Path, registry: Registry) -> Collection:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{path}: {place}: {first['msg']}.", hint) from None
+        raise ConfigError(f"{path}: {place}: {say_why(first)}.", hint) from None
     if given.collection in registry.collections:
         raise ConfigError(
             f"{path}: the name {given.collection} belongs to a registered collection.",

@@ -16,7 +16,7 @@ from fairbench.api.method import Method, Params
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.config import RunConfig
 from fairbench.data.prepare import Prepared
-from fairbench.errors import ConfigError, UnknownNameError
+from fairbench.errors import ConfigError, UnknownNameError, say_why
 from fairbench.registry import Registry, earlier_code, plugin_source, plugin_version
 from fairbench.runs.curve_points import DEFAULT_POINTS, detailed_points
 from fairbench.store.records import UnitRecord
@@ -182,7 +182,7 @@ def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ConfigError(
-            f"Parameter {where} of {method.name}: {first['msg']} (got {first['input']!r})."
+            f"Parameter {where} of {method.name}: {say_why(first)} (got {first['input']!r})."
         ) from None
 
 

@@ -24,7 +24,7 @@ from pydantic import (
 
 from fairbench.api import Track
 from fairbench.data.splits import Split
-from fairbench.errors import FairbenchError
+from fairbench.errors import FairbenchError, say_why
 from fairbench.files.paths import is_file_name
 from fairbench.metrics.columns import RESERVED
 from fairbench.stats.bootstrap import from_text
@@ -328,7 +328,7 @@ def _in_words(error: ValidationError) -> str:
     """The first thing that is wrong with a row: the field and why, in one line."""
     first = error.errors(include_url=False)[0]
     place = ".".join(ascii(part).strip("'") for part in first["loc"])
-    why = str(first["msg"]).removeprefix("Value error, ")
+    why = say_why(first)
     why = why[:1].lower() + why[1:]
     if first["type"] == "string_pattern_mismatch":
         form = str(first.get("ctx", {}).get("pattern", "")).removeprefix(r"\A").removesuffix(r"\z")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fairbench.errors import StoreError
+from fairbench.errors import StoreError, say_why
 from fairbench.files import write_atomically
 from fairbench.files.unpacking import read_lines
 from fairbench.store.database import lines_of
@@ -88,5 +88,5 @@ def read_submission(path: Path) -> Submission:
     except ValidationError as error:
         wrong = error.errors()[0]
         place = ".".join(str(part) for part in wrong["loc"]) or "its first line"
-        raise StoreError(f"{path} is no submission: {place}: {wrong['msg']}.", _HINT) from None
+        raise StoreError(f"{path} is no submission: {place}: {say_why(wrong)}.", _HINT) from None
     return Submission(info, records)

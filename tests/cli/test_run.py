@@ -270,7 +270,7 @@ def test_a_dry_run_of_many_jobs_has_a_line_for_those_alike(fairbench_here: Call)
         (["--methods", "plain", "--results", "/proc/nowhere"], "cannot be written"),
         (["--methods", "plain", "--data-root", "nowhere"], "not a folder"),
         (["--methods", "plain", "--require-real-data"], "not available"),
-        (["--methods", "plain", "--points", "x"], "valid integer"),
+        (["--methods", "plain", "--points", "x"], "a whole number is needed"),
         (["--methods", "plain", "--store", "mysql://x"], "cannot be opened"),
         (["--methods", "plain", "--store", "sqlite:///:memory:"], "keeps nothing"),
         (["--methods", "plain", "--store", "sqlite://"], "keeps nothing"),

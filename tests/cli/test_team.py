@@ -149,7 +149,7 @@ def test_a_card_is_written_or_printed(here: Here, folder: Path) -> None:
         ("encode --method identity --input new.csv --output z.csv --results no", "no results in"),
         (
             "encode --method identity --input new.csv --output z.csv --random-state -1",
-            "greater than or equal to 0",
+            "at least 0 is needed",
         ),
         ("encode --method sofair --input new.csv --output z.csv", "Audited:\n  beta=0.2"),
         ("recommend --max-leakage 0.1 --level 5", "a probability"),
