@@ -106,9 +106,13 @@ def _guarded(call: Callable[..., Any]) -> int:
         return 2
 
 
-def _needed(found: re.Match[str]) -> str:
-    """What a number of an option has to be, in plain words."""
-    return f"a {'whole ' if found[1] == 'integer' else ''}number is needed."
+_NUMBERS = {
+    "a valid integer.*": "a whole number is needed.",
+    "a valid number.*": "a number is needed.",
+    r"greater than or equal to ([\d.]+)": r"at least \1 is needed",
+    r"less than or equal to ([\d.]+)": r"at most \1 is allowed",
+}
+"""What is wrong with a number of an option, in words of ours."""
 
 
 def _usage(error: Any) -> int:
@@ -116,7 +120,9 @@ def _usage(error: Any) -> int:
         error.show()
         return 2
     command = error.ctx.command_path if error.ctx else "fairbench"
-    text = re.sub("Input should be a valid (integer|number).*", _needed, error.format_message())
+    text = error.format_message()
+    for said, ours in _NUMBERS.items():
+        text = re.sub(f"Input should be {said}", ours, text)
     _complain(text, f"See: {command} --help")
     return 2
 

@@ -92,7 +92,7 @@ def _show_recommendation(answer: Recommendation) -> None:
     _show_chosen(answer.chosen, answer.candidates, answer.query.limits)
     if answer.certificate is not None:
         _show_certificate(answer.certificate)
-    _show_runners_up(answer.accepted[1:], answer.certificates)
+    _show_runners_up(answer.accepted, answer.certificates)
     _show_command(answer.chosen)
 
 
@@ -213,24 +213,33 @@ def _show_certificate(certificate: SelectedCertificate) -> None:
     )
 
 
-def _show_runners_up(others: Sequence[StoredPoint], certificates: Certificates | None) -> None:
-    shown = others[:_RUNNERS_UP]
-    if not shown:
+def _show_runners_up(accepted: Sequence[StoredPoint], certificates: Certificates | None) -> None:
+    """Print the best model of each other setting: a method, its hyperparameters and its point."""
+    settings: dict[tuple[str, str, str], list[StoredPoint]] = {}
+    for point in accepted:
+        unit = point.unit
+        settings.setdefault((unit.method, unit.params_label, point.point.label), []).append(point)
+    others = list(settings.values())[1:]
+    if not others:
         return
-    out.print(f"\nRunners-up ({len(shown)} of {len(others)})", markup=False)
+    shown = [alike[0] for alike in others[:_RUNNERS_UP]]
+    several = any(len(alike) > 1 for alike in settings.values())
+    title = "Runners-up by setting, the best model of each" if several else "Runners-up"
+    out.print(f"\n{title} ({len(shown)} of {len(others)})", markup=False)
     on_test = ("mutual_information", "accuracy_s", "accuracy_y", "distortion")
-    columns = ["method", "point", "seed", "I val.", "I test", "A_s", "A_y", "D"]
+    counted = "models" if several else "seed"
+    columns = ["method", "point", counted, "I val.", "I test", "A_s", "A_y", "D"]
     rows = [
         [
             f"{point.unit.method}*" if point.is_baseline else point.unit.method,
             point.point.label,
-            str(point.unit.seed),
+            str(len(alike) if several else point.unit.seed),
             *(
                 format_figure(point.figures.get(column))
                 for column in ("mutual_information_validation", *on_test)
             ),
         ]
-        for point in shown
+        for point, alike in zip(shown, others, strict=False)
     ]
     if certificates is not None:
         columns.append("I cert.")
@@ -251,6 +260,12 @@ def _show_command(chosen: StoredPoint) -> None:
         return
     words = chosen.model.encode_command(chosen.point)
     words += ["--input", "new.csv", "--output", "z.parquet"]
+    if unit.encoder is not None and not chosen.model.has_encoder:
+        out.print(
+            "\nIts encoder is not in this results folder. To train it here:\n"
+            f"  {shlex.join(chosen.model.run_command())}",
+            markup=False,
+        )
     out.print(f"\nTo use it:\n  {shlex.join(words)}", markup=False)
     if unit.encoder is None:
         out.print("  (its encoder was not stored: this command says how to get one)", markup=False)

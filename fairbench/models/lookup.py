@@ -155,6 +155,12 @@ class StoredModel:
             words += ["--params", "params.yaml"]
         return words + self.results.location.options
 
+    @property
+    def has_encoder(self) -> bool:
+        """Whether its encoder is in the results folder; an imported model has none there."""
+        name = self.unit.encoder
+        return name is not None and encoders.path_of(self.results.folder, name).is_file()
+
     def encode_command(self, point: PointRecord) -> list[str]:
         """Return the words of a ``fairbench encode`` command for this very model and point."""
         unit = self.unit
