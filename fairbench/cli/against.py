@@ -60,12 +60,12 @@ def show_against(store: Store, board: Board, registry: Registry, folder: Path) -
     return show_problems([named])
 
 
-def show_compared(compared: Compared) -> None:
+def show_compared(compared: Compared, whose: str = "yours") -> None:
     """Print own rows, marked, in the board's table."""
     info = compared.board.info
     show_leaderboard(compared.table.dataset, compared.table.leaderboard, own=compared.own)
     out.print(
-        f"* yours. All other rows are of the {info.title}, of {info.made}; they were not trained "
+        f"* {whose}. All other rows are of the {info.title}, of {info.made}; they were not trained "
         "here.",
         markup=False,
     )

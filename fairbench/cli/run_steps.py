@@ -34,6 +34,11 @@ def run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | Non
     """Run, or print what would be run; return the exit code."""
     device = resolve_device(config.device)
     board: Board | None = None
+    if tune is not None and config.against is not None:
+        raise ConfigError(
+            "--tune and --against exclude each other: a search chooses on other splits.",
+            "Search first: fairbench search. Then run its best.yaml with --against and --params.",
+        )
     if config.against is not None:
         config, board = follow_board(config, registry)
     # Names and hyperparameters are checked before any data is read.

@@ -71,7 +71,7 @@ def verify_command(
     check_source(submission.info, registry)
     references = list(board.references)
     records = select(row.units.values(), row.points, references)
-    show_compared(compare_with(records, board, registry))
+    show_compared(compare_with(records, board, registry), "submitted, as its file says")
     wrong = row.contradictions()
     for line in wrong:
         err.print(f"Contradiction: {line}.", markup=False)

@@ -12,11 +12,12 @@ from itertools import pairwise
 
 from fairbench.api.types import Architecture
 
-LARGEST_STACK = {"cpu": 16, "cuda": 1024}
+LARGEST_STACK = {"cpu": 8, "cuda": 1024}
 """Units trained together at most, by device: bounds memory, and what a single failure can cost.
 
-On a core larger stacks are slower, as their activations leave the cache, and share out worse; a GPU
-is bound by launches until it is full.
+On a core larger stacks are slower, as their activations leave the cache, and share out worse: the
+ten models of a method's grid are two stacks, for two cores. A GPU is bound by launches until it is
+full.
 """
 LARGEST_IMAGE_STACK = {"cpu": 8, "cuda": 128}
 """The same for convolutional models."""
@@ -78,9 +79,10 @@ def largest_stack(
 
 
 def spread(units: int, most: int, devices: int) -> list[int]:
-    """Sizes of the stacks of ``units`` models: none above ``most``; over GPUs evenly, else full."""
-    if devices == 0:
-        return [min(most, units - start) for start in range(0, units, most)]
+    """Sizes of the stacks of ``units`` models: none above ``most``, and as even as can be.
+
+    Even ones end together on the cores that they are shared out to. At least one per GPU.
+    """
     count = max(math.ceil(units / most), min(devices, units))
     return [(units + i) // count for i in reversed(range(count))]
 
