@@ -29,7 +29,7 @@ LEVEL = {room: level for level, layer in enumerate(LAYERS) for room in layer}
 FLAT = {"__init__", "config", "errors", "hookspecs", "registry", "versions"}
 """The only modules that lie flat in ``fairbench/``."""
 
-PLUGINS = ("fairbench_plugins", "fairbench_datasets")
+PLUGINS = ("fairbench_plugins", "fairbench_datasets", "fairbench_boards")
 
 
 def modules() -> dict[str, Path]:

@@ -34,8 +34,14 @@ def measure_encodings(
     Raises
     ------
     DataError
-        z has another number of rows than the table, or holds what is no finite number.
+        z has another number of rows than the table, or holds what is no finite number; or the
+        dataset has images.
     """
+    if any(part.pixels is not None for part in data.roles.values()):
+        raise DataError(
+            f"{data.info.name} has images, whose rows are not numbered through.",
+            "Write a plugin: docs/plugins.md.",
+        )
     encoded = np.asarray(z)
     if encoded.dtype.kind not in "fiub":
         raise DataError(f"z is not of numbers but of {encoded.dtype}.", "Encode words as numbers.")
