@@ -21,7 +21,7 @@ from fairbench.errors import ConfigError, StoreError
 from fairbench.files import write_atomically
 from fairbench.leaderboard.board import make_board
 from fairbench.leaderboard.board_changes import compare_boards
-from fairbench.leaderboard.board_file import SUFFIX, to_bytes
+from fairbench.leaderboard.board_file import SUFFIX, read_board, to_bytes
 from fairbench.leaderboard.boards import find_board
 from fairbench.leaderboard.build import build_tables
 from fairbench.leaderboard.select import read
@@ -120,10 +120,11 @@ def board_export(
     registry, location = load_plugins(), ResultsLocation(results, store)
     name = registry.dataset(dataset).name
     records = read(location.open_store())
-    board = make_board(records, name, registry, version=version, budget=budget)
-    path = output or Path(f"{board.info.name}{SUFFIX}")
+    path = output or Path(f"{name}-{version}{SUFFIX}")
     if path.suffix != SUFFIX:
         raise ConfigError(f"--output {path}: the name of a board ends in {SUFFIX}.")
+    earlier = read_board(path) if path.exists() else None
+    board = make_board(records, name, registry, version=version, budget=budget, earlier=earlier)
     content = to_bytes(board)
     try:
         write_atomically(path, content)

@@ -23,6 +23,7 @@ from fairbench.files import write_atomically
 from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard import ranking
 from fairbench.leaderboard.across import compare_across
+from fairbench.leaderboard.board_file import SUFFIX, read_board
 from fairbench.leaderboard.boards import find_board
 from fairbench.leaderboard.collections import find_collection
 from fairbench.leaderboard.frames import to_csv, to_frame
@@ -169,7 +170,7 @@ def results_export(
 
 
 def results_import(
-    file: Annotated[Path, typer.Argument(help="File to read; .gz is decompressed.")],
+    file: Annotated[Path, typer.Argument(help="Export (.gz is decompressed) or .board file.")],
     results: Results = None,
     store: StoreUrl = None,
     origin: Annotated[
@@ -188,7 +189,7 @@ def results_import(
         name = None if own else check_origin(file.name if origin is None else origin)
     except ValueError as error:
         raise ConfigError(f"--origin: {error}.") from None
-    incoming = read_export(file)
+    incoming = read_board(file).all_records() if file.suffix == SUFFIX else read_export(file)
     target = Store.by_url(store) if store else Store.in_folder(results or DEFAULT_RESULTS)
     taken = target.merge(incoming, name)
     counts = ", ".join(f"{count} {name}" for name, count in taken.items())

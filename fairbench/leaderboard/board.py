@@ -15,13 +15,14 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from fairbench import __version__
+from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.entries import area_replicates, evaluate_curves
 from fairbench.leaderboard.replicates import choose_curves, commonest
 from fairbench.leaderboard.select import CurveKey, CurveRecords, SelectedRecords, curves_of
 from fairbench.registry import Registry
 from fairbench.stats.intervals import Array
-from fairbench.store.records import PointRecord, ReferenceRecord, UnitRecord
+from fairbench.store.records import PointRecord, Record, ReferenceRecord, UnitRecord
 
 
 class BoardInfo(BaseModel):
@@ -84,6 +85,14 @@ class Board:
     references: Sequence[ReferenceRecord]
     areas: Mapping[CurveKey, Mapping[str, Array]]
 
+    def all_records(self) -> list[Record]:
+        """Return its records as stores take them, with the keys that they have there.
+
+        A run of the same methods goes on with them. Points have no bootstrap replicates.
+        """
+        made_here: list[Record] = [*self.units, *self.points, *self.references]
+        return [record.replace(origin=None) for record in made_here]
+
     def records(self) -> SelectedRecords:
         """Return its records as leaderboards are built from."""
         of_unit: dict[str, list[PointRecord]] = {unit.key: [] for unit in self.units}
@@ -103,10 +112,12 @@ def make_board(
     *,
     version: int,
     budget: str = "full",
+    earlier: Board | None = None,
 ) -> Board:
     """Make a board of the rows of one dataset and budget, real data alone.
 
-    Raises ConfigError where there are none, or where they are of several audits or protocols.
+    ``earlier``: the board that some of the records were imported from, whose replicates of areas
+    are kept. Raises ConfigError where there are no rows, or rows of several audits or protocols.
     """
     chosen = [curve for own in records.curves.values() for curve in own if _is_of(curve, dataset)]
     chosen = [curve for curve in chosen if curve.units[0].budget == budget and curve.done]
@@ -142,7 +153,7 @@ def make_board(
         units=sorted(units.values(), key=lambda unit: unit.key),
         points=[point for curve in chosen for point in curve.points],
         references=sorted(references.values(), key=lambda one: one.key),
-        areas=_areas(chosen, records, registry),
+        areas={**_areas_of(chosen, earlier), **_areas(chosen, records, registry)},
     )
 
 
@@ -162,6 +173,19 @@ def _folds(records: SelectedRecords, dataset: str, budget: str) -> int:
     return commonest([row.folds for row in rows])
 
 
+def _areas_of(
+    curves: Sequence[CurveRecords], earlier: Board | None
+) -> dict[CurveKey, Mapping[str, Array]]:
+    """Replicates of curves that came from an earlier board, without those of their points."""
+    if earlier is None:
+        return {}
+    return {
+        curve.key: earlier.areas[curve.key]
+        for curve in curves
+        if curve.key in earlier.areas and not any(point.replicates for point in curve.done)
+    }
+
+
 def _areas(
     curves: Sequence[CurveRecords], records: SelectedRecords, registry: Registry
 ) -> dict[CurveKey, dict[str, Array]]:
@@ -169,7 +193,8 @@ def _areas(
     metrics = [m for m in registry.metrics.classes.values() if m.level == "curve"]
     areas: dict[CurveKey, dict[str, Array]] = {}
     for curve in curves:
-        if curve.split != "official" or records.reference(curve) is None:
+        measured = records.reference(curve) is not None and all(p.replicates for p in curve.done)
+        if curve.split != OFFICIAL.name or not measured:
             continue
         for one in evaluate_curves([curve], records):
             columns: dict[str, Array] = {}

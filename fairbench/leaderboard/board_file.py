@@ -6,7 +6,6 @@ that is read is checked as an import is: see :mod:`fairbench.store.door`.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import zipfile
@@ -22,6 +21,7 @@ from fairbench.leaderboard.board import Board, BoardInfo
 from fairbench.leaderboard.select import CurveKey
 from fairbench.stats.intervals import Array
 from fairbench.store.door import admit
+from fairbench.store.keys import point_key
 from fairbench.store.records import (
     PointRecord,
     Record,
@@ -207,9 +207,10 @@ def _board(info: BoardInfo, tables: Mapping[str, list[dict[str, Any]]]) -> Board
     points = []
     for number, row in enumerate(tables.get("points", ())):
         unit = units[row["unit"]]
-        named = f"{unit.key}:{row['label']}:{row['audit']}"
+        settings = json.loads(row["audit_config"])
         row |= {
-            "key": hashlib.sha256(named.encode()).hexdigest(),
+            # The key of the store that it is from: who imports the board can go on with it.
+            "key": point_key(unit.key, row["label"], settings, row["audit_version"]),
             "unit": unit.key,
             "auditors": readings.get(number),
             "finished": unit.finished or _DAY,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,8 @@ from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, UnknownNameError, say_why
 from fairbench.registry import Registry, earlier_code, plugin_source, plugin_version
 from fairbench.runs.curve_points import DEFAULT_POINTS, detailed_points
+from fairbench.store import keys
+from fairbench.store.keys import hash_of
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
 from fairbench.training.stack_size import largest_stack, model_bytes, spread
@@ -226,7 +227,7 @@ def units_of(
     for seed, (number, point) in itertools.product(config.seeds, enumerate(points)):
         unit = Unit(seed, point)
         own = {"seed": unit.seed, "point": unit.point.label if unit.point else None}
-        key = _hash(content | own)
+        key = hash_of(content | own)
         planned.append(
             PlannedUnit(
                 key,
@@ -298,20 +299,15 @@ def code_of(method: type[Method]) -> str:
 
     Where the plugin declares that its source gives the results of an earlier one, the earlier hash.
     """
-    code = _hash([plugin_source(method), ENGINE_VERSION, PROTOCOL_VERSION])[:16]
+    code = hash_of([plugin_source(method), ENGINE_VERSION, PROTOCOL_VERSION])[:16]
     return earlier_code(method, code)
 
 
 def point_key(unit_key: str, label: str, audit: AuditConfig) -> str:
     """Key of one audited point."""
-    return _hash([unit_key, label, audit.as_dict(), AUDIT_VERSION])
+    return keys.point_key(unit_key, label, audit.as_dict(), AUDIT_VERSION)
 
 
 def reference_key(data: Prepared, seed: int, audit: AuditConfig) -> str:
     """Key of what a dataset's curves are normalised by."""
-    return _hash(["reference", data.fingerprint, seed, audit.as_dict(), AUDIT_VERSION])
-
-
-def _hash(content: Any) -> str:
-    text = json.dumps(content, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hash_of(["reference", data.fingerprint, seed, audit.as_dict(), AUDIT_VERSION])

@@ -23,6 +23,8 @@ from fairbench.leaderboard.boards import find_board
 from fairbench.leaderboard.build import build_tables
 from fairbench.leaderboard.select import SelectedRecords, read
 from fairbench.registry import Registry, load_registry
+from fairbench.store.database import Store
+from fairbench.store.keys import point_key
 from fairbench.store.records import PointRecord, Record, UnitRecord
 from tests.support.runs import Change, change_units, five_folds, stored
 
@@ -233,6 +235,25 @@ def test_damaged_and_hostile_files_are_no_boards(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(StoreError, match="it is no board"):
             pytest.fail(f"read {name}: {read_board(path).info}")
+
+
+def test_a_board_can_be_continued_where_it_is_imported(tmp_path: Path) -> None:
+    store = stored(tmp_path / "here", on_real_data)
+    before = board_of(tmp_path / "board")
+    there = Store.in_folder(tmp_path / "there")
+    taken = there.merge(before.all_records())
+    assert taken["points"] == len(before.points)
+    assert there.origins() == {}
+    by_place = {(p.unit, p.label): p for p in store.records(PointRecord)}
+    for point in there.records(PointRecord):
+        own = by_place[point.unit, point.label]
+        config = point.audit_config
+        assert dict(config) == dict(own.audit_config)
+        assert point.key == point_key(own.unit, own.label, own.audit_config, own.version)
+    again = make_board(
+        read(there), "adults-gender", REGISTRY, version=5, budget="quick", earlier=before
+    )
+    assert to_bytes(again) == to_bytes(before)
 
 
 def test_two_editions_say_how_rows_moved(tmp_path: Path) -> None:
