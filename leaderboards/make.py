@@ -1,0 +1,65 @@
+"""Make a published board from its recipe, method by method; what is there already is kept.
+
+python leaderboards/make.py leaderboards/recipes/adults-gender-5.yaml --data-root DIR
+
+The board is written to ``fairbench_boards/`` after each method, so a long job can end at any time,
+and go on later or on another machine: the board itself says what is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).parent
+
+
+def main() -> int:
+    """Make the board; return the exit code of the first command that fails."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("recipe", type=Path)
+    parser.add_argument("--results", type=Path, required=True, help="results folder to work in")
+    parser.add_argument("--data-root", type=Path, required=True)
+    parser.add_argument("--dry-run", action="store_true", help="print the jobs and estimates alone")
+    given = parser.parse_args()
+    recipe = yaml.safe_load(given.recipe.read_text(encoding="utf-8"))
+    board = HERE / "fairbench_boards" / f"{recipe['dataset']}-{recipe['version']}.board"
+    results = ["--results", str(given.results)]
+    if board.exists():
+        code = fairbench("results", "import", str(board), "--own", *results)
+        if code:
+            return code
+    for method in recipe["methods"]:
+        if code := make(method, recipe, given, results):
+            return code
+        if not given.dry_run:
+            export = ("board", "export", recipe["dataset"], "--version", str(recipe["version"]))
+            if code := fairbench(*export, "--output", str(board), *results):
+                return code
+    return 0
+
+
+def make(method: str, recipe: dict[str, Any], given: argparse.Namespace, results: list[str]) -> int:
+    """Train and audit one method as the recipe says."""
+    config = {**recipe["run"], "methods": [method], "datasets": [recipe["dataset"]]}
+    config["require_real_data"] = True
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
+        yaml.safe_dump(config, file)
+        file.flush()
+        words = ["run", "--config", file.name, "--data-root", str(given.data_root), *results]
+        return fairbench(*words, *(["--dry-run"] if given.dry_run else []))
+
+
+def fairbench(*words: str) -> int:
+    """Give a command of fairbench; return its exit code."""
+    return subprocess.run([sys.executable, "-m", "fairbench.cli", *words], check=False).returncode
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
