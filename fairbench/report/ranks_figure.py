@@ -57,7 +57,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
             )
             place += 1
         for row in block:
-            _row(axes, row, place)
+            others = bool(panel.highlighted) and row.method not in panel.highlighted
+            _row(axes, row, place, grey=others or "baseline" in row.tags.split())
             name = textwrap.shorten(names[row.variant], 38, placeholder=" ...")
             labels.append((place, f"{name}   {row.rank}" if row.rank else name))
             place += 1
@@ -84,8 +85,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
     )
 
 
-def _row(axes: Axes, row: LeaderboardRow, place: float) -> None:
-    colour = GREY if "baseline" in row.tags.split() else _COLOUR
+def _row(axes: Axes, row: LeaderboardRow, place: float, *, grey: bool) -> None:
+    colour = GREY if grey else _COLOUR
     area, certified = row.figures.get(_COLUMN), row.figures.get(_CERTIFIED)
     ends = row.interval(_COLUMN)
     if ends is not None:
