@@ -151,7 +151,7 @@ def test_stacks_are_no_larger_for_restarts(prepared: Prepared) -> None:
         )
         for i in range(8)
     ]
-    assert [len(stack) for stack in stacks(units, "cpu")] == [4, 4]
+    assert [len(stack) for stack in stacks(units, "cpu")] == [2, 2, 2, 2]
 
 
 def test_a_deadline_holds_while_they_are_compared() -> None:
@@ -193,4 +193,4 @@ def test_only_neural_methods_report_restarts(prepared: Prepared) -> None:
     for params in (RestartParams(), RestartParams(restarts=10)):
         assert Plain(params).workload(info) is None
         unit = PlannedUnit("0", Plain, params, prepared, Unit(0, Point()), budget, None, None)
-        assert [len(stack) for stack in stacks([unit] * 16, "cpu")] == [16]
+        assert [len(stack) for stack in stacks([unit] * 8, "cpu")] == [8]
