@@ -79,6 +79,7 @@ def test_a_published_leaderboard_is_what_its_points_give(path: Path) -> None:
 ARCHIVE = sorted((FOLDER / "archive").glob("*.board"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ARCHIVE, ids=lambda path: path.stem)
 def test_the_published_boards_give_the_published_tables(path: Path, tmp_path: Path) -> None:
     board = read_board(path)

@@ -193,6 +193,7 @@ def test_a_row_lights_up_its_curve(browser: Any, target: Path) -> None:
     tab.close()
 
 
+@pytest.mark.slow
 def test_what_is_seen_can_be_downloaded(browser: Any, target: Path) -> None:
     tab, complaints = opened(browser, target)
     tab.locator(".choose summary").click()
@@ -207,6 +208,7 @@ def test_what_is_seen_can_be_downloaded(browser: Any, target: Path) -> None:
     tab.close()
 
 
+@pytest.mark.slow
 def test_tabs_are_turned_by_keys_and_one_board_is_seen(browser: Any, tmp_path: Path) -> None:
     def two(records: list[Record]) -> list[Record]:
         other = change_units(
@@ -232,6 +234,7 @@ def test_tabs_are_turned_by_keys_and_one_board_is_seen(browser: Any, tmp_path: P
     tab.close()
 
 
+@pytest.mark.slow
 def test_own_rows_are_in_colour_before_the_others(browser: Any, tmp_path: Path) -> None:
     report = gather(stored(tmp_path), load_registry())
     datasets = tuple(
