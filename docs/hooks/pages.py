@@ -36,7 +36,7 @@ SHOWN: Mapping[str, str] = {
 def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
     """Fill in what is generated, and lead links to repository files where the site has them."""
     text = _MARK.sub(lambda mark: _generate(mark[1], mark[2]), markdown)
-    return in_site(text, folder="docs")
+    return in_site(text, folder=posixpath.normpath(f"docs/{posixpath.dirname(page.file.src_uri)}"))
 
 
 def _generate(what: str, argument: str | None) -> str:
@@ -70,7 +70,7 @@ def in_site(text: str, *, folder: str) -> str:
     def led(link: re.Match[str]) -> str:
         words, target = link.groups()
         path = posixpath.normpath(posixpath.join(folder, target.partition("#")[0]))
-        if re.match(r"\w+:|#", target) or path.startswith(f"{folder}/"):
+        if re.match(r"\w+:|#", target) or path.startswith("docs/"):
             return link[0]
         if path in SHOWN:
             return f"[{words}]({SHOWN[path]})"

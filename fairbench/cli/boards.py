@@ -1,4 +1,4 @@
-"""``fairbench board list``, ``show``, ``changes`` and ``export``: published boards."""
+"""``fairbench board list``, ``show``, ``page``, ``changes`` and ``export``: published boards."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from fairbench.cli.console import (
 )
 from fairbench.cli.options import DatasetName, Results, StoreUrl
 from fairbench.cli.plugins import load_plugins
-from fairbench.errors import ConfigError, StoreError
-from fairbench.files import write_atomically
+from fairbench.cli.report import write
+from fairbench.errors import ConfigError
 from fairbench.leaderboard.board import make_board
 from fairbench.leaderboard.board_changes import compare_boards
 from fairbench.leaderboard.board_file import SUFFIX, read_board, to_bytes
-from fairbench.leaderboard.boards import find_board
+from fairbench.leaderboard.boards import PUBLISHED, find_board
 from fairbench.leaderboard.build import build_tables
 from fairbench.leaderboard.select import read
 from fairbench.metrics.rows import LeaderboardRow
 from fairbench.models.query import ResultsLocation
 from fairbench.report.format import format_figure
+from fairbench.report.gather import gather_boards
+from fairbench.report.page import page
 from fairbench.report.tables import TableFormat, render
 
 
@@ -64,6 +66,30 @@ def board_show(
     else:
         sys.stdout.write(render(tables, form))
     raise typer.Exit(show_problems(tables))
+
+
+def board_page(
+    boards: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Names of boards, or .board files [default: the newest of each table]."
+        ),
+    ] = None,
+    output: Annotated[Path, typer.Option(help="File to write.")] = Path("boards.html"),
+) -> None:
+    """Write published boards as one HTML page; it opens offline."""
+    registry = load_plugins()
+    datasets = sorted({board.dataset for board in registry.boards.values()})
+    found = (
+        [find_board(name, registry) for name in boards]
+        if boards
+        else [find_board(PUBLISHED, registry, dataset) for dataset in datasets]
+    )
+    if not found:
+        raise ConfigError("No published boards are installed.", "Name a file: FILE.board")
+    content = page(gather_boards(found, registry)).encode()
+    write(output, content)
+    out.print(f"{output} ({len(content) / 1e6:.1f} MB): open it in a browser.", markup=False)
 
 
 def board_changes(
@@ -126,10 +152,7 @@ def board_export(
     earlier = read_board(path) if path.exists() else None
     board = make_board(records, name, registry, version=version, budget=budget, earlier=earlier)
     content = to_bytes(board)
-    try:
-        write_atomically(path, content)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
+    write(path, content)
     out.print(
         f"{path}: {len(board.units)} models, {len(board.points)} points, {len(content):,} bytes. "
         f"Rank in it: fairbench run --methods METHOD --dataset {name} --against {path}",

@@ -55,10 +55,11 @@ COMMANDS = {
     ),
     "board": Entry(
         READERS,
-        "Published boards: list and print them, or write one of your results.",
+        "Published boards: list, print and show them, or write one of your results.",
         {
             "list": "boards:board_list",
             "show": "boards:board_show",
+            "page": "boards:board_page",
             "changes": "boards:board_changes",
             "export": "boards:board_export",
         },

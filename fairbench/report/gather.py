@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from fairbench.errors import ConfigError
 from fairbench.leaderboard import build as leaderboard
 from fairbench.leaderboard.across import Verdict, compare_across
 from fairbench.leaderboard.against import compare_with
@@ -88,9 +89,40 @@ class Report:
 def gather(store: Store, registry: Registry, board: Board | None = None) -> Report:
     """Build the report of everything in a store; with a board, of own rows among its rows."""
     compared = None if board is None else compare_with(read(store), board, registry)
-    tables = leaderboard.build(store, registry) if compared is None else [compared.table]
-    own = () if compared is None else tuple(dict.fromkeys(row.method for row in compared.own))
-    finished = [point.finished for point in store.records(PointRecord) if point.finished]
+    return _report(
+        leaderboard.build(store, registry) if compared is None else [compared.table],
+        registry,
+        provenance=sorted(store.runs(), key=lambda run: run.started),
+        points=store.records(PointRecord),
+        highlighted=()
+        if compared is None
+        else tuple(dict.fromkeys(r.method for r in compared.own)),
+    )
+
+
+def gather_boards(boards: Sequence[Board], registry: Registry) -> Report:
+    """Build the report of published boards; ConfigError for two editions of one dataset."""
+    datasets = [board.info.dataset for board in boards]
+    for name in datasets:
+        if datasets.count(name) > 1:
+            raise ConfigError(
+                f"There are two editions of the board of {name}: choose one.",
+                "How rows moved between editions: fairbench board changes BEFORE NOW",
+            )
+    tables = [
+        table for board in boards for table in leaderboard.build_tables(board.records(), registry)
+    ]
+    return _report(tables, registry, points=[point for board in boards for point in board.points])
+
+
+def _report(
+    tables: Sequence[leaderboard.Tables],
+    registry: Registry,
+    *,
+    points: Iterable[PointRecord],
+    provenance: Sequence[RunRecord] = (),
+    highlighted: tuple[str, ...] = (),
+) -> Report:
     # Where both tables have a column, the leaderboard's meaning counts.
     glossary = POINT_COLUMNS | COLUMNS
     for metric in registry.metrics.classes.values():
@@ -103,15 +135,17 @@ def gather(store: Store, registry: Registry, board: Board | None = None) -> Repo
             DatasetReport(
                 name=table.dataset,
                 data_source=" ".join(sorted({row.data_source for row in table.leaderboard})),
-                panels=tuple(replace(p, highlighted=own) for p in panels(table, identities)),
+                panels=tuple(
+                    replace(p, highlighted=highlighted) for p in panels(table, identities)
+                ),
                 auditors=tuple(summarise_auditors(table.auditors)),
                 failures=tuple(table.failures),
                 problems=tuple(dict.fromkeys(table.problems)),
             )
             for table in tables
         ),
-        provenance=tuple(sorted(store.runs(), key=lambda run: run.started)),
-        made=max(finished, default=""),
+        provenance=tuple(provenance),
+        made=max((point.finished for point in points if point.finished), default=""),
         glossary=glossary | PROVENANCE,
         tested=tuple(tested),
         verdicts=_verdicts(tables, registry),

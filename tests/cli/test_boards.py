@@ -174,6 +174,17 @@ def test_encodings_made_by_any_tool_stand_beside_a_board(
     assert "Leave --s, --y, --x, --roles and --seed out" in both.stderr
 
 
+def test_boards_are_written_as_one_page(fairbench_here: Call, tmp_path: Path) -> None:
+    assert fairbench_here("board", "page", "--output", "all.html").returncode == 0
+    page = (tmp_path / "all.html").read_text()
+    assert "merged-cells" in page
+    assert "adults-gender" in page
+    older = ROOT / "leaderboards" / "archive" / "adults-gender-4.board"
+    two = fairbench_here("board", "page", "adults-gender-5", str(older))
+    assert two.returncode == 2
+    assert "two editions of the board of adults-gender" in two.stderr
+
+
 def test_a_board_is_cited(fairbench_here: Call, tmp_path: Path) -> None:
     records = read(stored(tmp_path / "store", real))
     board = make_board(records, "adults-gender", load_registry(), version=5, budget="quick")

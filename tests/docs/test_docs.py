@@ -376,6 +376,10 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "python.html").read_text()
     assert all(re.search(rf'id="fairbench\.\w+\.{name}"', page) for name in api.__all__)
+    board = (tmp_path / "boards" / "adults-gender-5.html").read_text()
+    for name in ("merged-cells", "adults-gender-5-ranks.svg", "adults-gender-5-page.html"):
+        assert name in board
+        assert not name.startswith("adults") or (tmp_path / "boards" / name).exists()
     commands = (tmp_path / "cli.html").read_text()
     for name in {c.words[1] for c in OWN if not c.words[1].startswith("-")}:
         assert f"fairbench {name}" in commands
