@@ -25,6 +25,13 @@ MOST_FOLDS = 20
 
 DEFAULT_RESULTS = Path("fairbench-results")
 
+MOST_LABEL = 40
+"""Characters of a label."""
+
+NO_LABEL = r"[^\w .+-]"
+"""What labels have none of, and what they are."""
+LABEL = r"^[\w.+-][\w .+-]*$"
+
 
 class Device(enum.StrEnum):
     """Where methods train."""
@@ -156,6 +163,8 @@ class RunConfig(ExecutorConfig):
         Number of points per curve; default: the paper's grid, 16 for single-shot methods.
     params : mapping
         Hyperparameters by method name: a mapping of names to values for each method.
+    label : str, optional
+        Name of the rows with these hyperparameters, in tables and figures.
     results : Path
         Results folder.
     store : str, optional
@@ -183,6 +192,7 @@ class RunConfig(ExecutorConfig):
     budget: str | int = "full"
     points: int | None = Field(None, ge=2)
     params: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
+    label: str | None = Field(None, max_length=MOST_LABEL, pattern=LABEL)
     results: Path = DEFAULT_RESULTS
     store: str | None = None
     device: Device = Device.AUTO

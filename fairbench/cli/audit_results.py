@@ -25,6 +25,7 @@ from fairbench.errors import ConfigError, FairbenchError, nearest
 from fairbench.leaderboard import build as leaderboard
 from fairbench.leaderboard.changes import AufdcChange, EarlierFigures, find_changes
 from fairbench.leaderboard.select import latest
+from fairbench.metrics.rows import Variant
 from fairbench.models.query import ResultsLocation
 from fairbench.models.stored_data import Cards, load_from, root_of
 from fairbench.registry import Registry
@@ -220,7 +221,7 @@ def _show_changes(moved: Sequence[AufdcChange]) -> None:
             method, params = change.identity[4:]
             rows.append(
                 [
-                    method if params == "default" else f"{method} ({params})",
+                    Variant(method, params).label,
                     str(change.points),
                     format_figure(change.before),
                     format_figure(change.now),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from pydantic import BaseModel
 
-from fairbench.config import RunConfig, read_yaml, split_names
+from fairbench.config import LABEL, MOST_LABEL, NO_LABEL, RunConfig, read_yaml, split_names
 from fairbench.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -49,16 +49,33 @@ def fields_of(model: type[BaseModel], ctx: typer.Context) -> dict[str, Any]:
 
 
 def with_params(file: Path, config: RunConfig, registry: Registry) -> RunConfig:
-    """Add the hyperparameters of a file to a configuration; the file wins."""
+    """Add the hyperparameters of a file to a configuration; the file wins.
+
+    Their label is that of the configuration, else that of the file, else the file's name.
+    """
     merged = {registry.methods.resolve(name): v for name, v in config.params.items()}
-    for name, values in _params(file, config, registry).items():
+    content = dict(read_yaml(file, "--params"))
+    label = config.label or _label(file, content.pop("label", None))
+    for name, values in _by_method(file, content, config, registry).items():
         merged[registry.methods.resolve(name)] = values
-    return config.model_copy(update={"params": merged})
+    return config.model_copy(update={"params": merged, "label": label})
 
 
-def _params(file: Path, config: RunConfig, registry: Registry) -> Mapping[str, Any]:
-    """Read hyperparameters by method; a file without method names is of the run's only method."""
-    content = read_yaml(file, "--params")
+def _label(file: Path, given: object) -> str:
+    if given is None:
+        return re.sub(NO_LABEL, "-", file.stem)[:MOST_LABEL]
+    if not isinstance(given, str) or not re.fullmatch(LABEL, given) or len(given) > MOST_LABEL:
+        raise ConfigError(
+            f"--params {file}: {given!r} is no label.",
+            f"At most {MOST_LABEL} letters, digits, spaces, and the signs . - + _",
+        )
+    return given
+
+
+def _by_method(
+    file: Path, content: Mapping[str, Any], config: RunConfig, registry: Registry
+) -> Mapping[str, Any]:
+    """Hyperparameters by method; a file without method names is of the run's only method."""
     if content and not any(isinstance(value, Mapping) for value in content.values()):
         if len(config.methods) != 1 or config.methods[0] == "all":
             raise ConfigError(

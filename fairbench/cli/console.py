@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fairbench.metrics.rows import DEFAULT
 from fairbench.report.format import format_cell, format_interval
 from fairbench.report.headings import NOT_REPLICATED, SHIFT, TERMINAL, headed
 from fairbench.report.verdicts import describe_tests
@@ -125,7 +126,7 @@ def _shown_columns(members: Sequence[LeaderboardRow]) -> dict[str, str]:
     if any(row.replicated for row in members):
         present.add("rank")
     shown = {column: text for column, text in headed(TERMINAL).items() if column in present}
-    if all(row.params == "default" for row in members):
+    if all(row.params == DEFAULT for row in members):
         del shown["params"]
     if not any(row.points_missing for row in members):
         del shown["points_missing"]
@@ -180,6 +181,8 @@ def group_heading(title: str, group: Group) -> str:
 
 
 def _leaderboard_cell(row: LeaderboardRow, column: str) -> str:
+    if column == "params":
+        return row.settings
     value = row.value(column)
     if column == _USEFUL and row.value("points_at_leakage_10") == 0:
         return "none"  # no setting leaks so little; the figure is that of a constant guess

@@ -11,6 +11,7 @@ from fairbench.cli.console import err, out
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.report import split_formats, write, write_figure
 from fairbench.files.paths import within
+from fairbench.metrics.rows import DEFAULT
 from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
 from fairbench.models.select import KEY_DIGITS
 from fairbench.report.bits import bits_figure, information_figure
@@ -42,7 +43,7 @@ def explain_command(
     explanation = explain_bits(model)
     title, key = model.unit.title, model.unit.key[:KEY_DIGITS]
     stem = f"{model.unit.dataset}-{model.unit.method}-seed{model.unit.seed}"
-    if model.unit.params_label != "default":
+    if model.unit.params_label != DEFAULT:
         stem, title = f"{stem}-{key}", f"{title}, model {key}"
     target = location.folder / "explain"
     path = within(target, stem)

@@ -44,6 +44,13 @@ def run_command(
     params_file: Annotated[
         Path | None, typer.Option("--params", help="Hyperparameters file (YAML), by method name.")
     ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name of the rows with these hyperparameters [default: the file's name].",
+        ),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Configuration file (YAML) of the run; options override it.")
     ] = None,

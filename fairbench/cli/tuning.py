@@ -19,6 +19,9 @@ from fairbench.search.space import held_params, search_space
 from fairbench.search.study import FIRST_SEED, Search
 from fairbench.store.database import Store
 
+_TUNED = "tuned"
+"""Label of the rows with the best hyperparameters."""
+
 
 def searched_methods(config: RunConfig, registry: Registry, trials: int) -> list[type[Method]]:
     """Return the methods of a run that have something to search; ConfigError if none has."""
@@ -95,7 +98,8 @@ class Tuning:
         params = validated(method, search.full_params(search.best))
         budget = make_budget(self.config.budget, data)
         known = {planned.key for planned in plan.units}
-        tuned = units_of(method, params, data, budget, self.config)
+        labelled = self.config.model_copy(update={"label": self.config.label or _TUNED})
+        tuned = units_of(method, params, data, budget, labelled)
         plan.units += [planned for planned in tuned if planned.key not in known]
         if all(planned.key in known for planned in tuned):
             err.print(

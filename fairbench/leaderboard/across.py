@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from fairbench.api.collection import Collection
 from fairbench.leaderboard.build import Tables
-from fairbench.leaderboard.ranking import DEFAULT, RankedRow, test_over_train
-from fairbench.metrics.rows import AcrossRow, Group, Variant
+from fairbench.leaderboard.ranking import RankedRow, test_over_train
+from fairbench.metrics.rows import DEFAULT, AcrossRow, Group, Variant
 from fairbench.registry import Registry, family
 from fairbench.stats import across
 from fairbench.stats.intervals import holm

@@ -21,6 +21,7 @@ from fairbench.leaderboard.board import Board, BoardInfo
 from fairbench.leaderboard.select import CurveKey
 from fairbench.stats.intervals import Array
 from fairbench.store.door import admit
+from fairbench.store.earlier import present_row
 from fairbench.store.keys import point_key
 from fairbench.store.records import (
     PointRecord,
@@ -51,6 +52,9 @@ _JSON = frozenset(
     {"params", "tags", "read_points", "hardware", "versions", "knobs", "audit_config"}
 )
 """Fields that are stored as text; they repeat, so they take little room."""
+
+_FIRST_SCHEMA = 6
+"""Schema of the first boards: what came later may be missing."""
 
 _DAY = "2000-01-01T00:00:00+00:00"
 _DATE = (1980, 1, 1, 0, 0, 0)  # equal boards have equal bytes
@@ -246,4 +250,4 @@ def _record(kind: type[Any], table: str, row: dict[str, Any]) -> Any:
     whole["values" if kind is not UnitRecord else "costs"] = (
         None if not done else figures if kind is not UnitRecord else costs
     )
-    return from_row(kind, admit(table, whole))
+    return from_row(kind, admit(table, present_row(table, whole, _FIRST_SCHEMA)))

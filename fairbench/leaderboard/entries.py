@@ -163,6 +163,7 @@ def make_entry(
         scikit_learn=_version("scikit-learn", versions),
         fingerprint=_fingerprint(curves),
         origin=_origin(curves, records),
+        label=next((unit.label for curve in curves for unit in curve.units if unit.label), None),
     )
     return RankedRow(row, samples, folds)
 

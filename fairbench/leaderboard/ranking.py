@@ -11,12 +11,9 @@ import numpy as np
 from fairbench.api import Track
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.leaderboard.replicates import commonest
-from fairbench.metrics.rows import Group, LeaderboardRow, Variant
+from fairbench.metrics.rows import DEFAULT, Group, LeaderboardRow, Variant
 from fairbench.stats.intervals import Array, Estimate, Sample, paired
 from fairbench.stats.ranks import RankOverSplits, estimate_over_splits, rank_over_splits
-
-DEFAULT = "default"
-"""Hyperparameters of the row of a method that others are tested against."""
 
 LOWER = {"aufdc": True, "accuracy_y_at_leakage_10": False}
 """Columns that rows may be ranked by, and whether lower is better."""

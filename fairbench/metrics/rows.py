@@ -31,6 +31,9 @@ Origin = Annotated[
 ]
 
 
+DEFAULT = "default"
+"""Hyperparameters of a row of which none differs from the method's defaults."""
+
 P_VALUES = "p_values"
 """Field of a leaderboard's row that holds a column for each reference method."""
 
@@ -65,7 +68,7 @@ class Variant(NamedTuple):
     @property
     def label(self) -> str:
         """The method, and its hyperparameters where they are not the defaults."""
-        return self.method if self.params == "default" else f"{self.method} ({self.params})"
+        return self.method if self.params == DEFAULT else f"{self.method} ({self.params})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +177,14 @@ class LeaderboardRow(TableRow):
         str | None,
         "why rows on this dataset are shown but not ranked, such as too few rows; else empty",
     ] = None
+    label: Annotated[
+        str | None, "name of the row's hyperparameters, such as tuned; empty where they have none"
+    ] = None
+
+    @property
+    def settings(self) -> str:
+        """The hyperparameters in short: their label, else those that differ from the defaults."""
+        return self.label or self.params
 
     def value(self, column: str) -> Any:
         """Return the value of any column; None where the row has none."""

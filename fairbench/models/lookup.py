@@ -18,6 +18,7 @@ from fairbench.data.prepare import Prepared
 from fairbench.data.splits import Split
 from fairbench.errors import ConfigError, FairbenchError, StoreError
 from fairbench.leaderboard.build import table_name
+from fairbench.metrics.rows import DEFAULT
 from fairbench.models.points import list_points, parse_point, resolve_point
 from fairbench.models.query import ModelQuery, ResultsLocation
 from fairbench.models.results import StoredResults
@@ -137,7 +138,7 @@ class StoredModel:
     @property
     def changed_params(self) -> dict[str, Any]:
         """Its hyperparameters that differ from the defaults."""
-        if self.unit.params_label == "default":
+        if self.unit.params_label == DEFAULT:
             return {}
         named = {word.partition("=")[0] for word in self.unit.params_label.split(" ")}
         return {name: value for name, value in self.unit.params.items() if name in named}
@@ -151,7 +152,7 @@ class StoredModel:
             words += ["--splits", str(folds)]
         if unit.curve_points not in (None, DEFAULT_POINTS):
             words += ["--points", str(unit.curve_points)]
-        if unit.params_label != "default":
+        if unit.params_label != DEFAULT:
             words += ["--params", "params.yaml"]
         return words + self.results.location.options
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairbench.metrics.rows import LeaderboardRow, Variant
+from fairbench.metrics.rows import DEFAULT, LeaderboardRow, Variant
 from fairbench.report.format import format_share
 from fairbench.report.panels import Panel, looks_of
 from fairbench.report.style import QUIET, Look, empty_figure, styled
@@ -179,7 +179,7 @@ def _name_rows(axes: Axes, **legend: Any) -> None:
 def _settings(panel: Panel) -> list[str]:
     """Hyperparameters of the rows that small frames number."""
     names = _short_names(panel)
-    lines = [f"{names[row.variant]}: {row.params}" for row in panel.rows if row.params != "default"]
+    lines = [f"{names[row.variant]}: {row.params}" for row in panel.rows if row.params != DEFAULT]
     return [textwrap.shorten(line, _WRAP, placeholder=" ...") for line in lines]
 
 
@@ -229,12 +229,14 @@ def ordered(panel: Panel, look: Mapping[Variant, Look]) -> list[tuple[str, Leade
 
 
 def _short_names(panel: Panel) -> dict[Variant, str]:
-    """Names that fit into a small frame: rows with hyperparameters are numbered by method."""
+    """Names that fit into a small frame: rows without a label are numbered by method."""
     counts: Counter[str] = Counter()
     names = {}
     for row in panel.rows:
         names[row.variant] = row.method
-        if row.params != "default":
+        if row.label:
+            names[row.variant] = panel.names[row.variant]
+        elif row.params != DEFAULT:
             counts[row.method] += 1
             names[row.variant] = f"{row.method} [{counts[row.method]}]"
     return names

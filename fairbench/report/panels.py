@@ -13,6 +13,7 @@ from fairbench.leaderboard.attainment import compute_fronts
 from fairbench.leaderboard.build import Tables
 from fairbench.metrics.pareto import choose_front
 from fairbench.metrics.rows import (
+    DEFAULT,
     AttainmentRow,
     FailureRow,
     Group,
@@ -114,12 +115,17 @@ class Panel:
 
     @property
     def names(self) -> dict[Variant, str]:
-        """Name of each row: its method, and its hyperparameters where they are needed."""
+        """Name of each row: its method, and where it has several the label or hyperparameters."""
         methods = Counter(row.method for row in self.rows)
-        return {
-            row.variant: row.method if methods[row.method] == 1 else f"{row.method} ({row.params})"
-            for row in self.rows
-        }
+        labels = Counter((row.method, row.settings) for row in self.rows)
+
+        def name(row: LeaderboardRow) -> str:
+            if methods[row.method] == 1:
+                return row.method
+            alone = labels[row.method, row.settings] == 1
+            return f"{row.method} ({row.settings if alone else row.params})"
+
+        return {row.variant: name(row) for row in self.rows}
 
     def curves(self) -> dict[str, list[list[PointRow]]]:
         """Points by name, one list per split and seed, each in the order of its knobs."""
@@ -274,6 +280,6 @@ def looks_of(shown: Sequence[Panel]) -> dict[Variant, Look]:
         return {}
     # A method's default row comes first, so that its line is solid wherever it is.
     rows = sorted(
-        (row.variant for panel in shown for row in panel.rows), key=lambda v: v.params != "default"
+        (row.variant for panel in shown for row in panel.rows), key=lambda v: v.params != DEFAULT
     )
     return shown[0].identities.looks(rows)

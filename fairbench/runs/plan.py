@@ -16,6 +16,7 @@ from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.config import RunConfig
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, UnknownNameError, say_why
+from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import Registry, earlier_code, plugin_source, plugin_version
 from fairbench.runs.curve_points import DEFAULT_POINTS, detailed_points
 from fairbench.store import keys
@@ -49,7 +50,8 @@ class PlannedUnit:
     of a single-shot curve are read; ``skipped`` says why the method cannot run here.
     ``detailed``: whether audits examine its one point, or three of a single-shot curve, closely.
     That is no part of the key: a point that was fitted as one of fewer or more keeps what was
-    stored of it then.
+    stored of it then. ``label`` names hyperparameters that are not the defaults; it is no part of
+    the key either.
     """
 
     key: str
@@ -61,6 +63,7 @@ class PlannedUnit:
     curve_points: int | None
     skipped: str | None
     detailed: bool = False
+    label: str | None = None
 
     @property
     def workload(self) -> Workload:
@@ -90,6 +93,7 @@ class PlannedUnit:
             tags=list(self.method(self.params).tags),
             params=self.params.model_dump(mode="json"),
             params_label=params_label(self.method, self.params),
+            label=self.label,
             plugin=plugin_version(self.method),
             budget=self.budget.label,
             iterations=self.budget.iterations,
@@ -203,6 +207,7 @@ def units_of(
 ) -> list[PlannedUnit]:
     """The units of one method on one dataset: seeds and points as ``config`` says."""
     instance = method(params)
+    label = None if params_label(method, params) == DEFAULT else config.label
     single = method.shots is Shots.SINGLE
     points: list[Point | None] = (
         [None] if single else list(iterate_points(instance.points(), config.points))
@@ -239,6 +244,7 @@ def units_of(
                 curve_points,
                 skipped,
                 detailed=number in closely,
+                label=label,
             )
         )
     return planned
@@ -291,7 +297,7 @@ def params_label(method: type[Method], params: Params) -> str:
         for name, value in sorted(values.items())
         if value != defaults[name]
     ]
-    return " ".join(changed) or "default"
+    return " ".join(changed) or DEFAULT
 
 
 def code_of(method: type[Method]) -> str:

@@ -173,13 +173,25 @@ class UnitLedger:
         self.audits.refresh()
 
     def adopt(self, planned: Sequence[PlannedUnit]) -> None:
-        """Make units that only searches have trained so far this run's own."""
+        """Make units that only searches have trained so far this run's own, and label them."""
         if self.trial:
             return
         units = [self.records[unit.key] for unit in planned if unit.key in self.records]
         adopted = {unit.key: unit.replace(run=self.run) for unit in units if unit.of_a_trial}
         self.store.adopt(list(adopted), self.run)
         self.records |= adopted
+        self._label(planned)
+
+    def _label(self, planned: Sequence[PlannedUnit]) -> None:
+        """Give the hyperparameters of known units the label that this run has for them."""
+        keys: dict[str, list[str]] = {}
+        for unit in planned:
+            known = self.records.get(unit.key)
+            if known is not None and unit.label not in (None, known.label):
+                self.records[unit.key] = known.replace(label=unit.label)
+                keys.setdefault(str(unit.label), []).append(unit.key)
+        for label, own in keys.items():
+            self.store.label(own, label)
 
     def _owner(self, old: UnitRecord | None) -> str:
         """The run whose unit this is: a trial takes nothing from an earlier run."""

@@ -84,7 +84,7 @@ def best_yaml(search: Search, trial: Trial) -> str:
     first = search.trials[0]
     if search.defaults and first.values:
         text += f", {first.values[0]:.4f} with the defaults"
-    return f"# {search.command}\n# {text}\n{body}"
+    return f"# {search.command}\n# {text}\nlabel: tuned\n{body}"
 
 
 def pareto_yaml(search: Search) -> str:

@@ -140,6 +140,7 @@ Column = Annotated[str, StringConstraints(max_length=200), AfterValidator(_print
 MethodName = Annotated[str, StringConstraints(max_length=80), AfterValidator(_name)]
 DatasetName = Annotated[str, StringConstraints(max_length=80), AfterValidator(_dataset)]
 Line = Annotated[str, StringConstraints(max_length=2000), AfterValidator(_printable)]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=80), AfterValidator(_printable)]
 Message = Annotated[str, BeforeValidator(_clean)]
 Budget = Annotated[str, StringConstraints(pattern=r"\A(full|quick|[1-9][0-9]{0,9})\z")]
 Time = Annotated[str, StringConstraints(max_length=40), AfterValidator(_time)]
@@ -233,6 +234,7 @@ class UnitLine(_RecordLine):
     artefact: Representations | None
     encoder: EncoderFile | None
     split: SplitName
+    label: Label | None
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:

@@ -14,6 +14,7 @@ ADDED: Mapping[int, Mapping[str, Sequence[str]]] = {
     3: {"units": ("encoder",)},
     5: {"units": ("split",)},
     6: dict.fromkeys(("units", "points", "references"), ("origin",)),
+    7: {"units": ("label",)},
 }
 """Columns that came with a schema version, by table; rows from before have none of them."""
 

@@ -107,6 +107,8 @@ class UnitRecord(Record):
         Label of a multi-shot unit's point; None for single-shot units.
     params : mapping
         All hyperparameters; ``params_label`` has those that differ from the defaults.
+    label : str, optional
+        What whoever trained it calls these hyperparameters.
     curve_points : int, optional
         Points at which a single-shot curve is read.
     packing : sequence of str, optional
@@ -149,6 +151,7 @@ class UnitRecord(Record):
     finished: Time = None
     encoder: FileName = None
     split: Name = OFFICIAL.name
+    label: MaybeText = None
 
     @property
     def points(self) -> tuple[ReadPoint, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 from fairbench import api
 from fairbench.api import Coding, Knob, Point, Shots, Track, Unit
 from fairbench.errors import FairbenchError
+from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import NAME
 from fairbench.runs.plan import params_label, validated
 from fairbench.testing.method_trial import MethodTrial
@@ -60,7 +61,7 @@ def parameters(trial: MethodTrial) -> None:
             f"The parameter {without[0]!r} has no default.",
             "Give every parameter a default: the paper's, where there is one.",
         )
-    if params_label(trial.method, cls()) != "default":
+    if params_label(trial.method, cls()) != DEFAULT:
         raise BrokenPromise("Two objects of its Params differ.", "Defaults must be constants.")
     with suppress(ValueError):
         cls(**{"no-such-parameter": 1})

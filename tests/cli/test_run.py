@@ -318,12 +318,28 @@ def test_unknown_parameters_are_told(fairbench_here: Call, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_parameters_make_rows_of_their_own(fairbench: Call, tmp_path: Path) -> None:
-    (tmp_path / "p.yaml").write_text("hidden: [8]\n")
+    (tmp_path / "small net.yaml").write_text("hidden: [8]\n")
     words = ("--methods", "latfr", "--points", "2")
     assert fairbench(*RUN, *words).returncode == 0
-    assert fairbench(*RUN, *words, "--params", "p.yaml").returncode == 0
-    found = board(tmp_path).query("method == 'latfr'")
-    assert set(found["params"]) == {"default", "hidden=[8]"}
+    named = fairbench(*RUN, *words, "--params", "small net.yaml")
+    assert named.returncode == 0
+    assert "small net" in named.stdout
+    again = fairbench(*RUN, *words, "--params", "small net.yaml", "--label", "small")
+    assert "fit latfr" not in again.stderr
+    assert "small" in again.stdout
+    found = board(tmp_path).query("method == 'latfr'").set_index("params")
+    assert found["label"].fillna("").to_dict() == {"default": "", "hidden=[8]": "small"}
+
+
+def test_labels_are_short_names(fairbench_here: Call, tmp_path: Path) -> None:
+    words = ("--methods", "sofair", "--dry-run")
+    told = fairbench_here(*RUN, *words, "--label", "no\nname")
+    assert told.returncode == 2
+    for text in ("label: [1]\nbits: 8\n", f"label: {'long ' * 10}\nbits: 8\n"):
+        (tmp_path / "p.yaml").write_text(text)
+        told = fairbench_here(*RUN, *words, "--params", "p.yaml")
+        assert told.returncode == 2, text
+        assert "is no label" in told.stderr
 
 
 @pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there may be a CUDA device here")

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import quote
 
-from fairbench.metrics.rows import LeaderboardRow, Variant
+from fairbench.metrics.rows import DEFAULT, LeaderboardRow, Variant
 from fairbench.report.gather import DatasetReport
 from fairbench.report.identity import Identities
 from fairbench.report.panels import Panel
@@ -109,7 +109,7 @@ def command_of(row: LeaderboardRow) -> str:
         words += ["--splits", row.splits.split()[-2]]
     if row.seeds > 1:
         words += ["--seeds", str(row.seeds)]
-    if row.params != "default":
+    if row.params != DEFAULT:
         words += ["--params", f"{row.method}.yaml"]
     return shlex.join(words)
 
