@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -78,11 +78,14 @@ def evaluate(
     config: AuditConfig,
     seed: int,
     soft: Floats | None = None,
+    progress: Callable[[float, str], None] = lambda share, note: None,
 ) -> tuple[PointEvaluation, EnsembleAudit]:
     """Run every audit and measure of a point; ``seed`` is the source of all their randomness.
 
     ``soft``: soft labels of the auditor training set, see :mod:`fairbench.auditing.soft_labels`.
+    ``progress`` is told the share that is done, and what comes next.
     """
+    progress(0.0, "decoder of x")
     draws = len(encoded.z[Role.TEST]) // len(data.roles[Role.TEST].s)
     roles = {role: data.roles[role] for role in AUDIT_ROLES}
     s = {role: np.tile(rows.s, draws) for role, rows in roles.items()}
@@ -107,6 +110,7 @@ def evaluate(
     distortion = {name: by[Role.TEST] for name, by in squares.items()}
     distortion["strict"] = distortion[better]
     decoded = encoded.own.shown if encoded.own is not None and better == "own" else None
+    progress(0.2, "auditors of s")
     strict = audit(
         encoded.z,
         s,
@@ -119,6 +123,7 @@ def evaluate(
         draws=draws,
         fresh=encoded.fresh,
     )
+    progress(0.6, "the paper's auditors")
     paper = paper_audit(
         encoded.z,
         s,
@@ -129,6 +134,7 @@ def evaluate(
     )
     # One draw per row where rows must be independent, or one draw is enough.
     first_draw = {role: encoded.z[role][: len(rows.s)] for role, rows in roles.items()}
+    progress(0.7, "tasks")
     downstream = _downstream(encoded, roles, config, derive_seed(seed, "downstream"), draws)
     main = next(iter(downstream.values()), None)
     validation = {
@@ -145,6 +151,7 @@ def evaluate(
     }
     once = {role: rows.s for role, rows in roles.items()}
     sample_size = None
+    progress(0.85, "repeated queries" if encoded.detailed else "certificate")
     if encoded.detailed:
         by_access |= read_queries(
             strict.release,

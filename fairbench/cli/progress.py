@@ -12,7 +12,7 @@ from fairbench.cli.console import err
 from fairbench.cli.provisional import ProvisionalTable
 from fairbench.cli.remaining import Remaining
 from fairbench.cli.setup import review_checkpoints
-from fairbench.report.format import format_seconds
+from fairbench.report.format import format_seconds, format_seconds_between
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.audits import POINTS_PER_JOB
 from fairbench.runs.executors import base as events
@@ -176,7 +176,11 @@ class ProgressDisplay:
     def _left(self, before: str = "") -> str:
         """Time left; silent where nothing is."""
         seconds = self.remaining.seconds()
-        return f"{before}about {format_seconds(seconds)} left" if seconds >= 1 else ""
+        return (
+            f"{before}{format_seconds_between(*self.remaining.between())} left"
+            if seconds >= 1
+            else ""
+        )
 
     def _advance(self) -> None:
         if self._bars is not None and self._overall is not None:

@@ -16,7 +16,7 @@ from fairbench.errors import ConfigError
 from fairbench.leaderboard import build as leaderboard
 from fairbench.leaderboard.board import Board
 from fairbench.registry import Registry
-from fairbench.report.format import format_count, format_seconds
+from fairbench.report.format import format_count, format_seconds, format_seconds_between
 from fairbench.runs.audit_job import ReferenceJob
 from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
@@ -86,8 +86,9 @@ def _show_jobs(jobs: Sequence[Job], run: TrainingRun, workers: int) -> None:
     if not jobs:
         out.print("Nothing to do: everything is in the store.")
     else:
+        about = format_seconds_between(*_remaining(jobs, workers).between())
         out.print(
-            f"Estimated: {format_seconds(total / workers)} on {workers} workers "
+            f"Estimated: {about} on {workers} workers "
             f"({format_seconds(total)} of work). "
             f"{run.summary.reused} of {len(run.plan.units)} units are in the store.",
             markup=False,
@@ -161,7 +162,8 @@ def _announce(jobs: Sequence[Job], remaining: Remaining, workers: int) -> None:
     later, _ = _later_audits(jobs)
     then = f", then audits of {format_count(later, 'point')}" if later else ""
     err.print(
-        f"{format_count(len(jobs), 'job')}{then}: about {format_seconds(remaining.seconds())} on "
+        f"{format_count(len(jobs), 'job')}{then}: "
+        f"{format_seconds_between(*remaining.between())} on "
         f"{format_count(workers, 'worker')}.",
         markup=False,
     )

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fairbench.api import Coding
 from fairbench.auditing.config import AuditConfig
 from fairbench.cli import options, setup
 from fairbench.cli.configure import chosen_seeds, fields_of, with_params
@@ -194,7 +195,13 @@ def _trial_seconds(search: Search) -> float:
     points = sum(unit.curve_points or 1 for unit in units)
     past = search.store.records(UnitRecord)
     fit = fit_seconds(search.method(params), len(units), search.budget, search.data, past)
-    return fit + points * audit_seconds(audit, search.data, search.store)
+    return fit + points * audit_seconds(
+        audit,
+        search.data,
+        search.store,
+        search.method.name,
+        stochastic=search.method.coding is Coding.STOCHASTIC,
+    )
 
 
 def _report(search: Search, output: Path | None) -> int:

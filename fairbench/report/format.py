@@ -43,6 +43,15 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
+def format_seconds_between(low: float, high: float) -> str:
+    """``8 to 15 min``, ``50 s to 2 min``; one duration where both read the same."""
+    ends = format_seconds(low), format_seconds(high)
+    if ends[0] == ends[1]:
+        return ends[0]
+    (first, unit), (_, last_unit) = (end.split(" ") for end in ends)
+    return f"{first if unit == last_unit else ends[0]} to {ends[1]}"
+
+
 def format_count(number: int, noun: str) -> str:
     """``1 point``, ``2,107 points``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

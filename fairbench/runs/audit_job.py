@@ -106,11 +106,19 @@ class AuditJob:
         soft = rows.soft(self.soft)
         results = []
         for done, (key, number) in enumerate(zip(self.keys, self.numbers, strict=True)):
-            progress(done / len(self.keys), f"point {done + 1} of {len(self.keys)}")
+
+            def of_point(share: float, note: str, done: int = done) -> None:
+                progress((done + share) / len(self.keys), f"point {done + 1}: {note}")
+
             start = time.perf_counter()
             encoded = encoded_from(arrays, number)
             evaluation, audited = evaluate(
-                encoded, data, config=self.config, seed=self.seed, soft=soft
+                encoded,
+                data,
+                config=self.config,
+                seed=self.seed,
+                soft=soft,
+                progress=of_point,
             )
             if rows.target is not None:
                 from fairbench.auditing.shift import evaluate_shift

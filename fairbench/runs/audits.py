@@ -43,6 +43,7 @@ class AuditTarget:
     data: Prepared
     config: AuditConfig
     blind: bool  # whether its encoder saw x alone
+    stochastic: bool  # whether its z is a sample
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class AuditLedger:
         self._pending: dict[str, PointRecord | ReferenceRecord] = {}
         self._again: dict[str, str | None] = {}
         self._soft: dict[str, Floats | None] = {}
-        self._seconds: dict[tuple[str, str], float] = {}
+        self._seconds: dict[tuple[str, str, str | None], float] = {}
 
     def status(self, target: AuditTarget, label: str) -> Status | None:
         """What became of one point under the present auditors."""
@@ -173,7 +174,10 @@ class AuditLedger:
                     id=uuid.uuid4().hex,
                     title=f"audit {target.method} on {target.data.title}, "
                     f"seed {target.seed} ({title})",
-                    estimate=self.seconds(target.config, target.data) * len(chunk),
+                    estimate=len(chunk)
+                    * self.seconds(
+                        target.config, target.data, target.method, stochastic=target.stochastic
+                    ),
                     data=target.data.audited(),
                     keys=tuple(point.key for point in chunk),
                     seed=audit_seed(target.seed),
@@ -223,11 +227,20 @@ class AuditLedger:
             config=config,
         )
 
-    def seconds(self, config: AuditConfig, data: Prepared) -> float:
-        """Return the estimated seconds to audit one point on one core."""
-        asked = (data.fingerprint, config.preset.value)
+    def seconds(
+        self,
+        config: AuditConfig,
+        data: Prepared,
+        method: str | None = None,
+        *,
+        stochastic: bool = False,
+    ) -> float:
+        """Return the estimated seconds to audit one point on one core; None: of x itself."""
+        asked = (data.fingerprint, config.preset.value, method)
         if asked not in self._seconds:
-            self._seconds[asked] = audit_seconds(config, data, self.store)
+            self._seconds[asked] = audit_seconds(
+                config, data, self.store, method, stochastic=stochastic
+            )
         return self._seconds[asked]
 
     def _soft_labels(self, data: Prepared) -> Floats | None:

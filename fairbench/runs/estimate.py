@@ -33,6 +33,8 @@ _AUDIT = {Audit.STRICT: 10.0, Audit.QUICK: 2.0}
 """Seconds to audit a point, for each ten thousand rows that auditors learn from, on one core."""
 _LEAST_AUDIT = 0.2
 """Share of that which even the smallest dataset takes."""
+_STOCHASTIC = 2.0
+"""Times as long where z is a sample, of which auditors read several draws."""
 _PER_GROUP = 0.1
 """What each group of s after two adds, as a share (benchmarks/growth.py)."""
 
@@ -63,13 +65,29 @@ def fit_seconds(
     return budget.iterations * models * _IMAGE_MODEL_STEP_MS * share / 1e3 * slowness()
 
 
-def audit_seconds(config: AuditConfig, data: Prepared, store: Store) -> float:
-    """Estimated seconds to audit one point on one core: what points of the dataset took so far."""
-    past = store.mean_audit_seconds(data.fingerprint, config.preset.value, AUDIT_VERSION)
-    if past is not None:
-        return past
+def audit_seconds(
+    config: AuditConfig,
+    data: Prepared,
+    store: Store,
+    method: str | None = None,
+    *,
+    stochastic: bool = False,
+) -> float:
+    """Estimated seconds to audit one point on one core.
+
+    What points of the method took on the dataset so far, else points of all methods. ``method``:
+    None for x itself; ``stochastic``: whether its z is a sample.
+    """
+    asked = (data.fingerprint, config.preset.value, AUDIT_VERSION)
+    if method is not None and (own := store.mean_audit_seconds(*asked, method)) is not None:
+        return own
+    times = _STOCHASTIC if stochastic else 1.0
+    if (past := store.mean_audit_seconds(*asked)) is not None:
+        return past * times
     rows = len(data.roles[Role.AUDITOR_TRAIN].s)
     if config.rows is not None:
         rows = min(rows, config.rows)
     for_groups = 1 + _PER_GROUP * (len(data.info.groups) - 2)
-    return _AUDIT[config.preset] * max(_LEAST_AUDIT, rows / 10_000) * for_groups * slowness()
+    return (
+        _AUDIT[config.preset] * max(_LEAST_AUDIT, rows / 10_000) * for_groups * times * slowness()
+    )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairbench.api import Metric, Track
+from fairbench.api import Coding, Metric, Track
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared
 from fairbench.registry import Registry
@@ -100,8 +100,16 @@ class Reaudit(JobSource):
 
     def _plan(self, unit: UnitRecord, points: Sequence[PointRecord], preset: Audit) -> None:
         data, config = self.datasets[unit.fingerprint], PRESETS[preset]
-        blind = unit.track != Track.AWARE
-        target = AuditTarget(unit.key, unit.method, unit.seed, unit.points, data, config, blind)
+        target = AuditTarget(
+            unit=unit.key,
+            method=unit.method,
+            seed=unit.seed,
+            points=unit.points,
+            data=data,
+            config=config,
+            blind=unit.track != Track.AWARE,
+            stochastic=Coding.STOCHASTIC in unit.tags,
+        )
         tasks = any(rows.y for rows in data.roles.values())
         columns = plain_columns(self.audits.metrics, tasks=tasks)
         stale = {

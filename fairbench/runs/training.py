@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fairbench.api import Coding
 from fairbench.config import Rerun, RunConfig
 from fairbench.errors import UnstorableError
 from fairbench.registry import Registry
@@ -119,7 +120,12 @@ class TrainingRun(JobSource):
                 first.data,
                 self.units.records.values(),
             ),
-            point_estimate=self.audits.seconds(first.budget.audit, first.data),
+            point_estimate=self.audits.seconds(
+                first.budget.audit,
+                first.data,
+                first.method.name,
+                stochastic=first.method.coding is Coding.STOCHASTIC,
+            ),
             method=first.method,
             params=first.params,
             data=first.data,

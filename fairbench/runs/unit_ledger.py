@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fairbench.api import Track
+from fairbench.api import Coding, Track
 from fairbench.config import Rerun, RunConfig
 from fairbench.runs.audits import AuditLedger, AuditTarget, MissingPoint
 from fairbench.runs.plan import Plan, PlannedUnit, stacks
@@ -70,6 +70,7 @@ class UnitLedger:
             data=planned.data,
             config=planned.budget.audit,
             blind=planned.method.track is not Track.AWARE,
+            stochastic=planned.method.coding is Coding.STOCHASTIC,
         )
 
     def points_to_audit(self, planned: Sequence[PlannedUnit]) -> tuple[str, ...]:

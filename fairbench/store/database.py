@@ -196,8 +196,13 @@ class Store:
             rows = self._rows(sa.select(target.c.key, target.c.status))
             return {key: Status(status) for key, status in rows}
 
-    def mean_audit_seconds(self, fingerprint: str, audit: str, version: int) -> float | None:
-        """Return the mean seconds to audit a point of a dataset here; None: fewer than three."""
+    def mean_audit_seconds(
+        self, fingerprint: str, audit: str, version: int, method: str | None = None
+    ) -> float | None:
+        """Return the mean seconds to audit a point of a dataset here; None: fewer than three.
+
+        ``method``: of its points alone.
+        """
         points, units = TABLE_OF[PointRecord], TABLE_OF[UnitRecord]
         query = (
             sa.select(sa.func.avg(points.c.seconds), sa.func.count())
@@ -206,6 +211,8 @@ class Store:
             .where(points.c.audit == audit, points.c.audit_version == version)
             .where(points.c.seconds.is_not(None))
         )
+        if method is not None:
+            query = query.where(units.c.method == method)
         with translate_database_errors(_CANNOT_READ):
             ((mean, count),) = self._rows(query)
             return float(mean) if count >= _ENOUGH_TO_ESTIMATE else None

@@ -26,7 +26,12 @@ def encoded(data: Prepared, z: dict[Role, Floats] | None = None) -> EncodedPoint
 
 
 def values(data: Prepared, what: EncodedPoint) -> dict[str, float | None]:
-    evaluation, _ = evaluate(what, data, config=CONFIG, seed=0)
+    told: list[float] = []
+    evaluation, _ = evaluate(
+        what, data, config=CONFIG, seed=0, progress=lambda share, _: told.append(share)
+    )
+    assert len(told) > 3, "the progress of an audit is told"
+    assert told == sorted(told)
     found: dict[str, float | None] = {}
     for metric in (Distortion, Information, AuditorAccuracy, Downstream, Rate):
         found.update(metric().compute(evaluation))

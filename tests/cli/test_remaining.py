@@ -53,6 +53,20 @@ def test_where_estimates_are_right_it_falls_as_the_clock_rises(clock: Clock) -> 
         assert now == pytest.approx(200.0 - 100.0 * number, abs=1e-9)
 
 
+def test_doubt_becomes_smaller_as_work_is_done(clock: Clock) -> None:
+    left = Remaining()
+    left.plan(1000.0, fits=False)
+    widths = []
+    for number in range(9):
+        least, most = left.between()
+        assert least < left.seconds() < most
+        widths.append(most / least)
+        run(left, clock, job(AuditJob, str(number), 100.0), 100.0)
+    assert widths[0] > 2
+    assert widths[-1] < 1.15
+    assert widths == sorted(widths, reverse=True)
+
+
 def test_fits_that_are_twice_as_fast_say_nothing_of_audits(clock: Clock) -> None:
     left = Remaining()
     left.plan(400.0, fits=True)

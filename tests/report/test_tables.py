@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from fairbench.cli.app import app
 from fairbench.leaderboard.frames import load_leaderboard
 from fairbench.registry import load_registry
+from fairbench.report.format import format_seconds_between
 from fairbench.report.gather import gather
 from fairbench.report.page import page
 from fairbench.store.database import Store
@@ -165,3 +166,16 @@ def test_older_records_have_no_certified_area(results: Path) -> None:
     bounded = points[points["certified_codes"].notna()]["method"].unique()
     assert len(bounded)
     assert board.loc[bounded, "aufdc_certified"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (480, 900, "8 to 15 min"),
+        (50, 130, "50 s to 2 min"),
+        (540.0, 545.0, "9 min"),
+        (5000, 9000, "83 min to 2.5 h"),
+    ],
+)
+def test_a_range_of_durations_has_one_unit_where_it_can(low: float, high: float, text: str) -> None:
+    assert format_seconds_between(low, high) == text
