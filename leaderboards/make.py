@@ -2,8 +2,9 @@
 
 python leaderboards/make.py leaderboards/recipes/adults-gender-5.yaml --data-root DIR
 
-The board is written to ``fairbench_boards/`` after each method, so a long job can end at any time,
-and go on later or on another machine: the board itself says what is done.
+The board is written to ``fairbench_boards/``, or where the recipe says, after each method, so a
+long job can end at any time, and go on later or on another machine: the board itself says what is
+done.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def main() -> int:
     parser.add_argument("--dry-run", action="store_true", help="print the jobs and estimates alone")
     given = parser.parse_args()
     recipe = yaml.safe_load(given.recipe.read_text(encoding="utf-8"))
-    board = HERE / "fairbench_boards" / f"{recipe['dataset']}-{recipe['version']}.board"
+    board = HERE / recipe.get(
+        "board", f"fairbench_boards/{recipe['dataset']}-{recipe['version']}.board"
+    )
     results = ["--results", str(given.results)]
     if board.exists():
         code = fairbench("results", "import", str(board), "--own", *results)
