@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from single_shot import format_single_shot
 
 import fairbench
 from fairbench.metrics.aufdc import strict_area
@@ -81,6 +82,11 @@ DATASET_BLOCK = re.compile(
     r"(?<=<!-- datasets -->\n\n).*?(?=\n<!-- end of datasets -->)", re.DOTALL
 )
 """The generated table of datasets."""
+
+SINGLE_SHOT_BLOCK = re.compile(
+    r"(?<=<!-- single-shot -->\n\n).*?(?=\n<!-- end of single-shot -->)", re.DOTALL
+)
+"""The generated table of single-shot twins."""
 
 
 # Columns of the CSVs, from the code.
@@ -361,6 +367,8 @@ def rewrite(page: Path) -> str:
 
     text = COLUMN_BLOCK.sub(describe, page.read_text(encoding="utf-8"))
     text = DATASET_BLOCK.sub(lambda _: format_datasets(), text)
+    if SINGLE_SHOT_BLOCK.search(text):
+        text = SINGLE_SHOT_BLOCK.sub(format_single_shot(), text)
     return BLOCK.sub(update, text)
 
 

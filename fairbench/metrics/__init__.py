@@ -11,6 +11,7 @@ from fairbench.metrics.aufdc import Aufdc, AufdcPaper
 from fairbench.metrics.certificate import AufdcCertified, CertificateBounds
 from fairbench.metrics.cost import Cost
 from fairbench.metrics.gaps import GroupGaps
+from fairbench.metrics.monotonicity import Monotonicity
 from fairbench.metrics.operating import AuditorLimited, Limited, Trade
 from fairbench.metrics.pareto import Pareto
 from fairbench.metrics.points import AuditorAccuracy, Distortion, Downstream, Information, Rate
@@ -42,6 +43,7 @@ def register_metrics() -> Sequence[type[Metric]]:
         AuditorLimited,
         TransferLimited,
         ShiftOfCurve,
+        Monotonicity,
         Pareto,
         Cost,
     ]

@@ -1,0 +1,65 @@
+"""The table of single-shot twins against their methods, from the board of that experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from fairbench.leaderboard.board_file import read_board
+from fairbench.leaderboard.build import build_tables
+from fairbench.leaderboard.ranking import RankedRow, compare
+from fairbench.registry import load_registry
+from fairbench.report.format import format_interval, format_share
+
+BOARD = Path(__file__).parent.parent / "leaderboards" / "experiments" / "single-shot.board"
+SUFFIX = "-ss"
+"""What the name of a twin ends in."""
+
+_HEADS = (
+    *("method", "AUFDC", "of the twin", "twin - method", "training, s", "of the twin"),
+    *("share", "monotonicity", "of the twin"),
+)
+
+
+def format_single_shot() -> str:
+    """Format the table; a row for each method that is on the board with its twin."""
+    rule = "|".join(["", "---", *["---:"] * (len(_HEADS) - 1), ""])
+    return "\n".join([_line(_HEADS), rule, *map(_line, _rows())]) + "\n"
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _rows() -> Iterator[tuple[str, ...]]:
+    (table,) = build_tables(read_board(BOARD).records(), load_registry())
+    entries = {entry.row.method: entry for entry in table.entries if entry.row.complete}
+    pairs = [(name, entries[name + SUFFIX]) for name in sorted(entries) if name + SUFFIX in entries]
+    for name, twin in pairs:
+        yield _cells(table.entries, entries[name], twin)
+
+
+def _cells(entries: list[RankedRow], method: RankedRow, twin: RankedRow) -> tuple[str, ...]:
+    (gap,) = (
+        one for one in compare(entries, twin.row.method, method.row.method) if one.column == "aufdc"
+    )
+    difference = ""
+    if gap.difference is not None:
+        difference = format_interval(gap.difference.value, *gap.difference.interval())
+    seconds = [entry.row.figures["train_seconds"] or 0.0 for entry in (method, twin)]
+
+    def figure(entry: RankedRow, column: str) -> str:
+        value = entry.row.figures.get(column)
+        return "" if value is None else format_share(value)
+
+    return (
+        f"`{method.row.method}`",
+        figure(method, "aufdc"),
+        figure(twin, "aufdc"),
+        difference,
+        f"{seconds[0]:,.0f}",
+        f"{seconds[1]:,.0f}",
+        f"{seconds[1] / seconds[0]:.2f}" if seconds[0] else "",
+        figure(method, "monotonicity"),
+        figure(twin, "monotonicity"),
+    )
