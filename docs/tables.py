@@ -124,13 +124,14 @@ def describe_tests(registry: Registry) -> dict[str, str]:
 
 def format_datasets() -> str:
     """Format all built-in datasets as a table of a page, by the module that they are from."""
-    lines = ["| name | rows | what it is |", "|---|---|---|"]
+    lines = ["| name | rows | what it is | licence or terms |", "|---|---|---|---|"]
     for dataset in load_registry().datasets.classes.values():
         if dataset.__module__.startswith("fairbench_datasets."):
             names = f"`{dataset.name}`" + "".join(f" (`{name}`)" for name in dataset.aliases)
             rows = f"{dataset.rows:,}" if dataset.rows else ""
             shown = "; for demonstration" if dataset.demonstration else ""
-            lines.append(f"| {names} | {rows} | {dataset.summary}{shown} |")
+            terms = dataset.licence.partition(":")[0].partition(";")[0]
+            lines.append(f"| {names} | {rows} | {dataset.summary}{shown} | {terms} |")
     return "\n".join(lines) + "\n"
 
 

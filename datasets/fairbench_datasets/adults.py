@@ -93,6 +93,7 @@ class AdultsGender(Dataset):
     architecture = Architecture(hidden=(128, 128), latent=8)  # the paper's Table 2
 
     sensitive: ClassVar[tuple[str, ...]] = ("sex",)
+    tasks: ClassVar[tuple[str, ...]] = ("income", "married")
     onehot: ClassVar[bool] = False
     is_unseen: ClassVar[bool] = False
 
@@ -164,6 +165,7 @@ class AdultsGenderUnseen(AdultsGender):
     aliases = ()
     summary = "UCI Adult, S = sex, five unseen tasks"
     is_unseen = True
+    tasks = ("married", "aged_40_or_more", "white", "born_abroad", "self_employed")
 
     simulate = Dataset.simulate  # none: the twin lacks columns of the tasks
 

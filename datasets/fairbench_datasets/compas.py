@@ -23,10 +23,16 @@ Y is ``two_year_recid``; the second task, ``score_above_low``, is what ProPublic
 same record: whether the tool called a person's risk medium or high. Predicting it from z asks how
 far the tool's judgement could be rebuilt from what was released.
 
-What to know of Y: people screened after 1 April 2014 could not be followed for two years, and the
-file kept those of them who came back and left out the others (Barenstein 2019, arXiv:1906.04711).
-All 868 such people here have Y = 1, so Y's share of 45.5% is too high. They stay, since results of
-the field are on these 6,172 rows.
+``compas-unseen`` has five unseen tasks, of columns that are in no X: ``violent_recid``, a new
+violent crime within two years; ``violence_score_above_low``, the tool's other score; and whether
+the text of the charge is of drugs, an assault or a theft (``drug_charge``, ``assault_charge``,
+``theft_charge``). X tells little of some: only those count that it predicts better than a constant
+guess by .01, in most audits the assault and the score.
+
+What to know of Y, so compare methods and do not quote its share: people screened after 1 April 2014
+could not be followed for two years, and the file kept those of them who came back and left out the
+others (Barenstein 2019, arXiv:1906.04711). All 868 such people here have Y = 1, so Y's share of
+45.5% is too high. They stay, since results of the field are on these 6,172 rows.
 """
 
 from __future__ import annotations
@@ -125,6 +131,7 @@ class CompasRace(Dataset):
 
     rows = 6_172
     sensitive: ClassVar[tuple[str, ...]] = ("race",)
+    tasks: ClassVar[tuple[str, ...]] = ("two_year_recid", "score_above_low")
     is_unseen: ClassVar[bool] = False
 
     def load(self, folder: Path) -> Table:
@@ -178,6 +185,10 @@ class CompasUnseen(CompasRace):
     aliases = ()
     summary = "COMPAS two-year recidivism, S = race, five unseen tasks"
     is_unseen = True
+    tasks = (
+        *("violent_recid", "violence_score_above_low"),
+        *("drug_charge", "assault_charge", "theft_charge"),
+    )
 
 
 def read_compas(path: Path) -> TextTable:

@@ -159,6 +159,7 @@ class GermanSex(Dataset):
     rows = 1_000
     demonstration = "1,000 rows are too few to rank by: auditors cannot tell I(X;S) from zero"
     sensitive: ClassVar[tuple[str, ...]] = ("sex",)
+    tasks: ClassVar[tuple[str, ...]] = ("good_credit", "homeowner")
 
     def load(self, folder: Path) -> Table:
         import pandas as pd

@@ -73,21 +73,31 @@ def page(title: str, datasets: Sequence[Any]) -> str:
         description="\n".join(_description(sys.modules[first.__module__].__doc__ or "")),
         datasets=datasets,
         first=first,
+        tables=list({tuple(f.name for f in one.files): one for one in datasets[::-1]}.values())[
+            ::-1
+        ],
         names=lambda one: ", ".join(f"`{name}`" for name in (one.name, *one.aliases)),
-        tasks=lambda one: ", ".join(f"`{label.name}`" for label in getattr(one, "labels", ())),
+        tasks=lambda one: ", ".join(f"`{name}`" for name in _tasks(one)),
         values=_values,
         link=lambda file: f"[`{file.name}`]({file.urls[0]})" if file.urls else f"`{file.name}`",
     )
 
 
+def _tasks(dataset: Any) -> list[str]:
+    """Names of the tasks, and of a variant for unseen tasks those."""
+    declared = "unseen" if getattr(dataset, "is_unseen", False) else "labels"
+    return [label.name for label in getattr(dataset, declared, ())] or list(dataset.tasks)
+
+
 def _description(docstring: str) -> Iterator[str]:
     """The module's docstring as Markdown: tables of reStructuredText become text blocks."""
     rules = 0
-    for line in inspect.cleandoc(docstring).replace("``", "`").splitlines():
+    for line in inspect.cleandoc(docstring).splitlines():
         ruled = bool(re.fullmatch(r"=+( +=+)+", line))
         if ruled and not rules:
             yield "```text"
-        yield line
+        # In a block of text cells keep their width.
+        yield re.sub("``(.+?)``", r"\1    " if ruled or rules else r"`\1`", line)
         rules += ruled
         if rules == 3:
             yield "```"
@@ -99,4 +109,4 @@ def _values(column: Any) -> str:
         return f"{column.low:,g} to {column.high:,g}"
     names = list(dict.fromkeys(column.codes.values()))
     more = f", ... ({len(names)} in all)" if len(names) > _SHOWN_CODES else ""
-    return (", ".join(names[:_SHOWN_CODES]) + more).replace("|", "\\|").replace("<", "&lt;")
+    return ("; ".join(names[:_SHOWN_CODES]) + more).replace("|", "\\|").replace("<", "&lt;")

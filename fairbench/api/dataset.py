@@ -131,6 +131,8 @@ class Dataset(ABC):
         Rows of the table, if known beforehand; for ``fairbench data list``.
     sensitive : tuple of str
         The columns that s is made of; for ``fairbench data list``.
+    tasks : tuple of str
+        Names of the tasks, the main one first; for pages.
     demonstration : str
         Why rows on this dataset are shown but never ranked, such as too few rows for auditors;
         empty: they are ranked.
@@ -153,6 +155,7 @@ class Dataset(ABC):
     home: ClassVar[Path | None] = None
     rows: ClassVar[int | None] = None
     sensitive: ClassVar[tuple[str, ...]] = ()
+    tasks: ClassVar[tuple[str, ...]] = ()
     demonstration: ClassVar[str] = ""
     iterations: ClassVar[int | None] = None
     architecture: ClassVar[Architecture] = Architecture()

@@ -16,18 +16,18 @@ from fairbench.files import write_atomically
 from fairbench.files.paths import within
 from fairbench.leaderboard.across import Unranked, Verdict
 from fairbench.leaderboard.frames import to_csv, to_frame
-from fairbench.report.format import format_cell, format_share
+from fairbench.metrics.rows import AcrossRow
+from fairbench.report.format import format_cell, format_count, format_share
 from fairbench.report.headings import HEADINGS
+from fairbench.stats.across import LEAST_TABLES
 
 _WIDTH = 80
 
 
 def show_verdict(verdict: Verdict) -> None:
     """Print one measure's verdict: ranks over tables, comparisons, and what is missing."""
-    table = _table(
-        f"{verdict.collection}, {len(verdict.tables)} tables: {_words(verdict.measure)}",
-        verdict,
-    )
+    count = format_count(len(verdict.tables), "table")
+    table = _table(f"{verdict.collection}, {count}: {_words(verdict.measure)}", verdict)
     for column in ("mean rank", "method", "mean"):
         table.add_column(column, justify="left" if column == "method" else "right", no_wrap=True)
     compared = verdict.reference is not None
@@ -36,7 +36,7 @@ def show_verdict(verdict: Verdict) -> None:
             table.add_column(column, justify="right", no_wrap=True)
     for row in verdict.rows:
         cells = [
-            f"{row.mean_rank:.1f} [{row.mean_rank_low:.1f}, {row.mean_rank_high:.1f}]",
+            _mean_rank(row),
             row.variant.label,
             format_share(row.mean_figure),
         ]
@@ -55,6 +55,12 @@ def show_verdict(verdict: Verdict) -> None:
     for note in _notes(verdict):
         for line in textwrap.wrap(note, _WIDTH, subsequent_indent="  "):
             out.print(line, markup=False)
+
+
+def _mean_rank(row: AcrossRow) -> str:
+    if row.mean_rank_low is None or row.mean_rank_high is None:
+        return f"{row.mean_rank:.1f}"
+    return f"{row.mean_rank:.1f} [{row.mean_rank_low:.1f}, {row.mean_rank_high:.1f}]"
 
 
 def show_unranked(shown: Unranked) -> None:
@@ -96,7 +102,9 @@ def _words(measure: str) -> str:
 
 
 def _notes(verdict: Verdict) -> list[str]:
-    notes = ["Mean ranks over tables by weight, with 95% bootstrap intervals over tables."]
+    few = len(verdict.tables) < LEAST_TABLES
+    ends = f"no intervals below {LEAST_TABLES} tables" if few else "with 95% bootstrap intervals"
+    notes = [f"Mean ranks over tables by weight, {ends}."]
     if verdict.reference is not None:
         notes.append(
             f"wins, ties, losses, P(better) and p: against {verdict.reference}. Wins and losses "

@@ -57,10 +57,10 @@ _RANKS = (
     "95% confidence intervals and ranks are over {count} folds. With 95% confidence the",
     "rank of a method is in the range shown.",
 )
-_USEFUL = "accuracy_y_at_leakage_10"
+_USEFUL, _UNSEEN = "accuracy_y_at_leakage_10", "transfer_at_leakage_10"
 _OPTIONAL = (
     *("train_seconds", "mutual_information_min", "distortion_min", "seeds", "points_missing"),
-    *("transfer_at_leakage_10", "aufdc_certified", _USEFUL),
+    *(_UNSEEN, "aufdc_certified", _USEFUL),
 )
 """Columns that a narrow terminal does without, the first ones first."""
 _PARAMS_WIDTH = 20
@@ -135,7 +135,7 @@ def _shown_columns(members: Sequence[LeaderboardRow]) -> dict[str, str]:
     if members[0].ranked_by == _USEFUL:  # what ranks comes first
         first = {name: shown.pop(name) for name in ("rank", "method", "params") if name in shown}
         shown = first | {_USEFUL: shown.pop(_USEFUL)} | shown
-    for column in (_USEFUL, "transfer_at_leakage_10", *SHIFT):
+    for column in (_USEFUL, _UNSEEN, *SHIFT):
         if all(row.value(column) is None for row in members):
             shown.pop(column, None)
     if any(column in shown for column in SHIFT):  # in place of what the other tables show
@@ -184,7 +184,7 @@ def _leaderboard_cell(row: LeaderboardRow, column: str) -> str:
     if column == "params":
         return row.settings
     value = row.value(column)
-    if column == _USEFUL and row.value("points_at_leakage_10") == 0:
+    if column in (_USEFUL, _UNSEEN) and row.value("points_at_leakage_10") == 0:
         return "none"  # no setting leaks so little; the figure is that of a constant guess
     if column == row.ranked_by and value is not None:
         return format_interval(value, *(row.interval(column) or (None, None)))

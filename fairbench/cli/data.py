@@ -15,7 +15,7 @@ from fairbench.api.dataset import Dataset
 from fairbench.cli.console import out, show_columns, show_notes, show_table, warn_simulated
 from fairbench.cli.options import DataRoot, DatasetName, complete_datasets
 from fairbench.cli.plugins import load_plugins
-from fairbench.data.files import cache_folder, find_files, name_files
+from fairbench.data.files import cache_folder, find_files, name_files, say_origin
 from fairbench.data.files import data_root as find_data_root
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench.errors import DataError
@@ -99,8 +99,8 @@ def data_fetch_command(
     if files is None:
         raise DataError(
             f"The files of {dataset.name!r} are not here and could not be downloaded.",
-            f"Get {name_files(dataset)} from {dataset.url} and put them into "
-            f"{cache_folder() / dataset.folder}, or name their folder with --data-root.",
+            f"Put {name_files(dataset)} into {cache_folder() / dataset.folder}, or name their "
+            f"folder with --data-root. {say_origin(dataset)}",
         )
     out.print(f"{dataset.name}: {files.origin}, {files.path}", markup=False)
 
@@ -127,6 +127,7 @@ def data_describe_command(name: DatasetName, data_root: DataRoot = None) -> None
         ("citation", dataset.citation or "-"),
         ("page", dataset.url or "-"),
         ("rows", f"{len(s):,}: {by_role}"),
+        ("use", _use(dataset)),
     ):
         out.print(
             textwrap.fill(
@@ -143,6 +144,12 @@ def data_describe_command(name: DatasetName, data_root: DataRoot = None) -> None
     _describe_information(data)
     _describe_labels(data)
     _describe_columns(data)
+    _describe_domains(data)
+
+
+def _use(dataset: type[Dataset]) -> str:
+    why = dataset.demonstration
+    return f"for demonstration, without ranks: {why}" if why else "rows are ranked"
 
 
 def _describe_groups(data: Prepared, s: Ints, columns: Sequence[str]) -> None:
@@ -185,11 +192,23 @@ def _describe_labels(data: Prepared) -> None:
     out.print("\nAccuracy of the constant guess on the test set")
     test = data.roles[Role.TEST]
     targets = {"S": test.s} | {f"Y: {task}": labels for task, labels in test.y.items()}
+    targets |= {f"unseen: {task}": labels for task, labels in test.transfer.items()}
     rows = [
         [name, str(len(np.unique(labels))), f"{np.bincount(labels).max() / len(labels):.1%}"]
         for name, labels in targets.items()
     ]
     show_columns(["", "classes", "accuracy"], rows)
+    if test.transfer:
+        out.print(
+            "No method sees the labels of unseen tasks. Those that x predicts less than .01\n"
+            "better than this guess do not count."
+        )
+
+
+def _describe_domains(data: Prepared) -> None:
+    for column, values in data.domains.items():
+        names = ", ".join(values)
+        out.print(f"\nDomains for --shift {column}: {names}", markup=False)
 
 
 def _describe_columns(data: Prepared) -> None:

@@ -128,7 +128,11 @@ def plot(
     chosen = gathered.datasets if dataset is None else (known[dataset],)
     chosen = _with_methods(chosen, methods, highlight)
     for one in chosen:
-        for each in _kinds_of(one) if kind == "all" else [kind]:
+        possible = list(_kinds_of(one))
+        wanted = possible if kind == "all" else [kind]
+        if len(chosen) > 1:  # a figure of one dataset alone says that there is nothing to draw
+            wanted = [each for each in wanted if each in possible]
+        for each in wanted:
             stem = within(folder, f"{one.name}-{each}")
             write_figure(stem, _draw(each, one), extensions)
 

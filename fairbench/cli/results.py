@@ -25,7 +25,7 @@ from fairbench.leaderboard import ranking
 from fairbench.leaderboard.across import compare_across
 from fairbench.leaderboard.board_file import SUFFIX, read_board
 from fairbench.leaderboard.boards import find_board
-from fairbench.leaderboard.collections import find_collection
+from fairbench.leaderboard.collections import check_tables, find_collection
 from fairbench.leaderboard.frames import to_csv, to_frame
 from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
@@ -112,6 +112,7 @@ def show_across(
     """Print a verdict over the tables of a collection, and write it as a CSV file."""
     collection = find_collection(name, registry)
     tables = tables_of.build(location.open_store(), registry)
+    check_tables(collection, {table.dataset for table in tables}, registry)
     verdicts, unranked = compare_across(tables, collection, registry)
     if not verdicts and not unranked:
         names = ", ".join(table.dataset for table in collection.tables)

@@ -125,6 +125,7 @@ _APART = (
     ("features", "test"),
     ("features", "drop"),
     ("sensitive", "labels"),
+    ("sensitive", "domains"),
     ("sensitive", "test"),
     ("labels", "test"),
 )

@@ -150,7 +150,8 @@ def _group_names(part: SensitiveColumn, column: pd.Series, where: str) -> list[s
             *(f"{low}<={name}<{high}" for low, high in pairwise(cuts)),
             f"{name}>={cuts[-1]}",
         ]
-        return [labels[i] for i in np.digitize(numbers(column, where), part.bins)]
+        hint = "Correct the table, or take `bins` out of the card and name groups instead."
+        return [labels[i] for i in np.digitize(numbers(column, where, hint=hint), part.bins)]
     values = texts(column)
     if not part.groups and many_numbers(column):
         raise DataError(
@@ -174,7 +175,17 @@ def _classes(label: LabelColumn, column: pd.Series, where: str) -> npt.NDArray[n
     values = texts(column)
     y: npt.NDArray[np.int64]
     if label.above is not None:
-        y = (numbers(column, where) > label.above).astype(np.int64)
+        hint = (
+            f"Correct the table, or name values: positive: [...] in place of above: {label.above:g}"
+        )
+        held = numbers(column, where, hint=hint)
+        y = (held > label.above).astype(np.int64)
+        if len(np.unique(y)) < 2:
+            raise DataError(
+                f"{where}: no two classes of the label {name!r} by above: {label.above:g}; its "
+                f"values are {held.min():g} to {held.max():g}.",
+                "Choose a number between them.",
+            )
     elif label.positive:
         for value in label.positive:
             if value not in set(values):

@@ -48,8 +48,9 @@ def check_missing(frame: pd.DataFrame, where: str) -> None:
             raise DataError(
                 f"{where}, row {row}: the column {str(name)!r} has no value "
                 f"(missing in {int(missing.sum()):,} of {len(frame):,} rows).",
-                "Fill it in, or drop the column, or write in the card `missing: drop` (leaves such "
-                "rows out) or `missing: category` (makes it a category, in columns of categories).",
+                "Fill it in, or leave the column out, or write in the card `missing: drop` (leaves "
+                "such rows out) or `missing: category` (makes it a category; only in columns of X "
+                "that are categories).",
             )
 
 

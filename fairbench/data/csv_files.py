@@ -70,7 +70,8 @@ def csv_frames(
                 if len(frame.columns) == 1 and not single:
                     raise DataError(
                         f"{path} has only one column if its fields are separated by {separator!r}.",
-                        'Write another separator into the card, as in separator: ";"',
+                        "Write the separator of this file into the card, as in separator: "
+                        + ('","' if separator == ";" else '";"'),
                     )
                 yield frame
                 if rows is None:

@@ -96,6 +96,14 @@ def name_files(dataset: type[Dataset]) -> str:
     return f"{names} (or {dataset.archive})" if dataset.archive else names
 
 
+def say_origin(dataset: type[Dataset]) -> str:
+    """Return a sentence that says where a dataset's files are from."""
+    urls = [file.urls[0] for file in dataset.files if file.urls]
+    if urls and len(urls) == len(dataset.files):
+        return f"They come from {', '.join(urls)}"
+    return f"They are at no address that fairbench knows; about the data: {dataset.url}"
+
+
 def check_file(path: Path, file: DataFile) -> None:
     """Raise DataError unless the file at ``path`` has the sha256, or exists where none is known."""
     length = "" if file.size is None else f" ({file.size:,} bytes)"

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairbench.api import AUDIT_ROLES, DatasetInfo, Feature, Ints, Role
 from fairbench.api.dataset import Dataset, Images, Table
-from fairbench.data.files import data_root, find_files, name_files
+from fairbench.data.files import data_root, find_files, name_files, say_origin
 from fairbench.data.preprocessing import Preprocessing, most_common_categories
 from fairbench.data.roles import assign_roles
 from fairbench.data.splits import OFFICIAL, Split, rotating
@@ -82,6 +82,8 @@ class Prepared:
     # Turns raw columns into x; None for images, which are x
     preprocessing: Preprocessing | None = None
     split: Split = OFFICIAL
+    # Columns by whose values rows can be split into domains
+    domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # values by column
     # The rows of another domain, prepared alike; nothing that is measured on ``roles`` is fitted
     # on them
     target: Prepared | None = None
@@ -161,7 +163,7 @@ def _obtain(
     if files is not None:
         return instance.load(files.folder), "real", f"{files.origin}: {files.path}"
     where = f"Put {name_files(dataset)} into a folder and name it with"
-    hint = f"{where} --data-root or FAIRBENCH_DATA. They come from {dataset.url}"
+    hint = f"{where} --data-root or FAIRBENCH_DATA. {say_origin(dataset)}"
     if require_real:
         raise DataError(f"The real files of {dataset.name!r} are not available.", hint)
     twin = instance.simulate()
@@ -245,6 +247,7 @@ def prepare(
             table.missing,
         ),
         split=split,
+        domains={name: tuple(np.unique(held).tolist()) for name, held in table.domains.items()},
         target=target,
     )
 

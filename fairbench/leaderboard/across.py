@@ -147,6 +147,7 @@ def _verdict(
     figures, ranks = figures[order], ranks[order]
     reference = _reference(everywhere, registry)
     families = _families(everywhere, registry)
+    intervals = across.interval_over_tables(ranks, weights) or (None, None)
     rows = [
         AcrossRow(
             collection=collection.name,
@@ -167,7 +168,7 @@ def _verdict(
         for variant, mean, low, high, figure in zip(
             everywhere,
             across.weighted_mean(ranks, weights).tolist(),
-            *(ends.tolist() for ends in across.interval_over_tables(ranks, weights)),
+            *([None] * len(ranks) if ends is None else ends.tolist() for ends in intervals),
             across.weighted_mean(figures, weights).tolist(),
             strict=True,
         )
@@ -214,7 +215,7 @@ def _against(
         chances = np.array(
             [across.improvement(of_table[[k]], of_table[[reference]])[0] for of_table in runs]
         )
-        low, high = across.interval_over_tables(chances[None], weights)
+        ends = across.interval_over_tables(chances[None], weights)
         compared.append(
             replace(
                 row,
@@ -223,8 +224,8 @@ def _against(
                 ties=outcomes.count(0),
                 losses=outcomes.count(1),
                 improvement=float(across.weighted_mean(chances, weights)),
-                improvement_low=float(low[0]),
-                improvement_high=float(high[0]),
+                improvement_low=None if ends is None else float(ends[0][0]),
+                improvement_high=None if ends is None else float(ends[1][0]),
                 p_value=adjusted[k],
             )
         )

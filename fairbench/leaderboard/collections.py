@@ -10,6 +10,7 @@ tables:
 
 from __future__ import annotations
 
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +64,29 @@ def find_collection(name: str | None, registry: Registry) -> Collection:
     return _read(path, registry)
 
 
+def check_tables(collection: Collection, measured: Set[str], registry: Registry) -> None:
+    """Raise UnknownNameError for a table that is neither registered nor measured."""
+    for table in collection.tables:
+        for name in (table.dataset, table.unseen):
+            if name is not None and name not in registry.datasets and name not in measured:
+                known = sorted({*registry.datasets.classes, *measured})
+                raise UnknownNameError(f"dataset in the collection {collection.name}", name, known)
+
+
+def _resolve(text: str, registry: Registry) -> str:
+    """Return the name of a table: of an alias, or of a card, the dataset's; others as they are."""
+    if text in registry.datasets or Path(text).suffix in (".yaml", ".yml"):
+        return registry.dataset(text).name
+    return text
+
+
 def _read(path: Path, registry: Registry) -> Collection:
     hint = "docs/across.md shows how such a file looks."
     try:
         content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}.", hint) from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"{path} cannot be read: {why}.", hint) from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not YAML: {str(error).splitlines()[0]}.", hint) from None
     if not isinstance(content, dict):
@@ -84,7 +102,14 @@ def _read(path: Path, registry: Registry) -> Collection:
             f"{path}: the name {given.collection} belongs to a registered collection.",
             f"Choose another: my-{given.collection}",
         )
-    tables = [CollectionTable(one.dataset, one.weight, one.unseen) for one in given.tables]
+    tables = [
+        CollectionTable(
+            _resolve(one.dataset, registry),
+            one.weight,
+            None if one.unseen is None else _resolve(one.unseen, registry),
+        )
+        for one in given.tables
+    ]
     if given.extends is not None:
         if given.extends not in registry.collections:
             raise UnknownNameError("collection", given.extends, registry.collections)

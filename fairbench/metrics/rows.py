@@ -305,8 +305,11 @@ class AcrossRow(VariantRow):
     tables: Annotated[int, "tables on which all these rows are replicated"]
     tables_missing: Annotated[int, "tables of the collection without replicated rows"]
     mean_rank: Annotated[float, "mean rank over tables, by weight; 1 is best, ties share ranks"]
-    mean_rank_low: Annotated[float, "lower end of its 95% bootstrap interval over tables"]
-    mean_rank_high: Annotated[float, "upper end of the same interval"]
+    mean_rank_low: Annotated[
+        float | None,
+        "lower end of its 95% bootstrap interval over tables; empty below five tables",
+    ]
+    mean_rank_high: Annotated[float | None, "upper end of the same interval"]
     mean_figure: Annotated[float, "mean of the measure over tables, by weight"]
     compared_with: Annotated[str | None, "method that the next columns compare with"] = None
     wins: Annotated[

@@ -47,7 +47,8 @@ def across_figure(verdict: Verdict, identities: Identities) -> Figure:
 def _draw_ranks(axes: Axes, verdict: Verdict, look: dict[Variant, Look]) -> None:
     for place, row in enumerate(verdict.rows):
         colour = GREY if row.method == verdict.reference else look[row.variant].colour
-        axes.plot([row.mean_rank_low, row.mean_rank_high], [place, place], color=colour)
+        if row.mean_rank_low is not None and row.mean_rank_high is not None:
+            axes.plot([row.mean_rank_low, row.mean_rank_high], [place, place], color=colour)
         axes.plot(row.mean_rank, place, marker="o", color=colour)
     axes.set_yticks(range(len(verdict.rows)), [row.variant.label for row in verdict.rows])
     axes.invert_yaxis()

@@ -24,7 +24,7 @@ from fairbench.store.keys import hash_of
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
 from fairbench.training.stack_size import largest_stack, model_bytes, spread
-from fairbench.versions import AUDIT_VERSION, ENGINE_VERSION, PROTOCOL_VERSION
+from fairbench.versions import AUDIT_VERSION, ENGINE_VERSION, IMAGES_VERSION, PROTOCOL_VERSION
 
 QUICK_IMAGE_ITERATIONS = 500
 """A convolutional step costs about a tenth of a second on two cores."""
@@ -226,6 +226,8 @@ def units_of(
         # iterations are different rows of the leaderboard.
         "label": budget.label,
     }
+    if data.info.architecture.image is not None:
+        content["images"] = IMAGES_VERSION
     planned = []
     strict = budget.audit.preset is Audit.STRICT  # a first look needs no more than a look
     closely = detailed_points(len(points)) if strict else set()

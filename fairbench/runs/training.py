@@ -112,7 +112,7 @@ class TrainingRun(JobSource):
         keys = tuple(planned.key for planned in stack)
         return FitJob(
             id=uuid.uuid4().hex,
-            title=f"fit {first.method.name} on {first.data.info.name} ({models})",
+            title=f"fit {first.method.name} on {first.data.title} ({models})",
             estimate=fit_seconds(
                 first.method(first.params),
                 len(stack),

@@ -44,13 +44,19 @@ def weighted_mean(values: Array, weights: Array) -> Array:
     return np.asarray(np.average(values, axis=-1, weights=weights), np.float64)
 
 
-def interval_over_tables(values: Array, weights: Array) -> tuple[Array, Array]:
+LEAST_TABLES = 5
+"""Tables from which on there are intervals over tables."""
+
+
+def interval_over_tables(values: Array, weights: Array) -> tuple[Array, Array] | None:
     """Return the 95% bootstrap interval of the weighted mean over tables of ``(methods, tables)``.
 
-    Tables are drawn with replacement, each with its weight. With one table there is no spread: both
-    ends are the mean.
+    Tables are drawn with replacement, each with its weight. None where there are fewer than five:
+    their spread says nothing of other tables.
     """
     count = len(weights)
+    if count < LEAST_TABLES:
+        return None
     drawn = np.random.default_rng(_SEED).integers(0, count, (RESAMPLES, count))
     of_draw = weights[drawn]  # (resamples, tables)
     means = (values[:, drawn] * of_draw).sum(axis=-1) / of_draw.sum(axis=-1)

@@ -31,9 +31,10 @@ class StackedLinear(nn.Module):
     def __init__(self, generators: Sequence[torch.Generator], n_in: int, n_out: int) -> None:
         super().__init__()
         # PyTorch's own default for Linear: uniform in +-1/sqrt(fan in), for weights and biases.
-        bound = 1.0 / math.sqrt(n_in) if n_in else 0.0
-        self.weight = _uniform(generators, bound, n_in, n_out)
-        self.bias = _uniform(generators, bound, 1, n_out)
+        self.bound = 1.0 / math.sqrt(n_in) if n_in else 0.0
+        self.inputs = n_in  # that each output sums over
+        self.weight = _uniform(generators, self.bound, n_in, n_out)
+        self.bias = _uniform(generators, self.bound, 1, n_out)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map ``(models, batch, n_in)`` to ``(models, batch, n_out)``."""
@@ -145,9 +146,11 @@ class StackedConv(nn.Module):
         self.transposed, self.uses = transposed, uses
         # PyTorch's own defaults: fan in counts the second axis of the weight.
         first, second = (n_in, n_out) if transposed else (n_out, n_in)
-        bound = 1.0 / math.sqrt(second * self.KERNEL**2)
-        self.weight = _uniform(generators, bound, first, second, self.KERNEL, self.KERNEL)
-        self.bias = _uniform(generators, bound, n_out)
+        self.bound = 1.0 / math.sqrt(second * self.KERNEL**2)
+        # That each output sums over: of a transposed one every second row and column is 0.
+        self.inputs = n_in * self.KERNEL**2 // (4 if transposed else 1)
+        self.weight = _uniform(generators, self.bound, first, second, self.KERNEL, self.KERNEL)
+        self.bias = _uniform(generators, self.bound, n_out)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map ``(batch, models * n_in, height, width)`` to ``(batch, models * n_out, ...)``."""

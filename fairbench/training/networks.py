@@ -16,6 +16,9 @@ from torch import Tensor, nn
 
 from fairbench.training.layers import StackedConv, StackedLinear, StackedMLP
 
+_FAINT = 0.1
+"""Scale of the last layer of a decoder of images, at first."""
+
 
 @dataclass(frozen=True)
 class Networks:
@@ -82,6 +85,7 @@ class StackedConvEncoder(nn.Module):
         )
         flat = math.prod(_smallest(image, channels))
         self.dense = StackedMLP(generators, (flat, *sizes))
+        keep_variance(self)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map ``(models, batch, features)`` to ``(models, batch, sizes[-1])``."""
@@ -114,6 +118,11 @@ class StackedConvDecoder(nn.Module):
             StackedConv(generators, a, b, transposed=True, uses=pixels * 4**i)
             for i, (a, b) in enumerate(pairwise((*reversed(channels), image[0])))
         )
+        keep_variance(self)
+        last = self.convolutions[-1]
+        assert isinstance(last, StackedConv)
+        with torch.no_grad():  # the first reconstructions are faint, not noise
+            last.weight.mul_(_FAINT)
 
     def forward(self, z: Tensor) -> Tensor:
         """Map ``(models, batch, sizes[0])`` to ``(models, batch, features)``."""
@@ -121,6 +130,22 @@ class StackedConvDecoder(nn.Module):
         for convolution in self.convolutions:
             x = convolution(torch.relu(x))
         return _to_rows(x, len(z))
+
+
+def keep_variance(networks: nn.Module) -> None:
+    """Scale initial weights so that what differs between inputs still differs at the output.
+
+    Each layer behind a ReLU gets weights of variance 2 / (inputs of an output), and no biases (He
+    et al. 2015, arXiv:1502.01852). With the usual scale each layer keeps a sixth of the variance:
+    after four convolutions and two more layers the outputs of two images differ by less than .001,
+    so all images begin with the same code of bits, and a decoder cannot learn what bits mean.
+    """
+    with torch.no_grad():
+        for layer in networks.modules():
+            if isinstance(layer, StackedConv | StackedLinear):
+                # Weights are uniform: of variance bound^2 / 3.
+                layer.weight.mul_(math.sqrt(6 / layer.inputs) / layer.bound)
+                layer.bias.zero_()
 
 
 def _smallest(image: tuple[int, int, int], channels: Sequence[int]) -> tuple[int, int, int]:

@@ -35,6 +35,21 @@ def test_the_papers_image_architecture() -> None:
     assert decoder.convolutions[-1].weight.shape == (2, 32, 1, 4, 4)
 
 
+def test_what_differs_between_images_differs_in_their_codes_from_the_start() -> None:
+    """With PyTorch's own scale the spread of the encoder's outputs would be .001."""
+    make = Streams([0, 1]).generators("w")
+    encoder, decoder = DSPRITES.encoder(make), DSPRITES.decoder(make, 24)
+    # One square in each image, as bright and as small as a sprite.
+    images = torch.zeros(2, 64, 64, 64)
+    for i in range(64):
+        row, column = 6 * (i // 8), 6 * (i % 8)
+        images[:, i, row : row + 13, column : column + 13] = 1
+    codes = encoder(images.flatten(2))
+    assert (codes.std(dim=1) > 0.05).all()
+    drawn = decoder(torch.randn(2, 64, 24))
+    assert 0.01 < drawn.std(dim=1).mean() < 1
+
+
 def test_models_of_an_image_stack_do_not_mix() -> None:
     encoder = DSPRITES.encoder(Streams([0, 1]).generators("w"))
     x = torch.rand(2, 3, 4096)

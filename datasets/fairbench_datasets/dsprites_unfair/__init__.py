@@ -43,6 +43,7 @@ class DSpritesUnfair(Dataset):
     optional = True
     rows = 700_000
     sensitive = ("orientation",)
+    tasks = ("shape", "large")
     iterations = 546_000  # the paper's Table 3
     # The paper's Table 2; its last "ConvT2d(32, 61)" is a slip for one channel.
     architecture = Architecture(

@@ -48,6 +48,7 @@ class Heritage(Dataset):
     files = tuple(DataFile(name) for name in SIZES)
     archive = "HHP_release3.zip"
     sensitive = ("sex", "age")
+    tasks = ("charlson",)
     iterations = 74_000  # the paper's Table 3
     architecture = Architecture(hidden=(256, 256), latent=12)  # the paper's Table 2
 

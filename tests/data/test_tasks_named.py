@@ -1,0 +1,22 @@
+"""Datasets name their tasks as their tables have them."""
+
+import pytest
+
+from fairbench.data.prepare import load_dataset
+from fairbench.errors import DataError
+from fairbench.registry import load_registry
+
+REGISTRY = load_registry()
+NAMED = [name for name, one in REGISTRY.datasets.classes.items() if one.tasks and one.home is None]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMED if not name.startswith("dsprites")])
+def test_the_tasks_of_a_table_are_those_that_it_names(name: str) -> None:
+    dataset = REGISTRY.datasets[name]
+    try:
+        data = load_dataset(dataset)
+    except DataError:
+        pytest.skip("its files are not here")
+    rows = next(iter(data.roles.values()))
+    is_unseen = getattr(dataset, "is_unseen", False)
+    assert tuple(rows.transfer if is_unseen else rows.y) == dataset.tasks
