@@ -73,7 +73,7 @@ def page(report: Report) -> str:
         report=report,
         columns=columns,
         first=FIRST,
-        card_columns=[*columns.items(), *headed(PAGE_COST).items()],
+        card_columns=columns | headed(PAGE_COST),
         ranking=lambda panel: draw_ranking(panel, looks),
         directions=DIRECTIONS,
         numeric=is_numeric,

@@ -6,6 +6,7 @@
   const tabs = every('[role="tab"]'), panels = every(".panel[data-dataset]"), ones = every("input.one");
   const rows = every("tr[data-name], li[data-name]");
   const find = document.querySelector(".find"), rankedOnly = document.querySelector(".ranked-only");
+  const track = document.querySelector(".track"); // null where there is one
   let coloured = false; // all curves, also where there are many
 
   // ---- what is seen
@@ -21,6 +22,7 @@
   }
 
   function applyTo(panel) {
+    panel.hidden = state.track !== "" && panel.dataset.track !== state.track;
     const own = every(".ranking li", panel), left = own.filter(seen).length;
     const ranks = own.some((row) => row.dataset.ranked === "yes") ? " Ranks are those of the whole board." : "";
     panel.querySelector(".seen").textContent = left < own.length ? `${left} of ${own.length} rows are shown.${ranks}` : "";
@@ -55,6 +57,7 @@
     document.querySelector(".chosen-count").textContent = on < ones.length ? `(${on} of ${ones.length})` : "";
     for (const box of every(".wide")) box.checked = state.wide;
     rankedOnly.checked = state.ranked;
+    if (track) track.value = state.track;
     if (find.value.trim().toLowerCase() !== state.find) find.value = state.find;
     redraw();
   }
@@ -80,7 +83,8 @@
   }
   find.addEventListener("input", () => change({ find: find.value.trim().toLowerCase() }));
   rankedOnly.addEventListener("change", () => change({ ranked: rankedOnly.checked }));
-  document.querySelector(".all").addEventListener("click", () => change({ without: new Set(), ranked: false, find: "" }));
+  track?.addEventListener("change", () => change({ track: track.value }));
+  document.querySelector(".all").addEventListener("click", () => change({ without: new Set(), ranked: false, track: "", find: "" }));
   document.querySelector(".none").addEventListener("click", () => change({ without: new Set(ones.map((one) => one.value)) }));
   for (const box of every("input.one, input.family")) {
     box.addEventListener("change", () => {

@@ -16,9 +16,10 @@ window.charts = (() => {
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   }
 
+  // Without bold: plotly would set it as a style, which the policy forbids.
   function hover(curve) {
     return curve.knob.map((knob, n) => {
-      const lines = [`<b>${plain(curve.name)}</b>`, plain(knob), `D ${curve.d[n]}, I ${curve.i[n]} nats`];
+      const lines = [plain(curve.name), plain(knob), `D ${curve.d[n]}, I ${curve.i[n]} nats`];
       const bound = curve.bound[n];
       if (bound !== null) lines.push(bound === "vacuous" ? "certificate vacuous" : `I certified at most ${bound} nats`);
       lines.push(`A_y ${curve.a_y[n] ?? "-"}, A_s ${curve.a_s[n]}`, plain(curve.curve[n]));
@@ -77,7 +78,7 @@ window.charts = (() => {
     return {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: css("--text"), size: 12 },
       margin: { l: 55, r: 10, t: 10, b: 50 + legend }, xaxis: axis(x), yaxis: axis(y), hovermode: "closest",
-      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" }, height: 360 + legend, width, hoverlabel: { align: "left" },
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", itemsizing: "constant" }, showlegend: legend > 0, height: 360 + legend, width, hoverlabel: { align: "left", bgcolor: css("--ground"), font: { color: css("--text") } },
     };
   }
 
@@ -91,7 +92,7 @@ window.charts = (() => {
     if (!data) return;
     const kind = chart.dataset.kind, width = paper ? 640 : undefined;
     const found = traces(panelOf(chart), kind, choice.shown, choice.lit);
-    const legend = legendHeight(found.filter((trace) => trace.name).map((trace) => trace.name), width ?? chart.clientWidth);
+    const legend = kind === "fronts" ? 0 : legendHeight(found.filter((trace) => trace.name).map((trace) => trace.name), width ?? chart.clientWidth);
     // Without a mode bar: its buttons would stand in the way of the keyboard.
     Plotly.react(chart, found, layout(kind, legend, width), { responsive: true, displayModeBar: false });
     if (!chart.dataset.drawn) {

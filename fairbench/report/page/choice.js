@@ -1,8 +1,8 @@
 "use strict";
-// What is seen, kept in the address: #BOARD/METHOD/OTHER?without=a,b&ranked&find=text&columns=all
+// What is seen, kept in the address: #BOARD/METHOD/OTHER?without=a,b&ranked&track=blind&find=text&columns=all
 window.choice = (() => {
   const boards = [...document.querySelectorAll('[role="tab"]')].map((tab) => tab.dataset.board);
-  const state = { board: boards[0], methods: [], find: "", without: new Set(), ranked: false, wide: false };
+  const state = { board: boards[0], methods: [], find: "", without: new Set(), ranked: false, track: "", wide: false };
 
   // False where the address names a place of the page, such as #glossary, and no board.
   function read() {
@@ -14,6 +14,7 @@ window.choice = (() => {
     state.methods = methods.filter(Boolean).slice(0, 2);
     state.find = (given.get("find") ?? "").toLowerCase();
     state.ranked = given.has("ranked");
+    state.track = given.get("track") ?? "";
     state.wide = given.get("columns") === "all";
     state.without = new Set((given.get("without") ?? "").split(",").filter(Boolean).map(decodeURIComponent));
     return true;
@@ -24,6 +25,7 @@ window.choice = (() => {
     // Names from plugins may have commas.
     if (state.without.size) query.set("without", [...state.without].map(encodeURIComponent).join(","));
     if (state.ranked) query.set("ranked", "");
+    if (state.track) query.set("track", state.track);
     if (state.find) query.set("find", state.find);
     if (state.wide) query.set("columns", "all");
     const path = [state.board, ...state.methods].map(encodeURIComponent).join("/");

@@ -19,7 +19,8 @@ from fairbench.report.style import Look
 _MARGIN = 2.0
 """Percent of the width left and right of the scale, so that marks at its ends are whole."""
 
-_MOST_TICKS = 6
+_MOST_STEPS = 6
+"""Of the scale, between its numbers."""
 
 _NOTHING = 0.5
 """AUFDC of releasing x, or nothing."""
@@ -39,14 +40,15 @@ class Ranking:
         SVG of each row that has a figure.
     axis : str
         SVG of the scale, for below the rows.
-    certified, nothing : bool
-        Whether certified areas are drawn, and the line of releasing x or nothing.
+    intervals, certified, nothing : bool
+        Whether there are intervals, certified areas, and the line of releasing x or nothing.
     """
 
     column: str
     better: str
     marks: Mapping[Variant, str]
     axis: str
+    intervals: bool
     certified: bool
     nothing: bool
 
@@ -87,7 +89,13 @@ def draw_ranking(panel: Panel, looks: Mapping[Variant, Look]) -> Ranking:
                 f"<title>{words}</title>{rail}{own}</svg>"
             )
     return Ranking(
-        column, DIRECTIONS.get(column, "lower"), marks, _axis(scale), bool(certified), of_area
+        column=column,
+        better=DIRECTIONS.get(column, "lower"),
+        marks=marks,
+        axis=_axis(scale),
+        intervals=any(row.interval(column) for row in panel.rows),
+        certified=bool(certified),
+        nothing=of_area,
     )
 
 
@@ -98,11 +106,15 @@ def _scale(panel: Panel, column: str, more: Sequence[float]) -> _Scale:
     known = [value for row in panel.rows if (value := row.figures.get(column)) is not None]
     known += [end for row in panel.rows for end in row.interval(column) or ()]
     known += more
-    low = 0.0 if column == "aufdc" else min(known, default=0.0)
-    high = max(known, default=1.0)
-    high = high if high > low else low + 1e-3
-    ticks = MaxNLocator(_MOST_TICKS - 1).tick_values(low, high)
-    return _Scale(low, high, tuple(float(t) for t in ticks if low - 1e-9 <= t <= high + 1e-9))
+    locator = MaxNLocator(_MOST_STEPS, steps=[1, 2, 5, 10])
+    if column == "aufdc":
+        low, high = 0.0, max(known)
+        ticks = [tick for tick in locator.tick_values(low, high) if low <= tick <= high + 1e-9]
+    else:
+        lowest = min(known, default=0.0)
+        ticks = locator.tick_values(lowest, max([lowest + 0.02, *known]))
+        low, high = ticks[0], ticks[-1]
+    return _Scale(float(low), float(high), tuple(map(float, ticks)))
 
 
 def _rail(scale: _Scale, *, nothing: bool) -> str:
@@ -149,7 +161,7 @@ def _decimals(tick: float) -> int:
 
 
 def _label(tick: float, decimals: int) -> str:
-    text = format_figure(tick, decimals=decimals)
+    text = format_figure(tick, decimals=decimals if tick else 0)
     return text.replace("0.", ".", 1) if abs(tick) < 1 and decimals else text
 
 
