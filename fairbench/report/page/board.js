@@ -17,8 +17,9 @@
     return { shown: (name) => shown.has(name) || own.has(name), lit: (name) => !own.size || own.has(name) };
   }
 
+  // A chart of a hidden board has no width: it is drawn again when its board is shown.
   function redraw() {
-    for (const chart of charts.all) if (chart.dataset.drawn) charts.draw(chart, choiceOf(chart.closest(".panel"), chart));
+    for (const chart of charts.all) if (chart.dataset.drawn && chart.checkVisibility()) charts.draw(chart, choiceOf(chart.closest(".panel"), chart));
   }
 
   function applyTo(panel) {
