@@ -1,5 +1,6 @@
 """A board of the page in a real browser: the ranking plot, what is seen, links, paper."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,30 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory.mktemp("page"), folds_and_certificates)
 
 
+@pytest.fixture(scope="module")
+def opened_once(browser: Any, target: Path) -> Iterator[tuple[Any, list[str]]]:
+    tab, complaints = opened(browser, target, viewport=DESK)
+    yield tab, complaints
+    tab.close()
+
+
+@pytest.fixture
+def tab(opened_once: tuple[Any, list[str]]) -> Iterator[Any]:
+    """The page on a desk, as it opens; a test fails if the page complains."""
+    tab, complaints = opened_once
+    go(tab, "#adults-gender")
+    tab.evaluate("document.querySelectorAll('details').forEach(one => one.open = false)")
+    yield tab
+    assert complaints == []
+
+
+def go(tab: Any, address: str) -> None:
+    """Follow an address of the page that is open, and wait until the page has."""
+    tab.evaluate("address => { location.hash = address; }", address)
+    tab.wait_for_function("address => location.hash === address", arg=address)
+    tab.wait_for_timeout(50)  # the event comes after
+
+
 def left_edges(tab: Any, what: str) -> dict[str, float]:
     """Where marks of the ranking plot stand, by method."""
     found: dict[str, float] = {}
@@ -37,8 +62,7 @@ def left_edges(tab: Any, what: str) -> dict[str, float]:
     return found
 
 
-def test_the_plot_stands_on_top_in_the_order_of_the_ranks(browser: Any, target: Path) -> None:
-    tab, complaints = opened(browser, target, drawn=False, viewport=DESK)
+def test_the_plot_stands_on_top_in_the_order_of_the_ranks(tab: Any) -> None:
     assert names(tab, ".ranking li") == names(tab, "table.sortable >> nth=0 >> tr")
     assert names(tab, ".ranking .rows >> nth=1 >> li") == NOT_REPLICATED
     ranks = tab.locator(".ranking .rank").all_inner_texts()
@@ -54,8 +78,6 @@ def test_the_plot_stands_on_top_in_the_order_of_the_ranks(browser: Any, target: 
     assert "certified" in said
     top, table = (tab.locator(one).first.bounding_box() for one in (".ranking", "table.sortable"))
     assert top["y"] + top["height"] <= table["y"]
-    assert complaints == []
-    tab.close()
 
 
 def test_it_needs_no_script(browser: Any, target: Path) -> None:
@@ -68,8 +90,7 @@ def test_it_needs_no_script(browser: Any, target: Path) -> None:
     context.close()
 
 
-def test_rows_are_in_the_colours_of_their_curves(browser: Any, target: Path) -> None:
-    tab, _ = opened(browser, target)
+def test_rows_are_in_the_colours_of_their_curves(tab: Any) -> None:
     colours = tab.locator(".ranking li").evaluate_all(
         "rows => Object.fromEntries(rows.map(row =>"
         " [row.dataset.name, getComputedStyle(row.querySelector('circle')).fill]))"
@@ -82,13 +103,9 @@ def test_rows_are_in_the_colours_of_their_curves(browser: Any, target: Path) -> 
     )
     assert colours == curves
     assert colours["pca"] == "rgb(138, 138, 138)"  # baselines are grey
-    tab.close()
 
 
-def test_the_plot_follows_the_choice_and_ranks_say_whose_they_are(
-    browser: Any, target: Path
-) -> None:
-    tab, _ = opened(browser, target, drawn=False)
+def test_the_plot_follows_the_choice_and_ranks_say_whose_they_are(tab: Any) -> None:
     second = tab.locator(".ranking li").nth(1).bounding_box()
     tab.locator(".choose summary").click()
     tab.locator('input.one[value="latfr"]').uncheck()
@@ -101,34 +118,27 @@ def test_the_plot_follows_the_choice_and_ranks_say_whose_they_are(
     assert not set(NOT_REPLICATED) & set(names(tab, ".ranking li"))
     assert not tab.locator(".ranking .block").is_visible()
     assert not tab.locator("tr.block").first.is_visible()
-    tab.close()
 
 
-def test_the_auditors_table_follows_the_choice(browser: Any, target: Path) -> None:
-    tab, _ = opened(browser, target, at="#adults-gender?without=sofair", drawn=False)
+def test_the_auditors_table_follows_the_choice(tab: Any) -> None:
+    go(tab, "#adults-gender?without=sofair")
     tab.locator("summary", has_text="Auditors side by side").click()
     shown = set(names(tab, "details tr"))
     assert "latfr" in shown
     assert "sofair" not in shown
-    tab.close()
 
 
-def test_pointing_at_a_row_lights_its_curve_and_its_other_rows(browser: Any, target: Path) -> None:
-    tab, complaints = opened(browser, target, viewport=DESK)
+def test_pointing_at_a_row_lights_its_curve_and_its_other_rows(tab: Any) -> None:
     tab.locator(".ranking li[data-name=latfr]").hover()
     assert "lit" in tab.locator("tr[data-name=latfr]").first.get_attribute("class")
     bright = tab.locator(".chart").first.evaluate(
         "chart => [...new Set(chart.data.filter(t => !(t.opacity < 1)).map(t => t.legendgroup))]"
     )
     assert bright == ["latfr"]
-    assert complaints == []
-    tab.close()
 
 
-def test_a_click_opens_the_method_keeps_the_choice_and_back_closes_it(
-    browser: Any, target: Path
-) -> None:
-    tab, complaints = opened(browser, target, at="#adults-gender?without=latfr", drawn=False)
+def test_a_click_opens_the_method_keeps_the_choice_and_back_closes_it(tab: Any) -> None:
+    go(tab, "#adults-gender?without=latfr")
     tab.locator(".ranking li[data-name=sofair] a").click()
     assert tab.evaluate("location.hash") == "#adults-gender/sofair?without=latfr"
     assert tab.locator(".card:visible h4").inner_text().startswith("sofair")
@@ -136,34 +146,27 @@ def test_a_click_opens_the_method_keeps_the_choice_and_back_closes_it(
     tab.go_back()
     tab.wait_for_selector(".cards", state="hidden")
     assert tab.evaluate("location.hash") == "#adults-gender?without=latfr"
-    assert complaints == []
-    tab.close()
 
 
-def test_a_link_to_the_glossary_opens_it_and_changes_nothing_else(
-    browser: Any, target: Path
-) -> None:
-    tab, _ = opened(browser, target, at="#adults-gender/sofair?without=latfr", drawn=False)
+def test_a_link_to_the_glossary_opens_it_and_changes_nothing_else(tab: Any) -> None:
+    go(tab, "#adults-gender/sofair?without=latfr")
     tab.locator(".help summary").click()
     tab.locator(".help a").click()
     tab.wait_for_selector("#glossary dl", state="visible")
     assert tab.locator(".card:visible").count() == 1
     assert "latfr" not in names(tab, ".ranking li")
-    tab.close()
 
 
-def test_few_columns_are_seen_until_all_are_asked_for(browser: Any, target: Path) -> None:
-    tab, _ = opened(browser, target, drawn=False, viewport=DESK)
+def test_few_columns_are_seen_until_all_are_asked_for(tab: Any) -> None:
     heads = tab.locator("table.sortable").first.locator("thead th:visible")
     assert heads.count() <= 7
     tab.locator("input.wide").first.check()
     assert heads.count() > 10
     assert "columns=all" in tab.evaluate("location.hash")
-    tab.close()
 
 
-def test_labels_of_points_are_legible_and_allowed_by_the_policy(browser: Any, target: Path) -> None:
-    tab, complaints = opened(browser, target, viewport=DESK, color_scheme="dark")
+def test_labels_of_points_are_legible_and_allowed_by_the_policy(tab: Any) -> None:
+    tab.emulate_media(color_scheme="dark")
     tab.locator(".chart").first.evaluate(
         """chart => Plotly.Fx.hover(chart, [{
             curveNumber: chart.data.findIndex(t => t.mode === "markers"), pointNumber: 0,
@@ -174,15 +177,11 @@ def test_labels_of_points_are_legible_and_allowed_by_the_policy(browser: Any, ta
     assert label.locator("path").evaluate("box => getComputedStyle(box).fill") == "rgb(23, 24, 26)"
     text = label.locator("text").first
     assert text.evaluate("text => getComputedStyle(text).fill") == "rgb(236, 236, 238)"
-    assert complaints == []
-    tab.close()
+    tab.emulate_media(color_scheme="light")
 
 
-@pytest.mark.parametrize("viewport", [PHONE, DESK], ids=["phone", "desk"])
-def test_it_fits_and_reads_from_the_plot_to_the_table_to_the_charts(
-    browser: Any, target: Path, viewport: dict[str, int]
-) -> None:
-    tab, complaints = opened(browser, target, viewport=viewport)
+def check_it_fits(tab: Any, viewport: dict[str, int]) -> None:
+    """Nothing is off the screen; first the plot, then the table, then the charts; not too long."""
     width = viewport["width"]
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     for mark in tab.locator(".ranking li").all():
@@ -200,20 +199,26 @@ def test_it_fits_and_reads_from_the_plot_to_the_table_to_the_charts(
     assert order[1:] == ["sortable", "chart js-plotly-plot"]
     # Four screens of a desk, or of a phone
     assert tab.evaluate("document.documentElement.scrollHeight") < 4 * viewport["height"]
+
+
+def test_a_desk_shows_plot_table_and_charts_in_a_short_page(tab: Any) -> None:
+    check_it_fits(tab, DESK)
+
+
+def test_a_phone_shows_plot_table_and_charts_in_a_short_page(browser: Any, target: Path) -> None:
+    tab, complaints = opened(browser, target, viewport=PHONE)
+    check_it_fits(tab, PHONE)
     assert complaints == []
     tab.close()
 
 
-def test_no_chart_stands_in_the_way_of_the_keyboard(browser: Any, target: Path) -> None:
-    tab, _ = opened(browser, target)
+def test_no_chart_stands_in_the_way_of_the_keyboard(tab: Any) -> None:
     assert tab.locator(".modebar-btn").count() == 0
     stops = tab.locator(".chart a[href], .chart button, .chart [tabindex='0']").count()
     assert stops == 0
-    tab.close()
 
 
-def test_paper_has_everything_on_white_without_controls(browser: Any, target: Path) -> None:
-    tab, _ = opened(browser, target, color_scheme="dark")
+def test_paper_has_everything_on_white_without_controls(tab: Any) -> None:
     tab.emulate_media(media="print", color_scheme="dark")
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert tab.evaluate("getComputedStyle(document.body).color") == "rgb(28, 28, 30)"
@@ -224,7 +229,7 @@ def test_paper_has_everything_on_white_without_controls(browser: Any, target: Pa
     assert set(tab.locator(".chart").evaluate_all(f"all => all.map({font})")) == {"#1c1c1e"}
     tab.evaluate("dispatchEvent(new Event('afterprint'))")
     assert tab.locator("details:not([open])").count() > 0
-    tab.close()
+    tab.emulate_media(media="screen", color_scheme="light")
 
 
 def test_highlighted_rows_are_in_colour_and_the_others_grey(tmp_path: Path) -> None:
