@@ -19,8 +19,8 @@ from fairbench.report.style import Look
 _MARGIN = 2.0
 """Percent of the width left and right of the scale, so that marks at its ends are whole."""
 
-_MOST_STEPS = 6
-"""Of the scale, between its numbers."""
+_MOST_STEPS = 5
+"""Of the scale, between its numbers: labels have room on a phone."""
 
 _NOTHING = 0.5
 """AUFDC of releasing x, or nothing."""
