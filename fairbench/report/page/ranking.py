@@ -19,8 +19,8 @@ from fairbench.report.style import Look
 _MARGIN = 2.0
 """Percent of the width left and right of the scale, so that marks at its ends are whole."""
 
-_MOST_STEPS = 5
-"""Of the scale, between its numbers: labels have room on a phone."""
+_STEPS_OF_AREAS, _STEPS = 6, 4
+"""Most steps between the numbers of a scale; areas have short ones, and .5 among them."""
 
 _NOTHING = 0.5
 """AUFDC of releasing x, or nothing."""
@@ -106,13 +106,15 @@ def _scale(panel: Panel, column: str, more: Sequence[float]) -> _Scale:
     known = [value for row in panel.rows if (value := row.figures.get(column)) is not None]
     known += [end for row in panel.rows for end in row.interval(column) or ()]
     known += more
-    locator = MaxNLocator(_MOST_STEPS, steps=[1, 2, 5, 10])
+    steps = [1, 2, 5, 10]
     if column == "aufdc":
         low, high = 0.0, max(known)
-        ticks = [tick for tick in locator.tick_values(low, high) if low <= tick <= high + 1e-9]
+        found = MaxNLocator(_STEPS_OF_AREAS, steps=steps).tick_values(low, high)
+        ticks = [tick for tick in found if low <= tick <= high + 1e-9]
     else:
         lowest = min(known, default=0.0)
-        ticks = locator.tick_values(lowest, max([lowest + 0.02, *known]))
+        highest = max([lowest + 0.02, *known])
+        ticks = list(MaxNLocator(_STEPS, steps=steps).tick_values(lowest, highest))
         low, high = ticks[0], ticks[-1]
     return _Scale(float(low), float(high), tuple(map(float, ticks)))
 
