@@ -11,7 +11,7 @@ from fairbench.registry import load_registry
 from fairbench.report.gather import gather
 from fairbench.report.page.ranking import draw_ranking
 from fairbench.report.panels import looks_of
-from fairbench.store.records import Record
+from fairbench.store.records import Record, UnitRecord
 from tests.support.browser import DESK, PHONE, names, opened, written
 from tests.support.runs import certified, five_folds, stored
 
@@ -148,6 +148,23 @@ def test_a_click_opens_the_method_keeps_the_choice_and_back_closes_it(tab: Any) 
     assert tab.evaluate("location.hash") == "#adults-gender?without=latfr"
 
 
+def test_a_view_closed_by_key_leaves_the_keyboard_at_its_row(tab: Any) -> None:
+    tab.locator(".ranking li[data-name=sofair] a").focus()
+    tab.keyboard.press("Enter")
+    assert tab.locator(".card:visible").count() == 1
+    tab.locator("a.close:visible").focus()
+    tab.keyboard.press("Enter")
+    assert tab.locator(".card:visible").count() == 0
+    here = "document.activeElement.closest('li').dataset.name"
+    assert tab.evaluate(here) == "sofair"
+
+
+@pytest.mark.parametrize("address", ["#%", "#nowhere/sofair", "#adults-gender?without=%"])
+def test_an_address_that_means_nothing_does_no_harm(tab: Any, address: str) -> None:
+    go(tab, address)
+    assert len(names(tab, ".ranking li")) == 7
+
+
 def test_a_link_to_the_glossary_opens_it_and_changes_nothing_else(tab: Any) -> None:
     go(tab, "#adults-gender/sofair?without=latfr")
     tab.locator(".help summary").click()
@@ -238,3 +255,24 @@ def test_highlighted_rows_are_in_colour_and_the_others_grey(tmp_path: Path) -> N
     plot = draw_ranking(replace(panel, highlighted=("sofair",)), looks)
     for variant, marks in plot.marks.items():
         assert ('class="marks grey"' in marks) == (variant.method != "sofair")
+
+
+def another_board(records: list[Record]) -> list[Record]:
+    """A second board, of a few methods."""
+    units = [one for one in records if isinstance(one, UnitRecord)]
+    other = [
+        unit.replace(key=f"b{unit.key[1:]}", dataset="compas-race", fingerprint="b" * 64)
+        for unit in units[:3]
+    ]
+    return [*records, *other]
+
+
+@pytest.mark.slow
+def test_an_address_opens_another_board_than_the_first(browser: Any, tmp_path: Path) -> None:
+    target = written(tmp_path, another_board)
+    tab, _ = opened(browser, target, drawn=False)
+    assert tab.locator(".board:visible h2").inner_text() == "adults-gender"
+    tab.close()
+    tab, _ = opened(browser, target, at="#compas-race", drawn=False)
+    assert tab.locator(".board:visible h2").inner_text() == "compas-race"
+    tab.close()

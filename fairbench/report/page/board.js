@@ -103,14 +103,23 @@
     button.addEventListener("click", () => { coloured = true; for (const one of every(".uncolour")) one.hidden = true; redraw(); });
   }
 
+  // The keyboard goes on at the row that it came from.
+  function close(panel, byKey) {
+    const row = every(".ranking li", panel).find((one) => one.dataset.name === state.methods[0]);
+    change({ methods: [] });
+    if (byKey) row?.querySelector("a").focus();
+  }
+
   // Links to methods keep the choice, which their plain addresses do not have.
   for (const link of every("a.name, a.close")) {
     link.addEventListener("click", (event) => {
       if (event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
-      const name = link.closest("[data-name]")?.dataset.name;
-      change({ methods: link.classList.contains("close") ? [] : [name] });
-      showView();
+      if (link.classList.contains("close")) close(link.closest(".panel"), event.detail === 0);
+      else {
+        change({ methods: [link.closest("[data-name]").dataset.name] });
+        showView();
+      }
     });
   }
   addEventListener("hashchange", () => {
@@ -149,6 +158,7 @@
   choice.read();
   document.documentElement.classList.add("scripted");
   apply();
+  showView();
   if (!(await charts.load())) return;
   for (const panel of panels) panel.querySelector(".uncolour").hidden = !charts.litAtFirst(panel.querySelector(".chart")).length;
   const looking = new IntersectionObserver((entries) => {

@@ -4,10 +4,19 @@ window.choice = (() => {
   const boards = [...document.querySelectorAll('[role="tab"]')].map((tab) => tab.dataset.board);
   const state = { board: boards[0], methods: [], find: "", without: new Set(), ranked: false, track: "", wide: false };
 
+  // A "%" that somebody typed is a "%".
+  function decoded(text) {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text;
+    }
+  }
+
   // False where the address names a place of the page, such as #glossary, and no board.
   function read() {
     const [path, query = ""] = location.hash.slice(1).split("?");
-    const [board, ...methods] = path.split("/").map(decodeURIComponent);
+    const [board, ...methods] = path.split("/").map(decoded);
     if (path && !boards.includes(board)) return false;
     const given = new URLSearchParams(query);
     state.board = path ? board : boards[0];
@@ -16,7 +25,7 @@ window.choice = (() => {
     state.ranked = given.has("ranked");
     state.track = given.get("track") ?? "";
     state.wide = given.get("columns") === "all";
-    state.without = new Set((given.get("without") ?? "").split(",").filter(Boolean).map(decodeURIComponent));
+    state.without = new Set((given.get("without") ?? "").split(",").filter(Boolean).map(decoded));
     return true;
   }
 
