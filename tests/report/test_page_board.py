@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from fairbench.api import Track
 from fairbench.registry import load_registry
 from fairbench.report.gather import gather
+from fairbench.report.page import page
 from fairbench.report.page.ranking import draw_ranking
 from fairbench.report.panels import looks_of
 from fairbench.store.records import Record, UnitRecord
@@ -275,4 +277,22 @@ def test_an_address_opens_another_board_than_the_first(browser: Any, tmp_path: P
     tab.close()
     tab, _ = opened(browser, target, at="#compas-race", drawn=False)
     assert tab.locator(".board:visible h2").inner_text() == "compas-race"
+    tab.close()
+
+
+@pytest.mark.slow
+def test_a_track_can_be_chosen(browser: Any, tmp_path: Path) -> None:
+    report = gather(stored(tmp_path), load_registry())
+    (dataset,) = report.datasets
+    (blind,) = dataset.panels
+    aware = replace(blind.only(["sofair"]), group=blind.group._replace(track=Track.AWARE))
+    target = tmp_path / "report.html"
+    both = replace(report, datasets=(replace(dataset, panels=(blind, aware)),))
+    target.write_text(page(both), encoding="utf-8")
+    tab, complaints = opened(browser, target, drawn=False)
+    tab.locator(".choose summary").click()
+    tab.locator("select.track").select_option("aware")
+    assert names(tab, ".ranking li") == ["sofair"]
+    assert tab.evaluate("location.hash") == "#adults-gender?track=aware"
+    assert complaints == []
     tab.close()
