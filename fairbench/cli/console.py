@@ -184,8 +184,8 @@ def _leaderboard_cell(row: LeaderboardRow, column: str) -> str:
     if column == "params":
         return row.settings
     value = row.value(column)
-    if column in (_USEFUL, _UNSEEN) and row.value("points_at_leakage_10") == 0:
-        return "none"  # no setting leaks so little; the figure is that of a constant guess
+    if row.is_none(column):
+        return "none"
     if column == row.ranked_by and value is not None:
         return format_interval(value, *(row.interval(column) or (None, None)))
     return format_cell(value)

@@ -34,6 +34,10 @@ Origin = Annotated[
 DEFAULT = "default"
 """Hyperparameters of a row of which none differs from the method's defaults."""
 
+_AT_LEAKAGE_10 = (
+    *("accuracy_y_at_leakage_10", "transfer_at_leakage_10", "transfer_worst_at_leakage_10"),
+)
+
 P_VALUES = "p_values"
 """Field of a leaderboard's row that holds a column for each reference method."""
 
@@ -180,6 +184,10 @@ class LeaderboardRow(TableRow):
     label: Annotated[
         str | None, "name of the row's hyperparameters, such as tuned; empty where they have none"
     ] = None
+
+    def is_none(self, column: str) -> bool:
+        """Whether no point leaks as little as a column asks: its figure is a constant guess's."""
+        return column in _AT_LEAKAGE_10 and self.figures.get("points_at_leakage_10") == 0
 
     @property
     def settings(self) -> str:

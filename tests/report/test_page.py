@@ -1,7 +1,5 @@
 """The page in a real browser: sorting, filtering, hovering, escaping, phones and the dark."""
 
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,48 +12,16 @@ from hypothesis import strategies as st
 
 from fairbench.registry import load_registry
 from fairbench.report.gather import gather
-from fairbench.report.page import corners, page
+from fairbench.report.page import page
+from fairbench.report.page.curves import corners
 from fairbench.store.records import Record, UnitRecord
+from tests.support.browser import PHONE, opened, written
 from tests.support.runs import EVIL, change_units, malicious, stored, three_seeds
-
-CHROMIUM = (
-    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-)
-
-
-def written(folder: Path, change: Any = None) -> Path:
-    target = folder / "report.html"
-    target.write_text(page(gather(stored(folder, change), load_registry())), encoding="utf-8")
-    return target
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium (Debian: apt-get install chromium)")
-    api = pytest.importorskip("playwright.sync_api")
-    with api.sync_playwright() as play:
-        started = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory.mktemp("page"))
-
-
-def opened(browser: Any, target: Path, **options: Any) -> tuple[Any, list[str]]:
-    """The page, drawn, and what it complained of."""
-    tab = browser.new_page(**options)
-    complaints: list[str] = []
-    tab.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else 0)
-    tab.on("pageerror", lambda error: complaints.append(str(error)))
-    tab.on("request", lambda r: complaints.append(r.url) if r.url.startswith("http") else 0)
-    tab.goto(target.as_uri())
-    tab.locator(".chart").first.scroll_into_view_if_needed()
-    tab.wait_for_selector(".chart[data-drawn] .main-svg")
-    return tab, complaints
 
 
 def column(tab: Any, head: str) -> list[str]:
@@ -270,8 +236,7 @@ def test_hovering_tells_the_point(browser: Any, target: Path) -> None:
 
 
 def test_a_phone_in_the_dark_has_nothing_off_its_screen(browser: Any, target: Path) -> None:
-    phone = {"width": 390, "height": 844}
-    tab, complaints = opened(browser, target, viewport=phone, color_scheme="dark")
+    tab, complaints = opened(browser, target, viewport=PHONE, color_scheme="dark")
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(23, 24, 26)"
     assert complaints == []
@@ -307,7 +272,9 @@ def test_several_seeds_have_a_median_and_a_band(browser: Any, tmp_path: Path) ->
     tab, complaints = opened(browser, written(tmp_path, three_seeds))
     chart = tab.locator(".chart").first
     assert chart.locator(".js-fill").count() >= 5  # releasing x, or nothing, does not vary
-    assert "the median over splits and seeds" in tab.locator("figcaption").first.inner_text()
+    assert (
+        "the median over splits and seeds" in tab.locator(".charts figcaption").first.inner_text()
+    )
     assert complaints == []
     tab.close()
 

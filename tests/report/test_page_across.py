@@ -24,6 +24,7 @@ def test_the_page_has_a_verdict_where_tables_are_replicated(tmp_path: Path) -> N
     assert part.index("sofair") < part.index("msfair") < part.index("pca")
     assert "10 tables: table-0, table-1" in part
     assert "The reference is drop-features." in part
+    assert html.index('id="dataset-0"') < html.index('id="across"')  # boards come first
 
 
 @pytest.mark.parametrize("column", ["wins", "P(better)", "mean rank"])

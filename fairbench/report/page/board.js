@@ -1,71 +1,53 @@
 "use strict";
-// Tabs, the choice of methods, sorting, a method's own view. The address says what is seen:
-// #BOARD/METHOD/OTHER?without=a,b&ranked&find=text
+// Shows what choice.js says: tabs, rows, views of methods, charts; and what is pointed at.
 (async () => {
   const every = (selector, within = document) => [...within.querySelectorAll(selector)];
-  const boards = every(".board"), tabs = every('[role="tab"]'), rows = every("tr[data-name]");
+  const { state, seen } = choice;
+  const tabs = every('[role="tab"]'), panels = every(".panel[data-dataset]"), ones = every("input.one");
+  const rows = every("tr[data-name], li[data-name]");
   const find = document.querySelector(".find"), rankedOnly = document.querySelector(".ranked-only");
-  const ones = every("input.one");
-  const state = { board: boards[0]?.dataset.board, methods: [], find: "", without: new Set(), ranked: false, coloured: false };
+  const track = document.querySelector(".track"); // null where there is one
+  let coloured = false; // all curves, also where there are many
 
-  function read() {
-    const [path, query = ""] = location.hash.slice(1).split("?");
-    const [board, ...methods] = path.split("/").map(decodeURIComponent);
-    const given = new URLSearchParams(query);
-    if (boards.some((one) => one.dataset.board === board)) state.board = board;
-    state.methods = methods.filter(Boolean).slice(0, 2);
-    state.find = (given.get("find") ?? "").toLowerCase();
-    state.ranked = given.has("ranked");
-    state.without = new Set((given.get("without") ?? "").split(",").filter(Boolean));
-  }
-
-  function write() {
-    const query = new URLSearchParams();
-    if (state.without.size) query.set("without", [...state.without].join(","));
-    if (state.ranked) query.set("ranked", "");
-    if (state.find) query.set("find", state.find);
-    const path = [state.board, ...state.methods].map(encodeURIComponent).join("/");
-    history.replaceState(null, "", `#${path}${query.size ? `?${query}` : ""}`);
-  }
-
-  const seen = (row) =>
-    row.dataset.name.toLowerCase().includes(state.find) &&
-    !state.without.has(row.dataset.method) &&
-    (!state.ranked || row.dataset.ranked === "yes");
-
+  // ---- what is seen
   function choiceOf(panel, chart) {
-    const shown = new Set(every("table.sortable tbody tr[data-name]", panel).filter(seen).map((row) => row.dataset.name));
-    const first = state.coloured ? [] : charts.litAtFirst(chart);
+    const shown = new Set(every(".ranking li", panel).filter(seen).map((row) => row.dataset.name));
+    const first = coloured ? [] : charts.litAtFirst(chart);
     const own = new Set(state.methods.length ? state.methods : first);
     return { shown: (name) => shown.has(name) || own.has(name), lit: (name) => !own.size || own.has(name) };
   }
 
+  // A chart of a hidden board has no width: it is drawn again when its board is shown.
   function redraw() {
-    for (const chart of charts.all) if (chart.dataset.drawn) charts.draw(chart, choiceOf(chart.closest(".panel"), chart));
+    for (const chart of charts.all) if (chart.dataset.drawn && chart.checkVisibility()) charts.draw(chart, choiceOf(chart.closest(".panel"), chart));
+  }
+
+  function applyTo(panel) {
+    panel.hidden = state.track !== "" && panel.dataset.track !== state.track;
+    const own = every(".ranking li", panel), left = own.filter(seen).length;
+    const ranks = own.some((row) => row.dataset.ranked === "yes") ? " Ranks are those of the whole board." : "";
+    panel.querySelector(".seen").textContent = left < own.length ? `${left} of ${own.length} rows are shown.${ranks}` : "";
+    const cards = panel.querySelector(".cards");
+    for (const card of every(".card", cards)) card.hidden = !state.methods.includes(card.dataset.name);
+    const chosen = every(".card:not([hidden])", cards);
+    // In the order of the address.
+    chosen.sort((a, b) => state.methods.indexOf(a.dataset.name) - state.methods.indexOf(b.dataset.name));
+    cards.querySelector(".side").append(...chosen);
+    cards.hidden = !chosen.length;
+    panel.classList.toggle("viewing", !cards.hidden);
+    cards.querySelector(".other").value = chosen[1]?.dataset.name ?? "";
   }
 
   function apply() {
-    for (const board of boards) board.hidden = board.dataset.board !== state.board;
+    document.documentElement.classList.toggle("all-columns", state.wide);
+    for (const board of every(".board")) board.hidden = board.dataset.board !== state.board;
     for (const tab of tabs) {
       const own = tab.dataset.board === state.board;
       tab.setAttribute("aria-selected", own);
       tab.tabIndex = own ? 0 : -1;
     }
     for (const row of rows) row.hidden = !seen(row);
-    for (const panel of every(".panel[data-dataset]")) {
-      const own = every("tbody tr[data-name]", panel.querySelector("table.sortable"));
-      const left = own.filter(seen).length;
-      const ranks = own.some((row) => row.dataset.ranked === "yes") ? " Ranks are among all of them." : "";
-      panel.querySelector(".seen").textContent = left < own.length ? `${left} of ${own.length} rows are shown.${ranks}` : "";
-      const cards = panel.querySelector(".cards");
-      for (const card of every(".card", cards)) card.hidden = !state.methods.includes(card.dataset.name);
-      const chosen = every(".card:not([hidden])", cards);
-      // In the order of the address.
-      chosen.sort((a, b) => state.methods.indexOf(a.dataset.name) - state.methods.indexOf(b.dataset.name));
-      cards.querySelector(".side").append(...chosen);
-      cards.hidden = !chosen.length;
-      cards.querySelector(".other").value = chosen[1]?.dataset.name ?? "";
-    }
+    for (const panel of panels) applyTo(panel);
     for (const one of ones) one.checked = !state.without.has(one.value);
     for (const set of every("fieldset")) {
       const own = every("input.one", set), on = own.filter((one) => one.checked).length;
@@ -74,12 +56,20 @@
     }
     const on = ones.filter((one) => one.checked).length;
     document.querySelector(".chosen-count").textContent = on < ones.length ? `(${on} of ${ones.length})` : "";
+    for (const box of every(".wide")) box.checked = state.wide;
     rankedOnly.checked = state.ranked;
+    if (track) track.value = state.track;
     if (find.value.trim().toLowerCase() !== state.find) find.value = state.find;
     redraw();
   }
 
-  const change = (changes) => { Object.assign(state, changes); write(); apply(); };
+  const change = (changes) => { choice.change(changes); apply(); };
+
+  function showView() {
+    const view = every(".board:not([hidden]) .cards:not([hidden])")[0];
+    view?.scrollIntoView({ block: "nearest" });
+    view?.querySelector(".card:not([hidden]) h4").focus({ preventScroll: true });
+  }
 
   // ---- tabs and controls
   for (const [n, tab] of tabs.entries()) {
@@ -94,7 +84,8 @@
   }
   find.addEventListener("input", () => change({ find: find.value.trim().toLowerCase() }));
   rankedOnly.addEventListener("change", () => change({ ranked: rankedOnly.checked }));
-  document.querySelector(".all").addEventListener("click", () => change({ without: new Set(), ranked: false, find: "" }));
+  track?.addEventListener("change", () => change({ track: track.value }));
+  document.querySelector(".all").addEventListener("click", () => change({ without: new Set(), ranked: false, track: "", find: "" }));
   document.querySelector(".none").addEventListener("click", () => change({ without: new Set(ones.map((one) => one.value)) }));
   for (const box of every("input.one, input.family")) {
     box.addEventListener("change", () => {
@@ -104,90 +95,72 @@
       change({ without });
     });
   }
+  for (const box of every(".wide")) box.addEventListener("change", () => change({ wide: box.checked }));
   for (const select of every(".other")) {
     select.addEventListener("change", () => change({ methods: [state.methods[0], select.value].filter(Boolean) }));
   }
-  for (const button of every(".uncolour")) button.addEventListener("click", () => { state.coloured = true; button.hidden = true; redraw(); });
+  for (const button of every(".uncolour")) {
+    button.addEventListener("click", () => { coloured = true; for (const one of every(".uncolour")) one.hidden = true; redraw(); });
+  }
+
+  // The keyboard goes on at the row that it came from.
+  function close(panel, byKey) {
+    const row = every(".ranking li", panel).find((one) => one.dataset.name === state.methods[0]);
+    change({ methods: [] });
+    if (byKey) row?.querySelector("a").focus();
+  }
+
+  // Links to methods keep the choice, which their plain addresses do not have.
+  for (const link of every("a.name, a.close")) {
+    link.addEventListener("click", (event) => {
+      if (event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      if (link.classList.contains("close")) close(link.closest(".panel"), event.detail === 0);
+      else {
+        change({ methods: [link.closest("[data-name]").dataset.name] });
+        showView();
+      }
+    });
+  }
   addEventListener("hashchange", () => {
-    const before = state.methods.join();
-    read();
-    apply();
-    if (state.methods.length && state.methods.join() !== before) every(".cards:not([hidden])")[0]?.scrollIntoView({ block: "nearest" });
+    if (choice.read()) {
+      apply();
+      showView();
+    } else document.getElementById(location.hash.slice(1))?.querySelector("details")?.setAttribute("open", "");
   });
 
   // ---- rows and curves
-  function emphasise(panel, name) {
-    for (const row of every("tr[data-name]", panel)) row.classList.toggle("lit", row.dataset.name === name);
-    for (const chart of every(".chart", panel)) charts.emphasise(chart, name);
+  function light(panel, name) {
+    for (const row of every("tr[data-name], li[data-name]", panel)) row.classList.toggle("lit", row.dataset.name === name);
   }
   for (const row of rows) {
     const panel = row.closest(".panel");
     if (!panel) continue;
-    for (const kind of ["pointerenter", "focusin"]) row.addEventListener(kind, () => emphasise(panel, row.dataset.name));
-    for (const kind of ["pointerleave", "focusout"]) row.addEventListener(kind, () => emphasise(panel, null));
+    const point = (name) => { light(panel, name); for (const chart of every(".chart", panel)) charts.emphasise(chart, name); };
+    for (const kind of ["pointerenter", "focusin"]) row.addEventListener(kind, () => point(row.dataset.name));
+    for (const kind of ["pointerleave", "focusout"]) row.addEventListener(kind, () => point(null));
   }
-  charts.onHover = (chart, name) => {
-    for (const row of every("tr[data-name]", chart.closest(".panel"))) row.classList.toggle("lit", row.dataset.name === name);
-  };
+  charts.onHover = (chart, name) => light(chart.closest(".panel"), name);
 
-  // ---- sorting, meanings, download
-  function value(row, column) {
-    const cell = row.cells[column];
-    if (cell.dataset.v !== undefined) return Number(cell.dataset.v);
-    const text = cell.textContent.trim();
-    return text === "" || text === "none" ? null : text.toLowerCase();
-  }
-  for (const head of every("table.sortable thead th")) {
-    const said = head.closest(".panel")?.querySelector(".meaning");
-    const explain = () => { if (said && head.dataset.meaning) said.textContent = `${head.querySelector("button").textContent}: ${head.dataset.meaning}`; };
-    for (const kind of ["pointerenter", "focusin", "click"]) head.addEventListener(kind, explain);
-    head.querySelector("button").addEventListener("click", () => {
-      const falling = head.getAttribute("aria-sort") === "ascending";
-      for (const other of head.parentElement.cells) other.setAttribute("aria-sort", "none");
-      head.setAttribute("aria-sort", falling ? "descending" : "ascending");
-      for (const body of head.closest("table").tBodies) { // ranked rows stay above the others
-        const own = [...body.rows].filter((row) => !row.classList.contains("block"));
-        own.sort((a, b) => {
-          const [u, v] = [value(a, head.cellIndex), value(b, head.cellIndex)];
-          if (u === null || v === null) return (u === null) - (v === null); // empty cells last, either way
-          const order = u < v ? -1 : u > v ? 1 : 0;
-          return falling ? -order : order;
-        });
-        body.append(...own);
-      }
-    });
-  }
-  // A text that a spreadsheet would take for a formula gets an apostrophe in front.
-  const quoted = (text) => `"${(/^[=+\-@\t\r]./.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text).replace(/"/g, '""')}"`;
-  for (const button of every(".csv")) {
-    button.addEventListener("click", () => {
-      const table = button.closest(".panel").querySelector("table.sortable");
-      const kept = [...table.tHead.rows[0].cells].map((cell) => cell.cellIndex).filter((n) => !table.querySelector(`tbody tr[data-name] > :nth-child(${n + 1}).strip`));
-      const lines = [kept.map((n) => quoted(table.tHead.rows[0].cells[n].querySelector("button").textContent)).join(",")];
-      for (const row of every("tbody tr[data-name]:not([hidden])", table)) {
-        lines.push(kept.map((n) => {
-          const cell = row.cells[n];
-          if (cell.tagName === "TH") return quoted(row.dataset.name);
-          return cell.dataset.v !== undefined && !/ to /.test(cell.textContent) ? cell.dataset.v : quoted(cell.textContent.trim());
-        }).join(","));
-      }
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/csv" }));
-      link.download = `${state.board}.csv`;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-    });
-  }
+  // ---- paper: everything is open, on white, and as wide as a page
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = every("details:not([open])");
+    for (const one of [...closed, ...every(".board")]) [one.open, one.hidden] = [true, false];
+    for (const chart of charts.all) charts.draw(chart, choiceOf(chart.closest(".panel"), chart), { paper: true });
+  });
+  addEventListener("afterprint", () => {
+    for (const one of closed) one.open = false;
+    apply();
+  });
 
   // ---- start
-  read();
+  choice.read();
   document.documentElement.classList.add("scripted");
   apply();
+  showView();
   if (!(await charts.load())) return;
-  for (const chart of charts.all) {
-    const panel = chart.closest(".panel");
-    if (charts.litAtFirst(chart).length) panel.querySelector(".uncolour").hidden = false;
-  }
+  for (const panel of panels) panel.querySelector(".uncolour").hidden = !charts.litAtFirst(panel.querySelector(".chart")).length;
   const looking = new IntersectionObserver((entries) => {
     for (const { isIntersecting, target } of entries) {
       if (isIntersecting && !target.dataset.drawn) charts.draw(target, choiceOf(target.closest(".panel"), target));

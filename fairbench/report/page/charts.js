@@ -4,15 +4,9 @@ window.charts = (() => {
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   // Plotly reads a little HTML in labels: what plugins and data say must stay text.
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const channels = (colour) => [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
-  // Colours are made for white paper: in the dark they are mixed with white, and black is the text's.
-  const visible = (colour) => {
-    if (!dark.matches) return colour;
-    if (colour === "#000000") return css("--text");
-    return "#" + channels(colour).map((c) => Math.round(c + 0.3 * (255 - c)).toString(16).padStart(2, "0")).join("");
-  };
-  const faint = (colour) => `rgba(${channels(colour).join(",")},0.14)`;
+  const dark = matchMedia("screen and (prefers-color-scheme: dark)");
+  const visible = (curve) => (dark.matches ? curve.dark : curve.colour);
+  const faint = (colour) => `rgba(${[1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16)).join(",")},0.14)`;
   const shortened = (name) => (name.length > 30 ? name.slice(0, 29) + "…" : name);
   const all = [...document.querySelectorAll(".chart")];
   let data = null;
@@ -22,9 +16,10 @@ window.charts = (() => {
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   }
 
+  // Without bold: plotly would set it as a style, which the policy forbids.
   function hover(curve) {
     return curve.knob.map((knob, n) => {
-      const lines = [`<b>${plain(curve.name)}</b>`, plain(knob), `D ${curve.d[n]}, I ${curve.i[n]} nats`];
+      const lines = [plain(curve.name), plain(knob), `D ${curve.d[n]}, I ${curve.i[n]} nats`];
       const bound = curve.bound[n];
       if (bound !== null) lines.push(bound === "vacuous" ? "certificate vacuous" : `I certified at most ${bound} nats`);
       lines.push(`A_y ${curve.a_y[n] ?? "-"}, A_s ${curve.a_s[n]}`, plain(curve.curve[n]));
@@ -39,14 +34,14 @@ window.charts = (() => {
     const curves = panel.curves.filter((curve) => shown(curve.name));
     for (const curve of [...curves.filter((c) => !lit(c.name)), ...curves.filter((c) => lit(c.name))]) {
       const own = lit(curve.name);
-      const colour = own ? visible(curve.colour) : css("--faint");
+      const colour = own ? visible(curve) : css("--faint");
       const many = new Set(curve.curve).size > 3;
       const common = { legendgroup: curve.name, hoverinfo: "skip", showlegend: false, mode: "lines" };
       const [across, up] = curve[line + "_band"];
-      if (across.length && own) bands.push({ ...common, x: across, y: up, fill: "toself", fillcolor: faint(visible(curve.colour)), line: { width: 0 } });
+      if (across.length && own) bands.push({ ...common, x: across, y: up, fill: "toself", fillcolor: faint(visible(curve)), line: { width: 0 } });
       if (curve[line][0].length) {
         const shape = kind === "fronts" ? "hv" : "linear";
-        lines.push({ ...common, x: curve[line][0], y: curve[line][1], line: { color: colour, width: own ? 1.5 : 1, dash: curve.dash, shape } });
+        lines.push({ ...common, meta: [colour, visible(curve)], x: curve[line][0], y: curve[line][1], line: { color: colour, width: own ? 1.5 : 1, dash: curve.dash, shape } });
       }
       if (own) marks.push({
         x: curve[x], y: kind === "curves" ? curve[y].map((v) => Math.max(v, 0)) : curve[y], mode: "markers",
@@ -66,24 +61,24 @@ window.charts = (() => {
   }
 
   // Plotly lets a legend of many lines grow into the plot: it gets the room it will need.
-  function legendHeight(chart, names) {
-    const room = chart.clientWidth - 80;
+  function legendHeight(names, width) {
+    const room = width - 80;
     let lines = 1, used = 0;
     for (const name of names) {
-      const width = 45 + 7 * name.length;
-      if (used && used + width > room) [lines, used] = [lines + 1, 0];
-      used += width;
+      const own = 45 + 7 * name.length;
+      if (used && used + own > room) [lines, used] = [lines + 1, 0];
+      used += own;
     }
     return 30 * lines;
   }
 
-  function layout(kind, legend) {
+  function layout(kind, legend, width) {
     const axis = (title) => ({ title: { text: title }, gridcolor: css("--line"), zerolinecolor: css("--line"), automargin: true });
     const [x, y] = kind === "curves" ? ["D, distortion: squared error of x", "I(Z;S), leakage, nats"] : ["A_s, accuracy of the auditor of s", "A_y, downstream accuracy"];
     return {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: css("--text"), size: 12 },
       margin: { l: 55, r: 10, t: 10, b: 50 + legend }, xaxis: axis(x), yaxis: axis(y), hovermode: "closest",
-      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" }, height: 410 + legend, hoverlabel: { align: "left" },
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", itemsizing: "constant" }, showlegend: legend > 0, height: 360 + legend, width, hoverlabel: { align: "left", bgcolor: css("--ground"), font: { color: css("--text") } },
     };
   }
 
@@ -92,13 +87,14 @@ window.charts = (() => {
     return data[article.dataset.dataset][article.dataset.panel];
   };
 
-  function draw(chart, choice) {
+  // On paper a chart is as wide as a page with margins.
+  function draw(chart, choice, { paper = false } = {}) {
     if (!data) return;
-    const kind = chart.dataset.kind;
+    const kind = chart.dataset.kind, width = paper ? 640 : undefined;
     const found = traces(panelOf(chart), kind, choice.shown, choice.lit);
-    const legend = legendHeight(chart, found.filter((trace) => trace.name).map((trace) => trace.name));
+    const legend = kind === "fronts" ? 0 : legendHeight(found.filter((trace) => trace.name).map((trace) => trace.name), width ?? chart.clientWidth);
     // Without a mode bar: its buttons would stand in the way of the keyboard.
-    Plotly.react(chart, found, layout(kind, legend), { responsive: true, displayModeBar: false });
+    Plotly.react(chart, found, layout(kind, legend, width), { responsive: true, displayModeBar: false });
     if (!chart.dataset.drawn) {
       chart.on("plotly_hover", (event) => api.onHover(chart, event.points[0].data.legendgroup));
       chart.on("plotly_unhover", () => api.onHover(chart, null));
@@ -106,11 +102,13 @@ window.charts = (() => {
     chart.dataset.drawn = "yes";
   }
 
-  // One curve stands out for a moment; null: none does.
+  // One curve stands out for a moment, in its colour where it was grey; null: none does.
   function emphasise(chart, name) {
     if (!chart.dataset.drawn) return;
-    const opacity = chart.data.map((trace) => (name === null || trace.legendgroup === name ? 1 : 0.12));
-    Plotly.restyle(chart, { opacity });
+    Plotly.restyle(chart, { opacity: chart.data.map((trace) => (name === null || trace.legendgroup === name ? 1 : 0.12)) });
+    const lines = [...chart.data.keys()].filter((n) => chart.data[n].meta);
+    const colours = lines.map((n) => chart.data[n].meta[chart.data[n].legendgroup === name ? 1 : 0]);
+    if (lines.length) Plotly.restyle(chart, { "line.color": colours }, lines);
   }
 
   async function load() {

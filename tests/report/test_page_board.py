@@ -1,0 +1,298 @@
+"""A board of the page in a real browser: the ranking plot, what is seen, links, paper."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairbench.api import Track
+from fairbench.registry import load_registry
+from fairbench.report.gather import gather
+from fairbench.report.page import page
+from fairbench.report.page.ranking import draw_ranking
+from fairbench.report.panels import looks_of
+from fairbench.store.records import Record, UnitRecord
+from tests.support.browser import DESK, PHONE, names, opened, written
+from tests.support.runs import certified, five_folds, stored
+
+NOT_REPLICATED = ["random-projection", "pca"]
+
+
+def folds_and_certificates(records: list[Record]) -> list[Record]:
+    return certified(five_folds(records))
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("page"), folds_and_certificates)
+
+
+@pytest.fixture(scope="module")
+def opened_once(browser: Any, target: Path) -> Iterator[tuple[Any, list[str]]]:
+    tab, complaints = opened(browser, target, viewport=DESK)
+    yield tab, complaints
+    tab.close()
+
+
+@pytest.fixture
+def tab(opened_once: tuple[Any, list[str]]) -> Iterator[Any]:
+    """The page on a desk, as it opens; a test fails if the page complains."""
+    tab, complaints = opened_once
+    go(tab, "#adults-gender")
+    tab.evaluate("document.querySelectorAll('details').forEach(one => one.open = false)")
+    yield tab
+    assert complaints == []
+
+
+def go(tab: Any, address: str) -> None:
+    """Follow an address of the page that is open, and wait until the page has."""
+    tab.evaluate("address => { location.hash = address; }", address)
+    tab.wait_for_function("address => location.hash === address", arg=address)
+    tab.wait_for_timeout(50)  # the event comes after
+
+
+def left_edges(tab: Any, what: str) -> dict[str, float]:
+    """Where marks of the ranking plot stand, by method."""
+    found: dict[str, float] = {}
+    for row in tab.locator(".ranking li").all():
+        mark = row.locator(what)
+        if mark.count():
+            box = mark.first.bounding_box()
+            found[row.get_attribute("data-name")] = box["x"] + box["width"] / 2
+    return found
+
+
+def test_the_plot_stands_on_top_in_the_order_of_the_ranks(tab: Any) -> None:
+    assert names(tab, ".ranking li") == names(tab, "table.sortable >> nth=0 >> tr")
+    assert names(tab, ".ranking .rows >> nth=1 >> li") == NOT_REPLICATED
+    ranks = tab.locator(".ranking .rank").all_inner_texts()
+    assert ranks[0] == "1"
+    assert ranks[-2:] == ["", ""]
+    places = left_edges(tab, "circle")
+    ranked = [places[name] for name in names(tab, ".ranking .rows >> nth=0 >> li")]
+    assert ranked == sorted(ranked)
+    assert places["identity"] == pytest.approx(left_edges(tab, "line.nothing")["identity"], abs=1.5)
+    assert left_edges(tab, ".certified path")["sofair"] > 0
+    said = tab.locator(".ranking li[data-name=sofair] svg.marks").get_attribute("aria-label")
+    assert "95% interval" in said
+    assert "certified" in said
+    top, table = (tab.locator(one).first.bounding_box() for one in (".ranking", "table.sortable"))
+    assert top["y"] + top["height"] <= table["y"]
+
+
+def test_it_needs_no_script(browser: Any, target: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto(target.as_uri())
+    assert tab.locator(".ranking li[data-name=sofair] circle").is_visible()
+    assert tab.locator("table.sortable").first.is_visible()
+    assert not tab.locator(".csv, .chart, .bar").first.is_visible()
+    context.close()
+
+
+def test_rows_are_in_the_colours_of_their_curves(tab: Any) -> None:
+    colours = tab.locator(".ranking li").evaluate_all(
+        "rows => Object.fromEntries(rows.map(row =>"
+        " [row.dataset.name, getComputedStyle(row.querySelector('circle')).fill]))"
+    )
+    curves = tab.locator(".chart").first.evaluate(
+        """chart => Object.fromEntries(chart.data.filter(t => t.mode === "markers").map(t => {
+            const parts = [1, 3, 5].map(k => parseInt(t.marker.color.slice(k, k + 2), 16));
+            return [t.legendgroup, `rgb(${parts.join(", ")})`];
+        }))"""
+    )
+    assert colours == curves
+    assert colours["pca"] == "rgb(138, 138, 138)"  # baselines are grey
+
+
+def test_the_plot_follows_the_choice_and_ranks_say_whose_they_are(tab: Any) -> None:
+    second = tab.locator(".ranking li").nth(1).bounding_box()
+    tab.locator(".choose summary").click()
+    tab.locator('input.one[value="latfr"]').uncheck()
+    assert "latfr" not in names(tab, ".ranking li")
+    first = tab.locator(".ranking li:visible").nth(0).bounding_box()
+    after = tab.locator(".ranking li:visible").nth(1).bounding_box()
+    assert after["y"] - first["y"] == second["height"]  # no gap is left
+    assert "Ranks are those of the whole board" in tab.locator(".seen").first.inner_text()
+    tab.locator(".ranked-only").check()
+    assert not set(NOT_REPLICATED) & set(names(tab, ".ranking li"))
+    assert not tab.locator(".ranking .block").is_visible()
+    assert not tab.locator("tr.block").first.is_visible()
+
+
+def test_the_auditors_table_follows_the_choice(tab: Any) -> None:
+    go(tab, "#adults-gender?without=sofair")
+    tab.locator("summary", has_text="Auditors side by side").click()
+    shown = set(names(tab, "details tr"))
+    assert "latfr" in shown
+    assert "sofair" not in shown
+
+
+def test_pointing_at_a_row_lights_its_curve_and_its_other_rows(tab: Any) -> None:
+    tab.locator(".ranking li[data-name=latfr]").hover()
+    assert "lit" in tab.locator("tr[data-name=latfr]").first.get_attribute("class")
+    bright = tab.locator(".chart").first.evaluate(
+        "chart => [...new Set(chart.data.filter(t => !(t.opacity < 1)).map(t => t.legendgroup))]"
+    )
+    assert bright == ["latfr"]
+
+
+def test_a_click_opens_the_method_keeps_the_choice_and_back_closes_it(tab: Any) -> None:
+    go(tab, "#adults-gender?without=latfr")
+    tab.locator(".ranking li[data-name=sofair] a").click()
+    assert tab.evaluate("location.hash") == "#adults-gender/sofair?without=latfr"
+    assert tab.locator(".card:visible h4").inner_text().startswith("sofair")
+    assert "latfr" not in names(tab, ".ranking li")
+    tab.go_back()
+    tab.wait_for_selector(".cards", state="hidden")
+    assert tab.evaluate("location.hash") == "#adults-gender?without=latfr"
+
+
+def test_a_view_closed_by_key_leaves_the_keyboard_at_its_row(tab: Any) -> None:
+    tab.locator(".ranking li[data-name=sofair] a").focus()
+    tab.keyboard.press("Enter")
+    assert tab.locator(".card:visible").count() == 1
+    tab.locator("a.close:visible").focus()
+    tab.keyboard.press("Enter")
+    assert tab.locator(".card:visible").count() == 0
+    here = "document.activeElement.closest('li').dataset.name"
+    assert tab.evaluate(here) == "sofair"
+
+
+@pytest.mark.parametrize("address", ["#%", "#nowhere/sofair", "#adults-gender?without=%"])
+def test_an_address_that_means_nothing_does_no_harm(tab: Any, address: str) -> None:
+    go(tab, address)
+    assert len(names(tab, ".ranking li")) == 7
+
+
+def test_a_link_to_the_glossary_opens_it_and_changes_nothing_else(tab: Any) -> None:
+    go(tab, "#adults-gender/sofair?without=latfr")
+    tab.locator(".help summary").click()
+    tab.locator(".help a").click()
+    tab.wait_for_selector("#glossary dl", state="visible")
+    assert tab.locator(".card:visible").count() == 1
+    assert "latfr" not in names(tab, ".ranking li")
+
+
+def test_few_columns_are_seen_until_all_are_asked_for(tab: Any) -> None:
+    heads = tab.locator("table.sortable").first.locator("thead th:visible")
+    assert heads.count() <= 7
+    tab.locator("input.wide").first.check()
+    assert heads.count() > 10
+    assert "columns=all" in tab.evaluate("location.hash")
+
+
+def test_labels_of_points_are_legible_and_allowed_by_the_policy(tab: Any) -> None:
+    tab.emulate_media(color_scheme="dark")
+    tab.locator(".chart").first.evaluate(
+        """chart => Plotly.Fx.hover(chart, [{
+            curveNumber: chart.data.findIndex(t => t.mode === "markers"), pointNumber: 0,
+        }])"""
+    )
+    label = tab.locator(".hoverlayer .hovertext").first
+    label.wait_for()
+    assert label.locator("path").evaluate("box => getComputedStyle(box).fill") == "rgb(23, 24, 26)"
+    text = label.locator("text").first
+    assert text.evaluate("text => getComputedStyle(text).fill") == "rgb(236, 236, 238)"
+    tab.emulate_media(color_scheme="light")
+
+
+def check_it_fits(tab: Any, viewport: dict[str, int]) -> None:
+    """Nothing is off the screen; first the plot, then the table, then the charts; not too long."""
+    width = viewport["width"]
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    for mark in tab.locator(".ranking li").all():
+        box = mark.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        name, plot = (mark.locator(one).bounding_box() for one in ("a.name", "svg.marks"))
+        assert name["x"] + name["width"] <= plot["x"] + 1
+        assert plot["width"] >= 150
+    order = tab.evaluate(
+        "[...document.querySelectorAll('.ranking, table.sortable, .chart')].slice(0, 3)"
+        ".map(one => one.className)"
+    )
+    assert order[0].startswith("ranking")
+    assert order[1:] == ["sortable", "chart js-plotly-plot"]
+    # Four screens of a desk, or of a phone
+    assert tab.evaluate("document.documentElement.scrollHeight") < 4 * viewport["height"]
+
+
+def test_a_desk_shows_plot_table_and_charts_in_a_short_page(tab: Any) -> None:
+    check_it_fits(tab, DESK)
+
+
+def test_a_phone_shows_plot_table_and_charts_in_a_short_page(browser: Any, target: Path) -> None:
+    tab, complaints = opened(browser, target, viewport=PHONE)
+    check_it_fits(tab, PHONE)
+    assert complaints == []
+    tab.close()
+
+
+def test_no_chart_stands_in_the_way_of_the_keyboard(tab: Any) -> None:
+    assert tab.locator(".modebar-btn").count() == 0
+    stops = tab.locator(".chart a[href], .chart button, .chart [tabindex='0']").count()
+    assert stops == 0
+
+
+def test_paper_has_everything_on_white_without_controls(tab: Any) -> None:
+    tab.emulate_media(media="print", color_scheme="dark")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert tab.evaluate("getComputedStyle(document.body).color") == "rgb(28, 28, 30)"
+    assert tab.locator("details:not([open])").count() == 0
+    assert not tab.locator(".csv, .bar, .wide").first.is_visible()
+    assert tab.locator(".ranking circle").first.is_visible()
+    font = "chart => chart.layout.font.color"
+    assert set(tab.locator(".chart").evaluate_all(f"all => all.map({font})")) == {"#1c1c1e"}
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert tab.locator("details:not([open])").count() > 0
+    tab.emulate_media(media="screen", color_scheme="light")
+
+
+def test_highlighted_rows_are_in_colour_and_the_others_grey(tmp_path: Path) -> None:
+    (panel,) = gather(stored(tmp_path), load_registry()).datasets[0].panels
+    looks = looks_of([panel])
+    plot = draw_ranking(replace(panel, highlighted=("sofair",)), looks)
+    for variant, marks in plot.marks.items():
+        assert ('class="marks grey"' in marks) == (variant.method != "sofair")
+
+
+def another_board(records: list[Record]) -> list[Record]:
+    """A second board, of a few methods."""
+    units = [one for one in records if isinstance(one, UnitRecord)]
+    other = [
+        unit.replace(key=f"b{unit.key[1:]}", dataset="compas-race", fingerprint="b" * 64)
+        for unit in units[:3]
+    ]
+    return [*records, *other]
+
+
+@pytest.mark.slow
+def test_an_address_opens_another_board_than_the_first(browser: Any, tmp_path: Path) -> None:
+    target = written(tmp_path, another_board)
+    tab, _ = opened(browser, target, drawn=False)
+    assert tab.locator(".board:visible h2").inner_text() == "adults-gender"
+    tab.close()
+    tab, _ = opened(browser, target, at="#compas-race", drawn=False)
+    assert tab.locator(".board:visible h2").inner_text() == "compas-race"
+    tab.close()
+
+
+@pytest.mark.slow
+def test_a_track_can_be_chosen(browser: Any, tmp_path: Path) -> None:
+    report = gather(stored(tmp_path), load_registry())
+    (dataset,) = report.datasets
+    (blind,) = dataset.panels
+    aware = replace(blind.only(["sofair"]), group=blind.group._replace(track=Track.AWARE))
+    target = tmp_path / "report.html"
+    both = replace(report, datasets=(replace(dataset, panels=(blind, aware)),))
+    target.write_text(page(both), encoding="utf-8")
+    tab, complaints = opened(browser, target, drawn=False)
+    tab.locator(".choose summary").click()
+    tab.locator("select.track").select_option("aware")
+    assert names(tab, ".ranking li") == ["sofair"]
+    assert tab.evaluate("location.hash") == "#adults-gender?track=aware"
+    assert complaints == []
+    tab.close()
