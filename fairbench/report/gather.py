@@ -58,7 +58,10 @@ class AboutMethod:
 
 @dataclass(frozen=True)
 class DatasetReport:
-    """One dataset's part of the page: its rankings, auditors, failures, and errors of metrics."""
+    """One dataset's part of the page: its rankings, auditors, failures, and errors of metrics.
+
+    ``edition``: which published board it is, in words; empty for results of one's own.
+    """
 
     name: str
     data_source: str
@@ -66,6 +69,7 @@ class DatasetReport:
     auditors: tuple[AuditorSummary, ...]
     failures: tuple[FailureRow, ...]
     problems: tuple[str, ...]
+    edition: str = ""
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,15 @@ def gather_boards(boards: Sequence[Board], registry: Registry) -> Report:
     tables = [
         table for board in boards for table in leaderboard.build_tables(board.records(), registry)
     ]
-    return _report(tables, registry, points=[point for board in boards for point in board.points])
+    return _report(
+        tables,
+        registry,
+        points=[point for board in boards for point in board.points],
+        editions={
+            board.info.dataset: f"published board, version {board.info.version}, {board.info.made}"
+            for board in boards
+        },
+    )
 
 
 def _report(
@@ -122,6 +134,7 @@ def _report(
     points: Iterable[PointRecord],
     provenance: Sequence[RunRecord] = (),
     highlighted: tuple[str, ...] = (),
+    editions: Mapping[str, str] | None = None,
 ) -> Report:
     # Where both tables have a column, the leaderboard's meaning counts.
     glossary = POINT_COLUMNS | COLUMNS
@@ -141,6 +154,7 @@ def _report(
                 auditors=tuple(summarise_auditors(table.auditors)),
                 failures=tuple(table.failures),
                 problems=tuple(dict.fromkeys(table.problems)),
+                edition=(editions or {}).get(table.dataset, ""),
             )
             for table in tables
         ),

@@ -178,7 +178,7 @@ def test_boards_are_written_as_one_page(fairbench_here: Call, tmp_path: Path) ->
     assert fairbench_here("board", "page", "--output", "all.html").returncode == 0
     page = (tmp_path / "all.html").read_text()
     assert "merged-cells" in page
-    assert "adults-gender" in page
+    assert "published board, version 5" in page
     older = ROOT / "leaderboards" / "archive" / "adults-gender-4.board"
     two = fairbench_here("board", "page", "adults-gender-5", str(older))
     assert two.returncode == 2

@@ -17,7 +17,8 @@ def squares(count: int) -> np.ndarray:
     """Images of one white square each, ``(count, SIDE^2)``, of 0 and 1."""
     rng = np.random.default_rng(0)
     images = np.zeros((count, SIDE, SIDE), np.uint8)
-    for image, (row, column) in zip(images, rng.integers(0, SIDE - SPRITE, (count, 2)), strict=True):
+    corners = rng.integers(0, SIDE - SPRITE, (count, 2))
+    for image, (row, column) in zip(images, corners, strict=True):
         image[row : row + SPRITE, column : column + SPRITE] = 1
     return images.reshape(count, -1)
 
