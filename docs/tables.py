@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from single_shot import format_single_shot
 
 import fairbench
 from fairbench.metrics.aufdc import strict_area
@@ -30,6 +29,7 @@ from fairbench.metrics.columns import (
 )
 from fairbench.metrics.rows import describe_p_value, p_value_column
 from fairbench.registry import Registry, load_registry
+from single_shot import format_single_shot
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "leaderboards"

@@ -50,10 +50,12 @@ class AuditorSummary(TableRow):
 
 @dataclass(frozen=True)
 class AboutMethod:
-    """What an installed method says of itself: one line, and the paper that it is from."""
+    """What an installed method says of itself: one line, the paper that it is from, and whether
+    its code is made of bits."""
 
     summary: str
     reference: str
+    has_bits: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ def _report(
         verdicts=_verdicts(tables, registry),
         identities=identities,
         methods={
-            name: AboutMethod(method.summary, method.reference)
+            name: AboutMethod(method.summary, method.reference, method.has_bits)
             for name, method in registry.methods.classes.items()
         },
     )

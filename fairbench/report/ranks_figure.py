@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairbench.metrics.rows import LeaderboardRow
-from fairbench.report.panels import Panel
+from fairbench.report.panels import Panel, looks_of
 from fairbench.report.style import GREY, QUIET, new_figure, styled
 from fairbench.report.verdicts import describe_tests
 
@@ -21,7 +21,8 @@ _LINE = 0.26
 
 _COLUMN = "aufdc"
 _CERTIFIED = "aufdc_certified"
-_COLOUR = "#1f5fa8"
+_KEY = "#3a3a3a"
+"""Colour of the legend's marks, which are of all rows."""
 
 
 def ranks_figure(shown: Sequence[Panel]) -> Figure:
@@ -39,7 +40,7 @@ def ranks_figure(shown: Sequence[Panel]) -> Figure:
 
 
 def _draw(axes: Axes, panel: Panel) -> None:
-    names = panel.names
+    names, look = panel.names, looks_of([panel])
     labels = []
     place = 0.0
     for block in (panel.ranked, panel.not_replicated):
@@ -58,7 +59,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
             place += 1
         for row in block:
             others = bool(panel.highlighted) and row.method not in panel.highlighted
-            _row(axes, row, place, grey=others or "baseline" in row.tags.split())
+            grey = others or "baseline" in row.tags.split()
+            _row(axes, row, place, GREY if grey else look[row.variant].colour)
             name = textwrap.shorten(names[row.variant], 38, placeholder=" ...")
             labels.append((place, f"{name}   {row.rank}" if row.rank else name))
             place += 1
@@ -66,8 +68,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set(ylim=(place - 0.4, -0.6), xlim=(0, None), xlabel="area, from 0 to 1 (lower is better)")
     axes.grid(visible=True, axis="x")
     axes.tick_params(length=0)
-    axes.plot([], [], "o", color=_COLOUR, label="AUFDC, by auditors, with 95% interval")
-    axes.plot([], [], "D", color=_COLOUR, markerfacecolor="none", label="certified AUFDC")
+    axes.plot([], [], "o", color=_KEY, label="AUFDC, by auditors, with 95% interval")
+    axes.plot([], [], "D", color=_KEY, markerfacecolor="none", label="certified AUFDC")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.12), ncols=2)
     notes = describe_tests(panel.ranked) or ["One split gives no ranks."]
     if panel.ranked:
@@ -85,8 +87,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
     )
 
 
-def _row(axes: Axes, row: LeaderboardRow, place: float, *, grey: bool) -> None:
-    colour = GREY if grey else _COLOUR
+def _row(axes: Axes, row: LeaderboardRow, place: float, colour: str) -> None:
     area, certified = row.figures.get(_COLUMN), row.figures.get(_CERTIFIED)
     ends = row.interval(_COLUMN)
     if ends is not None:

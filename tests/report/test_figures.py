@@ -4,11 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from matplotlib.text import Text
 from typer.testing import CliRunner
 
 from fairbench.cli.app import app
-from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.metrics.rows import Variant
 from fairbench.registry import load_registry
 from fairbench.report import frames
@@ -19,7 +17,6 @@ from fairbench.report.identity import Identities
 from fairbench.report.panels import Panel
 from fairbench.report.style import FAINT, GREY, SHADES, shaded
 from fairbench.store.records import PointRecord, Record
-from readme_figure import labelled_curves_figure
 from tests.support.runs import Change, failed, honest, stored, three_seeds
 
 
@@ -253,26 +250,3 @@ def test_status_counts_each_point_once_whatever_audits_it_has_seen(tmp_path: Pat
         for name in ("once", "twice")
     )
     assert once == twice
-
-
-def test_a_figure_for_a_readme_names_its_lines_and_needs_no_legend(tmp_path: Path) -> None:
-    panel = dataset(tmp_path).panels[0]
-    names = ["sofair", "latfr", "pca", "random-projection"]
-    figure = labelled_curves_figure(panel, names)
-    figure.draw_without_rendering()
-    axes = figure.axes[0]
-    assert axes.get_legend() is None
-    texts = [text for text in axes.texts if text.get_text().split()[0] in names]
-    assert [text.get_text() for text in texts] == [
-        f"{row.method} {row.figures['aufdc']:.3f}".replace(" 0.", " .")
-        for name in names
-        for row in panel.rows
-        if row.method == name
-    ]
-    boxes = [Text.get_window_extent(text) for text in texts]
-    assert not any(a.overlaps(b) for n, a in enumerate(boxes) for b in boxes[:n])
-    assert all(axes.get_window_extent().contains(*box.min) for box in boxes)
-    with pytest.raises(UnknownNameError, match="sofa"):
-        labelled_curves_figure(panel, ["sofa"])
-    with pytest.raises(ConfigError, match="9 curves"):
-        labelled_curves_figure(panel, ["pca"] * 9)
