@@ -217,7 +217,16 @@ def stored(folder: Path) -> None:
             artefact=artefacts.save(folder, arrays),
             finished="2026-01-01T00:00:00+00:00",
         )
-        target = AuditTarget(planned.key, "plain", seed, trained.points, data, budget.audit, True)
+        target = AuditTarget(
+            unit=planned.key,
+            method="plain",
+            seed=seed,
+            points=trained.points,
+            data=data,
+            config=budget.audit,
+            blind=True,
+            stochastic=False,
+        )
         point = AuditLedger(store, (), retry=True).record(
             target, MissingPoint(0, "scale=1", f"old{seed}")
         )

@@ -217,7 +217,7 @@ def test_without_files_the_error_says_what_to_get(
     with pytest.raises(DataError) as caught:
         load_dataset(CompasRace)
     assert "compas-scores-two-years.csv" in caught.value.hint
-    assert CompasRace.url in caught.value.hint
+    assert CompasRace.files[0].urls[0] in caught.value.hint
 
 
 GROUPS: dict[type[Dataset], dict[str, int]] = {
