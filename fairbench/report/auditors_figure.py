@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,64 +21,92 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WIDTH = 7.3
+_LABELS, _CELL, _LINE = 2.5, 0.66, 0.23
+"""Inches: room for the names of auditors, width of a column, height of a row."""
+
+_MOST_METHODS = 9
+"""Columns side by side, so that the figure is readable at the width of a page."""
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Some methods of a panel, side by side; ``heads``: views and auditors, a row each."""
+
+    panel: Panel
+    variants: tuple[Variant, ...]
+    heads: tuple[tuple[str, str], ...]
+    cells: Mapping[tuple[Variant, tuple[str, str]], AuditorSummary]
+    is_last: bool
+
+    @property
+    def height(self) -> float:
+        """Inches, with the title above and the notes below."""
+        return 1.3 + _LINE * max(len(self.heads), 1) + (0.6 if self.is_last else 0)
 
 
 def auditors_figure(shown: Sequence[Panel], summaries: Sequence[AuditorSummary]) -> Figure:
-    """Draw auditors side by side: mean I that each estimates over each method's points.
+    """Draw auditors by method: mean I that each estimates over the method's points.
 
     The number in brackets counts the points at which that auditor is the strict one; a star marks
     one that ran at some of the points only (a view of codes is only of codes), so that its mean is
     of other points. The darker a cell, the higher the estimate, relative to the method's highest.
     """
-    of_panel = [[one for one in summaries if one.group == panel.group] for panel in shown]
-    most = max((len(_heads(cells)) for cells in of_panel), default=1)
-    heights = [2.0 + 0.28 * len(panel.rows) for panel in shown]
+    blocks = [block for panel in shown for block in _blocks(panel, summaries)]
+    most = max(len(block.variants) for block in blocks)
+    heights = [block.height for block in blocks]
     with styled():
-        size = max(_WIDTH, 2.2 + 0.62 * most), sum(heights)
-        figure = new_figure(*size, rows=len(shown), heights=heights)
-        for axes, panel, cells in zip(figure.axes, shown, of_panel, strict=True):
-            _auditors(axes, panel, cells)
-            axes.set_title(panel.title)
-            axes.set_xlabel(
-                "mean I(Z;S) over a method's points, nats; in brackets: points where it was chosen"
-                "\n* it ran at some of the points only; shades are relative to the best of a row"
-            )
-            draw_notes(axes, panel, "", 112)
+        size = max(5.5, _LABELS + _CELL * most), sum(heights)
+        figure = new_figure(*size, rows=len(blocks), heights=heights)
+        for axes, block in zip(figure.axes, blocks, strict=True):
+            _draw(axes, block)
+            axes.set_title(block.panel.title)
+            if block.is_last:
+                axes.set_xlabel(
+                    "mean I(Z;S) over a method's points, nats; in brackets: points where it was "
+                    "chosen\n* it ran at some of the points only; shades are relative to the "
+                    "highest of a method"
+                )
+                draw_notes(axes, block.panel, "", 112)
     return figure
 
 
-def _heads(summaries: Sequence[AuditorSummary]) -> list[tuple[str, str]]:
-    """Views and auditors, as columns."""
-    return list(dict.fromkeys((one.view, one.auditor) for one in summaries))
+def _blocks(panel: Panel, summaries: Sequence[AuditorSummary]) -> Iterator[_Block]:
+    variants = [row.variant for row in panel.rows]
+    own = [one for one in summaries if one.group == panel.group and one.variant in variants]
+    heads = tuple(dict.fromkeys((one.view, one.auditor) for one in own))
+    cells = {(one.variant, (one.view, one.auditor)): one for one in own}
+    # Blocks of about equal width.
+    count = max(1, math.ceil(len(variants) / _MOST_METHODS))
+    width = math.ceil(len(variants) / count) or 1
+    starts = range(0, max(len(variants), 1), width)
+    for start in starts:
+        part = tuple(variants[start : start + width])
+        yield _Block(panel, part, heads, cells, start == starts[-1])
 
 
-def _auditors(axes: Axes, panel: Panel, summaries: Sequence[AuditorSummary]) -> None:
-    shown = {row.variant for row in panel.rows}
-    summaries = [one for one in summaries if one.variant in shown]
-    heads = _heads(summaries)
+def _draw(axes: Axes, block: _Block) -> None:
+    heads = block.heads
     if not heads:
         axes.text(0.5, 0.5, "nothing measured yet", ha="center", transform=axes.transAxes)
         return
-    names = panel.names
-    keys = [row.variant for row in panel.rows]
-    cells: dict[tuple[Variant, tuple[str, str]], AuditorSummary] = {
-        (one.variant, (one.view, one.auditor)): one for one in summaries
-    }
-    grid = np.full((len(keys), len(heads)), np.nan)
-    for i, key in enumerate(keys):
-        row = {j: cells[key, head] for j, head in enumerate(heads) if (key, head) in cells}
-        most = max((cell.points for cell in row.values()), default=0)
-        for j, cell in row.items():
+    grid = np.full((len(heads), len(block.variants)), np.nan)
+    for j, variant in enumerate(block.variants):
+        column = {
+            i: block.cells[variant, head]
+            for i, head in enumerate(heads)
+            if (variant, head) in block.cells
+        }
+        most = max((cell.points for cell in column.values()), default=0)
+        for i, cell in column.items():
             grid[i, j] = max(cell.mutual_information, 0)
             axes.text(j, i, _estimate(cell, most), ha="center", va="center", fontsize=7)
-    best = np.nanmax(np.where(np.isnan(grid), 0, grid), axis=1, keepdims=True)
+    best = np.nanmax(np.where(np.isnan(grid), 0, grid), axis=0, keepdims=True)
     axes.imshow(grid / np.maximum(best, 1e-9), cmap="Blues", vmin=0, vmax=2.2, aspect="auto")
+    names = [textwrap.fill(block.panel.names[one], 14) for one in block.variants]
+    axes.set_xticks(range(len(names)), names, fontsize=7.5, rotation=30, ha="left")
+    axes.xaxis.tick_top()
     words = [auditor if view == "none" else f"{auditor} on {view}" for view, auditor in heads]
-    axes.set_xticks(range(len(heads)), words, fontsize=7, rotation=40, ha="right")
-    axes.set_yticks(
-        range(len(keys)), [textwrap.shorten(names[k], 32, placeholder=" ...") for k in keys]
-    )
+    axes.set_yticks(range(len(heads)), words, fontsize=7.5)
     axes.grid(visible=False)
     axes.tick_params(length=0)
 

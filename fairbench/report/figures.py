@@ -179,9 +179,14 @@ def _line(row: LeaderboardRow, style: Look) -> Any:
 
 
 def _cost(axes: Axes, panel: Panel, look: Mapping[Variant, Look], frame: Frame) -> None:
-    for _, row, style in ordered(panel, look):
+    from matplotlib.ticker import LogLocator
+
+    free: list[str] = []
+    for name, row, style in ordered(panel, look):
         seconds = [row.figures.get(f"train_seconds_{n}") or 0.0 for n in _COST_POINTS]
         if min(seconds) < _NOTHING:
+            if row.variant in frame.rows:
+                free.append(name)
             continue
         if row.variant not in frame.rows:
             axes.plot(_COST_POINTS, seconds, color=FAINT, linewidth=0.7, zorder=1)
@@ -194,8 +199,12 @@ def _cost(axes: Axes, panel: Panel, look: Mapping[Variant, Look], frame: Frame) 
             linestyle=style.line,
             label=label_of(panel, frame, row, None),
         )
+    if free and not frame.small:
+        words = f"below {_NOTHING:g} s: {', '.join(free)}"
+        axes.text(0.99, 0.02, words, ha="right", fontsize=8, transform=axes.transAxes)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(_COST_POINTS, [str(n) for n in _COST_POINTS])
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("" if frame.small else "{x:g}")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_minor_formatter("")
