@@ -77,7 +77,7 @@ def test_a_method_is_ranked_submitted_and_verified(
     assert "fit plain" not in run.stderr, "only mine is trained"
     assert "identity" not in run.stderr
     (line,) = (line for line in run.stdout.splitlines() if "noisy *" in line)
-    assert "noise=0.5" in line
+    assert " mine " in line, "the name of the file stands for its hyperparameters"
     table = pd.read_csv(tmp_path / "fairbench-results/leaderboards/toy-drawn-1-and-mine.csv")
     assert set(table.loc[table["origin"].isna(), "params"]) == {"noise=0.5"}
     assert {"plain", "identity", "noisy"} <= set(table["method"])
