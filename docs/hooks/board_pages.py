@@ -28,7 +28,11 @@ _FIGURES = {
 
 def on_config(config: Any) -> Any:
     """Put the pages below the published leaderboards."""
-    pages = [{board.info.name: f"{_FOLDER}/{board.info.name}.md"} for board in _boards()]
+    from fairbench.registry import load_registry
+
+    pages = [
+        {board.info.name: f"{_FOLDER}/{board.info.name}.md"} for board in _boards(load_registry())
+    ]
     for section in config.nav:
         for entries in section.values():
             if isinstance(entries, list):
@@ -43,18 +47,16 @@ def on_files(files: Files, *, config: Any) -> Files:
     from fairbench.registry import load_registry
 
     registry = load_registry()
-    for board in _boards():
+    for board in _boards(registry):
         for name, content in _content(board, registry):
             files.append(File.generated(config, f"{_FOLDER}/{name}", content=content))
     return files
 
 
-def _boards() -> list[Board]:
+def _boards(registry: Registry) -> list[Board]:
     from fairbench.leaderboard.board_file import read_board
-    from fairbench.registry import load_registry
 
-    known = load_registry().boards.values()
-    return [read_board(one.path) for one in known if one.path is not None]
+    return [read_board(one.path) for one in registry.boards.values() if one.path is not None]
 
 
 def _content(board: Board, registry: Registry) -> Iterator[tuple[str, str | bytes]]:

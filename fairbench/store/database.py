@@ -136,17 +136,17 @@ class Store:
 
     def adopt(self, keys: Sequence[str], run: str) -> None:
         """Give units that only a search has trained to a run; nothing else of them changes."""
-        units = TABLE_OF[UnitRecord]
-        trials = units.c.key.in_(keys) & units.c.run.startswith(TRIAL)
-        update = units.update().where(trials).values(run=run)
-        with translate_database_errors(_CANNOT_WRITE):
-            self.transactions.run(lambda connection: connection.execute(update))
+        self._update_units(keys, TABLE_OF[UnitRecord].c.run.startswith(TRIAL), run=run)
 
     def label(self, keys: Sequence[str], label: str) -> None:
         """Give units that were made here a label; nothing else of them changes."""
+        self._update_units(keys, TABLE_OF[UnitRecord].c.origin.is_(None), label=label)
+
+    def _update_units(
+        self, keys: Sequence[str], which: sa.ColumnElement[bool], **values: str
+    ) -> None:
         units = TABLE_OF[UnitRecord]
-        own = units.c.key.in_(keys) & units.c.origin.is_(None)
-        update = units.update().where(own).values(label=label)
+        update = units.update().where(units.c.key.in_(keys) & which).values(**values)
         with translate_database_errors(_CANNOT_WRITE):
             self.transactions.run(lambda connection: connection.execute(update))
 
