@@ -3,9 +3,9 @@
 ENGINE_VERSION = 2
 """Of the training engine: layers, streams, optimizer, schedule."""
 
-IMAGES_VERSION = 2
-"""Of what the engine does for images alone; tables do not depend on it. 2: initial weights keep the
-variance of their inputs."""
+IMAGES_VERSION = 3
+"""Of what engine and audits do for images alone; tables do not depend on it. 2: initial weights
+keep the variance of their inputs. 3: auditors see centred images."""
 
 PROTOCOL_VERSION = 1
 """Of what is trained on: roles, scaling, what is encoded. Rows of two versions never mix."""

@@ -19,6 +19,7 @@ from fairbench.api import Floats, Ints, Role
 from fairbench.auditing.auditors.mlp import fit_regressors
 from fairbench.auditing.auditors.samples import prior_of
 from fairbench.auditing.auditors.views import View, ranks, standardised
+from fairbench.auditing.axes import image_axes, principal_axes
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.members import strict_mlp_settings
 from fairbench.stats.seeds import derive_seed
@@ -26,7 +27,6 @@ from fairbench.stats.seeds import derive_seed
 _MOST_COLUMNS = 512
 """Columns of x beyond which auditors see principal axes of the reconstruction: trees cannot take
 images."""
-_AXES = 64
 _DECIMALS = 3
 """Of the reconstruction: the last bits depend on the rest of the batch, and where many rows share a
 code, trees would split on them."""
@@ -51,6 +51,7 @@ def refit_decoder(
     config: AuditConfig,
     seed: int,
     draws: int = 1,
+    image: tuple[int, int, int] | None = None,
 ) -> RefittedDecoder:
     """Fit the decoder.
 
@@ -61,6 +62,8 @@ def refit_decoder(
     sides : tuple of arrays
         Rows of x of the auditor training set to fit on, and those held out for early stopping.
         Auditors hold out the same: what calibrates them must be as new to the decoder as test rows.
+    image : tuple of int, optional
+        Channels, height and width, where x is an image.
     """
     train = x[Role.AUDITOR_TRAIN]
     inputs = _inputs(z[Role.AUDITOR_TRAIN], groups)
@@ -90,7 +93,7 @@ def refit_decoder(
         return summed
 
     prior = prior_of(s[Role.AUDITOR_TRAIN], groups)
-    project = _axes_of(train[sides[0]], seed)
+    project = _axes_of(train[sides[0]], seed, image)
 
     def reconstruct(rows: Floats) -> Floats:
         by_group = (
@@ -115,15 +118,14 @@ def _inputs(z: Floats, groups: int) -> Callable[[Floats, Ints], Floats]:
     return lambda rows, s: np.hstack([*(view.apply(rows) for view in shown), one_hot[s]])
 
 
-def _axes_of(x: Floats, seed: int) -> Callable[[Floats], Floats]:
-    """Return the projection on the principal axes of a wide x, in units of the first one's spread.
+def _axes_of(
+    x: Floats, seed: int, image: tuple[int, int, int] | None
+) -> Callable[[Floats], Floats]:
+    """Return the projection on axes of a wide x, in units of the first one's spread.
 
     The identity where x is narrow.
     """
     if x.shape[1] <= _MOST_COLUMNS:
         return lambda rows: rows
-    from sklearn.decomposition import PCA
-
-    axes = PCA(_AXES, svd_solver="randomized", random_state=seed % 2**32).fit(x)
-    unit = np.sqrt(axes.explained_variance_[0])
-    return lambda rows: np.asarray(axes.transform(rows) / unit, np.float32)
+    axes = principal_axes(x, seed=seed) if image is None else image_axes(x, image, seed=seed)
+    return lambda rows: axes.project(rows) / np.float32(axes.spread)

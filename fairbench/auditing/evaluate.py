@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fairbench.api import AUDIT_ROLES, Access, Floats, Ints, Role
 from fairbench.api.metric import PointEvaluation, Prediction, TransferAccuracy
 from fairbench.auditing.auditors.views import standardised
+from fairbench.auditing.axes import image_axes
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import DECODED_COLUMNS, DECODED_DECIMALS, AuditConfig
 from fairbench.auditing.decoder import refit_decoder
@@ -101,6 +102,7 @@ def evaluate(
         config=config,
         seed=derive_seed(seed, "decoder"),
         draws=draws,
+        image=data.info.architecture.image,
     )
     squares: dict[str, Mapping[Role, Floats]] = {"refitted": refitted.squares}
     if encoded.own is not None and encoded.own.is_consistent():
@@ -326,10 +328,12 @@ def audit_reference(
     groups = len(data.info.groups)
     x, auditor_seed = z[Role.AUDITOR_TRAIN], derive_seed(seed, "auditors")
     # As where x is released: x is then what a decoder of its own gives, too.
-    # Of images, whose pixels would be audited twice, auditors see the pixels alone.
     decoded = None
     if x.shape[1] <= DECODED_COLUMNS:
         decoded = {role: rows.round(DECODED_DECIMALS) for role, rows in z.items()}
+    elif (image := data.info.architecture.image) is not None:
+        project = image_axes(x, image).project
+        decoded = {role: project(rows).round(DECODED_DECIMALS) for role, rows in z.items()}
     strict = audit(
         z,
         s,

@@ -15,10 +15,10 @@ import numpy as np
 
 from fairbench.api import Floats, Ints
 from fairbench.api.method import Representation
+from fairbench.auditing.axes import image_axes, principal_axes
 from fairbench.auditing.config import DECODED_COLUMNS, DECODED_DECIMALS
 from fairbench.runs.contract import ContractError
 
-_AXES = 64
 _ROWS_FOR_AXES = 4_000
 
 
@@ -27,7 +27,7 @@ class Decoded:
     """Reconstructions of n rows."""
 
     # (n, groups * d): for all groups, side by side; (n, d) where they do not depend on the group;
-    # (n, 64) principal axes where they are wider than 512 columns
+    # see fairbench.auditing.axes where they are wider than 512 columns
     shown: Floats
     squares: Floats  # (n,): squared errors for each row's own group, summed over columns
 
@@ -41,6 +41,7 @@ def decode_rows(
     *,
     groups: int,
     name: str,
+    image: tuple[int, int, int] | None = None,
 ) -> Decoded | None:
     """Decode rows, a part at a time; None: there is no decoder.
 
@@ -56,6 +57,8 @@ def decode_rows(
         Number of groups.
     name : str
         The method's, for errors.
+    image : tuple of int, optional
+        Channels, height and width, where x is an image.
 
     Raises
     ------
@@ -70,7 +73,7 @@ def decode_rows(
     if wide:
         some = z[parts[0][:_ROWS_FOR_AXES]]
         first = _for_all_groups(representation, some, groups, width, name)
-        project = None if first is None else _principal_axes(np.hstack(first))
+        project = None if first is None else _axes(np.hstack(first), image)
     for rows in parts:
         by_group = _for_all_groups(representation, z[rows], groups, width, name)
         if by_group is None:
@@ -105,11 +108,9 @@ def _for_all_groups(
     return reconstructions
 
 
-def _principal_axes(sample: Floats) -> Callable[[Floats], Floats]:
-    from sklearn.decomposition import PCA
-
-    axes = PCA(min(_AXES, *sample.shape), svd_solver="randomized", random_state=0).fit(sample)
-    return lambda rows: np.asarray(axes.transform(rows), np.float32).round(DECODED_DECIMALS)
+def _axes(sample: Floats, image: tuple[int, int, int] | None) -> Callable[[Floats], Floats]:
+    axes = principal_axes(sample) if image is None else image_axes(sample, image)
+    return lambda rows: axes.project(rows).round(DECODED_DECIMALS)
 
 
 def _without_copies(shown: Floats, width: int, wide: bool) -> Floats:

@@ -53,13 +53,18 @@ def encode_point(
     rng = np.random.default_rng([seed, i])
     rows = _AuditRows(features, np.concatenate([data.roles[role].s for role in AUDIT_ROLES]))
     parts = _in_parts(rng.permutation(len(rows.s)), features)
-    groups = len(data.info.groups)
+    groups, image = len(data.info.groups), data.info.architecture.image
     stochastic = method.coding is Coding.STOCHASTIC
     drawn, decoded = [], []
     for generator in rng.spawn(DRAWS) if stochastic else [None]:
         z = _encode(representation, method, rows, parts, generator, meter)
         drawn.append(z)
-        one = decode_rows(representation, z, rows.s, rows.x, parts, groups=groups, name=method.name)
+        one = decode_rows(
+            *(representation, z, rows.s, rows.x, parts),
+            groups=groups,
+            name=method.name,
+            image=image,
+        )
         if one is not None:
             decoded.append(one)
     arrays: dict[str, np.ndarray] = {}

@@ -318,4 +318,5 @@ def point_key(unit_key: str, label: str, audit: AuditConfig) -> str:
 
 def reference_key(data: Prepared, seed: int, audit: AuditConfig) -> str:
     """Key of what a dataset's curves are normalised by."""
-    return hash_of(["reference", data.fingerprint, seed, audit.as_dict(), AUDIT_VERSION])
+    images = [] if data.info.architecture.image is None else [IMAGES_VERSION]
+    return hash_of(["reference", data.fingerprint, seed, audit.as_dict(), AUDIT_VERSION, *images])

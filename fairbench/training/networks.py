@@ -29,7 +29,8 @@ class Networks:
     features : int
         Columns of x; of an image, channels times height times width.
     hidden, latent, image, channels
-        See :class:`fairbench.api.types.Architecture`; convolutions lie between x and ``hidden``.
+        See :class:`fairbench.api.types.Architecture`; convolutions, if any, lie between x and
+        ``hidden``.
     """
 
     features: int
@@ -51,16 +52,23 @@ class Networks:
     ) -> nn.Module:
         """Network from x to ``outputs`` numbers, ``latent`` unless given."""
         width = outputs or self.latent
-        if self.image is None:
-            return self.mlp(generators, (self.features, *self.hidden, width))
-        return StackedConvEncoder(generators, self.image, self.channels, (*self.hidden, width))
+        if self.image is not None and self.channels:
+            return StackedConvEncoder(generators, self.image, self.channels, (*self.hidden, width))
+        network = self.mlp(generators, (self.features, *self.hidden, width))
+        if self.image is not None:
+            keep_variance(network)
+        return network
 
     def decoder(self, generators: Sequence[torch.Generator], inputs: int) -> nn.Module:
         """Network from ``inputs`` numbers (z and other inputs of the decoder) to x."""
         sizes = (inputs, *reversed(self.hidden))
-        if self.image is None:
-            return self.mlp(generators, (*sizes, self.features))
-        return StackedConvDecoder(generators, sizes, self.channels, self.image)
+        if self.image is not None and self.channels:
+            return StackedConvDecoder(generators, sizes, self.channels, self.image)
+        network = self.mlp(generators, (*sizes, self.features))
+        if self.image is not None:
+            keep_variance(network)
+            _begin_faint(network)
+        return network
 
 
 class StackedConvEncoder(nn.Module):
@@ -119,10 +127,7 @@ class StackedConvDecoder(nn.Module):
             for i, (a, b) in enumerate(pairwise((*reversed(channels), image[0])))
         )
         keep_variance(self)
-        last = self.convolutions[-1]
-        assert isinstance(last, StackedConv)
-        with torch.no_grad():  # the first reconstructions are faint, not noise
-            last.weight.mul_(_FAINT)
+        _begin_faint(self)
 
     def forward(self, z: Tensor) -> Tensor:
         """Map ``(models, batch, sizes[0])`` to ``(models, batch, features)``."""
@@ -146,6 +151,13 @@ def keep_variance(networks: nn.Module) -> None:
                 # Weights are uniform: of variance bound^2 / 3.
                 layer.weight.mul_(math.sqrt(6 / layer.inputs) / layer.bound)
                 layer.bias.zero_()
+
+
+def _begin_faint(decoder: nn.Module) -> None:
+    """Scale the last layer down, so that the first reconstructions are faint, not noise."""
+    *_, last = (m for m in decoder.modules() if isinstance(m, StackedConv | StackedLinear))
+    with torch.no_grad():
+        last.weight.mul_(_FAINT)
 
 
 def _smallest(image: tuple[int, int, int], channels: Sequence[int]) -> tuple[int, int, int]:
