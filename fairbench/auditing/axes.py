@@ -37,7 +37,9 @@ def principal_axes(sample: Floats, *, seed: int = 0) -> Axes:
     from sklearn.decomposition import PCA
 
     count = min(AXES, *sample.shape)
-    axes = PCA(count, svd_solver="randomized", random_state=seed % 2**32).fit(sample)
+    axes = PCA(count, svd_solver="randomized", random_state=seed % 2**32)
+    with np.errstate(invalid="ignore"):  # shares of the variance of a constant
+        axes.fit(sample)
     return Axes(
         lambda rows: np.asarray(axes.transform(rows), np.float32),
         float(np.sqrt(axes.explained_variance_[0])),

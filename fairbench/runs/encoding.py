@@ -18,7 +18,7 @@ from fairbench.api.method import Method, Representation
 from fairbench.data.prepare import Prepared
 from fairbench.runs.contract import ContractError
 from fairbench.runs.cost import Meter
-from fairbench.runs.decoding import decode_rows
+from fairbench.runs.decoding import GroupDecoder
 
 TARGET = "target/"
 """In names of arrays: of the rows of another domain."""
@@ -53,18 +53,15 @@ def encode_point(
     rng = np.random.default_rng([seed, i])
     rows = _AuditRows(features, np.concatenate([data.roles[role].s for role in AUDIT_ROLES]))
     parts = _in_parts(rng.permutation(len(rows.s)), features)
-    groups, image = len(data.info.groups), data.info.architecture.image
+    decoder = GroupDecoder(
+        representation, len(data.info.groups), method.name, data.info.architecture.image
+    )
     stochastic = method.coding is Coding.STOCHASTIC
     drawn, decoded = [], []
     for generator in rng.spawn(DRAWS) if stochastic else [None]:
         z = _encode(representation, method, rows, parts, generator, meter)
         drawn.append(z)
-        one = decode_rows(
-            *(representation, z, rows.s, rows.x, parts),
-            groups=groups,
-            name=method.name,
-            image=image,
-        )
+        one = decoder.decode(z, rows.s, rows.x, parts)
         if one is not None:
             decoded.append(one)
     arrays: dict[str, np.ndarray] = {}
@@ -76,17 +73,14 @@ def encode_point(
             arrays[f"{i}/own/{role}"] = np.mean([one.squares[where] for one in decoded], axis=0)
     x, s = features[Role.TEST], data.roles[Role.TEST].s
     order = rng.permutation(len(x))
-    permuted = decode_rows(
-        representation,
+    permuted = decoder.squared_errors(
         drawn[0][rows.of(Role.TEST)][order],
         s,
         lambda numbers: x[numbers],
         _in_parts(np.arange(len(x)), features),
-        groups=groups,
-        name=method.name,
     )
     if permuted is not None:
-        arrays[f"{i}/permuted"] = np.array(permuted.squares.mean(dtype=np.float64))
+        arrays[f"{i}/permuted"] = np.array(permuted.mean(dtype=np.float64))
     if stochastic:
         arrays[f"{i}/fresh"] = _fresh(representation, method, rows, parts, rng, meter)
     if detailed:

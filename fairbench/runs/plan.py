@@ -26,8 +26,12 @@ from fairbench.store.status import Status
 from fairbench.training.stack_size import largest_stack, model_bytes, spread
 from fairbench.versions import AUDIT_VERSION, ENGINE_VERSION, IMAGES_VERSION, PROTOCOL_VERSION
 
-QUICK_IMAGE_ITERATIONS = 500
-"""A convolutional step costs about a tenth of a second on two cores."""
+QUICK_IMAGE_ITERATIONS = 2_000
+"""A convolutional step of one model costs .2 s of a core."""
+
+QUICK_IMAGE_POINTS = {Shots.SINGLE: 8, Shots.MULTI: 4}
+"""Points of a curve unless --points is given: to encode and decode all images for one takes as long
+as 500 steps."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class Budget:
     label: str
     iterations: int
     audit: AuditConfig
+    # Points of a curve, of methods that have other than the usual number of them
+    points: Mapping[Shots, int] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -194,9 +200,10 @@ def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
 def make_budget(requested: str | int, data: Prepared) -> Budget:
     """Iterations and audit of a budget on a dataset."""
     if requested == "quick":
-        image = data.info.architecture.image is not None
-        iterations = QUICK_IMAGE_ITERATIONS if image else max(1, data.iterations // 10)
-        return Budget("quick", iterations, PRESETS[Audit.QUICK])
+        audit = PRESETS[Audit.QUICK]
+        if data.info.architecture.image is not None:
+            return Budget("quick", QUICK_IMAGE_ITERATIONS, audit, QUICK_IMAGE_POINTS)
+        return Budget("quick", max(1, data.iterations // 10), audit)
     iterations = data.iterations if requested == "full" else int(requested)
     label = "full" if iterations == data.iterations else str(iterations)
     return Budget(label, iterations, PRESETS[Audit.STRICT])
@@ -209,10 +216,11 @@ def units_of(
     instance = method(params)
     label = None if params_label(method, params) == DEFAULT else config.label
     single = method.shots is Shots.SINGLE
+    count = config.points or budget.points.get(method.shots)
     points: list[Point | None] = (
-        [None] if single else list(iterate_points(instance.points(), config.points))
+        [None] if single else list(iterate_points(instance.points(), count))
     )
-    curve_points = (config.points or DEFAULT_POINTS) if single else None
+    curve_points = (count or DEFAULT_POINTS) if single else None
     skipped = instance.supports(data.info)
     content = {
         "method": method.name,

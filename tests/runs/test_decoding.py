@@ -10,7 +10,7 @@ import pytest
 from fairbench.api import Floats, Ints
 from fairbench.api.method import Representation
 from fairbench.runs.contract import ContractError
-from fairbench.runs.decoding import Decoded, decode_rows
+from fairbench.runs.decoding import Decoded, GroupDecoder
 
 N, D, K = 50, 4, 3
 RNG = np.random.default_rng(0)
@@ -31,10 +31,14 @@ class Decoder(Representation):
         return self._decode(z, s)
 
 
-def decoded(decoder: Decoder, x: Floats = X) -> Decoded | None:
-    order = np.random.default_rng(1).permutation(N)
-    parts = np.array_split(order, 3)
-    return decode_rows(decoder, x, S, lambda rows: x[rows], parts, groups=K, name="toy")
+def parts() -> list[Ints]:
+    return np.array_split(np.random.default_rng(1).permutation(N), 3)
+
+
+def decoded(
+    decoder: Decoder, x: Floats = X, image: tuple[int, int, int] | None = None
+) -> Decoded | None:
+    return GroupDecoder(decoder, K, "toy", image).decode(x, S, lambda rows: x[rows], parts())
 
 
 def test_every_call_has_one_group_for_all_rows() -> None:
@@ -88,3 +92,60 @@ def test_no_decoder_is_none() -> None:
 def test_what_cannot_be_used_is_refused(decode: Callable[..., Floats], says: str) -> None:
     with pytest.raises(ContractError, match=says):
         decoded(Decoder(decode))
+
+
+IMAGE = (1, 24, 24)
+
+
+def images() -> Floats:
+    rng = np.random.default_rng(2)
+    drawn = np.zeros((N, 24, 24), np.float32)
+    for image in drawn:
+        row, column = rng.integers(0, 16, 2)
+        image[row : row + 8, column : column + 3] = 1
+    return drawn.reshape(N, -1)
+
+
+def test_images_are_shown_by_their_axes_and_by_those_of_the_centred_ones() -> None:
+    x = images()
+    found = decoded(Decoder(lambda z, s: z * (1 - 0.1 * s[:, None])), x, IMAGE)
+    assert found is not None
+    assert found.shown.shape[1] == 2 * len(parts()[0]) + 2  # axes are fitted to the first part
+    expected = (0.1 * S) ** 2 * x.sum(axis=1)
+    np.testing.assert_allclose(found.squares, expected, atol=1e-2)
+
+
+def test_a_decoder_of_images_that_ignores_s_is_shown_once() -> None:
+    x = images()
+    found = decoded(Decoder(lambda z, s: z), x, IMAGE)
+    alone = GroupDecoder(Decoder(lambda z, s: z), 1, "toy", IMAGE)
+    once = alone.decode(x, np.zeros(N, int), lambda rows: x[rows], parts())
+    assert found is not None
+    assert once is not None
+    np.testing.assert_array_equal(found.shown, once.shown)
+    np.testing.assert_array_equal(found.squares, 0)
+
+
+def test_a_decoder_that_seems_to_ignore_s_hides_nothing() -> None:
+    """It ignores s on the rows it is tried on, and puts it into the last part's images."""
+    x, last = images(), parts()[-1]
+
+    def decode(z: Floats, s: Ints) -> Floats:
+        late = np.isin(z @ np.arange(x.shape[1]), x[last] @ np.arange(x.shape[1]))
+        return z * np.where(late, 1 - 0.2 * s, 1).astype(np.float32)[:, None]
+
+    found = decoded(Decoder(decode), x, IMAGE)
+    axes = decoded(Decoder(lambda z, s: z), x, IMAGE)
+    assert found is not None
+    assert axes is not None
+    assert not np.allclose(found.shown[last].std(axis=0), axes.shown[last].std(axis=0), atol=1e-3)
+
+
+def test_squared_errors_are_those_of_decoding() -> None:
+    decoder = GroupDecoder(Decoder(lambda z, s: z + s[:, None]), K, "toy")
+    found = decoder.decode(X, S, lambda rows: X[rows], parts())
+    assert found is not None
+    alone = decoder.squared_errors(X, S, lambda rows: X[rows], parts())
+    np.testing.assert_array_equal(alone, found.squares)
+    none = GroupDecoder(Decoder(lambda z, s: None), K, "toy")
+    assert none.squared_errors(X, S, lambda rows: X[rows], parts()) is None
