@@ -264,7 +264,7 @@ def _audit(
 
 def _usefulness(z: ByRole, s: ByRole, labels: ByRole, config: AuditConfig, seed: int) -> Usefulness:
     """Measure A_y of one task by the downstream classifiers of the leaderboards."""
-    from fairbench.auditing.evaluate import classify_task
+    from fairbench.auditing.tasks import classify_task
 
     result = classify_task(z, labels, config=config, seed=derive_seed("arrays-task", seed))
     own = asdict(_accuracy(result.prediction))

@@ -1,19 +1,25 @@
-"""``fairbench explain``: the bits of a method's code, for methods that have bits."""
+"""``fairbench explain``: the bits of a method's code, and of images what is left of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from fairbench.api import Shots
 from fairbench.cli import options
 from fairbench.cli.console import err, out
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.report import split_formats, write, write_figure
+from fairbench.errors import StoreError
 from fairbench.files.paths import within
 from fairbench.metrics.rows import DEFAULT
 from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
+from fairbench.models.reconstructions import image_shape, read_reconstructions
+from fairbench.models.results import StoredResults
 from fairbench.models.select import KEY_DIGITS
+from fairbench.registry import Registry
 from fairbench.report.bits import bits_figure, information_figure
 from fairbench.report.explain import (
     bits_csv,
@@ -21,11 +27,16 @@ from fairbench.report.explain import (
     find_explained_model,
     information_csv,
 )
+from fairbench.report.reconstructions import reconstructions_figure
 
 
 def explain_command(
     method: Annotated[
-        str | None, typer.Argument(help="Single-shot method with bits, such as sofair.")
+        str | None,
+        typer.Argument(
+            help="Single-shot method with bits, such as sofair; of images any method "
+            "[default of images: all]."
+        ),
     ] = None,
     dataset: options.OneDataset = None,
     seed: options.OfSeed = None,
@@ -35,11 +46,20 @@ def explain_command(
     store: options.StoreUrl = None,
     data_root: options.DataRoot = None,
 ) -> None:
-    """Show which bits of a representation are released as the constraint loosens."""
+    """Show which bits of a representation are released as the constraint loosens.
+
+    Of images, draw what each setting leaves of them.
+    """
     extensions = split_formats(formats)
     query = ModelQuery(method, dataset, seed, unit=unit)
     location = ResultsLocation(results, store, data_root, dataset_cards(dataset))
-    model = find_explained_model(query, location, load_plugins())
+    registry = load_plugins()
+    image = None if dataset is None else image_shape(dataset, registry)
+    if image is not None:
+        _draw_images(query, location, registry, image, extensions)
+        if method is None or not _has_curve_of_bits(method, registry):
+            return
+    model = find_explained_model(query, location, registry)
     explanation = explain_bits(model)
     title, key = model.unit.title, model.unit.key[:KEY_DIGITS]
     stem = f"{model.unit.dataset}-{model.unit.method}-seed{model.unit.seed}"
@@ -51,7 +71,8 @@ def explain_command(
     if explanation.steps:
         figures["information"] = information_figure(explanation.steps, title)
     write(path.with_name(f"{stem}-bits.csv"), bits_csv(explanation.tables))
-    write(path.with_name(f"{stem}-information.csv"), information_csv(explanation.steps))
+    if explanation.steps:
+        write(path.with_name(f"{stem}-information.csv"), information_csv(explanation.steps))
     err.print(str(target / f"{stem}-bits.csv"), markup=False)
     for kind, figure in figures.items():
         write_figure(path.with_name(f"{stem}-{kind}"), figure, extensions)
@@ -59,3 +80,38 @@ def explain_command(
     for step in explanation.steps:
         before, after = information.get(step.before), information.get(step.after)
         out.print(step.sentence(before, after), markup=False)
+
+
+def _has_curve_of_bits(method: str, registry: Registry) -> bool:
+    one = registry.methods[registry.methods.resolve(method)]
+    return one.has_bits and one.shots is Shots.SINGLE
+
+
+def _draw_images(
+    query: ModelQuery,
+    location: ResultsLocation,
+    registry: Registry,
+    image: tuple[int, int, int],
+    extensions: Sequence[str],
+) -> None:
+    """Write the figure of reconstructions by the models of one dataset."""
+    stored = StoredResults.open(location, registry)
+    dataset = registry.datasets.resolve(query.dataset or "")
+    method = None if query.method is None else registry.methods.resolve(query.method)
+    units = [
+        unit
+        for unit in stored.fitted_units()
+        if unit.dataset == dataset
+        and (method is None or unit.method == method)
+        and (query.seed is None or unit.seed == query.seed)
+        and (query.unit is None or unit.key.startswith(query.unit))
+    ]
+    rows = read_reconstructions(location.folder, units, image)
+    if not rows:
+        raise StoreError(
+            f"No reconstructions of {dataset} are in {location.folder}.",
+            "Train methods on it first: fairbench run --methods sofair --dataset " + dataset,
+        )
+    stem = dataset if method is None else f"{dataset}-{method}"
+    path = within(location.folder / "explain", f"{stem}-reconstructions")
+    write_figure(path, reconstructions_figure(rows, dataset), extensions)

@@ -70,7 +70,8 @@ def report(
     """Write one HTML page of all results; it opens offline."""
     registry, location = load_plugins(), ResultsLocation(results, store)
     target = output or location.folder / "report.html"
-    gathered = gather(location.open_store(), registry, _board(against, dataset, registry))
+    board = _board(against, dataset, registry)
+    gathered = gather(location.open_store(), registry, board, location.folder)
     content = page(gathered).encode()
     write(target, content)
     out.print(f"{target} ({len(content) / 1e6:.1f} MB): open it in a browser.", markup=False)

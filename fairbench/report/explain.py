@@ -103,7 +103,10 @@ class Step:
 
 @dataclass(frozen=True)
 class BitExplanation:
-    """The bits of a single-shot model at its points, the tightest first, and the steps between."""
+    """The bits of a single-shot model at its points, the tightest first, and the steps between.
+
+    Of images there are no steps.
+    """
 
     tables: tuple[BitTable, ...]
     steps: tuple[Step, ...]
@@ -170,7 +173,10 @@ def explain_bits(model: StoredModel) -> BitExplanation:
     order = np.argsort([np.mean(one >= 0) for one in bits], kind="stable")
     return BitExplanation(
         tuple(bit_table(labels[i], bits[i], rows.s) for i in order),
-        tuple(
+        # No single pixel says anything; reconstructions show what new bits bring.
+        ()
+        if info.architecture.image is not None
+        else tuple(
             step(labels[a], labels[b], bits[a], bits[b], rows.x, info) for a, b in pairwise(order)
         ),
     )

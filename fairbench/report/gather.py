@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from fairbench.errors import ConfigError
 from fairbench.leaderboard import build as leaderboard
@@ -21,11 +22,13 @@ from fairbench.metrics.rows import (
     describe_p_value,
     p_value_column,
 )
+from fairbench.models.reconstructions import Reconstructed, image_shape, read_reconstructions
 from fairbench.registry import Registry
 from fairbench.report.identity import Identities
 from fairbench.report.panels import Panel, panels
 from fairbench.store.database import Store
-from fairbench.store.records import PointRecord, RunRecord
+from fairbench.store.records import PointRecord, RunRecord, UnitRecord
+from fairbench.store.status import Status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,7 @@ class DatasetReport:
     """One dataset's part of the page: its rankings, auditors, failures, and errors of metrics.
 
     ``edition``: which published board it is, in words; empty for results of one's own.
+    ``reconstructions``: of images, by the models of the results folder.
     """
 
     name: str
@@ -72,6 +76,7 @@ class DatasetReport:
     failures: tuple[FailureRow, ...]
     problems: tuple[str, ...]
     edition: str = ""
+    reconstructions: tuple[Reconstructed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,10 +97,15 @@ class Report:
     methods: Mapping[str, AboutMethod] = field(default_factory=dict)
 
 
-def gather(store: Store, registry: Registry, board: Board | None = None) -> Report:
-    """Build the report of everything in a store; with a board, of own rows among its rows."""
+def gather(
+    store: Store, registry: Registry, board: Board | None = None, results: Path | None = None
+) -> Report:
+    """Build the report of everything in a store; with a board, of own rows among its rows.
+
+    ``results``: folder of the store's models, for reconstructions of images.
+    """
     compared = None if board is None else compare_with(read(store), board, registry)
-    return _report(
+    report = _report(
         leaderboard.build(store, registry) if compared is None else [compared.table],
         registry,
         provenance=sorted(store.runs(), key=lambda run: run.started),
@@ -104,6 +114,19 @@ def gather(store: Store, registry: Registry, board: Board | None = None) -> Repo
         if compared is None
         else tuple(dict.fromkeys(r.method for r in compared.own)),
     )
+    if results is None:
+        return report
+    datasets = (_with_reconstructions(one, store, registry, results) for one in report.datasets)
+    return replace(report, datasets=tuple(datasets))
+
+
+def _with_reconstructions(
+    dataset: DatasetReport, store: Store, registry: Registry, results: Path
+) -> DatasetReport:
+    if (image := image_shape(dataset.name, registry)) is None:
+        return dataset
+    units = store.records(UnitRecord, dataset=dataset.name, status=Status.DONE.value)
+    return replace(dataset, reconstructions=tuple(read_reconstructions(results, units, image)))
 
 
 def gather_boards(boards: Sequence[Board], registry: Registry) -> Report:

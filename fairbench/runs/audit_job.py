@@ -19,6 +19,7 @@ from fairbench.errors import StoreError
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.contract import ContractError, Progress
 from fairbench.runs.encoding import TARGET
+from fairbench.runs.reconstructions import FOLDER as KEPT
 from fairbench.stats.bootstrap import to_text
 from fairbench.store import files
 from fairbench.store.records import AuditorReading
@@ -52,7 +53,7 @@ class StoredArrays:
         return replace(self, numbers=frozenset(map(str, numbers)))
 
     def read(self) -> dict[str, np.ndarray]:
-        """Read them, the bits of codes left out; StoreError where the file is gone or damaged."""
+        """Read what audits need; StoreError where the file is gone or damaged."""
         arrays = files.load(self.results, self.name)
         if arrays is None:
             raise StoreError(
@@ -62,7 +63,8 @@ class StoredArrays:
         return {
             name: array
             for name, array in arrays.items()
-            if (self.numbers is None or name.split("/")[0] in self.numbers) and "/bits/" not in name
+            if (self.numbers is None or name.split("/")[0] in self.numbers)
+            and not {"bits", KEPT} & set(name.split("/"))
         }
 
 
@@ -226,7 +228,7 @@ class ReferenceJob:
 
     def run(self, progress: Progress) -> list[Measurement]:
         """Audit x; one result."""
-        from fairbench.auditing.evaluate import audit_reference
+        from fairbench.auditing.reference import audit_reference
         from fairbench.auditing.soft_labels import soft_labels
 
         start = time.perf_counter()

@@ -19,6 +19,8 @@ from fairbench.data.prepare import Prepared
 from fairbench.runs.contract import ContractError
 from fairbench.runs.cost import Meter
 from fairbench.runs.decoding import GroupDecoder
+from fairbench.runs.reconstructions import FOLDER as KEPT
+from fairbench.runs.reconstructions import draw_again, kept_images
 
 TARGET = "target/"
 """In names of arrays: of the rows of another domain."""
@@ -72,6 +74,10 @@ def encode_point(
             arrays[f"{i}/decoded/{role}"] = np.concatenate([one.shown[where] for one in decoded])
             arrays[f"{i}/own/{role}"] = np.mean([one.squares[where] for one in decoded], axis=0)
     x, s = features[Role.TEST], data.roles[Role.TEST].s
+    if decoder.image is not None:
+        kept = kept_images(data.roles[Role.TEST], decoder.groups)
+        drawn_again = draw_again(decoder, drawn[0][rows.of(Role.TEST)], x, s, kept)
+        arrays |= {f"{i}/{KEPT}/{what}": array for what, array in drawn_again.items()}
     order = rng.permutation(len(x))
     permuted = decoder.squared_errors(
         drawn[0][rows.of(Role.TEST)][order],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -78,6 +78,21 @@ def load(results: Path, name: str) -> dict[str, np.ndarray] | None:
     with np.load(io.BytesIO(content)) as arrays:
         # Files of version 0.1 call the validation role by its earlier name.
         return {name.replace("/selection", "/validation"): arrays[name] for name in arrays.files}
+
+
+def load_few(results: Path, name: str, wanted: Sequence[str]) -> dict[str, np.ndarray] | None:
+    """Load some arrays of a representation, without reading the whole file.
+
+    They are checked by the checksums in the file alone. None where the file or any of them is gone
+    or damaged.
+    """
+    if not is_own(name):
+        return None
+    try:
+        with np.load(results / FOLDER / name) as arrays:
+            return {one: arrays[one] for one in wanted}
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        return None
 
 
 def drop(results: Path, name: str) -> None:

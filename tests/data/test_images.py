@@ -86,8 +86,8 @@ def test_the_size_of_pixels_is_known_without_unpacking_them(
     assert bytes_of([], tiny) == size
 
 
-def test_a_quick_budget_of_images_is_500_steps(tiny: Prepared) -> None:
-    assert make_budget("quick", tiny).iterations == 500
+def test_a_quick_budget_of_images_is_2000_steps(tiny: Prepared) -> None:
+    assert make_budget("quick", tiny).iterations == 2_000
 
 
 def test_images_need_an_image_architecture() -> None:

@@ -35,6 +35,7 @@ from fairbench.report.page.columns import (
 from fairbench.report.page.curves import panel_charts
 from fairbench.report.page.ranking import draw_ranking
 from fairbench.report.panels import looks_of
+from fairbench.report.reconstructions import as_png
 from fairbench.report.verdicts import describe_tests
 
 SCRIPTS = ("charts.js", "choice.js", "tables.js", "board.js")
@@ -91,6 +92,7 @@ def page(report: Report) -> str:
         measures=lambda column: HEADINGS.get(column, column),
         name_of=lambda panel, row: panel.names[row.variant],
         rows_of=name_rows,
+        png=as_png,
         charts=_packed(json.dumps(charts, separators=(",", ":"), allow_nan=False)),
         css=css,
         scripts=scripts,

@@ -13,15 +13,18 @@ import numpy as np
 import pandas as pd
 
 from fairbench.api import (
+    Architecture,
     DataFile,
     Dataset,
     Diverged,
+    Images,
     Knob,
     Method,
     Metric,
     Params,
     Point,
     Representation,
+    Role,
     Table,
 )
 from fairbench.hookspecs import hookimpl
@@ -58,6 +61,29 @@ class Drawn(Toy):
 
     def load(self, folder):
         return self.simulate()
+
+
+class Bars(Dataset):
+    """Bars in images of 16 x 16 pixels: upright in one group, lying in the other."""
+
+    name = "toy-bars"
+    summary = "images of bars"
+    iterations = 100
+    architecture = Architecture(hidden=(32,), latent=4, image=(1, 16, 16))
+
+    def load(self, folder):
+        rng = np.random.default_rng(0)
+        pixels, s, y = {}, {}, {}
+        for role, n in zip(Role, (600, 600, 200, 200), strict=True):
+            s[role] = rng.integers(0, 2, n)
+            images = np.zeros((n, 16, 16), np.uint8)
+            for image, upright in zip(images, s[role], strict=True):
+                height, width = (8, 2) if upright else (2, 8)
+                row, column = rng.integers(0, 16 - height), rng.integers(0, 16 - width)
+                image[row : row + height, column : column + width] = 1
+            pixels[role] = np.packbits(images.reshape(n, -1), axis=1)
+            y[role] = {"left": (images[:, :, :8].sum((1, 2)) > 8).astype(np.int64)}
+        return Images(pixels, s, ("lying", "upright"), y, "rendered")
 
 
 class Scale(Representation):
@@ -340,7 +366,7 @@ def register_methods():
 
 @hookimpl
 def register_datasets():
-    return [Toy, Drawn]
+    return [Toy, Drawn, Bars]
 
 
 @hookimpl

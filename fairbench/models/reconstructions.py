@@ -1,0 +1,130 @@
+"""Reconstructions of a few test images by the models of a results folder, along their curves."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.errors import FairbenchError
+from fairbench.metrics.rows import DEFAULT
+from fairbench.registry import Registry
+from fairbench.runs.reconstructions import FOLDER
+from fairbench.store import files
+from fairbench.store.records import UnitRecord
+
+MOST_SETTINGS = 8
+"""Settings of a curve that are shown, ends included."""
+
+Pictures = npt.NDArray[np.uint8]
+"""``(images, height, width)``, of 0 to 255."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Reconstructions of the same images at one setting of the knobs."""
+
+    label: str
+    own: Pictures  # decoded for each image's own group
+    same: Pictures  # decoded for the first group, all of them
+
+
+@dataclass(frozen=True)
+class Reconstructed:
+    """One method's reconstructions of the same images, the most informative setting first."""
+
+    method: str
+    name: str  # the method, and what tells its rows apart
+    budget: str
+    seed: int
+    originals: Pictures
+    settings: tuple[Setting, ...]
+
+
+def image_shape(dataset: str, registry: Registry) -> tuple[int, int, int] | None:
+    """Channels, height and width of a dataset's images; None for a table or an unknown dataset."""
+    try:
+        return registry.dataset(dataset).architecture.image
+    except FairbenchError:
+        return None
+
+
+def read_reconstructions(
+    results: Path, units: Sequence[UnitRecord], image: tuple[int, int, int]
+) -> list[Reconstructed]:
+    """Read what fitted models of one dataset have kept; models without any are left out.
+
+    Of several seeds and splits the first is shown.
+    """
+    curves: dict[tuple[str, str, str], list[UnitRecord]] = defaultdict(list)
+    for unit in sorted(units, key=lambda u: (u.method, u.params_label, u.budget)):
+        curves[unit.method, unit.params_label, unit.budget].append(unit)
+    found = [_read_curve(results, own, image) for own in curves.values()]
+    shown = [one for one in found if one is not None]
+    budgets = {one.budget for one in shown}
+    return shown if len(budgets) < 2 else [_with_budget(one) for one in shown]
+
+
+def _with_budget(one: Reconstructed) -> Reconstructed:
+    return Reconstructed(
+        one.method, f"{one.name}, {one.budget}", one.budget, one.seed, one.originals, one.settings
+    )
+
+
+def _read_curve(
+    results: Path, units: Sequence[UnitRecord], image: tuple[int, int, int]
+) -> Reconstructed | None:
+    first = min(units, key=lambda unit: (unit.split, unit.seed))
+    own = [unit for unit in units if (unit.split, unit.seed) == (first.split, first.seed)]
+    read = [_read_point(results, unit, i, image) for unit in own for i in range(len(unit.points))]
+    kept = [pair for pair in read if pair is not None]
+    if not kept:
+        return None
+    originals = kept[0][0]
+    settings = [setting for _, setting in kept]
+    # From the informative to the fair end: so the points of one model come.
+    if len(own) > 1:
+        settings.sort(key=lambda setting: _error(originals, setting.own))
+    chosen = np.unique(np.linspace(0, len(settings) - 1, MOST_SETTINGS).round().astype(int))
+    name = first.label or (None if first.params_label == DEFAULT else first.params_label)
+    return Reconstructed(
+        first.method,
+        first.method if name is None else f"{first.method}, {name}",
+        first.budget,
+        first.seed,
+        originals,
+        tuple(settings[i] for i in chosen),
+    )
+
+
+def _read_point(
+    results: Path, unit: UnitRecord, number: int, image: tuple[int, int, int]
+) -> tuple[Pictures, Setting] | None:
+    """Originals and reconstructions at one point of a unit; None where none are kept."""
+    if unit.artefact is None:
+        return None
+    names = [f"{number}/{FOLDER}/{what}" for what in ("x", "own", "same")]
+    arrays = files.load_few(results, unit.artefact, names)
+    if arrays is None:
+        return None
+    x, own, same = (_pictures(arrays[name], image) for name in names)
+    if x is None or own is None or same is None:
+        return None
+    return x, Setting(unit.points[number].label, own, same)
+
+
+def _pictures(flat: npt.NDArray[np.uint8], image: tuple[int, int, int]) -> Pictures | None:
+    channels, height, width = image
+    if flat.ndim != 2 or flat.shape[1] != channels * height * width:
+        return None
+    shaped = flat.reshape(-1, channels, height, width)
+    mean: Pictures = shaped.mean(axis=1).round().astype(np.uint8)
+    return mean
+
+
+def _error(originals: Pictures, drawn: Pictures) -> float:
+    return float(np.square(originals.astype(float) - drawn).mean())
