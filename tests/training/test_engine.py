@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairbench.training.layers import StackedLinear, StackedMLP
+from fairbench.training.layers import StackedLinear, StackedMLP, fastest_products
 from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
 from fairbench.training.streams import Streams
 from fairbench.training.trainer import train
@@ -243,3 +243,20 @@ def test_fast_products_are_for_training_and_change_little() -> None:
         assert p.grad.dtype is torch.float32
         torch.testing.assert_close(p.grad, one, atol=0.01, rtol=0.05)
     torch.testing.assert_close(made.eval()(x), exact)
+
+
+@pytest.mark.parametrize(
+    ("able", "fastest"),
+    [
+        ({"cpu_name": "AMD EPYC", "avx512_bf16": True}, torch.bfloat16),
+        ({"cpu_name": "Intel Xeon", "avx512_bf16": True}, torch.float32),
+        ({"cpu_name": "Intel Xeon", "avx512_bf16": True, "amx_bf16": True}, torch.bfloat16),
+        ({"cpu_name": "AMD EPYC", "avx2": True}, torch.float32),
+        ({}, torch.float32),
+    ],
+)
+def test_products_are_in_bfloat16_where_that_pays(
+    able: dict[str, object], fastest: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able)
+    assert fastest_products() is fastest
