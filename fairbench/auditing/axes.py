@@ -14,14 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import Floats, Ints
+from fairbench.api import Floats
 
 AXES = 64
 _WINDOW = 5 / 8
 """Height and width of what is shown of a centred image, as a share of the image's."""
 _MOST_ROWS = 4_000
 """Images that axes are fitted to."""
-_CHUNK = 2_048
+_CHUNK = 256
+"""Images at a time: they fit the cache."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def image_axes(sample: Floats, image: tuple[int, int, int], *, seed: int = 0) ->
     def project(rows: Floats) -> Floats:
         out = []
         for start in range(0, len(rows), _CHUNK):
-            part = rows[start : start + _CHUNK].astype(np.float32)
+            part = rows[start : start + _CHUNK].astype(np.float32, copy=False)
             centres = _centres(part, image)
             moved = _windows(part, image, centres)
             axes = np.hstack([as_they_are.project(part), middle.project(moved)]) / unit
@@ -83,14 +84,13 @@ def _centres(rows: Floats, image: tuple[int, int, int]) -> npt.NDArray[np.float6
     of an image that is dark all over.
     """
     _, height, width = image
-    bright = np.square(np.maximum(rows, 0)).reshape(len(rows), -1, height, width).sum(axis=1)
-    total = bright.sum(axis=(1, 2), dtype=np.float64)
+    bright = np.maximum(rows, 0).reshape(len(rows), -1, height, width)
     centres = np.empty((len(rows), 2))
     for axis, size in enumerate((height, width)):
-        along = bright.sum(axis=2 - axis, dtype=np.float64) @ np.arange(size)
-        centres[:, axis] = np.divide(
-            along, total, out=np.full(len(rows), (size - 1) / 2), where=total > 0
-        )
+        along = np.einsum(f"nkhw,nkhw->n{'hw'[axis]}", bright, bright).astype(np.float64)
+        total = along.sum(axis=1)
+        middle = np.full(len(rows), (size - 1) / 2)
+        centres[:, axis] = np.divide(along @ np.arange(size), total, out=middle, where=total > 0)
     return centres
 
 
@@ -98,13 +98,13 @@ def _windows(rows: Floats, image: tuple[int, int, int], centres: npt.NDArray[np.
     """Cut the window around each centre out of images, dark beyond their edges."""
     _, height, width = image
     stacked = rows.reshape(len(rows), -1, height, width)
-    sizes = [math.ceil(side * _WINDOW) for side in (height, width)]
-    margins = [size // 2 for size in sizes]
-    padded = np.pad(stacked, [(0, 0), (0, 0), *((m, m) for m in margins)])
-    # Margins come before it, so a window starts at its centre's number. Not rint: it rounds halves
-    # to even numbers, up for one image and down for the same one a pixel further.
-    first: Ints = np.floor(centres + 0.5).astype(np.int64)
-    down, right = (first[:, [axis]] + np.arange(sizes[axis]) for axis in range(2))
-    numbers = np.arange(len(rows))[:, None, None]
-    cut: Floats = padded.transpose(0, 2, 3, 1)[numbers, down[:, :, None], right[:, None, :]]
+    tall, wide = (math.ceil(side * _WINDOW) for side in (height, width))
+    cut = np.zeros((len(rows), stacked.shape[1], tall, wide), np.float32)
+    # Not rint: it rounds halves to even numbers, up for one image and down for the same one a pixel
+    # further.
+    corners = np.floor(centres + 0.5).astype(np.int64) - np.array([tall // 2, wide // 2])
+    for window, pictures, (top, left) in zip(cut, stacked, corners.tolist(), strict=True):
+        above, before = max(-top, 0), max(-left, 0)
+        part = pictures[:, max(top, 0) : top + tall, max(left, 0) : left + wide]
+        window[:, above : above + part.shape[1], before : before + part.shape[2]] = part
     return cut.reshape(len(rows), -1)

@@ -77,7 +77,7 @@ class GroupDecoder:
             if decoded is None:
                 return None
             return Decoded(_without_copies(decoded.shown, width), decoded.squares)
-        sample = self.for_all_groups(z[parts[0][:_ROWS_FOR_AXES]], width)
+        sample = self.for_all_groups(z[np.concatenate(parts)[:_ROWS_FOR_AXES]], width)
         if sample is None:
             return None
         if self.image is not None and _are_alike(sample):  # a fourth of the time, of four groups

@@ -33,6 +33,8 @@ _COMPACT_ERROR = 1e-3
 _MOST_ROWS = 65_536
 _MOST_VALUES = 2**25
 """Rows, and values of x, that are encoded at once: for the sake of memory."""
+_WIDE, _MOST_WIDE_ROWS = 1_024, 1_024
+"""Columns from which on, as of images, so few rows are: what is done with them stays in the cache."""
 
 
 def encode_point(
@@ -132,6 +134,8 @@ def _in_parts(numbers: Ints, features: Mapping[Role, np.ndarray]) -> list[Ints]:
     """Rows in parts that fit into memory."""
     width = features[Role.TEST].shape[1]
     most = max(1, min(_MOST_ROWS, _MOST_VALUES // width))
+    if width >= _WIDE:
+        most = min(most, _MOST_WIDE_ROWS)
     return np.array_split(numbers, -(-len(numbers) // most))
 
 

@@ -110,7 +110,7 @@ def test_images_are_shown_by_their_axes_and_by_those_of_the_centred_ones() -> No
     x = images()
     found = decoded(Decoder(lambda z, s: z * (1 - 0.1 * s[:, None])), x, IMAGE)
     assert found is not None
-    assert found.shown.shape[1] == 2 * len(parts()[0]) + 2  # axes are fitted to the first part
+    assert found.shown.shape[1] == 2 * N + 2  # as many axes as rows, where these are few
     expected = (0.1 * S) ** 2 * x.sum(axis=1)
     np.testing.assert_allclose(found.squares, expected, atol=1e-2)
 
