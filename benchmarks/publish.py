@@ -35,6 +35,7 @@ COMMANDS = {
     "leaderboard": ["leaderboard.py"],
     "encode": ["encode.py"],
     "image-step": ["image_step.py"],
+    "image-networks": ["image_networks.py"],
     "dsprites-render": ["dsprites_render.py"],
     "heritage-loading": ["heritage_loading.py"],
     "certificate": ["certificate.py"],
