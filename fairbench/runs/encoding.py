@@ -34,7 +34,7 @@ _MOST_ROWS = 65_536
 _MOST_VALUES = 2**25
 """Rows, and values of x, that are encoded at once: for the sake of memory."""
 _WIDE, _MOST_WIDE_ROWS = 1_024, 1_024
-"""Columns from which on, as of images, so few rows are: what is done with them stays in the cache."""
+"""Columns from which on, as of images, so few rows are: they stay in the cache meanwhile."""
 
 
 def encode_point(
