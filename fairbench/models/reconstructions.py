@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -111,16 +112,16 @@ def _read_point(
     arrays = files.load_few(results, unit.artefact, names)
     if arrays is None:
         return None
-    x, own, same = (_pictures(arrays[name], image) for name in names)
-    if x is None or own is None or same is None:
+    # A dataset of this name may have had images of another size when it was trained on.
+    shapes = {array.shape for array in arrays.values()}
+    if len(shapes) > 1 or [shape[1:] for shape in shapes] != [(math.prod(image),)]:
         return None
+    x, own, same = (_pictures(arrays[name], image) for name in names)
     return x, Setting(unit.points[number].label, own, same)
 
 
-def _pictures(flat: npt.NDArray[np.uint8], image: tuple[int, int, int]) -> Pictures | None:
+def _pictures(flat: npt.NDArray[np.uint8], image: tuple[int, int, int]) -> Pictures:
     channels, height, width = image
-    if flat.ndim != 2 or flat.shape[1] != channels * height * width:
-        return None
     shaped = flat.reshape(-1, channels, height, width)
     mean: Pictures = shaped.mean(axis=1).round().astype(np.uint8)
     return mean

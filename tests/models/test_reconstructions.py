@@ -1,0 +1,77 @@
+"""Reconstructions are read as they were kept; what does not fit the dataset is left out."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from fairbench.models.reconstructions import MOST_SETTINGS, read_reconstructions
+from fairbench.runs.reconstructions import FOLDER
+from fairbench.store import files
+
+IMAGE = (1, 4, 4)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is read of a unit's record."""
+
+    artefact: str | None
+    points: tuple[Any, ...]
+    method: str = "some"
+    params_label: str = "default"
+    label: str | None = None
+    budget: str = "full"
+    split: str = "official"
+    seed: int = 0
+
+
+def kept(results: Path, brightness: list[int], pixels: int = 16, **more: Any) -> Any:
+    """A unit whose reconstructions at each point are all of one brightness."""
+    arrays = {}
+    for i, value in enumerate(brightness):
+        arrays[f"{i}/{FOLDER}/x"] = np.full((2, pixels), 255, np.uint8)
+        for what in ("own", "same"):
+            arrays[f"{i}/{FOLDER}/{what}"] = np.full((2, pixels), value, np.uint8)
+    labels = tuple(SimpleNamespace(label=f"at={value}") for value in brightness)
+    return Unit(files.save(results, arrays), labels, **more)
+
+
+def labels(rows: list[Any]) -> list[list[str]]:
+    return [[setting.label for setting in one.settings] for one in rows]
+
+
+def test_points_of_one_model_keep_their_order_and_eight_are_shown(tmp_path: Path) -> None:
+    brightness = list(range(200, 40, -10))
+    (one,) = read_reconstructions(tmp_path, [kept(tmp_path, brightness)], IMAGE)
+    assert len(one.settings) == MOST_SETTINGS
+    assert one.settings[0].label == "at=200"
+    assert one.settings[-1].label == "at=50"
+    assert one.originals.shape == (2, 4, 4)
+    assert (one.settings[0].own == 200).all()
+
+
+def test_models_of_a_grid_are_sorted_by_what_they_draw(tmp_path: Path) -> None:
+    units = [kept(tmp_path, [value]) for value in (50, 250, 100)]
+    assert labels(read_reconstructions(tmp_path, units, IMAGE)) == [["at=250", "at=100", "at=50"]]
+
+
+def test_the_first_seed_is_shown_and_budgets_apart(tmp_path: Path) -> None:
+    units = [
+        kept(tmp_path, [90], seed=1),
+        kept(tmp_path, [80]),
+        kept(tmp_path, [70], budget="quick"),
+    ]
+    rows = read_reconstructions(tmp_path, units, IMAGE)
+    assert labels(rows) == [["at=80"], ["at=70"]]
+    assert [one.name for one in rows] == ["some, full", "some, quick"]
+
+
+def test_what_is_gone_or_of_another_size_is_left_out(tmp_path: Path) -> None:
+    gone = Unit(None, (SimpleNamespace(label="at=1"),), method="gone")
+    other = kept(tmp_path, [90], pixels=25, method="other")
+    missing = Unit("0" * 64 + ".npz", (SimpleNamespace(label="at=1"),), method="missing")
+    table = Unit(files.save(tmp_path, {"0/z/test": np.zeros((3, 2))}), (None,), method="table")
+    assert read_reconstructions(tmp_path, [gone, other, missing, table], IMAGE) == []
