@@ -152,8 +152,8 @@ class Architecture:
     image : tuple of int, optional
         Channels, height and width where a row of x is an image, flattened in that order.
     channels : tuple of int
-        Channels of each convolution of an image's encoder; each halves height and width. None:
-        fully connected.
+        Channels of each convolution of an image's encoder; each halves height and width. Where
+        there are none, the network is fully connected.
     """
 
     hidden: tuple[int, ...] = (128, 128)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -67,13 +67,9 @@ def read_reconstructions(
     found = [_read_curve(results, own, image) for own in curves.values()]
     shown = [one for one in found if one is not None]
     budgets = {one.budget for one in shown}
-    return shown if len(budgets) < 2 else [_with_budget(one) for one in shown]
-
-
-def _with_budget(one: Reconstructed) -> Reconstructed:
-    return Reconstructed(
-        one.method, f"{one.name}, {one.budget}", one.budget, one.seed, one.originals, one.settings
-    )
+    if len(budgets) < 2:
+        return shown
+    return [replace(one, name=f"{one.name}, {one.budget}") for one in shown]
 
 
 def _read_curve(

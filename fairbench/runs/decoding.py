@@ -92,8 +92,7 @@ class GroupDecoder:
         self, z: Floats, s: Ints, features: Callable[[Ints], Floats], parts: Sequence[Ints]
     ) -> Floats | None:
         """Squared errors of rows alone, ``(n,)``; see :meth:`decode`."""
-        nothing = np.empty((0, 0), np.float32)
-        decoded = self._decode(z, s, features, parts, lambda by_group: nothing[: len(by_group[0])])
+        decoded = self._decode(z, s, features, parts, lambda by_group: by_group[0][:, :0])
         return None if decoded is None else decoded.squares
 
     def _decode(
@@ -116,12 +115,9 @@ class GroupDecoder:
                 own = s[rows] == group
                 squares[rows[own]] = ((reconstructed[own] - x[own]) ** 2).sum(axis=1)
             shown.append(show(by_group))
-        together = np.concatenate(shown)
-        if len(together):
-            order = np.empty(len(z), np.int64)
-            order[np.concatenate(parts)] = np.arange(len(z))
-            together = together[order]
-        return Decoded(together, squares)
+        order = np.empty(len(z), np.int64)
+        order[np.concatenate(parts)] = np.arange(len(z))
+        return Decoded(np.concatenate(shown)[order], squares)
 
     def for_all_groups(self, z: Floats, width: int) -> list[Floats] | None:
         """Return the reconstructions of z for each group, rounded; ContractError as above."""

@@ -76,7 +76,7 @@ class DSpritesUnfair(Dataset):
 
 
 class DSpritesUnfairSmall(DSpritesUnfair):
-    """The same images for another network: no convolutions, for a tenth of the time of a step."""
+    """The same images for another network: no convolutions, for a fifth of the time of a step."""
 
     name = "dsprites-unfair-small"
     aliases = ("dsprites-small",)
