@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbench.api import Floats, Role
+from fairbench.api import Floats, Ints, Role
 from fairbench.api.metric import Certificate
 from fairbench.auditing.certificate import certify
 from fairbench.data.prepare import Prepared
 from fairbench.models.lookup import StoredPoint
+from fairbench.runs.audit_rows import AuditRows
 
 
 @dataclass(frozen=True)
@@ -84,12 +85,11 @@ def certify_candidates(
     level : float
         See :class:`Certificates`.
     """
-    codes: dict[str, tuple[Floats, Floats]] = {}
+    codes: dict[str, tuple[Floats, Floats, Ints]] = {}
     too_many = missing = 0
     name: str | None = None
     arrays: Mapping[str, np.ndarray] | None = None
-    rows = {role: len(data.roles[role].s) for role in (Role.AUDITOR_TRAIN, Role.TEST)}
-    s, groups = data.roles[Role.TEST].s, len(data.info.groups)
+    groups = len(data.info.groups)
     # By file, so that each is read once and only one is held in memory.
     for candidate in sorted(candidates, key=lambda c: str(c.unit.artefact)):
         if candidate.unit.artefact != name:
@@ -98,16 +98,21 @@ def certify_candidates(
             missing += 1
             continue
         number = [one.label for one in candidate.unit.points].index(candidate.point.label)
+        roles = AuditRows.encoded(data, arrays).data.roles
         # Rows must be independent: one draw per row of the table.
-        known, new = (arrays[f"{number}/z/{role}"][:n] for role, n in rows.items())
+        known, new = (
+            arrays[f"{number}/z/{role}"][: len(roles[role].s)]
+            for role in (Role.AUDITOR_TRAIN, Role.TEST)
+        )
+        s = roles[Role.TEST].s
         if certify(known, new, s, groups=groups) is None:
             too_many += 1
         else:
-            codes[candidate.key] = known, new
+            codes[candidate.key] = known, new, s
     confidence = 1 - level / max(len(codes), 1)
     bounds = {
         key: certify(known, new, s, groups=groups, confidence=confidence)
-        for key, (known, new) in codes.items()
+        for key, (known, new, s) in codes.items()
     }
     certified = {key: bound for key, bound in bounds.items() if bound is not None}
     return Certificates(certified, level, too_many, missing)

@@ -17,6 +17,7 @@ from fairbench.models.query import ModelQuery, ResultsLocation
 from fairbench.models.results import StoredResults
 from fairbench.models.select import select_unit
 from fairbench.registry import Registry
+from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.encoding import unpack_bits
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
@@ -152,7 +153,7 @@ def explain_bits(model: StoredModel) -> BitExplanation:
     FairbenchError
         Its representations hold no bits or are gone, or the data are not available.
     """
-    rows, info = model.data.roles[Role.TEST], model.data.info
+    info = model.data.info
     arrays = model.load_representations()
     if arrays is None:
         raise StoreError(
@@ -164,6 +165,7 @@ def explain_bits(model: StoredModel) -> BitExplanation:
             f"No bits of this {model.unit.method} are stored: an older fairbench trained it.",
             "Train it again: the same fairbench run with --rerun all.",
         )
+    rows = AuditRows.encoded(model.data, arrays).data.roles[Role.TEST]
     labels = [point.label for point in model.unit.points]
     bits = [
         unpack_bits({k: arrays[f"{i}/bits/{k}"] for k in ("ones", "kept", "shape")})

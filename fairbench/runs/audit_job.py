@@ -16,7 +16,7 @@ from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepare import Prepared
 from fairbench.errors import StoreError
-from fairbench.runs.audit_rows import AuditRows
+from fairbench.runs.audit_rows import ENCODED, AuditRows
 from fairbench.runs.contract import ContractError, Progress
 from fairbench.runs.encoding import TARGET
 from fairbench.runs.reconstructions import FOLDER as KEPT
@@ -63,7 +63,7 @@ class StoredArrays:
         return {
             name: array
             for name, array in arrays.items()
-            if (self.numbers is None or name.split("/")[0] in self.numbers)
+            if (self.numbers is None or name.split("/")[0] in self.numbers | {ENCODED})
             and not {"bits", KEPT} & set(name.split("/"))
         }
 
@@ -103,9 +103,11 @@ class AuditJob:
         """Audit each point; one result per point."""
         from fairbench.auditing.evaluate import evaluate
 
-        rows = AuditRows.of(self.data, self.config.rows)
-        data, arrays = rows.data, rows.arrays(self._read())
-        soft = rows.soft(self.soft)
+        stored = self._read()
+        encoded_rows = AuditRows.encoded(self.data, stored)
+        rows = AuditRows.of(encoded_rows.data, self.config.rows)
+        data, arrays = rows.data, rows.arrays(stored)
+        soft = rows.soft(encoded_rows.soft(self.soft))
         results = []
         for done, (key, number) in enumerate(zip(self.keys, self.numbers, strict=True)):
 
@@ -122,7 +124,7 @@ class AuditJob:
                 soft=soft,
                 progress=of_point,
             )
-            if rows.target is not None:
+            if rows.target is not None and encoded_rows.target is not None:
                 from fairbench.auditing.shift import evaluate_shift
 
                 shift = evaluate_shift(
@@ -131,7 +133,7 @@ class AuditJob:
                     data,
                     config=self.config,
                     seed=self.seed,
-                    soft=rows.target.soft(self.soft_of_target),
+                    soft=rows.target.soft(encoded_rows.target.soft(self.soft_of_target)),
                 )
                 evaluation = replace(evaluation, shift=shift)
             values: dict[str, float | None] = {}

@@ -1,7 +1,7 @@
 """The rows that an audit looks at: all, or of a large table so many of each role.
 
 Which rows these are depends on the data alone, so that all points of a dataset, and x itself, are
-measured on the same ones.
+measured on the same ones. Where a run looks at fewer, it also encodes no others.
 """
 
 from __future__ import annotations
@@ -15,6 +15,18 @@ from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.data.prepare import Prepared, Rows
 from fairbench.runs.encoding import TARGET
 from fairbench.stats.seeds import derive_seed
+
+ENCODED = "rows"
+"""Among encoded arrays: how many rows of each role were encoded at most. Missing: all were."""
+
+
+def is_larger(data: Prepared, most: int | None) -> bool:
+    """Whether a role that audits look at has more rows than ``most``; None: no limit."""
+    if most is None:
+        return False
+    return any(len(data.roles[role].s) > most for role in AUDIT_ROLES) or (
+        data.target is not None and is_larger(data.target, most)
+    )
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,11 @@ class AuditRows:
         roles = {role: _part(data.roles[role], numbers) for role, numbers in chosen.items()}
         part = replace(data, roles={**data.roles, **roles}, target=target.data if target else None)
         return cls(part, chosen, sizes, target)
+
+    @classmethod
+    def encoded(cls, data: Prepared, arrays: Mapping[str, np.ndarray]) -> AuditRows:
+        """Return the rows that encoded arrays are of."""
+        return cls.of(data, int(arrays[ENCODED]) if ENCODED in arrays else None)
 
     def soft(self, soft: Floats | None) -> Floats | None:
         """Soft labels ``(n, groups)`` of the auditor training set, of its chosen rows."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from fairbench.api import AUDIT_ROLES, Coding, FitContext, Point, Role, Track, T
 from fairbench.api.costs import EARLIER_SECONDS
 from fairbench.api.method import Curve, Diverged, Method, Params, Representation
 from fairbench.data.prepare import Prepared
+from fairbench.runs.audit_rows import ENCODED, AuditRows
 from fairbench.runs.contract import ContractError, Progress, ReportedCosts, finite_number
 from fairbench.runs.cost import Meter, hardware, versions
 from fairbench.runs.curve_points import detailed_points, points_to_read
@@ -40,7 +41,8 @@ class UnitResult:
         ``{i}/rate`` for point i; z of a stochastic encoder is ``(DRAWS * n, k)``, draw after draw,
         and so are its reconstructions for all groups, ``decoded``. ``own (n,)``: squared errors of
         the own decoder. ``{i}/fresh``: further draws of the auditor training set by a stochastic
-        encoder, ``(FRESH_DRAWS * n, k)``, at half precision if that is enough. At points
+        encoder, ``(FRESH_DRAWS * n, k)``, at half precision if that is enough. ``rows``: see
+        :data:`fairbench.runs.audit_rows.ENCODED`. At points
         that are examined closely, ``{i}/detailed``, and of a stochastic encoder
         ``{i}/queries-16/{role}``, ``{i}/queries-256/{role}``: mean and standard deviation of z over
         so many draws, ``(n, 2 k)``. Where the method has bits, those of test as
@@ -72,7 +74,8 @@ class FitJob:
     ``point_estimate`` is what auditing one of its points will take, in seconds; ``gpus`` the share
     of a GPU it needs. ``audits`` are the keys of points that wait for it, where they are known.
     ``detailed`` are the keys of units of which audits examine points closely: the one point, or
-    three of a single-shot curve.
+    three of a single-shot curve. ``rows`` is how many rows of each audit role are encoded at most;
+    None: all.
     """
 
     id: str
@@ -91,6 +94,7 @@ class FitJob:
     gpus: float = 0.0
     audits: tuple[str, ...] = ()
     detailed: frozenset[str] = frozenset()
+    rows: int | None = None
     checkpoint: Path | None = None
     checkpoint_every: float = 300.0
 
@@ -106,6 +110,9 @@ class FitJob:
 
     def run(self, progress: Progress) -> list[UnitResult]:
         """Train, read the points, encode; one result per unit."""
+        return replace(self, data=AuditRows.of(self.data, self.rows).data)._run(progress)
+
+    def _run(self, progress: Progress) -> list[UnitResult]:
         meter = Meter(self.device)
         method = self.method(self.params)
         rows = self.data.roles[Role.ENCODER_TRAIN]
@@ -157,7 +164,7 @@ class FitJob:
     ) -> UnitResult:
         before = meter.seconds.get("encode", 0.0)
         points, representations = self._points(unit, outcome, method, features[Role.VALIDATION])
-        arrays: dict[str, np.ndarray] = {}
+        arrays = {} if self.rows is None else {ENCODED: np.array(self.rows)}
         closely = detailed_points(len(points)) if key in self.detailed else set()
         for i, representation in enumerate(representations):
             arrays |= encode_point(

@@ -18,6 +18,7 @@ from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, UnknownNameError, say_why
 from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import Registry, earlier_code, plugin_source, plugin_version
+from fairbench.runs.audit_rows import is_larger
 from fairbench.runs.curve_points import DEFAULT_POINTS, detailed_points
 from fairbench.store import keys
 from fairbench.store.keys import hash_of
@@ -236,6 +237,8 @@ def units_of(
     }
     if data.info.architecture.image is not None:
         content["images"] = IMAGES_VERSION
+    if is_larger(data, budget.audit.rows):
+        content["rows"] = budget.audit.rows
     planned = []
     strict = budget.audit.preset is Audit.STRICT  # a first look needs no more than a look
     closely = detailed_points(len(points)) if strict else set()

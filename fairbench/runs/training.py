@@ -137,6 +137,7 @@ class TrainingRun(JobSource):
             timeout=self.config.timeout,
             audits=self.units.points_to_audit(needed),
             detailed=frozenset(planned.key for planned in stack if planned.detailed),
+            rows=first.budget.audit.rows,
             gpus=self._gpus(stack),
             checkpoint=checkpoint_files.path_of(self.config.results, keys, self.device),
             checkpoint_every=self.config.checkpoint_every,

@@ -5,10 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairbench.api import AUDIT_ROLES, Role
+from fairbench.api import AUDIT_ROLES, Role, Unit
+from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.soft_labels import soft_labels
 from fairbench.data.prepare import Prepared
-from fairbench.runs.audit_rows import AuditRows
+from fairbench.metrics.points import Distortion, Information
+from fairbench.registry import load_registry
+from fairbench.runs.audit_job import AuditJob
+from fairbench.runs.audit_rows import AuditRows, is_larger
 from fairbench.runs.encoding import TARGET
+from fairbench.runs.fit_job import FitJob
 
 MOST = 150
 
@@ -69,3 +75,60 @@ def test_small_tables_and_strict_audits_keep_all_rows(prepared: Prepared) -> Non
 def test_the_choice_is_the_same_each_time(prepared: Prepared) -> None:
     one, other = (AuditRows.of(prepared, MOST).data.roles[Role.TEST].numbers for _ in range(2))
     np.testing.assert_array_equal(one, other)
+
+
+def fitted(data: Prepared, rows: int | None) -> dict[str, np.ndarray]:
+    method = load_registry().methods["pca"]
+    fit = FitJob(
+        id="1",
+        title="",
+        estimate=1.0,
+        point_estimate=1.0,
+        method=method,
+        params=method.Params(),
+        data=data,
+        keys=("k",),
+        units=(Unit(0, None),),
+        iterations=1,
+        device="cpu",
+        curve_points=1,
+        rows=rows,
+    )
+    (result,) = fit.run(lambda share, note: None)
+    assert result.error is None
+    return dict(result.arrays)
+
+
+def measured(data: Prepared, arrays: dict[str, np.ndarray], audit: Audit, rows: int | None) -> dict:
+    config = replace(PRESETS[audit], rows=rows, mlps=1, epochs=1, strict_epochs=1, trees=5)
+    job = AuditJob(
+        "1", "", 1.0, data.audited(), ("p",), 0, (0,), arrays, config, (Distortion, Information),
+        soft=soft_labels(data),
+    )  # fmt: skip
+    (one,) = job.run(lambda share, note: None)
+    return dict(one.values)
+
+
+def test_rows_that_no_audit_looks_at_are_not_encoded(prepared: Prepared) -> None:
+    all_rows, some = fitted(prepared, None), fitted(prepared, MOST)
+    expected = AuditRows.of(prepared, MOST)
+    for name, array in expected.arrays(all_rows).items():
+        if "/z/" in name:
+            np.testing.assert_allclose(some[name], array, rtol=1e-5, atol=1e-5)
+    kept = AuditRows.encoded(prepared, some).data.roles
+    for role in AUDIT_ROLES:
+        np.testing.assert_array_equal(kept[role].numbers, expected.data.roles[role].numbers)
+    assert AuditRows.encoded(prepared, all_rows).data.roles == prepared.roles
+    assert is_larger(prepared, MOST)
+    assert not is_larger(prepared, 10**6)
+
+
+def test_an_audit_of_them_is_that_of_the_same_rows_of_all(prepared: Prepared) -> None:
+    all_rows, some = fitted(prepared, None), fitted(prepared, MOST)
+    of_all = measured(prepared, all_rows, Audit.QUICK, MOST)
+    of_some = measured(prepared, some, Audit.QUICK, MOST)
+    assert of_some == pytest.approx(of_all, abs=1e-4)
+    # Later, by an audit without a limit: what is there is what it sees.
+    assert measured(prepared, some, Audit.STRICT, None) == pytest.approx(
+        measured(prepared, all_rows, Audit.STRICT, MOST), abs=1e-4
+    )
