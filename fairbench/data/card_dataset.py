@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from fairbench.api.dataset import Dataset, Table
 from fairbench.config import read_yaml
 from fairbench.data.card import Card, LabelColumn, OfficialTest, SensitiveColumn, _Part, slug
 from fairbench.data.tables import read_table
-from fairbench.errors import ConfigError, DataError, UnknownNameError, say_why
+from fairbench.errors import ConfigError, DataError, UnknownNameError, nearest, say_why
 
 
 class CardDataset(Dataset):
@@ -33,7 +33,7 @@ class CardDataset(Dataset):
 def dataset_from_card(path: Path) -> type[Dataset]:
     """Make a dataset of a card; the table itself is read when the dataset is loaded.
 
-    Raises ConfigError, UnknownNameError, DataError: the card cannot be read, has an unknown key, or
+    Raises ConfigError, UnknownNameError, DataError: the card cannot be read, has unknown keys, or
     contradicts itself.
     """
     card = read_card(path)
@@ -85,12 +85,14 @@ _PARTS: Mapping[str, type[_Part]] = {
 
 def _explained(error: ValidationError, path: Path) -> Exception:
     # A misspelt key is also a missing one; the former is the better message.
-    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-    *outer, last = first["loc"]
-    part = _PARTS.get(str(outer[0]), Card) if outer else Card
+    unknown = [one["loc"] for one in error.errors() if one["type"] == "extra_forbidden"]
+    if len(unknown) == 1:
+        return UnknownNameError(f"key of {path}", str(unknown[0][-1]), _keys_at(unknown[0]))
+    if unknown:
+        named = "; ".join(f"{at[-1]!r}: {nearest(str(at[-1]), _keys_at(at))}" for at in unknown)
+        return DataError(f"{path} has {len(unknown)} unknown keys.", named)
+    first = error.errors()[0]
     where = ".".join(str(place) for place in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return UnknownNameError(f"key of {path}", str(last), part.model_fields)
     if first["type"] == "missing":
         return DataError(
             f"{path} has no key `{where}`.",
@@ -98,6 +100,12 @@ def _explained(error: ValidationError, path: Path) -> Exception:
         )
     reason = say_why(first)
     return DataError(f"{path}: {where}: {reason} (got {first['input']!r}).", "Edit the card.")
+
+
+def _keys_at(place: tuple[int | str, ...]) -> Iterable[str]:
+    """Return the keys that a card may have beside one of its keys."""
+    part = _PARTS.get(str(place[0]), Card) if len(place) > 1 else Card
+    return part.model_fields
 
 
 def _check_uses(card: Card, path: Path) -> None:

@@ -308,6 +308,11 @@ def test_a_bad_table_ends_in_one_message_and_exit_code_2(
     [
         (CARD.replace("sensitive", "sensitve"), UnknownNameError, "'sensitive'"),
         (CARD.replace("positive", "postive"), UnknownNameError, "'positive'"),
+        (
+            CARD.replace("sensitive", "sensitve").replace("positive", "postive"),
+            DataError,
+            "'postive': Did you mean 'positive'",
+        ),
         (CARD.replace("sensitive: sex", ""), DataError, "has no key `sensitive`"),
         (CARD + "encoding: dense", DataError, "'integer' or 'onehot'"),
         (CARD + "latent: many", DataError, "latent"),
