@@ -160,6 +160,9 @@ class _Ensemble:
 
     def fit_view(self, view: View) -> list[MemberPrediction]:
         """Fit the members of one view."""
+        columns = view.apply(self.rows.fit.x[:1]).shape[1]
+        if not self._members(view.name, columns):
+            return []  # before all rows are looked at
         rows = self.rows.seen_through(view.apply)
         return self._fit_members(view, rows, derive_seed(self.seed, view.name))
 

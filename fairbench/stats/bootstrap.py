@@ -14,7 +14,7 @@ import base64
 import binascii
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -45,22 +45,27 @@ def resampled_means(
     the same number, resample and seed give the same count. Returns ``(resamples, k)``.
     """
     n = len(columns)
-    numbers = np.arange(n) if people is None else people
+    numbers = (np.arange(n) if people is None else people).astype(np.int64).tobytes()
     size = max(1, _CELLS // n)
     means = []
     for start in range(0, resamples, size):
-        drawn = range(start, min(start + size, resamples))
-        counts = np.stack([_counts(numbers, b, seed) for b in drawn]).astype(np.float64)
+        counts = _counts(numbers, start, min(start + size, resamples), seed).astype(np.float64)
         counts[counts.sum(axis=1) == 0] = 1.0  # a few rows, none of which was drawn
         means.append(counts @ columns / counts.sum(axis=1, keepdims=True))
     return np.concatenate(means)
 
 
-def _counts(numbers: Ints, resample: int, seed: int) -> npt.NDArray[np.uint8]:
-    """How often each person is drawn in one resample, ``(n,)``."""
-    rng = np.random.Generator(np.random.PCG64([seed, resample]))
-    uniform = rng.integers(0, _LEVELS, int(numbers.max()) + 1, dtype=np.uint16)
-    counts: npt.NDArray[np.uint8] = _poisson()[uniform[numbers]]
+# The points of a dataset have the same test rows. Each entry has at most _CELLS bytes.
+@lru_cache(maxsize=16)
+def _counts(people: bytes, start: int, stop: int, seed: int) -> npt.NDArray[np.uint8]:
+    """How often each person, an int64, is drawn in resamples ``start`` to ``stop``, one a row."""
+    numbers = np.frombuffer(people, np.int64)
+    counts = np.empty((stop - start, len(numbers)), np.uint8)
+    for row, resample in zip(counts, range(start, stop), strict=True):
+        rng = np.random.Generator(np.random.PCG64([seed, resample]))
+        uniform = rng.integers(0, _LEVELS, int(numbers.max()) + 1, dtype=np.uint16)
+        row[:] = _poisson()[uniform[numbers]]
+    counts.flags.writeable = False
     return counts
 
 
