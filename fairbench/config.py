@@ -233,8 +233,12 @@ class SearchConfig(BaseModel):
     run : RunConfig
         Configuration of every trial: seeds, budget, points, executor, results. Its hyperparameters
         are held fixed.
-    trials : int
-        Number of trials in all, those already in the store included.
+    trials : int, optional
+        Most trials in all, those already in the store included; 50, or 1,000 where ``work`` is
+        given.
+    work : float, optional
+        Seconds of training, encoding and auditing on one core after which no trial starts, those of
+        earlier trials included: searches of methods of different cost can be of the same effort.
     parallel : int
         Number of trials whose hyperparameters are chosen before the first of them has ended. The
         search depends on it, unlike on the number of workers.
@@ -247,7 +251,8 @@ class SearchConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     run: RunConfig
-    trials: int = Field(50, ge=1)
+    trials: int | None = Field(None, ge=1)
+    work: Seconds | None = Field(None, gt=0, allow_inf_nan=False)
     parallel: int = Field(4, ge=1)
     objectives: tuple[Objective, ...] = (Objective.AUFDC,)
     sampler: SamplerName = SamplerName.TPE
@@ -269,6 +274,11 @@ class SearchConfig(BaseModel):
         if Objective.AUFDC not in self.objectives:
             raise ValueError("--objective leaves out aufdc: try aufdc, or aufdc,cost")
         return self
+
+    @property
+    def most_trials(self) -> int:
+        """How many trials there are at most."""
+        return self.trials or (50 if self.work is None else 1_000)
 
     @model_validator(mode="after")
     def _repeats_failures_only(self) -> Self:

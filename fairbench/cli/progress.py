@@ -268,7 +268,7 @@ class TrialDisplay:
 
     def report(self, trial: Trial) -> None:
         """Print a trial's line: number, value, best so far, parameters."""
-        width = len(str(self.search.config.trials - 1))
+        width = len(str(self.search.config.most_trials - 1))
         head = f"trial {trial.number:>{width}}  "
         if trial.outcome is TrialOutcome.COMPLETE:
             head += "  ".join(spell_value(value) for value in trial.values)
@@ -286,10 +286,14 @@ class TrialDisplay:
             return "  (from the store)"
         self._fresh += 1
         done, config = trial.number + 1, self.search.config
-        if done % config.parallel or done == config.trials:
+        if done % config.parallel:
             return ""
-        each = (time.monotonic() - self._started) / self._fresh
-        return f"  about {format_seconds(each * (config.trials - done))} left"
+        spent = time.monotonic() - self._started
+        left = [spent / self._fresh * (config.most_trials - done)]
+        if config.work is not None:
+            fresh = [one.seconds for one in self.search.trials if not one.replayed]
+            left.append(spent * (config.work - self.search.seconds) / max(sum(fresh), 1e-9))
+        return f"  about {format_seconds(min(left))} left" if min(left) > 0 else ""
 
 
 def spell_value(value: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from pathlib import Path
 from typing import Annotated, Any
@@ -51,7 +52,15 @@ def search_command(
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option(help="Number of trials in all, earlier ones included [default: 50]."),
+        typer.Option(
+            help="Most trials in all, earlier ones included [default: 50; 1000 with --work]."
+        ),
+    ] = None,
+    work: Annotated[
+        str | None,
+        typer.Option(
+            help="Time on one core, such as 2h, after which no trial starts, earlier ones included."
+        ),
     ] = None,
     objectives: Annotated[
         str | None,
@@ -155,7 +164,7 @@ def run_search(search: Search) -> None:
     config = search.config
     count = len(config.run.seeds)
     err.print(
-        f"search: {search.method.name} on {search.data.info.name}, {config.trials} trials, "
+        f"search: {search.method.name} on {search.data.info.name}, {_length(config)}, "
         f"{config.parallel} at a time, {count} seed{'s' if count > 1 else ''} each; on the "
         "validation set",
         markup=False,
@@ -170,12 +179,23 @@ def show_space(search: Search) -> None:
     rows = [[name, str(defaults[name]), _range(values)] for name, values in search.space.items()]
     out.print(f"search {search.method.name} on {search.data.info.name}:", markup=False)
     show_columns(["hyperparameter", "default", "searched"], rows, words=3)
-    one, trials = _trial_seconds(search), search.config.trials
+    one = _trial_seconds(search)
+    total = min(search.config.most_trials * one, search.config.work or math.inf)
     out.print(
-        f"{trials} trials of about {format_seconds(one)} of work each: about "
-        f"{format_seconds(trials * one / search.workers)} on {search.workers} workers, less what "
+        f"{_length(search.config)}, of about {format_seconds(one)} of work each: about "
+        f"{format_seconds(total / search.workers)} on {search.workers} workers, less what "
         "is in the store.",
         markup=False,
+    )
+
+
+def _length(config: SearchConfig) -> str:
+    """Say how many trials a search has."""
+    if config.work is None:
+        return f"{config.most_trials} trials"
+    return (
+        f"as many trials as fit into {format_seconds(config.work)} of one core, at most "
+        f"{config.most_trials:,}"
     )
 
 

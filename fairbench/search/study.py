@@ -116,13 +116,24 @@ class Search:
 
     def run(self, watch: Watch, report: Callable[[Trial], None]) -> None:
         """Run all trials, ``parallel`` at a time; ``report`` is called for each."""
-        for start in range(0, self.config.trials, self.config.parallel):
-            stop = min(start + self.config.parallel, self.config.trials)
-            batch = [self._ask(number) for number in range(start, stop)]
+        while (size := self._next_batch()) > 0:
+            done = len(self.trials)
+            batch = [self._ask(number) for number in range(done, done + size)]
             self._run_batch(batch, watch)
             for trial in batch:
                 self.trials.append(self._finish(trial))
                 report(self.trials[-1])
+
+    @property
+    def seconds(self) -> float:
+        """What all trials so far took, on one core."""
+        return sum(trial.seconds for trial in self.trials)
+
+    def _next_batch(self) -> int:
+        """Return how many trials start next; 0: the search has ended."""
+        if self.config.work is not None and self.seconds >= self.config.work:
+            return 0
+        return min(self.config.parallel, self.config.most_trials - len(self.trials))
 
     def _enqueue_defaults(self) -> bool:
         """Make the defaults trial 0, where they lie in the space: nothing tuned is worse."""

@@ -294,6 +294,20 @@ def test_trials_is_the_total(bench: Bench) -> None:
     assert len(bench.search(Answers(bowl, patience=0), trials=3).trials) == 3
 
 
+def test_a_search_ends_with_its_work_and_goes_on_with_more(bench: Bench) -> None:
+    each = bench.search(Answers(bowl), trials=1).seconds
+    first = bench.search(Answers(bowl), trials=None, work=5 * each)
+    assert len(first.trials) == 8  # two batches of four
+    more = Answers(bowl)
+    longer = bench.search(more, trials=None, work=9 * each)
+    assert same(longer.trials)[:8] == same(first.trials)
+    assert len(longer.trials) == 12
+    assert more.fits == 2 * 4
+    assert len(bench.search(trials=10, work=9 * each).trials) == 10
+    # Trials that fail at once must end too.
+    assert bench.prepare(trials=None, work=9 * each).config.most_trials == 1000
+
+
 def test_a_search_depends_on_its_seed_and_batch_but_not_on_the_order_of_work(
     bench: Bench,
 ) -> None:
