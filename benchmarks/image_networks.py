@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -25,26 +25,20 @@ from fairbench.training import Networks, Streams
 from fairbench.training.model import StackedModel, onehot
 from fairbench.training.trainer import train
 from fairbench.training.watch import Schedule
+from fairbench_datasets.dsprites_unfair import DSpritesUnfair, DSpritesUnfairSmall
 from fairbench_datasets.dsprites_unfair.render import FACTORS, render
 
-IMAGE, LATENT = (1, 64, 64), 24
 IMAGES, TEST = 100_000, 2_000
 BATCH, RATE = 128, 1e-3
 TRIAL = 20
 """Steps from which the time of one is measured."""
 
 
-@dataclass(frozen=True)
-class Network:
-    hidden: tuple[int, ...]
-    channels: tuple[int, ...] = ()
-
-
 NETWORKS = {
-    "the paper's convolutions": Network((128,), (32, 32, 64, 64)),
-    "half as many channels": Network((128,), (16, 16, 32, 32)),
-    "fully connected, 512 and 512": Network((512, 512)),
-    "fully connected, 1,024 and 512": Network((1024, 512)),
+    "the paper's convolutions": DSpritesUnfair.architecture,
+    "half as many channels": replace(DSpritesUnfair.architecture, channels=(16, 16, 32, 32)),
+    "fully connected, 512 and 512": DSpritesUnfairSmall.architecture,
+    "fully connected, 1,024 and 512": replace(DSpritesUnfairSmall.architecture, hidden=(1024, 512)),
 }
 
 
@@ -58,18 +52,14 @@ def images() -> tuple[Floats, Ints]:
 class Training:
     """One model of a method on one network."""
 
-    def __init__(self, method: str, network: Network, x: Floats, s: Ints) -> None:
+    def __init__(self, method: str, network: Architecture, x: Floats, s: Ints) -> None:
         cls = load_registry().methods[method]
         self.single = cls.shots is Shots.SINGLE
         instance = cls()
         self.unit = Unit(0, None if self.single else instance.points()[0])
         self.x, self.s = x, s
-        self.networks = Networks(
-            IMAGE[1] * IMAGE[2], network.hidden, LATENT, IMAGE, network.channels
-        )
-        architecture = Architecture(network.hidden, LATENT, IMAGE, network.channels)
-        groups = tuple("1234")
-        self.info = DatasetInfo("images", (), groups, architecture)
+        self.networks = Networks(features=x.shape[1], **vars(network))
+        self.info = DatasetInfo("images", (), tuple("1234"), network)
         self.build = instance.build
 
     def fit(self, steps: int) -> tuple[StackedModel, float]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 import time
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fairbench.api import Role
@@ -21,7 +20,7 @@ from fairbench.auditing.axes import image_axes, principal_axes
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.members import fit_boosted_trees
 from fairbench.data.prepare import load_dataset
-from fairbench.stats.scores import information, log_loss, smoothed
+from fairbench.stats.scores import information, smoothed
 from fairbench_datasets.dsprites_unfair import DSpritesUnfair
 
 ROWS = (5_000, 20_000, 60_000)
@@ -47,20 +46,11 @@ def main() -> int:
                 )
                 likely = smoothed(read(asked), prior)
             spent = time.process_time() - start
-            losses = log_loss(likely, test.s)
-            shapes = test.y["shape"]
-            by_shape = [
-                _entropy(test.s[shapes == shape]) - losses[shapes == shape].mean()
-                for shape in range(3)
-            ]
+            of_shape = [test.y["shape"] == shape for shape in range(len(SHAPES))]
+            by_shape = [information(likely[own], test.s[own]) for own in of_shape]
             found = "  ".join(f"{one:7.3f}" for one in by_shape)
             print(f"{view:10} {rows:7,}  {information(likely, test.s):.3f}  {found}  {spent:7.0f}")
     return 0
-
-
-def _entropy(labels: np.ndarray) -> float:
-    share = np.bincount(labels) / len(labels)
-    return float(-(share[share > 0] * np.log(share[share > 0])).sum())
 
 
 if __name__ == "__main__":
