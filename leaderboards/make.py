@@ -1,10 +1,10 @@
-"""Make a published board from its recipe, method by method; what is there already is kept.
+"""Make published boards from a recipe, method by method; what is there already is kept.
 
 python leaderboards/make.py leaderboards/recipes/adults-gender-5.yaml --data-root DIR
 
-The board is written to ``fairbench_boards/``, or where the recipe says, after each method, so a
-long job can end at any time, and go on later or on another machine: the board itself says what is
-done.
+There is a board for each dataset of the recipe. It is written to ``fairbench_boards/``, or where
+the recipe says, after each method, so a long job can end at any time, and go on later or on another
+machine: the board itself says what is done.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 
 
 def main() -> int:
-    """Make the board; return the exit code of the first command that fails."""
+    """Make the boards; return the exit code of the first command that fails."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recipe", type=Path)
     parser.add_argument("--results", type=Path, required=True, help="results folder to work in")
@@ -30,27 +30,40 @@ def main() -> int:
     parser.add_argument("--dry-run", action="store_true", help="print the jobs and estimates alone")
     given = parser.parse_args()
     recipe = yaml.safe_load(given.recipe.read_text(encoding="utf-8"))
-    board = HERE / recipe.get(
-        "board", f"fairbench_boards/{recipe['dataset']}-{recipe['version']}.board"
-    )
+    for dataset in recipe["datasets"]:
+        if code := make_board(dataset, recipe, given):
+            return code
+    return 0
+
+
+def make_board(dataset: str, recipe: dict[str, Any], given: argparse.Namespace) -> int:
+    """Make the board of one dataset; return the exit code of the first command that fails."""
+    version = str(recipe["version"])
+    board = HERE / recipe.get("board", f"fairbench_boards/{dataset}-{version}.board")
     results = ["--results", str(given.results)]
     if board.exists():
         code = fairbench("results", "import", str(board), "--own", *results)
         if code:
             return code
     for method in recipe["methods"]:
-        if code := make(method, recipe, given, results):
+        if code := make(method, dataset, recipe, given, results):
             return code
         if not given.dry_run:
-            export = ("board", "export", recipe["dataset"], "--version", str(recipe["version"]))
+            export = ("board", "export", dataset, "--version", version)
             if code := fairbench(*export, "--output", str(board), *results):
                 return code
     return 0
 
 
-def make(method: str, recipe: dict[str, Any], given: argparse.Namespace, results: list[str]) -> int:
+def make(
+    method: str,
+    dataset: str,
+    recipe: dict[str, Any],
+    given: argparse.Namespace,
+    results: list[str],
+) -> int:
     """Train and audit one method as the recipe says."""
-    config = {**recipe["run"], "methods": [method], "datasets": [recipe["dataset"]]}
+    config = {**recipe["run"], "methods": [method], "datasets": [dataset]}
     config["require_real_data"] = True
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
         yaml.safe_dump(config, file)
