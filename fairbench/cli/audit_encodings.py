@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.api import Track
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import Audit, audit_config
 from fairbench.cli.console import out, show_columns, spinner
 from fairbench.cli.plugins import load_plugins
 from fairbench.data.array_files import ArraySource, read_sources
@@ -50,10 +50,11 @@ def audit_encodings(
     audit = Audit.QUICK if quick else Audit.STRICT
     if board is not None:
         audit = Audit(board.info.audit)
+    config = audit_config(audit, images=data.info.architecture.image is not None)
     with spinner("reading files") as show_step:
         z = read_sources({"z": source})["z"]
         measured = measure_encodings(
-            z, data, PRESETS[audit], registry, lambda share, text: show_step("auditing")
+            z, data, config, registry, lambda share, text: show_step("auditing")
         )
     figures = {name: value for name, value in measured.values.items() if value is not None}
     tables = [] if board is None else build_tables(board.records(), registry)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from fairbench.api import Point, Role, Shots, Track, Unit, Workload, iterate_points
 from fairbench.api.method import Method, Params
-from fairbench.auditing.config import PRESETS, Audit, AuditConfig
+from fairbench.auditing.config import Audit, AuditConfig, audit_config
 from fairbench.config import RunConfig
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, UnknownNameError, say_why
@@ -31,8 +31,8 @@ QUICK_IMAGE_ITERATIONS = 2_000
 """A convolutional step of one model costs .2 s of a core."""
 
 QUICK_IMAGE_POINTS = {Shots.SINGLE: 8, Shots.MULTI: 4}
-"""Points of a curve unless --points is given: to encode and decode all images for one takes as long
-as 500 steps."""
+"""Points of a curve unless --points is given: each is encoded and audited for as long as 300 steps
+take."""
 
 
 @dataclass(frozen=True)
@@ -200,14 +200,15 @@ def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
 
 def make_budget(requested: str | int, data: Prepared) -> Budget:
     """Iterations and audit of a budget on a dataset."""
+    images = data.info.architecture.image is not None
     if requested == "quick":
-        audit = PRESETS[Audit.QUICK]
-        if data.info.architecture.image is not None:
+        audit = audit_config(Audit.QUICK, images=images)
+        if images:
             return Budget("quick", QUICK_IMAGE_ITERATIONS, audit, QUICK_IMAGE_POINTS)
         return Budget("quick", max(1, data.iterations // 10), audit)
     iterations = data.iterations if requested == "full" else int(requested)
     label = "full" if iterations == data.iterations else str(iterations)
-    return Budget(label, iterations, PRESETS[Audit.STRICT])
+    return Budget(label, iterations, audit_config(Audit.STRICT, images=images))
 
 
 def units_of(

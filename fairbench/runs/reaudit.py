@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fairbench.api import Coding, Metric, Track
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import Audit, audit_config
 from fairbench.data.prepare import Prepared
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, ReferenceJob, StoredArrays
@@ -99,7 +99,8 @@ class Reaudit(JobSource):
                 self.summary.gone.add(unit.key)
 
     def _plan(self, unit: UnitRecord, points: Sequence[PointRecord], preset: Audit) -> None:
-        data, config = self.datasets[unit.fingerprint], PRESETS[preset]
+        data = self.datasets[unit.fingerprint]
+        config = audit_config(preset, images=data.info.architecture.image is not None)
         target = AuditTarget(
             unit=unit.key,
             method=unit.method,
