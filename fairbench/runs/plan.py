@@ -30,7 +30,7 @@ from fairbench.versions import AUDIT_VERSION, ENGINE_VERSION, IMAGES_VERSION, PR
 QUICK_IMAGE_ITERATIONS = 2_000
 """A convolutional step of one model costs .2 s of a core."""
 
-QUICK_IMAGE_POINTS = {Shots.SINGLE: 8, Shots.MULTI: 4}
+QUICK_IMAGE_POINTS = {Shots.SINGLE: 6, Shots.MULTI: 4}
 """Points of a curve unless --points is given: each is encoded and audited for as long as 300 steps
 take."""
 

@@ -19,8 +19,9 @@ On a core larger stacks are slower, as their activations leave the cache, and sh
 ten models of a method's grid are two stacks, for two cores. A GPU is bound by launches until it is
 full.
 """
-LARGEST_IMAGE_STACK = {"cpu": 8, "cuda": 128}
-"""The same for convolutional models."""
+LARGEST_IMAGE_STACK = {"cpu": 1, "cuda": 128}
+"""The same for models of images. One of them keeps a core busy by itself; a stack of them would
+only end later, all at once."""
 
 USABLE = 0.8
 """Share of a device's free memory to plan with: the allocator and libraries need some."""

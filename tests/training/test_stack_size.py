@@ -29,7 +29,7 @@ def test_a_stack_is_bounded_by_the_free_memory_and_by_nothing_on_the_cpu() -> No
     assert stack(500 * GB) == 1024
     assert stack(0.1 * GB) == 1  # one is tried, whatever the estimate says
     assert stack(None, device="cpu") == 8
-    assert largest_stack("cpu", image=True, bytes_per_unit=1, data_bytes=0, free_bytes=None) == 8
+    assert largest_stack("cpu", image=True, bytes_per_unit=1, data_bytes=0, free_bytes=None) == 1
 
 
 @pytest.mark.parametrize(("models_per_unit", "units"), [(1, 8), (3, 2), (50, 1)])
