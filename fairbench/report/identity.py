@@ -52,7 +52,12 @@ class Identities:
         line = LINES[row % len(LINES)]
         if method in self.baselines:
             place = self.baselines.index(method)
-            return Look(GREY, MARKERS[::-1][place % len(MARKERS)], line)
+            # All are grey: lines without marks must differ too.
+            others = [name for name in self.baselines if name not in self.references]
+            other = others.index(method) + 1 if method in others else 0
+            line = LINES[(row + other) % len(LINES)]
+            colour = shaded(GREY, SHADES[other // len(LINES) % len(SHADES)])
+            return Look(colour, MARKERS[::-1][place % len(MARKERS)], line)
         own = self.family(method)
         families = list(dict.fromkeys(self.families.values()))
         members = [name for name, one in self.families.items() if one == own]

@@ -169,7 +169,9 @@ def test_a_method_looks_alike_whatever_else_is_shown() -> None:
         assert identities.looks([variant])[variant] == everything[variant]
     marks = [(look.colour, look.marker) for look in everything.values()]
     assert len(set(marks)) == len(names)
-    assert {everything[Variant(name, "default")].colour for name in identities.baselines} == {GREY}
+    baselines = [everything[Variant(name, "default")] for name in identities.baselines]
+    assert {look.colour for look in baselines} <= {shaded(GREY, shade) for shade in SHADES}
+    assert len({(look.colour, look.line) for look in baselines}) == len(baselines)
 
 
 def test_rows_of_a_method_differ_in_their_lines_and_families_share_a_colour() -> None:
