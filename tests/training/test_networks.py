@@ -23,6 +23,23 @@ def test_a_grouped_convolution_is_each_models_own(transposed: bool) -> None:
         torch.testing.assert_close(together[:, i], one(x[:, i]), atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("outputs", [1, 5])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_one_model_alone_is_the_convolution_too(transposed: bool, outputs: int) -> None:
+    """One model on a CPU goes other ways: channels innermost, one output channel by a product."""
+    alone = StackedConv(Streams([1]).generators("w"), 3, outputs, transposed=transposed)
+    single = torch.nn.ConvTranspose2d if transposed else torch.nn.Conv2d
+    plain = single(3, outputs, kernel_size=4, stride=2, padding=1)
+    plain.weight.data, plain.bias.data = alone.weight[0].data.clone(), alone.bias[0].data.clone()
+    x = torch.randn(4, 3, 8, 16)
+    out, expected = alone(x), plain(x)
+    torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-4)
+    out.square().sum().backward()
+    expected.square().sum().backward()
+    torch.testing.assert_close(alone.weight.grad[0], plain.weight.grad, atol=1e-3, rtol=1e-4)
+    torch.testing.assert_close(alone.bias.grad[0], plain.bias.grad, atol=1e-3, rtol=1e-4)
+
+
 def test_the_papers_image_architecture() -> None:
     """Table 2: 1024 numbers after the convolutions; Linear(1024, 128); Linear(24 + 4, 128)."""
     make = Streams([0, 1]).generators("w")
