@@ -38,7 +38,10 @@ if TYPE_CHECKING:
     from fairbench.training.streams import Streams
 
 _ENCODE_CELLS = 2_000_000
-"""Rows times features encoded at once: bounds memory, and keeps convolutions near the cache."""
+"""Rows times features encoded at once: bounds memory."""
+
+_CONVOLVED_ROWS = 32
+"""Images encoded or decoded at once: their activations stay in the cache."""
 
 
 class NeuralParams(Params):
@@ -295,7 +298,12 @@ class NeuralRepresentation(Representation):
         return None if self.knob is None else torch.full((1, rows, 1), float(self.knob))
 
     def _chunks(self, n: int) -> list[slice]:
-        step = int(np.clip(_ENCODE_CELLS // self.features, 256, 8192))
+        from fairbench.training.layers import StackedConv
+
+        if any(isinstance(layer, StackedConv) for layer in self.model.modules()):
+            step = _CONVOLVED_ROWS
+        else:
+            step = int(np.clip(_ENCODE_CELLS // self.features, 256, 8192))
         return [slice(start, start + step) for start in range(0, n, step)]
 
     def _in_chunks(self, n: int, one: Callable[[slice], torch.Tensor]) -> Floats:
