@@ -214,7 +214,8 @@ def _trial_seconds(search: Search) -> float:
     audit: AuditConfig = search.budget.audit
     points = sum(unit.curve_points or 1 for unit in units)
     past = search.store.records(UnitRecord)
-    fit = fit_seconds(search.method(params), len(units), search.budget, search.data, past)
+    method = search.method(params)
+    fit = fit_seconds(method, len(units), search.budget, search.data, past, points=points)
     return fit + points * audit_seconds(
         audit,
         search.data,

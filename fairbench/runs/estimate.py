@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from fairbench.api.method import Method
-from fairbench.api.types import Role
+from fairbench.api.types import AUDIT_ROLES, Role
 from fairbench.auditing.config import Audit, AuditConfig
 from fairbench.runs.pace import slowness
 from fairbench.store.records import UnitRecord
@@ -27,6 +27,10 @@ _MODEL_STEP_MS = 1.0
 """Milliseconds per model and step on top of that, on one core."""
 _IMAGE_MODEL_STEP_MS = 150.0
 """The same for convolutions, for each 64 x 64 pixels."""
+_FULLY_CONNECTED = 0.25
+"""Of that, where the network of images has no convolutions."""
+_IMAGE_ROW_MS = 0.25
+"""Milliseconds to encode an image of 64 x 64 pixels, or to decode it for one group."""
 _PLAIN_FIT = 8.0
 """Seconds to fit a method that is not trained in steps."""
 _AUDIT = {Audit.STRICT: 10.0, Audit.QUICK: 2.0}
@@ -35,18 +39,30 @@ _LEAST_AUDIT = 0.2
 """Share of that which even the smallest dataset takes."""
 _STOCHASTIC = 2.0
 """Times as long where z is a sample, of which auditors read several draws."""
+_OF_IMAGES = 8.0
+"""Times as long where x is an image: auditors read axes of it, and decoders learn all pixels."""
 _PER_GROUP = 0.1
 """What each group of s after two adds, as a share (benchmarks/growth.py)."""
 
 
 def fit_seconds(
-    method: Method, units: int, budget: Budget, data: Prepared, past: Iterable[UnitRecord]
+    method: Method,
+    units: int,
+    budget: Budget,
+    data: Prepared,
+    past: Iterable[UnitRecord],
+    *,
+    points: int,
 ) -> float:
-    """Estimated seconds of a fit job on one core; ``past`` are units of any dataset."""
+    """Estimated seconds of a fit job on one core; ``past`` are units of any dataset.
+
+    ``points``: those of all units, which are encoded and decoded for audits.
+    """
     work = method.workload(data.info)
     if work is None:
         return 0.5 if method.baseline and not method.knobs else _PLAIN_FIT * slowness()
     models = units * work.models_per_unit
+    encoding = points * _encode_seconds(budget.audit, data)
     known = [
         unit.costs["milliseconds_per_model_step"]
         for unit in past
@@ -57,12 +73,29 @@ def fit_seconds(
         and "milliseconds_per_model_step" in unit.costs
     ]
     if known:
-        return float(budget.iterations * models * sum(known) / len(known) / 1e3)
+        return float(budget.iterations * models * sum(known) / len(known) / 1e3) + encoding
     image = data.info.architecture.image
     if image is None:
         return budget.iterations * (_STEP_MS + models * _MODEL_STEP_MS) / 1e3 * slowness()
-    share = math.prod(image) / 64**2
-    return budget.iterations * models * _IMAGE_MODEL_STEP_MS * share / 1e3 * slowness()
+    step = _IMAGE_MODEL_STEP_MS * _of_image(data) / 1e3
+    return budget.iterations * models * step * slowness() + encoding
+
+
+def _encode_seconds(config: AuditConfig, data: Prepared) -> float:
+    """Seconds to encode what audits of a point see; next to nothing where x is not an image."""
+    if data.info.architecture.image is None:
+        return 0.0
+    sizes = [len(data.roles[role].s) for role in AUDIT_ROLES]
+    rows = sum(size if config.rows is None else min(size, config.rows) for size in sizes)
+    each = _IMAGE_ROW_MS * _of_image(data) / 1e3 * (1 + len(data.info.groups))
+    return rows * each * slowness()
+
+
+def _of_image(data: Prepared) -> float:
+    """Work on an image, in that of convolutions of 64 x 64 pixels."""
+    architecture = data.info.architecture
+    share = math.prod(architecture.image or ()) / 64**2
+    return share if architecture.channels else share * _FULLY_CONNECTED
 
 
 def audit_seconds(
@@ -87,6 +120,8 @@ def audit_seconds(
     rows = len(data.roles[Role.AUDITOR_TRAIN].s)
     if config.rows is not None:
         rows = min(rows, config.rows)
+    if data.info.architecture.image is not None:
+        times *= _OF_IMAGES
     for_groups = 1 + _PER_GROUP * (len(data.info.groups) - 2)
     return (
         _AUDIT[config.preset] * max(_LEAST_AUDIT, rows / 10_000) * for_groups * times * slowness()

@@ -119,6 +119,7 @@ class TrainingRun(JobSource):
                 first.budget,
                 first.data,
                 self.units.records.values(),
+                points=len(stack) * (first.curve_points or 1),
             ),
             point_estimate=self.audits.seconds(
                 first.budget.audit,

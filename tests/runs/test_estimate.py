@@ -51,22 +51,34 @@ def record(dataset: str, ms: float) -> UnitRecord:
 def test_records_of_the_same_dataset_decide(prepared: Prepared) -> None:
     name = prepared.info.name
     past = [record(name, 2.0), record(name, 4.0), record("images", 500.0)]
-    assert fit_seconds(Neural(), 5, BUDGET, prepared, past) == pytest.approx(5 * 1000 * 3.0 / 1e3)
+    found = fit_seconds(Neural(), 5, BUDGET, prepared, past, points=5)
+    assert found == pytest.approx(5 * 1000 * 3.0 / 1e3)
 
 
 def test_records_of_other_datasets_do_not_count(prepared: Prepared) -> None:
     other = [record("images", 500.0)]
-    assert fit_seconds(Neural(), 5, BUDGET, prepared, other) == fit_seconds(
-        Neural(), 5, BUDGET, prepared, []
+    assert fit_seconds(Neural(), 5, BUDGET, prepared, other, points=5) == fit_seconds(
+        Neural(), 5, BUDGET, prepared, [], points=5
     )
 
 
 def test_convolutions_are_expected_to_take_long(prepared: Prepared) -> None:
-    architecture = Architecture(hidden=(8,), latent=2, image=(1, 64, 64), channels=(4,))
-    images = replace(prepared, info=replace(prepared.info, architecture=architecture))
-    assert fit_seconds(Neural(), 1, BUDGET, images, []) > 30 * fit_seconds(
-        Neural(), 1, BUDGET, prepared, []
+    assert fit_seconds(Neural(), 1, BUDGET, images(prepared), [], points=1) > 30 * fit_seconds(
+        Neural(), 1, BUDGET, prepared, [], points=1
     )
+
+
+def test_images_of_each_point_are_encoded(prepared: Prepared) -> None:
+    """Also where records tell how long training takes."""
+    past = [record(prepared.info.name, 2.0)]
+    one, two = (fit_seconds(Neural(), 1, BUDGET, images(prepared), past, points=n) for n in (1, 2))
+    assert two > one > 1000 * 2.0 / 1e3
+
+
+def images(data: Prepared) -> Prepared:
+    """The same rows, as if they were images."""
+    architecture = Architecture(hidden=(8,), latent=2, image=(1, 64, 64), channels=(4,))
+    return replace(data, info=replace(data.info, architecture=architecture))
 
 
 def test_an_audit_takes_longer_of_more_rows_and_groups(prepared: Prepared, tmp_path: Path) -> None:
