@@ -7,17 +7,19 @@ import pytest
 
 from fairbench.api import Architecture, DatasetInfo, Feature, FitContext, Point, TrainingRows, Unit
 from fairbench_plugins.merged_cells import (
-    CellSums,
     MergedCells,
     MergedCellsParams,
     MergedCurve,
     cross_fitted,
+    nearest,
+)
+from fairbench_plugins.merged_cells.search import (
+    CellSums,
     cut,
     exchange,
     explained,
     information,
     merge,
-    nearest,
     search,
 )
 
@@ -109,6 +111,23 @@ def test_a_higher_price_leaves_less_information() -> None:
     total = information(sums.n.sum(0))
     left = [float(information(one.n).sum() - total) for one in found]
     assert left[0] > left[1] > left[2] >= -1e-9
+
+
+def test_codes_that_cost_something_are_fewer_and_the_sum_with_their_cost_is_lower() -> None:
+    sums, prices, cost = some_cells(3, count=60), np.array([10.0, 30.0, 100.0]), 2.0
+    free, paid = search(sums, prices, 4), search(sums, prices, 4, cost)
+    for price, without, with_cost in zip(prices, free, paid, strict=True):
+        few, many = with_cost.max() + 1, without.max() + 1
+        assert few < many
+        total = objective(sums, with_cost, price) + price * cost * few
+        assert total < objective(sums, without, price) + price * cost * many
+
+
+def test_people_alike_in_all_groups_share_a_code_only_where_codes_cost() -> None:
+    """Two cells with the same shares of groups: to join them hides nothing."""
+    sums = CellSums(np.full((2, 2), 10.0), np.arange(4.0).reshape(2, 2, 1))
+    assert len(np.unique(search(sums, np.array([1.0]), 4)[0])) == 2
+    assert len(np.unique(search(sums, np.array([1.0]), 4, 1.0)[0])) == 1
 
 
 def test_shares_of_groups_are_of_trees_that_have_not_seen_the_row() -> None:

@@ -22,7 +22,8 @@ arXiv:1402.1774) with the distortion for I(X;Z), given s.
 With dn = n_as n_bs / (n_as + n_bs), joining a and b adds sum_s dn ||mu_as - mu_bs||^2 / n to D. All
 prices are searched in one fit, so the method is single-shot; but codes of different prices need not
 be nested. Codes are released as the mean of x in them. They are few and fixed beforehand, so they
-can be certified.
+can be certified. A certificate over n rows pays (groups - 1) / 2n nats for each code, and so can
+the search: ``code_cost``.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ from fairbench.api import (
     Unit,
 )
 from fairbench.hookspecs import hookimpl
+from fairbench_plugins.merged_cells.search import CellSums, search
 
 Array = npt.NDArray[np.float64]
 
@@ -60,7 +62,6 @@ LOW, HIGH = 0.5, 4000.0
 """Prices: at the lowest hardly anything is joined, at the highest nothing is left of s."""
 
 _MOST_FEATURES = 512
-_NOTHING = 1e-9
 _ROUNDS, _PATIENCE = 200, 10
 """Of the boosted trees that estimate P(s | x)."""
 
@@ -76,6 +77,10 @@ class MergedCellsParams(Params):
     """Prices that are searched, evenly spread in their logarithm."""
     sweeps: int = Field(4, ge=0)
     """Most sweeps of exchange over all cells."""
+    code_cost: float = Field(0.0, ge=0, allow_inf_nan=False)
+    """Nats, times training rows, that each code counts for beside what it says of s. 0: the least
+    leakage. (groups - 1) / 2 times training rows per certifying row: the least that can be
+    certified, since a certificate pays for each code."""
     folds: int = Field(5, ge=2)
     """Parts of the training set for cross-fitting P(s | x)."""
 
@@ -140,57 +145,12 @@ class MergedCells(Method):
         cells = nearest(centres, train.x)
         sums = CellSums.of(cells, len(centres), train.x.astype(np.float64), shares)
         prices = np.geomspace(LOW, HIGH, p.prices)
-        codes = np.stack(list(search(sums, prices, p.sweeps)))
+        codes = np.stack(list(search(sums, prices, p.sweeps, p.code_cost)))
         means = sums.means_by_code(codes)
         return MergedCurve(centres, prices, codes.astype(np.int32), *means)
 
     def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Curve:
         return MergedCurve(**state)
-
-
-@dataclass(frozen=True)
-class CellSums:
-    """Sums over the rows of cells, or of codes, by group."""
-
-    n: Array  # (cells, groups): rows, by P(s | x)
-    x: Array  # (cells, groups, d): sums of x
-
-    @classmethod
-    def of(cls, cells: Ints, count: int, x: Array, shares: Array) -> CellSums:
-        """Sum up rows x ``(n, d)`` with shares of groups ``(n, groups)`` by cell ``(n,)``."""
-        n = np.zeros((count, shares.shape[1]))
-        sums = np.zeros((count, shares.shape[1], x.shape[1]))
-        np.add.at(n, cells, shares)
-        for group in range(shares.shape[1]):
-            np.add.at(sums[:, group], cells, shares[:, [group]] * x)
-        return cls(n, sums)
-
-    def joined(self, codes: Ints) -> CellSums:
-        """Return the sums of codes ``(cells,)``, numbered from 0."""
-        count = int(codes.max()) + 1
-        n, x = np.zeros((count, self.n.shape[1])), np.zeros((count, *self.x.shape[1:]))
-        np.add.at(n, codes, self.n)
-        np.add.at(x, codes, self.x)
-        return CellSums(n, x)
-
-    def means_by_code(self, codes: Ints) -> tuple[Floats, Floats]:
-        """Return what codes ``(prices, cells)`` release and decode to.
-
-        ``(prices, cells, d)`` and ``(prices, cells, groups, d)``, for the code of each cell.
-        """
-        released, decoded = [], []
-        by_group = self.x.sum(0) / np.maximum(self.n.sum(0), _NOTHING)[:, None]
-        shift = by_group - self.x.sum((0, 1)) / self.n.sum()
-        for one in codes:
-            sums = self.joined(one)
-            mean = sums.x.sum(1) / np.maximum(sums.n.sum(1), _NOTHING)[:, None]
-            # A code with next to nobody of a group decodes to its mean, moved as the group is.
-            guess = mean[:, None] + shift
-            weight = sums.n[..., None]
-            means = (sums.x + guess) / (weight + 1.0)
-            released.append(mean[one])
-            decoded.append(means[one])
-        return np.array(released, np.float32), np.array(decoded, np.float32)
 
 
 def cross_fitted(x: Floats, s: Ints, groups: int, folds: int) -> Array:
@@ -218,121 +178,6 @@ def nearest(centres: Floats, x: Floats) -> Ints:
     from scipy.spatial import cKDTree
 
     return np.asarray(cKDTree(centres.astype(np.float64)).query(x.astype(np.float64))[1], np.int64)
-
-
-def information(n: Array) -> Array:
-    """Return sum_s n_s log(n_s / sum n) of each code ``(..., groups)``: rows times -H(S | code)."""
-    total = n.sum(-1)
-    return np.asarray(_xlogx(n).sum(-1) - _xlogx(total))
-
-
-def _xlogx(n: Array) -> Array:
-    safe = np.maximum(n, _NOTHING)
-    return np.where(n > _NOTHING, n * np.log(safe), 0.0)
-
-
-def explained(n: Array, x: Array) -> Array:
-    """Return sum_s ||sum of x||^2 / n_s of each code: what its means explain of the squares."""
-    return np.asarray(((x**2).sum(-1) / np.maximum(n, _NOTHING)).sum(-1))
-
-
-def search(sums: CellSums, prices: Array, sweeps: int) -> list[Ints]:
-    """Return the code of each cell at each price, numbered from 0 by the first cell of each."""
-    joins, rates = merge(sums)
-    found = []
-    for price in prices:
-        codes = cut(len(sums.n), joins, int(np.searchsorted(rates, price)))
-        codes = exchange(sums, codes, float(price), sweeps)
-        found.append(np.unique(codes, return_inverse=True)[1])
-    return found
-
-
-def merge(sums: CellSums) -> tuple[list[tuple[int, int]], Array]:
-    """Join the pair that adds least distortion per nat removed, until one code is left.
-
-    Returns the pairs, the second joined to the first, and the highest rate up to each.
-    """
-    n, x = sums.n.copy(), sums.x.copy()
-    count, rows = len(n), n.sum()
-    rate = np.full((count, count), np.inf, np.float32)
-
-    def rates(code: int, others: Ints) -> Array:
-        both_n, both_x = n[code] + n[others], x[code] + x[others]
-        lost = explained(n[[code]], x[[code]]) + explained(n[others], x[others])
-        lost = np.maximum(lost - explained(both_n, both_x), 0.0)
-        hidden = information(n[[code]]) + information(n[others]) - information(both_n)
-        return np.asarray(lost / np.maximum(hidden, _NOTHING * rows))
-
-    for code in range(count - 1):
-        others = np.arange(code + 1, count)
-        rate[code, others] = rate[others, code] = rates(code, others)
-    partner = rate.argmin(axis=1)
-    best = rate[np.arange(count), partner]
-    alive = np.ones(count, bool)
-    joins: list[tuple[int, int]] = []
-    paid = []
-    for _ in range(count - 1):
-        a = int(best.argmin())
-        b = int(partner[a])
-        joins.append((a, b))
-        paid.append(float(best[a]))
-        n[a] += n[b]
-        x[a] += x[b]
-        alive[b] = False
-        rate[b, :] = rate[:, b] = best[b] = np.inf
-        others = np.flatnonzero(alive)
-        others = others[others != a]
-        if not len(others):
-            break
-        fresh = rates(a, others).astype(np.float32)
-        rate[a, others] = rate[others, a] = fresh
-        partner[a], best[a] = others[fresh.argmin()], fresh.min()
-        stale = others[(partner[others] == a) | (partner[others] == b)]
-        partner[stale] = rate[stale].argmin(axis=1)
-        best[stale] = rate[stale, partner[stale]]
-        nearer = others[fresh < best[others]]
-        partner[nearer], best[nearer] = a, rate[a, nearer]
-    return joins, np.maximum.accumulate(np.array(paid))
-
-
-def cut(count: int, joins: Sequence[tuple[int, int]], many: int) -> Ints:
-    """Return the code of each cell after so many joins."""
-    parent = np.arange(count)
-    for a, b in joins[:many]:
-        parent[b] = a
-    while (above := parent[parent]).tolist() != parent.tolist():
-        parent = above
-    return np.unique(parent, return_inverse=True)[1]
-
-
-def exchange(sums: CellSums, codes: Ints, price: float, sweeps: int) -> Ints:
-    """Move single cells to the code where D + price I falls most, until no move lowers it."""
-    joined, codes = sums.joined(codes), codes.copy()
-    n, x = joined.n, joined.x
-
-    def cost(n: Array, x: Array) -> Array:
-        return price * information(n) - explained(n, x)
-
-    costs = cost(n, x)
-    for _ in range(sweeps):
-        moved = 0
-        for cell in range(len(codes)):
-            own_n, own_x, old = sums.n[cell], sums.x[cell], codes[cell]
-            left_n, left_x = np.maximum(n[old] - own_n, 0.0), x[old] - own_x
-            change = cost(n + own_n, x + own_x) - costs
-            change += cost(left_n, left_x) - costs[old]
-            change[old] = 0.0
-            new = int(change.argmin())
-            if change[new] < -_NOTHING * len(codes):
-                n[old], x[old] = left_n, left_x
-                n[new] += own_n
-                x[new] += own_x
-                codes[cell] = new
-                costs[old], costs[new] = cost(n[old], x[old]), cost(n[new], x[new])
-                moved += 1
-        if not moved:
-            break
-    return codes
 
 
 @dataclass
