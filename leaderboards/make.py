@@ -2,7 +2,8 @@
 
 python leaderboards/make.py leaderboards/recipes/adults-gender-5.yaml --data-root DIR
 
-There is a board for each dataset of the recipe. It is written to ``fairbench_boards/``, or where
+There is a board for each dataset of the recipe. A method stands there by its name, or with
+hyperparameters: ``{method: NAME, label: LABEL, params: {...}}``. A board is written to ``fairbench_boards/``, or where
 the recipe says, after each method, so a long job can end at any time, and go on later or on another
 machine: the board itself says what is done.
 """
@@ -56,14 +57,23 @@ def make_board(dataset: str, recipe: dict[str, Any], given: argparse.Namespace) 
 
 
 def make(
-    method: str,
+    method: str | dict[str, Any],
     dataset: str,
     recipe: dict[str, Any],
     given: argparse.Namespace,
     results: list[str],
 ) -> int:
     """Train and audit one method as the recipe says."""
-    config = {**recipe["run"], "methods": [method], "datasets": [dataset]}
+    config = {**recipe["run"], "datasets": [dataset]}
+    if isinstance(method, str):
+        config["methods"] = [method]
+    else:
+        name = method["method"]
+        config |= {
+            "methods": [name],
+            "params": {name: method["params"]},
+            "label": method["label"],
+        }
     config["require_real_data"] = True
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
         yaml.safe_dump(config, file)
