@@ -3,9 +3,9 @@
 python leaderboards/make.py leaderboards/recipes/adults-gender-5.yaml --data-root DIR
 
 There is a board for each dataset of the recipe. A method stands there by its name, or with
-hyperparameters: ``{method: NAME, label: LABEL, params: {...}}``. A board is written to ``fairbench_boards/``, or where
-the recipe says, after each method, so a long job can end at any time, and go on later or on another
-machine: the board itself says what is done.
+hyperparameters: ``{method: NAME, label: LABEL, params: {...}}``. A board is written to
+``fairbench_boards/``, or where the recipe says, after each method, so a long job can end at any
+time, and go on later or on another machine: the board itself says what is done.
 """
 
 from __future__ import annotations
