@@ -66,7 +66,7 @@ class ProvisionalTable:
             value = row.figures.get("aufdc")
             cells = (
                 dataset,
-                row.method,
+                row.variant.label,
                 "" if value is None else format_interval(value, low, high),
                 format_cell(row.figures.get("mutual_information_min")),
                 format_cell(row.points),

@@ -50,6 +50,10 @@ _OF_PANELS = {
 }
 _NEEDED_COLUMNS = {"transfer": "transfer_at_leakage_10", "shift": "shift_leakage_change"}
 """Of figures that few datasets have anything for."""
+_WHERE_FROM = {
+    "transfer": "They come from runs on datasets with unseen tasks, such as adults-gender-unseen.",
+    "shift": "They come from fairbench run --shift COLUMN.",
+}
 _AUDITORS, _ACROSS = "auditors", "across"
 
 
@@ -128,14 +132,19 @@ def plot(
         raise UnknownNameError("dataset with results", dataset, known)
     chosen = gathered.datasets if dataset is None else (known[dataset],)
     chosen = _with_methods(chosen, methods, highlight)
+    drawn = 0
     for one in chosen:
-        possible = list(_kinds_of(one))
-        wanted = possible if kind == "all" else [kind]
-        if len(chosen) > 1:  # a figure of one dataset alone says that there is nothing to draw
-            wanted = [each for each in wanted if each in possible]
-        for each in wanted:
+        for each in _kinds_of(one):
+            if kind not in ("all", each):
+                continue
             stem = within(folder, f"{one.name}-{each}")
             write_figure(stem, _draw(each, one), extensions)
+            drawn += 1
+    if not drawn:
+        raise StoreError(
+            f"No dataset here has results for a figure of {kind}.",
+            _WHERE_FROM[kind],
+        )
 
 
 def _board(against: str | None, dataset: str | None, registry: Registry) -> Board | None:

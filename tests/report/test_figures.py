@@ -144,6 +144,8 @@ def test_plot_takes_a_dataset_by_its_alias_as_run_does(tmp_path: Path) -> None:
         (["plot", "curvs"], "curves"),
         (["plot", "--format", "gif"], "png"),
         (["plot", "--dataset", "adult"], "adults-gender"),
+        (["plot", "shift"], "fairbench run --shift COLUMN"),
+        (["plot", "transfer"], "adults-gender-unseen"),
         (["explain", "leace", "--dataset", "adults"], "Run it first"),
         (["explain", "pca", "--dataset", "adults"], "not made of bits"),
         (["explain", "sofair", "--dataset", "adults"], "real files"),
