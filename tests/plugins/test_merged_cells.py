@@ -13,7 +13,7 @@ from fairbench_plugins.merged_cells import (
     cross_fitted,
     nearest,
 )
-from fairbench_plugins.merged_cells.search import (
+from fairbench_plugins.merged_cells.joining import (
     CellSums,
     cut,
     exchange,

@@ -54,7 +54,7 @@ from fairbench.api import (
     Unit,
 )
 from fairbench.hookspecs import hookimpl
-from fairbench_plugins.merged_cells.search import CellSums, search
+from fairbench_plugins.merged_cells.joining import CellSums, search
 
 Array = npt.NDArray[np.float64]
 
