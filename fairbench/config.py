@@ -246,6 +246,11 @@ class SearchConfig(BaseModel):
         Quantities to minimise; text such as ``aufdc,cost`` is split.
     seed : int
         Sampler seed.
+    finalists : int
+        Best trials whose hyperparameters are trained once more, with ``final_budget``: the best of
+        these on the validation set is the result. 0: that of the trials.
+    final_budget : str or int
+        Budget of the finalists.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -257,6 +262,8 @@ class SearchConfig(BaseModel):
     objectives: tuple[Objective, ...] = (Objective.AUFDC,)
     sampler: SamplerName = SamplerName.TPE
     seed: int = Field(0, ge=0)
+    finalists: int = Field(0, ge=0)
+    final_budget: str | int = "full"
 
     @field_validator("objectives", mode="before")
     @classmethod
@@ -273,6 +280,12 @@ class SearchConfig(BaseModel):
     def _minimises_aufdc(self) -> Self:
         if Objective.AUFDC not in self.objectives:
             raise ValueError("--objective leaves out aufdc: try aufdc, or aufdc,cost")
+        return self
+
+    @model_validator(mode="after")
+    def _one_objective_of_finalists(self) -> Self:
+        if self.finalists and len(self.objectives) > 1:
+            raise ValueError("--finalists chooses by the area alone: leave out --objective")
         return self
 
     @property

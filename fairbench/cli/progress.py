@@ -269,13 +269,13 @@ class TrialDisplay:
     def report(self, trial: Trial) -> None:
         """Print a trial's line: number, value, best so far, parameters."""
         width = len(str(self.search.config.most_trials - 1))
-        head = f"trial {trial.number:>{width}}  "
+        head = f"{'final' if trial.final else 'trial'} {trial.number:>{width}}  "
         if trial.outcome is TrialOutcome.COMPLETE:
             head += "  ".join(spell_value(value) for value in trial.values)
         else:
             head += f"{trial.outcome.value} ({trial.error})"
         best = self.search.best
-        if best is not None and len(trial.values) < 2:
+        if best is not None and len(trial.values) < 2 and best.final == trial.final:
             head += f"  best {spell_value(best.values[0])} (trial {best.number})"
         params = " ".join(f"{name}={value}" for name, value in trial.params.items())
         err.print(f"{head}  {params}{self._rest(trial)}", markup=False)
@@ -284,6 +284,8 @@ class TrialDisplay:
         """Say where the trial came from, and after a batch how long the others will take."""
         if trial.replayed:
             return "  (from the store)"
+        if trial.final:
+            return ""
         self._fresh += 1
         done, config = trial.number + 1, self.search.config
         if done % config.parallel:

@@ -29,7 +29,7 @@ from fairbench.errors import ConfigError
 from fairbench.registry import Registry
 from fairbench.report.format import format_seconds
 from fairbench.runs.estimate import audit_seconds, fit_seconds
-from fairbench.runs.plan import units_of, validated
+from fairbench.runs.plan import Budget, units_of, validated
 from fairbench.search import outputs as search_files
 from fairbench.search.space import held_params, search_space
 from fairbench.search.study import FIRST_SEED, Search
@@ -81,6 +81,16 @@ def search_command(
     ] = None,
     seed_list: options.SeedList = None,
     budget: options.BudgetOption = None,
+    finalists: Annotated[
+        int | None,
+        typer.Option(
+            help="Best trials that are trained once more, with --final-budget; the best of these "
+            "is the result [default: 0]."
+        ),
+    ] = None,
+    final_budget: Annotated[
+        str | None, typer.Option(help="Budget of the finalists [default: full].")
+    ] = None,
     points: options.Points = None,
     params_file: Annotated[
         Path | None,
@@ -179,8 +189,9 @@ def show_space(search: Search) -> None:
     rows = [[name, str(defaults[name]), _range(values)] for name, values in search.space.items()]
     out.print(f"search {search.method.name} on {search.data.info.name}:", markup=False)
     show_columns(["hyperparameter", "default", "searched"], rows, words=3)
-    one = _trial_seconds(search)
+    one = _trial_seconds(search, search.budget)
     total = min(search.config.most_trials * one, search.config.work or math.inf)
+    total += search.config.finalists * _trial_seconds(search, search.final_budget)
     out.print(
         f"{_length(search.config)}, of about {format_seconds(one)} of work each: about "
         f"{format_seconds(total / search.workers)} on {search.workers} workers, less what "
@@ -191,12 +202,13 @@ def show_space(search: Search) -> None:
 
 def _length(config: SearchConfig) -> str:
     """Say how many trials a search has."""
-    if config.work is None:
-        return f"{config.most_trials} trials"
-    return (
-        f"as many trials as fit into {format_seconds(config.work)} of one core, at most "
-        f"{config.most_trials:,}"
-    )
+    length = f"{config.most_trials:,} trials"
+    if config.work is not None:
+        core = f"{format_seconds(config.work)} of one core"
+        length = f"as many trials as fit into {core}, at most {config.most_trials:,}"
+    if config.finalists:
+        length += f", then the best {config.finalists} with budget {config.final_budget}"
+    return length
 
 
 def _range(distribution: Any) -> str:
@@ -207,15 +219,15 @@ def _range(distribution: Any) -> str:
     return f"{distribution.low} .. {distribution.high}{scale}"
 
 
-def _trial_seconds(search: Search) -> float:
+def _trial_seconds(search: Search, budget: Budget) -> float:
     """Estimate the seconds of work of one trial with the defaults."""
     params = validated(search.method, search.held)
-    units = units_of(search.method, params, search.data, search.budget, search.config.run)
-    audit: AuditConfig = search.budget.audit
+    units = units_of(search.method, params, search.data, budget, search.config.run)
+    audit: AuditConfig = budget.audit
     points = sum(unit.curve_points or 1 for unit in units)
     past = search.store.records(UnitRecord)
     method = search.method(params)
-    fit = fit_seconds(method, len(units), search.budget, search.data, past, points=points)
+    fit = fit_seconds(method, len(units), budget, search.data, past, points=points)
     return fit + points * audit_seconds(
         audit,
         search.data,
@@ -250,8 +262,9 @@ def _show_how_to_use(config: SearchConfig, file: Path) -> None:
     run = config.run
     words = ["fairbench", "run", "--methods", run.methods[0], "--dataset", run.datasets[0]]
     words += ["--params", str(file)]
-    if run.budget != "full":
-        words += ["--budget", str(run.budget)]
+    budget = config.final_budget if config.finalists else run.budget
+    if budget != "full":
+        words += ["--budget", str(budget)]
     if run.points is not None:
         words += ["--points", str(run.points)]
     for option, value in (("--data-root", run.data_root), ("--store", run.store)):
@@ -266,14 +279,14 @@ def _show_how_to_use(config: SearchConfig, file: Path) -> None:
 def _show_best(search: Search) -> None:
     best = search.best
     assert best is not None
-    first = search.trials[0]
+    # Of finalists, the defaults' area is known where they are among them.
+    first = next((trial for trial in search.finals or search.trials if trial.number == 0), None)
     default = validated(search.method, search.held).model_dump(mode="json")
-    known = search.defaults and bool(first.values)
     rows = [
         [
             "aufdc on the validation set",
             spell_value(best.values[0]),
-            spell_value(first.values[0]) if known else "-",
+            spell_value(first.values[0]) if search.defaults and first and first.values else "-",
         ]
     ]
     rows += [[name, str(value), str(default[name])] for name, value in best.params.items()]

@@ -81,8 +81,10 @@ def best_yaml(search: Search, trial: Trial) -> str:
     body: str = yaml.safe_dump(params, sort_keys=True)
     text = f"trial {trial.number} of {len(search.trials)}: "
     text += f"area {trial.values[0]:.4f} on the validation set"
+    if trial.final:
+        text += f" with budget {search.config.final_budget}, of {len(search.finals)} finalists"
     first = search.trials[0]
-    if search.defaults and first.values:
+    if search.defaults and first.values and not trial.final:
         text += f", {first.values[0]:.4f} with the defaults"
     return f"# {search.command}\n# {text}\nlabel: tuned\n{body}"
 
@@ -109,11 +111,13 @@ def _frame(search: Search, trials: Sequence[Trial]) -> pd.DataFrame:
     import pandas as pd
 
     names = [objective.value for objective in search.config.objectives]
+    finals = {trial.number: (trial.values or (None,))[0] for trial in search.finals}
     rows = [
         {
             "number": trial.number,
             **trial.params,
             **dict(zip(names, trial.values or (None,) * len(names), strict=True)),
+            **({"aufdc_final": finals.get(trial.number)} if finals else {}),
             "state": trial.outcome.value,
             "seconds": round(trial.seconds, 3),
             "seeds": trial.seeds,

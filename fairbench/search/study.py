@@ -11,6 +11,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Self
 
 from fairbench.api import Shots
@@ -22,7 +23,15 @@ from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
 from fairbench.runs.executors.base import Event, Executor
 from fairbench.runs.job import Job
-from fairbench.runs.plan import Plan, PlannedUnit, make_budget, reference_key, units_of, validated
+from fairbench.runs.plan import (
+    Budget,
+    Plan,
+    PlannedUnit,
+    make_budget,
+    reference_key,
+    units_of,
+    validated,
+)
 from fairbench.runs.training import TrainingRun
 from fairbench.search.sampler import make_sampler, make_study
 from fairbench.search.space import held_params, search_space, shortened
@@ -82,7 +91,9 @@ class Search:
         if reason is not None:
             raise ConfigError(f"{self.method.name} cannot run on {data.info.name}: {reason}.")
         self.budget = make_budget(config.run.budget, data)
+        self.final_budget = make_budget(config.final_budget, data)
         self.trials: list[Trial] = []
+        self.finals: list[Trial] = []
         self.study = make_study(config)
         self.defaults = self._enqueue_defaults()
         self._executor: Executor | None = None
@@ -96,9 +107,11 @@ class Search:
 
     @property
     def best(self) -> Trial | None:
-        """The complete trial of the least area, the first of equals; None: all failed."""
-        complete = [trial for trial in self.trials if trial.outcome is TrialOutcome.COMPLETE]
-        return min(complete, key=lambda trial: trial.values[0], default=None)
+        """The complete trial of the least area, the first of equals; None: all failed.
+
+        Of the finalists, once there are any.
+        """
+        return next(iter(_by_area(self.finals or self.trials)), None)
 
     @property
     def front(self) -> list[Trial]:
@@ -119,10 +132,30 @@ class Search:
         while (size := self._next_batch()) > 0:
             done = len(self.trials)
             batch = [self._ask(number) for number in range(done, done + size)]
-            self._run_batch(batch, watch)
+            self._run_batch(batch, watch, self.budget)
             for trial in batch:
                 self.trials.append(self._finish(trial))
                 report(self.trials[-1])
+        finalists = [
+            RunningTrial(
+                self.study.trials[trial.number],
+                validated(self.method, self.full_params(trial)),
+                dict(trial.params),
+            )
+            for trial in self._finalists()
+        ]
+        if finalists:
+            self._run_batch(finalists, watch, self.final_budget)
+            self.finals = [replace(self._summed_up(trial), final=True) for trial in finalists]
+            for final in self.finals:
+                report(final)
+
+    def _finalists(self) -> list[Trial]:
+        """The best trials, each set of hyperparameters once."""
+        distinct: dict[str, Trial] = {}
+        for trial in _by_area(self.trials):
+            distinct.setdefault(repr(trial.params), trial)
+        return list(distinct.values())[: self.config.finalists]
 
     @property
     def seconds(self) -> float:
@@ -163,22 +196,22 @@ class Search:
         plain = params.model_dump(mode="json")
         return RunningTrial(trial, params, {name: plain[name] for name in self.space})
 
-    def _run_batch(self, batch: Sequence[RunningTrial], watch: Watch) -> None:
+    def _run_batch(self, batch: Sequence[RunningTrial], watch: Watch, budget: Budget) -> None:
         """Run the units of some trials, and take in what they gave."""
         config, seeds = self.config.run, self.config.run.seeds
         going = [trial for trial in batch if trial.outcome is None]
         units = [
-            units_of(self.method, trial.params, self.data, self.budget, config)
+            units_of(self.method, trial.params, self.data, budget, config)
             for trial in going
             if trial.params is not None
         ]
         # Two trials may have the same parameters, where the space is small.
         plan = Plan(list({planned.key: planned for own in units for planned in own}.values()))
         for seed in seeds:
-            key = reference_key(self.data, seed, self.budget.audit)
-            plan.references[key] = (self.data, seed, self.budget.audit)
+            key = reference_key(self.data, seed, budget.audit)
+            plan.references[key] = (self.data, seed, budget.audit)
         for trial, own in zip(going, units, strict=True):
-            trial.replayed &= not measure_trial(own, self.store, self.budget.audit).pending
+            trial.replayed &= not measure_trial(own, self.store, budget.audit).pending
         run = TrainingRun(config, self.registry, plan, self.store, self.device, trial=True)
         if jobs := run.jobs():
             with watch(jobs) as observe:
@@ -187,8 +220,8 @@ class Search:
         for trial, own in zip(going, units, strict=True):
             for seed in seeds:
                 curve = [planned for planned in own if planned.unit.seed == seed]
-                measured = measure_trial(curve, self.store, self.budget.audit)
-                self._take(trial, measured, self._reference(seed))
+                measured = measure_trial(curve, self.store, budget.audit)
+                self._take(trial, measured, self._reference(seed, budget))
         self._drop_representations(plan.units)
         for trial in batch:
             trial.outcome = trial.outcome or TrialOutcome.COMPLETE
@@ -203,16 +236,22 @@ class Search:
         """Give the sampler what a trial gave."""
         from optuna.trial import TrialState
 
+        summed_up = self._summed_up(trial)
+        if summed_up.outcome is TrialOutcome.COMPLETE:
+            self.study.tell(trial.optuna_trial, values=summed_up.values)
+        else:
+            failed = summed_up.outcome is TrialOutcome.FAILED
+            state = TrialState.FAIL if failed else TrialState.PRUNED
+            self.study.tell(trial.optuna_trial, state=state)
+        return summed_up
+
+    def _summed_up(self, trial: RunningTrial) -> Trial:
+        """Return what a trial that has ended gave, means over seeds."""
         assert trial.outcome is not None
         values: tuple[float, ...] = ()
         if trial.outcome is TrialOutcome.COMPLETE:
             measured = {Objective.AUFDC: trial.areas, Objective.COST: trial.costs}
             values = tuple(statistics.fmean(measured[each]) for each in self.config.objectives)
-            self.study.tell(trial.optuna_trial, values=values)
-        else:
-            failed = trial.outcome is TrialOutcome.FAILED
-            state = TrialState.FAIL if failed else TrialState.PRUNED
-            self.study.tell(trial.optuna_trial, state=state)
         return Trial(
             number=trial.optuna_trial.number,
             params=trial.drawn,
@@ -253,8 +292,8 @@ class Search:
             models = 1 if single else COST_POINTS
             trial.costs.append(models * statistics.fmean(measured.flops))
 
-    def _reference(self, seed: int) -> Mapping[str, float]:
-        key = reference_key(self.data, seed, self.budget.audit)
+    def _reference(self, seed: int, budget: Budget) -> Mapping[str, float]:
+        key = reference_key(self.data, seed, budget.audit)
         reference = self.store.find(ReferenceRecord, [key])[key]
         if not reference.done:
             raise FairbenchError(
@@ -278,3 +317,9 @@ class Search:
         for unit in stored:
             if unit.key in mine and unit.artefact and unit.artefact not in shared:
                 files.drop(self.config.run.results, unit.artefact)
+
+
+def _by_area(trials: Sequence[Trial]) -> list[Trial]:
+    """The complete ones of some trials, the least area first and the first of equals."""
+    complete = [trial for trial in trials if trial.outcome is TrialOutcome.COMPLETE]
+    return sorted(complete, key=lambda trial: trial.values[0])

@@ -43,6 +43,8 @@ class Trial:
         Curves and points that were measured.
     replayed : bool
         Whether all of it was in the store.
+    final : bool
+        Whether it is a finalist's, with the final budget.
     """
 
     number: int
@@ -54,6 +56,7 @@ class Trial:
     seeds: int
     points: int
     replayed: bool
+    final: bool = False
 
 
 @dataclass

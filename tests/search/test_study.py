@@ -236,6 +236,58 @@ def test_the_area_is_of_selection_points_and_selection_ends() -> None:
     assert validation_area([point], reference) == pytest.approx(0.25)
 
 
+class LongTrainings(Answers):
+    """With 20 iterations areas are those of another bowl; it counts the units that it fitted."""
+
+    def __init__(self) -> None:
+        super().__init__(bowl)
+        self.long: list[Mapping[str, Any]] = []
+
+    def _fit(self, job: FitJob, i: int) -> UnitResult:
+        if job.iterations != 20:
+            return super()._fit(job, i)
+        self.long.append(job.params.model_dump())
+        self.answer = lambda params, seed: 0.5 - bowl(params, seed)
+        result = super()._fit(job, i)
+        self.answer = bowl
+        return result
+
+
+def test_the_best_trials_are_trained_once_more_and_the_best_of_these_is_the_result(
+    bench: Bench,
+) -> None:
+    executor = LongTrainings()
+    search = bench.search(executor, finalists=3, final_budget=20)
+    by_area = sorted(search.trials, key=lambda trial: trial.values[0])
+    assert [final.number for final in search.finals] == [trial.number for trial in by_area[:3]]
+    assert {repr(params) for params in executor.long} == {repr(f.params) for f in search.finals}
+    # With the long training the order is the reverse.
+    assert search.best is not None
+    assert search.best.number == by_area[2].number
+    assert search.best.values[0] == pytest.approx(0.5 - by_area[2].values[0])
+    text = search_files.best_yaml(search, search.best)
+    assert "with budget 20, of 3 finalists" in text
+    search_files.write(search)
+    table = pd.read_csv(search_files.folder_of(search) / "trials.csv")
+    assert table["aufdc_final"].notna().sum() == 3
+    again = LongTrainings()
+    repeated = bench.search(again, finalists=3, final_budget=20)
+    assert again.fits == 0
+    assert repeated.finals[0].replayed
+    assert same(repeated.finals) == same(search.finals)
+
+
+def test_finalists_have_distinct_hyperparameters_and_there_may_be_too_few(bench: Bench) -> None:
+    fixed = {"bowl": {"a": 0.5, "size": 64}}
+    search = bench.search(run={"params": fixed}, trials=8, finalists=5, final_budget=20)
+    assert sorted(final.params["kind"] for final in search.finals) == ["flat", "round"]
+
+
+def test_finalists_need_one_objective(bench: Bench) -> None:
+    with pytest.raises(ConfigError, match="leave out --objective"):
+        bench.prepare(finalists=2, objectives="aufdc,cost")
+
+
 def test_numbers_are_short_but_the_defaults_are_as_they_are(bench: Bench) -> None:
     made = {"a": (float, Field(0.123456789, gt=0, le=1)), "__base__": BowlParams}
     params = create_model("ExactParams", **made)  # type: ignore[call-overload]
