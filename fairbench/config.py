@@ -140,6 +140,19 @@ class ExecutorConfig(BaseModel):
         return self
 
 
+def _known_budget(value: object) -> str | int:
+    text = str(value).replace("_", "").replace(",", "")
+    if text in ("full", "quick"):
+        return text
+    if re.fullmatch("[0-9]{1,9}", text) and int(text) >= 1:
+        return int(text)
+    raise ValueError(f"{value!r} is not full, quick or a number of iterations (1 to 10^9)")
+
+
+BudgetName = Annotated[str | int, BeforeValidator(_known_budget)]
+"""``full``, ``quick`` or a number of iterations."""
+
+
 class RunConfig(ExecutorConfig):
     """Everything a run depends on; extends ExecutorConfig.
 
@@ -189,7 +202,7 @@ class RunConfig(ExecutorConfig):
     seeds: tuple[int, ...] = Field((0,), min_length=1)
     splits: int | None = Field(None, ge=2, le=MOST_FOLDS)
     shift: str | None = Field(None, min_length=1, max_length=200)
-    budget: str | int = "full"
+    budget: BudgetName = "full"
     points: int | None = Field(None, ge=2)
     params: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     label: str | None = Field(None, max_length=MOST_LABEL, pattern=LABEL)
@@ -213,16 +226,6 @@ class RunConfig(ExecutorConfig):
         if any(not 0 <= seed < 2**31 for seed in value):
             raise ValueError("seeds are whole numbers from 0 to 2147483647")
         return value
-
-    @field_validator("budget", mode="before")
-    @classmethod
-    def _known_budget(cls, value: object) -> str | int:
-        text = str(value).replace("_", "").replace(",", "")
-        if text in ("full", "quick"):
-            return text
-        if re.fullmatch("[0-9]{1,9}", text) and int(text) >= 1:
-            return int(text)
-        raise ValueError(f"{value!r} is not full, quick or a number of iterations (1 to 10^9)")
 
 
 class SearchConfig(BaseModel):
@@ -263,7 +266,7 @@ class SearchConfig(BaseModel):
     sampler: SamplerName = SamplerName.TPE
     seed: int = Field(0, ge=0)
     finalists: int = Field(0, ge=0)
-    final_budget: str | int = "full"
+    final_budget: BudgetName = "full"
 
     @field_validator("objectives", mode="before")
     @classmethod

@@ -286,6 +286,8 @@ def test_finalists_have_distinct_hyperparameters_and_there_may_be_too_few(bench:
 def test_finalists_need_one_objective(bench: Bench) -> None:
     with pytest.raises(ConfigError, match="leave out --objective"):
         bench.prepare(finalists=2, objectives="aufdc,cost")
+    with pytest.raises(ConfigError, match="'huge' is not full, quick or a number"):
+        bench.prepare(finalists=2, final_budget="huge")
 
 
 def test_numbers_are_short_but_the_defaults_are_as_they_are(bench: Bench) -> None:
