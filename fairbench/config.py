@@ -250,8 +250,8 @@ class SearchConfig(BaseModel):
     seed : int
         Sampler seed.
     finalists : int
-        Best trials whose hyperparameters are trained once more, with ``final_budget``: the best of
-        these on the validation set is the result. 0: that of the trials.
+        Best trials whose hyperparameters are trained once more, with ``final_budget`` and beyond
+        ``work``: the best of these on the validation set is the result. 0: that of the trials.
     final_budget : str or int
         Budget of the finalists.
     """
@@ -286,9 +286,20 @@ class SearchConfig(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _one_objective_of_finalists(self) -> Self:
-        if self.finalists and len(self.objectives) > 1:
-            raise ValueError("--finalists chooses by the area alone: leave out --objective")
+    def _finalists_make_sense(self) -> Self:
+        if not self.finalists:
+            if "final_budget" in self.model_fields_set:
+                raise ValueError("--final-budget is for finalists: add --finalists 3")
+            return self
+        if len(self.objectives) > 1:
+            raise ValueError("--finalists takes one objective: use --objective aufdc")
+        if self.finalists > self.most_trials:
+            raise ValueError(f"--finalists {self.finalists} is more than there are trials")
+        if self.final_budget == self.run.budget:
+            raise ValueError(
+                "--finalists would repeat the trials, whose budget is the same: give them a "
+                "shorter one, such as --budget quick"
+            )
         return self
 
     @property

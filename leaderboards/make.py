@@ -1,6 +1,6 @@
 """Make published boards from a recipe, method by method; what is there already is kept.
 
-python leaderboards/make.py leaderboards/recipes/adults-gender-5.yaml --data-root DIR
+python leaderboards/make.py leaderboards/recipes/adults-gender-5.yaml --results DIR --data-root DIR
 
 There is a board for each dataset of the recipe. A method stands there by its name, or with
 hyperparameters: ``{method: NAME, label: LABEL, params: {...}}``. A board is written to
@@ -15,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
+import recipe
 import yaml
 
 HERE = Path(__file__).parent
@@ -24,30 +24,32 @@ HERE = Path(__file__).parent
 
 def main() -> int:
     """Make the boards; return the exit code of the first command that fails."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("recipe", type=Path)
     parser.add_argument("--results", type=Path, required=True, help="results folder to work in")
     parser.add_argument("--data-root", type=Path, required=True)
     parser.add_argument("--dry-run", action="store_true", help="print the jobs and estimates alone")
     given = parser.parse_args()
-    recipe = yaml.safe_load(given.recipe.read_text(encoding="utf-8"))
-    for dataset in recipe["datasets"]:
-        if code := make_board(dataset, recipe, given):
+    boards = recipe.read(recipe.Boards, given.recipe)
+    for dataset in boards.datasets:
+        if code := make_board(dataset, boards, given):
             return code
     return 0
 
 
-def make_board(dataset: str, recipe: dict[str, Any], given: argparse.Namespace) -> int:
+def make_board(dataset: str, boards: recipe.Boards, given: argparse.Namespace) -> int:
     """Make the board of one dataset; return the exit code of the first command that fails."""
-    version = str(recipe["version"])
-    board = HERE / recipe.get("board", f"fairbench_boards/{dataset}-{version}.board")
+    version = str(boards.version)
+    board = HERE / (boards.board or f"fairbench_boards/{dataset}-{version}.board")
     results = ["--results", str(given.results)]
     if board.exists():
         code = fairbench("results", "import", str(board), "--own", *results)
         if code:
             return code
-    for method in recipe["methods"]:
-        if code := make(method, dataset, recipe, given, results):
+    for method in boards.methods:
+        if code := make(method, dataset, boards, given, results):
             return code
         if not given.dry_run:
             export = ("board", "export", dataset, "--version", version)
@@ -57,24 +59,19 @@ def make_board(dataset: str, recipe: dict[str, Any], given: argparse.Namespace) 
 
 
 def make(
-    method: str | dict[str, Any],
+    method: str | recipe.Row,
     dataset: str,
-    recipe: dict[str, Any],
+    boards: recipe.Boards,
     given: argparse.Namespace,
     results: list[str],
 ) -> int:
     """Train and audit one method as the recipe says."""
-    config = {**recipe["run"], "datasets": [dataset]}
+    config = {**boards.run, "datasets": [dataset], "require_real_data": True}
     if isinstance(method, str):
         config["methods"] = [method]
     else:
-        name = method["method"]
-        config |= {
-            "methods": [name],
-            "params": {name: method["params"]},
-            "label": method["label"],
-        }
-    config["require_real_data"] = True
+        config["methods"] = [method.method]
+        config |= {"params": {method.method: method.params}, "label": method.label}
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
         yaml.safe_dump(config, file)
         file.flush()

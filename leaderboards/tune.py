@@ -2,11 +2,11 @@
 
 python leaderboards/tune.py leaderboards/recipes/tuned.yaml --results DIR --data-root DIR
 
-Each method is searched for the same time on one core. Its best trials are trained once more with
-the full budget, and the best of these on the validation set is its tuned row. For each dataset the
-folder ``experiments/tuned/DATASET`` gets ``METHOD.csv`` with all trials, ``METHOD.yaml`` with the
-best hyperparameters and ``best-so-far.png``. A long job can end at any time: the same command goes
-on, and methods whose files are there are not searched again.
+Each method is searched for the same time on one core. Its best trials are then trained once more,
+with the full budget and beyond that time; the best of these on the validation set is its tuned row.
+For each dataset the folder ``experiments/tuned/DATASET`` gets ``METHOD.csv`` with all trials,
+``METHOD.yaml`` with the best hyperparameters and ``best-so-far.png``. A long job can end at any
+time: the same command goes on, and methods whose files are there are not searched again.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-import yaml
+import recipe
 from matplotlib.figure import Figure
 
 from fairbench.metrics.rows import DEFAULT, Variant
@@ -29,34 +28,45 @@ from fairbench.report.style import styled
 
 HERE = Path(__file__).parent
 
+_STOPPED = (130, 143)
+"""Exit codes of a command that was interrupted or terminated."""
+
 
 def main() -> int:
-    """Search all methods; return the exit code of the first command that fails."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Search all methods; return 1 if one could not be searched, and go on with the others."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("recipe", type=Path)
     parser.add_argument("--results", type=Path, required=True, help="results folder to work in")
     parser.add_argument("--data-root", type=Path, required=True)
     parser.add_argument("--dry-run", action="store_true", help="print the spaces and estimates")
     given = parser.parse_args()
-    recipe = yaml.safe_load(given.recipe.read_text(encoding="utf-8"))
-    for dataset in recipe["datasets"]:
-        folder = HERE / recipe.get("folder", "experiments/tuned") / dataset
-        for method in recipe["methods"]:
-            if (folder / f"{method}.yaml").exists():
-                continue
-            if code := search(method, dataset, recipe, given):
-                return code
-            if not given.dry_run:
-                keep(given.results / "search" / f"{method}-{dataset}", folder, method)
+    searches = recipe.read(recipe.Searches, given.recipe)
+    failed = []
+    for dataset in searches.datasets:
+        folder = HERE / searches.folder / dataset
+        for method in searches.methods:
+            if not (folder / f"{method}.yaml").exists():
+                code = search(method, dataset, searches, given)
+                if code in _STOPPED:
+                    return code
+                if code:
+                    failed.append(f"{method} on {dataset}")
+                elif not given.dry_run:
+                    keep(given.results / "search" / f"{method}-{dataset}", folder, method)
+            if not given.dry_run and any(folder.glob("*.csv")):
                 draw(folder)
-    return 0
+    if failed:
+        print("could not be searched: " + ", ".join(failed), file=sys.stderr)
+    return 1 if failed else 0
 
 
-def search(method: str, dataset: str, recipe: dict[str, Any], given: argparse.Namespace) -> int:
+def search(method: str, dataset: str, searches: recipe.Searches, given: argparse.Namespace) -> int:
     """Search one method; return the exit code."""
     words = ["search", "--method", method, "--dataset", dataset, "--require-real-data"]
-    for option, value in recipe["search"].items():
-        words += [f"--{option}", str(value)]
+    for option, value in searches.search.items():
+        words += [f"--{option.replace('_', '-')}", str(value)]
     words += ["--results", str(given.results), "--data-root", str(given.data_root)]
     words += ["--dry-run"] if given.dry_run else []
     command = [sys.executable, "-m", "fairbench.cli", *words]
@@ -67,7 +77,10 @@ def keep(found: Path, folder: Path, method: str) -> None:
     """Copy what a search wrote."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(found / "trials.csv", folder / f"{method}.csv")
-    shutil.copyfile(found / "best.yaml", folder / f"{method}.yaml")
+    # Last, and at once: where it is, the method is done.
+    unfinished = folder / f".{method}.yaml"
+    shutil.copyfile(found / "best.yaml", unfinished)
+    unfinished.replace(folder / f"{method}.yaml")
 
 
 def draw(folder: Path) -> None:
@@ -85,6 +98,8 @@ def draw(folder: Path) -> None:
                 where="post",
                 color=look.colour,
                 linestyle=look.line,
+                marker=look.marker,
+                markevery=[0, -1],
                 label=variant.method,
             )
         axes.set_xlabel("minutes of one core")

@@ -275,7 +275,7 @@ class TrialDisplay:
         else:
             head += f"{trial.outcome.value} ({trial.error})"
         best = self.search.best
-        if best is not None and len(trial.values) < 2 and best.final == trial.final:
+        if best is not None and len(trial.values) < 2:
             head += f"  best {spell_value(best.values[0])} (trial {best.number})"
         params = " ".join(f"{name}={value}" for name, value in trial.params.items())
         err.print(f"{head}  {params}{self._rest(trial)}", markup=False)

@@ -84,8 +84,8 @@ def search_command(
     finalists: Annotated[
         int | None,
         typer.Option(
-            help="Best trials that are trained once more, with --final-budget; the best of these "
-            "is the result [default: 0]."
+            help="Best trials that are trained once more, with --final-budget and beyond --work; "
+            "the best of these is the result [default: 0]."
         ),
     ] = None,
     final_budget: Annotated[
@@ -175,8 +175,8 @@ def run_search(search: Search) -> None:
     count = len(config.run.seeds)
     err.print(
         f"search: {search.method.name} on {search.data.info.name}, {_length(config)}, "
-        f"{config.parallel} at a time, {count} seed{'s' if count > 1 else ''} each; on the "
-        "validation set",
+        f"{config.parallel} at a time, {count} seed{'s' if count > 1 else ''} each"
+        f"{', ' + _finalists(config) if config.finalists else ''}; on the validation set",
         markup=False,
     )
     display = TrialDisplay(search)
@@ -191,24 +191,29 @@ def show_space(search: Search) -> None:
     show_columns(["hyperparameter", "default", "searched"], rows, words=3)
     one = _trial_seconds(search, search.budget)
     total = min(search.config.most_trials * one, search.config.work or math.inf)
-    total += search.config.finalists * _trial_seconds(search, search.final_budget)
+    text = f"{_length(search.config)}, of about {format_seconds(one)} of work each"
+    if search.config.finalists:
+        final = _trial_seconds(search, search.final_budget)
+        total += search.config.finalists * final
+        text += f", {_finalists(search.config)}, of about {format_seconds(final)} each"
     out.print(
-        f"{_length(search.config)}, of about {format_seconds(one)} of work each: about "
-        f"{format_seconds(total / search.workers)} on {search.workers} workers, less what "
-        "is in the store.",
+        f"{text}: about {format_seconds(total / search.workers)} on {search.workers} workers, less "
+        "what is in the store.",
         markup=False,
     )
 
 
 def _length(config: SearchConfig) -> str:
     """Say how many trials a search has."""
-    length = f"{config.most_trials:,} trials"
-    if config.work is not None:
-        core = f"{format_seconds(config.work)} of one core"
-        length = f"as many trials as fit into {core}, at most {config.most_trials:,}"
-    if config.finalists:
-        length += f", then the best {config.finalists} with budget {config.final_budget}"
-    return length
+    if config.work is None:
+        return f"{config.most_trials:,} trials"
+    core = f"{format_seconds(config.work)} of one core"
+    return f"as many trials as fit into {core}, at most {config.most_trials:,}"
+
+
+def _finalists(config: SearchConfig) -> str:
+    """Say what follows the trials."""
+    return f"then {config.finalists} finalists with budget {config.final_budget}"
 
 
 def _range(distribution: Any) -> str:
@@ -245,7 +250,15 @@ def _report(search: Search, output: Path | None) -> int:
         _show_front(search)
     else:
         _show_best(search)
-    failed = sum(trial.outcome is TrialOutcome.FAILED for trial in search.trials)
+    if search.finals and search.best is not None and not search.best.final:
+        problem = search.finals[0].error
+        err.print(
+            f"None of {len(search.finals)} finalists is complete ({problem}): the best trial is "
+            "the result.",
+            markup=False,
+        )
+    ended = [*search.trials, *search.finals]
+    failed = sum(trial.outcome is TrialOutcome.FAILED for trial in ended)
     if failed:
         err.print(f"{failed} trials failed; try them again with --rerun failed.", markup=False)
     for path in written:

@@ -27,7 +27,7 @@ _MODEL_STEP_MS = 1.0
 """Milliseconds per model and step on top of that, on one core."""
 _IMAGE_MODEL_STEP_MS = 150.0
 """The same for convolutions, for each 64 x 64 pixels."""
-_FULLY_CONNECTED = 0.25
+_SHARE_WITHOUT_CONVOLUTIONS = 0.25
 """Of that, where the network of images has no convolutions."""
 _IMAGE_ROW_MS = 0.25
 """Milliseconds to encode an image of 64 x 64 pixels, or to decode it for one group."""
@@ -39,7 +39,7 @@ _LEAST_AUDIT = 0.2
 """Share of that which even the smallest dataset takes."""
 _STOCHASTIC = 2.0
 """Times as long where z is a sample, of which auditors read several draws."""
-_OF_IMAGES = 8.0
+_AUDIT_OF_IMAGES = 8.0
 """Times as long where x is an image: auditors read axes of it, and decoders learn all pixels."""
 _PER_GROUP = 0.1
 """What each group of s after two adds, as a share (benchmarks/growth.py)."""
@@ -77,7 +77,7 @@ def fit_seconds(
     image = data.info.architecture.image
     if image is None:
         return budget.iterations * (_STEP_MS + models * _MODEL_STEP_MS) / 1e3 * slowness()
-    step = _IMAGE_MODEL_STEP_MS * _of_image(data) / 1e3
+    step = _IMAGE_MODEL_STEP_MS * _image_work(data) / 1e3
     return budget.iterations * models * step * slowness() + encoding
 
 
@@ -87,15 +87,15 @@ def _encode_seconds(config: AuditConfig, data: Prepared) -> float:
         return 0.0
     sizes = [len(data.roles[role].s) for role in AUDIT_ROLES]
     rows = sum(size if config.rows is None else min(size, config.rows) for size in sizes)
-    each = _IMAGE_ROW_MS * _of_image(data) / 1e3 * (1 + len(data.info.groups))
+    each = _IMAGE_ROW_MS * _image_work(data) / 1e3 * (1 + len(data.info.groups))
     return rows * each * slowness()
 
 
-def _of_image(data: Prepared) -> float:
-    """Work on an image, in that of convolutions of 64 x 64 pixels."""
+def _image_work(data: Prepared) -> float:
+    """Return the work on an image, in that of convolutions of 64 x 64 pixels."""
     architecture = data.info.architecture
     share = math.prod(architecture.image or ()) / 64**2
-    return share if architecture.channels else share * _FULLY_CONNECTED
+    return share if architecture.channels else share * _SHARE_WITHOUT_CONVOLUTIONS
 
 
 def audit_seconds(
@@ -121,7 +121,7 @@ def audit_seconds(
     if config.rows is not None:
         rows = min(rows, config.rows)
     if data.info.architecture.image is not None:
-        times *= _OF_IMAGES
+        times *= _AUDIT_OF_IMAGES
     for_groups = 1 + _PER_GROUP * (len(data.info.groups) - 2)
     return (
         _AUDIT[config.preset] * max(_LEAST_AUDIT, rows / 10_000) * for_groups * times * slowness()

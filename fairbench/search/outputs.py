@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairbench.errors import StoreError
 from fairbench.files import write_atomically
@@ -80,9 +80,11 @@ def best_yaml(search: Search, trial: Trial) -> str:
     params = {search.method.name: search.full_params(trial)}
     body: str = yaml.safe_dump(params, sort_keys=True)
     text = f"trial {trial.number} of {len(search.trials)}: "
+    if trial.final:
+        text = f"best of {len(search.finals)} finalists, {text}"
     text += f"area {trial.values[0]:.4f} on the validation set"
     if trial.final:
-        text += f" with budget {search.config.final_budget}, of {len(search.finals)} finalists"
+        text += f", trained with budget {search.config.final_budget}"
     first = search.trials[0]
     if search.defaults and first.values and not trial.final:
         text += f", {first.values[0]:.4f} with the defaults"
@@ -111,22 +113,34 @@ def _frame(search: Search, trials: Sequence[Trial]) -> pd.DataFrame:
     import pandas as pd
 
     names = [objective.value for objective in search.config.objectives]
-    finals = {trial.number: (trial.values or (None,))[0] for trial in search.finals}
+    finals = {trial.number: trial for trial in search.finals}
     rows = [
         {
             "number": trial.number,
             **trial.params,
             **dict(zip(names, trial.values or (None,) * len(names), strict=True)),
-            **({"aufdc_final": finals.get(trial.number)} if finals else {}),
             "state": trial.outcome.value,
             "seconds": round(trial.seconds, 3),
             "seeds": trial.seeds,
             "points": trial.points,
             "error": trial.error,
+            **(_final_columns(finals.get(trial.number)) if finals else {}),
         }
         for trial in trials
     ]
     return pd.DataFrame(rows)
+
+
+def _final_columns(final: Trial | None) -> dict[str, Any]:
+    """What a trial gave as a finalist; empty cells if it was none."""
+    if final is None:
+        return dict.fromkeys(("aufdc_final", "state_final", "seconds_final", "error_final"))
+    return {
+        "aufdc_final": final.values[0] if final.values else None,
+        "state_final": final.outcome.value,
+        "seconds_final": round(final.seconds, 3),
+        "error_final": final.error,
+    }
 
 
 def importances(search: Search) -> pd.DataFrame | None:

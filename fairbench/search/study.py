@@ -109,9 +109,9 @@ class Search:
     def best(self) -> Trial | None:
         """The complete trial of the least area, the first of equals; None: all failed.
 
-        Of the finalists, once there are any.
+        Of the finalists, once one of them is complete.
         """
-        return next(iter(_by_area(self.finals or self.trials)), None)
+        return next(iter(_by_area(self.finals) or _by_area(self.trials)), None)
 
     @property
     def front(self) -> list[Trial]:

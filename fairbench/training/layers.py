@@ -163,7 +163,7 @@ class StackedConv(nn.Module):
         """Map ``(batch, models * n_in, height, width)`` to ``(batch, models * n_out, ...)``."""
         weight, groups = self.weight.flatten(0, 1), len(self.weight)
         bias = self.bias.flatten()
-        if groups == 1 and not x.is_cuda:
+        if groups == 1 and x.device.type == "cpu":
             if self.transposed and weight.shape[1] == 1:
                 one: Tensor = _ToOneChannel.apply(x, weight)  # type: ignore[no-untyped-call]
                 return one + bias
@@ -195,10 +195,9 @@ class _ToOneChannel(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor]:
         x, weight = ctx.saved_tensors
         x = x.contiguous(memory_format=torch.channels_last)
-        two, one, none = [2, 2], [1, 1], [0, 0]
+        stride, padding, dilation, output_padding = [2, 2], [1, 1], [1, 1], [0, 0]
         to_x, to_weight, _ = torch.ops.aten.convolution_backward(
-            # Stride, padding, dilation, transposed, padding of the output, groups
-            *(gradient, x, weight, None, two, one, one, True, none, 1),
+            *(gradient, x, weight, None, stride, padding, dilation, True, output_padding, 1),
             [ctx.needs_input_grad[0], True, False],
         )
         return to_x, to_weight

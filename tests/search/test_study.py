@@ -266,7 +266,8 @@ def test_the_best_trials_are_trained_once_more_and_the_best_of_these_is_the_resu
     assert search.best.number == by_area[2].number
     assert search.best.values[0] == pytest.approx(0.5 - by_area[2].values[0])
     text = search_files.best_yaml(search, search.best)
-    assert "with budget 20, of 3 finalists" in text
+    assert "best of 3 finalists" in text
+    assert "trained with budget 20" in text
     search_files.write(search)
     table = pd.read_csv(search_files.folder_of(search) / "trials.csv")
     assert table["aufdc_final"].notna().sum() == 3
@@ -284,10 +285,31 @@ def test_finalists_have_distinct_hyperparameters_and_there_may_be_too_few(bench:
 
 
 def test_finalists_need_one_objective(bench: Bench) -> None:
-    with pytest.raises(ConfigError, match="leave out --objective"):
+    with pytest.raises(ConfigError, match="use --objective aufdc"):
         bench.prepare(finalists=2, objectives="aufdc,cost")
     with pytest.raises(ConfigError, match="'huge' is not full, quick or a number"):
         bench.prepare(finalists=2, final_budget="huge")
+    with pytest.raises(ConfigError, match="would repeat the trials"):
+        bench.prepare(finalists=2, final_budget=10)
+    with pytest.raises(ConfigError, match="more than there are trials"):
+        bench.prepare(finalists=13)
+    with pytest.raises(ConfigError, match="add --finalists"):
+        bench.prepare(final_budget=20)
+
+
+def test_without_a_complete_finalist_the_best_trial_is_the_result(bench: Bench) -> None:
+    class Diverging(Answers):
+        def _fit(self, job: FitJob, i: int) -> UnitResult:
+            self.answer = bowl if job.iterations == 10 else lambda *_: Status.DIVERGED
+            return super()._fit(job, i)
+
+    search = bench.search(Diverging(bowl), finalists=2, final_budget=20)
+    assert search.best == min(search.trials, key=lambda trial: trial.values[0])
+    assert {final.outcome for final in search.finals} == {TrialOutcome.DIVERGED}
+    assert "finalists" not in search_files.best_yaml(search, search.best)
+    search_files.write(search)
+    table = pd.read_csv(search_files.folder_of(search) / "trials.csv")
+    assert (table["state_final"] == "diverged").sum() == 2
 
 
 def test_numbers_are_short_but_the_defaults_are_as_they_are(bench: Bench) -> None:

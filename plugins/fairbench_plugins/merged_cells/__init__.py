@@ -33,7 +33,6 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from fairbench.api import (
@@ -54,9 +53,7 @@ from fairbench.api import (
     Unit,
 )
 from fairbench.hookspecs import hookimpl
-from fairbench_plugins.merged_cells.joining import CellSums, search
-
-Array = npt.NDArray[np.float64]
+from fairbench_plugins.merged_cells.joining import Array, CellSums, search
 
 LOW, HIGH = 0.5, 4000.0
 """Prices: at the lowest hardly anything is joined, at the highest nothing is left of s."""
@@ -77,10 +74,9 @@ class MergedCellsParams(Params):
     """Prices that are searched, evenly spread in their logarithm."""
     sweeps: int = Field(4, ge=0)
     """Most sweeps of exchange over all cells."""
-    code_cost: float = Field(0.0, ge=0, allow_inf_nan=False)
-    """Nats, times training rows, that each code counts for beside what it says of s. 0: the least
-    leakage. (groups - 1) / 2 times training rows per certifying row: the least that can be
-    certified, since a certificate pays for each code."""
+    code_cost: float = Field(0.0, ge=0, le=1e6)
+    """Penalty per code, in nats times training rows, added to the leakage. A certificate pays
+    (groups - 1) / 2 times training rows per certifying row for each code."""
     folds: int = Field(5, ge=2)
     """Parts of the training set for cross-fitting P(s | x)."""
 

@@ -80,7 +80,7 @@ def explained(n: Array, x: Array) -> Array:
 
 
 def search(sums: CellSums, prices: Array, sweeps: int, code_cost: float = 0.0) -> list[Ints]:
-    """Return the code of each cell at each price, numbered from 0 by the first cell of each.
+    """Return the code of each cell at each price, numbered from 0 without gaps.
 
     ``code_cost``: nats, times rows, that each code counts for beside what it says of s.
     """
@@ -156,13 +156,14 @@ def exchange(
 ) -> Ints:
     """Move single cells to the code where D + price I falls most, until no move lowers it.
 
-    I includes the cost of codes; a code whose last cell moves away is gone.
+    I includes the cost of codes, which one without cells does not have.
     """
     joined, codes = sums.joined(codes), codes.copy()
     n, x = joined.n, joined.x
+    empty = _NOTHING * n.sum()  # what rounding may leave of a code without cells
 
     def cost(n: Array, x: Array) -> Array:
-        leak = information(n) + code_cost * (n.sum(-1) > _NOTHING)
+        leak = information(n) + code_cost * (n.sum(-1) > empty)
         return np.asarray(price * leak - explained(n, x))
 
     costs = cost(n, x)

@@ -1,0 +1,64 @@
+"""Recipes of published boards and searches, as they stand in recipes/*.yaml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from fairbench.registry import load_registry
+
+
+class Row(BaseModel):
+    """A method with hyperparameters of its own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    method: str
+    label: str
+    params: dict[str, Any]
+
+
+class Boards(BaseModel):
+    """Boards of some methods, one for each dataset.
+
+    ``board`` is a path in this folder, where there is one dataset; ``run`` are keys of
+    ``fairbench run --config``.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    datasets: list[str]
+    version: int
+    run: dict[str, Any]
+    methods: list[str | Row]
+    board: str | None = None
+
+
+class Searches(BaseModel):
+    """Searches of some methods on some datasets; ``search`` are options of ``fairbench search``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    datasets: list[str]
+    search: dict[str, Any]
+    methods: list[str]
+    folder: str = "experiments/tuned"
+
+
+Recipe = TypeVar("Recipe", Boards, Searches)
+
+
+def read(kind: type[Recipe], path: Path) -> Recipe:
+    """Read a recipe, with the full names of its datasets; SystemExit says what is wrong with it."""
+    try:
+        recipe = kind(**yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, yaml.YAMLError, TypeError, ValidationError) as error:
+        raise SystemExit(f"{path} is no recipe: {error}") from error
+    registry = load_registry()
+    for method in recipe.methods:
+        registry.methods.resolve(method.method if isinstance(method, Row) else method)
+    recipe.datasets = [registry.datasets.resolve(name) for name in recipe.datasets]
+    return recipe
