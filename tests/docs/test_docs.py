@@ -60,6 +60,7 @@ NOT_RUN: Mapping[str, str] = {
     r"^sklearn\.md: python": "half a minute; a slow test in tests/estimator has it",
     r"^team\.md: ": "tests/cli/test_team.py executes the page",
     r": fairbench leaderboard --across --collection": "needs a table of one's own; as below",
+    r": fairbench plot shift": "needs results of a shift; tests/cli/test_across.py has some",
     r": fairbench .*compas-unseen": "needs the real files",
     r": fairbench plot across": "needs replicated rows; tests/cli/test_across.py has them",
     r": fairbench .* --shift": "the twin of Adults has no ages; tests/cli/test_across.py has some",
