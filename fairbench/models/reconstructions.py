@@ -30,6 +30,7 @@ class Setting:
     """Reconstructions of the same images at one setting of the knobs."""
 
     label: str
+    knobs: tuple[float, ...]  # values, by name
     own: Pictures  # decoded for each image's own group
     same: Pictures  # decoded for the first group, all of them
 
@@ -85,7 +86,10 @@ def _read_curve(
     settings = [setting for _, setting in kept]
     # From the informative to the fair end: so the points of one model come.
     if len(own) > 1:
-        settings.sort(key=lambda setting: _error(originals, setting.own))
+        settings.sort(key=lambda setting: setting.knobs)
+        first_error, last_error = (_error(originals, settings[i].own) for i in (0, -1))
+        if first_error > last_error:
+            settings.reverse()
     chosen = np.unique(np.linspace(0, len(settings) - 1, MOST_SETTINGS).round().astype(int))
     name = first.label or (None if first.params_label == DEFAULT else first.params_label)
     return Reconstructed(
@@ -113,7 +117,8 @@ def _read_point(
     if len(shapes) > 1 or [shape[1:] for shape in shapes] != [(math.prod(image),)]:
         return None
     x, own, same = (_pictures(arrays[name], image) for name in names)
-    return x, Setting(unit.points[number].label, own, same)
+    point = unit.points[number]
+    return x, Setting(point.label, tuple(point.knobs.values()), own, same)
 
 
 def _pictures(flat: npt.NDArray[np.uint8], image: tuple[int, int, int]) -> Pictures:

@@ -1,8 +1,8 @@
 """Reconstructions are read as they were kept; what does not fit the dataset is left out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from fairbench.models.reconstructions import MOST_SETTINGS, read_reconstructions
 from fairbench.runs.reconstructions import FOLDER
 from fairbench.store import files
+from fairbench.store.records import ReadPoint
 
 IMAGE = (1, 4, 4)
 
@@ -28,15 +29,24 @@ class Unit:
     seed: int = 0
 
 
-def kept(results: Path, brightness: list[int], pixels: int = 16, **more: Any) -> Any:
-    """A unit whose reconstructions at each point are all of one brightness."""
+def kept(
+    results: Path,
+    brightness: list[int],
+    pixels: int = 16,
+    knobs: Sequence[float] = (),
+    **more: Any,
+) -> Any:
+    """A unit whose reconstructions at each point are all of one brightness, its knob unless given.
+
+    The originals are of 255.
+    """
     arrays = {}
     for i, value in enumerate(brightness):
         arrays[f"{i}/{FOLDER}/x"] = np.full((2, pixels), 255, np.uint8)
         for what in ("own", "same"):
             arrays[f"{i}/{FOLDER}/{what}"] = np.full((2, pixels), value, np.uint8)
-    labels = tuple(SimpleNamespace(label=f"at={value}") for value in brightness)
-    return Unit(files.save(results, arrays), labels, **more)
+    points = tuple(ReadPoint(f"at={value}", {"at": value}) for value in knobs or brightness)
+    return Unit(files.save(results, arrays), points, **more)
 
 
 def labels(rows: list[Any]) -> list[list[str]]:
@@ -53,9 +63,13 @@ def test_points_of_one_model_keep_their_order_and_eight_are_shown(tmp_path: Path
     assert (one.settings[0].own == 200).all()
 
 
-def test_models_of_a_grid_are_sorted_by_what_they_draw(tmp_path: Path) -> None:
+def test_models_of_a_grid_are_sorted_by_their_knob_the_best_drawn_end_first(tmp_path: Path) -> None:
     units = [kept(tmp_path, [value]) for value in (50, 250, 100)]
     assert labels(read_reconstructions(tmp_path, units, IMAGE)) == [["at=250", "at=100", "at=50"]]
+
+    # Of few images a setting within the curve may be drawn better than its end.
+    units = [kept(tmp_path, [b], knobs=[at]) for at, b in ((2, 50), (0, 200), (1, 220))]
+    assert labels(read_reconstructions(tmp_path, units, IMAGE)) == [["at=0", "at=1", "at=2"]]
 
 
 def test_the_first_seed_is_shown_and_budgets_apart(tmp_path: Path) -> None:
@@ -70,8 +84,8 @@ def test_the_first_seed_is_shown_and_budgets_apart(tmp_path: Path) -> None:
 
 
 def test_what_is_gone_or_of_another_size_is_left_out(tmp_path: Path) -> None:
-    gone = Unit(None, (SimpleNamespace(label="at=1"),), method="gone")
+    gone = Unit(None, (ReadPoint("at=1", {"at": 1.0}),), method="gone")
     other = kept(tmp_path, [90], pixels=25, method="other")
-    missing = Unit("0" * 64 + ".npz", (SimpleNamespace(label="at=1"),), method="missing")
+    missing = Unit("0" * 64 + ".npz", (ReadPoint("at=1", {"at": 1.0}),), method="missing")
     table = Unit(files.save(tmp_path, {"0/z/test": np.zeros((3, 2))}), (None,), method="table")
     assert read_reconstructions(tmp_path, [gone, other, missing, table], IMAGE) == []
