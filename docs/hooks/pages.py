@@ -17,11 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 
 _MARK = re.compile(r"^<!-- generated: (\w+)(?: (\S+))? -->$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
+_FIGURE = re.compile(r"(?<=!)\[[^\]]+\]\(\.\./(leaderboards/figures/[\w.-]+)\)")
+"""An image of the published results, which the site has a copy of."""
 
 SHOWN: Mapping[str, str] = {
     "README.md": "index.md",
@@ -31,6 +34,20 @@ SHOWN: Mapping[str, str] = {
     "leaderboards/README.md": "published.md",
 }
 """Files of the repository that have a page of their own."""
+
+
+def on_files(files: Files, *, config: Any) -> Files:
+    """Add the figures that pages show."""
+    pages = (ROOT / "docs").glob("*.md")
+    shown = {path for page in pages for path in _FIGURE.findall(page.read_text(encoding="utf-8"))}
+    for path in sorted(shown):
+        files.append(File.generated(config, _copy(path), abs_src_path=str(ROOT / path)))
+    return files
+
+
+def _copy(figure: str) -> str:
+    """Where the site has a figure of the repository, from the folder of its pages."""
+    return f"figures/{posixpath.basename(figure)}"
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
@@ -74,6 +91,8 @@ def in_site(text: str, *, folder: str) -> str:
             return link[0]
         if path in SHOWN:
             return f"[{words}]({SHOWN[path]})"
+        if text[: link.start()].endswith("!"):
+            return f"[{words}]({_copy(path)})"
         if not (ROOT / path).exists():
             raise PluginError(f"[{words}]({target}): there is no {path}.")
         return words if path in words else f"{words} (`{path}` in the repository)"
