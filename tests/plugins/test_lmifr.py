@@ -139,7 +139,7 @@ def test_one_model_of_all_epsilon_keeps_their_limits(prepared: Prepared) -> None
     train = TrainingRows(rows.x, rows.s, prepared.info)
     params = LMIFRParams(hidden=(32,), latent=2, rate_limit=2000.0, dual_rate=0.02)
     method = LMIFRSingleShot(params)
-    (curve,) = method.fit(train, [Unit(0, None)], FitContext(iterations=1500))
+    (curve,) = method.fit(train, [Unit(0, None)], FitContext(iterations=900))
     assert isinstance(curve, Curve)
     leaks = []
     for epsilon in (0.01, 0.05, 0.5):

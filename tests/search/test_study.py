@@ -257,7 +257,7 @@ def test_the_best_trials_are_trained_once_more_and_the_best_of_these_is_the_resu
     bench: Bench,
 ) -> None:
     executor = LongTrainings()
-    search = bench.search(executor, finalists=3, final_budget=20)
+    search = bench.search(executor, trials=6, finalists=3, final_budget=20)
     by_area = sorted(search.trials, key=lambda trial: trial.values[0])
     assert [final.number for final in search.finals] == [trial.number for trial in by_area[:3]]
     assert {repr(params) for params in executor.long} == {repr(f.params) for f in search.finals}
@@ -272,7 +272,7 @@ def test_the_best_trials_are_trained_once_more_and_the_best_of_these_is_the_resu
     table = pd.read_csv(search_files.folder_of(search) / "trials.csv")
     assert table["aufdc_final"].notna().sum() == 3
     again = LongTrainings()
-    repeated = bench.search(again, finalists=3, final_budget=20)
+    repeated = bench.search(again, trials=6, finalists=3, final_budget=20)
     assert again.fits == 0
     assert repeated.finals[0].replayed
     assert same(repeated.finals) == same(search.finals)
