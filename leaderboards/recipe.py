@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from fairbench.errors import UnknownNameError
 from fairbench.registry import load_registry
 
 
@@ -58,7 +59,10 @@ def read(kind: type[Recipe], path: Path) -> Recipe:
     except (OSError, yaml.YAMLError, TypeError, ValidationError) as error:
         raise SystemExit(f"{path} is no recipe: {error}") from error
     registry = load_registry()
-    for method in recipe.methods:
-        registry.methods.resolve(method.method if isinstance(method, Row) else method)
-    recipe.datasets = [registry.datasets.resolve(name) for name in recipe.datasets]
+    try:
+        for method in recipe.methods:
+            registry.methods.resolve(method.method if isinstance(method, Row) else method)
+        recipe.datasets = [registry.datasets.resolve(name) for name in recipe.datasets]
+    except UnknownNameError as error:
+        raise SystemExit(f"{path}: {error.message}") from error
     return recipe

@@ -49,7 +49,7 @@ def main() -> int:
         for method in searches.methods:
             if not (folder / f"{method}.yaml").exists():
                 code = search(method, dataset, searches, given)
-                if code in _STOPPED:
+                if code < 0 or code in _STOPPED:
                     return code
                 if code:
                     failed.append(f"{method} on {dataset}")
