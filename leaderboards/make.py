@@ -11,8 +11,6 @@ time, and go on later or on another machine: the board itself says what is done.
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -24,14 +22,7 @@ HERE = Path(__file__).parent
 
 def main() -> int:
     """Make the boards; return the exit code of the first command that fails."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("recipe", type=Path)
-    parser.add_argument("--results", type=Path, required=True, help="results folder to work in")
-    parser.add_argument("--data-root", type=Path, required=True)
-    parser.add_argument("--dry-run", action="store_true", help="print the jobs and estimates alone")
-    given = parser.parse_args()
+    given = recipe.arguments(__doc__)
     boards = recipe.read(recipe.Boards, given.recipe)
     for dataset in boards.datasets:
         if code := make_board(dataset, boards, given):
@@ -45,7 +36,7 @@ def make_board(dataset: str, boards: recipe.Boards, given: argparse.Namespace) -
     board = HERE / (boards.board or f"fairbench_boards/{dataset}-{version}.board")
     results = ["--results", str(given.results)]
     if board.exists():
-        code = fairbench("results", "import", str(board), "--own", *results)
+        code = recipe.fairbench("results", "import", str(board), "--own", *results)
         if code:
             return code
     for method in boards.methods:
@@ -53,7 +44,7 @@ def make_board(dataset: str, boards: recipe.Boards, given: argparse.Namespace) -
             return code
         if not given.dry_run:
             export = ("board", "export", dataset, "--version", version)
-            if code := fairbench(*export, "--output", str(board), *results):
+            if code := recipe.fairbench(*export, "--output", str(board), *results):
                 return code
     return 0
 
@@ -76,12 +67,7 @@ def make(
         yaml.safe_dump(config, file)
         file.flush()
         words = ["run", "--config", file.name, "--data-root", str(given.data_root), *results]
-        return fairbench(*words, *(["--dry-run"] if given.dry_run else []))
-
-
-def fairbench(*words: str) -> int:
-    """Give a command of fairbench; return its exit code."""
-    return subprocess.run([sys.executable, "-m", "fairbench.cli", *words], check=False).returncode
+        return recipe.fairbench(*words, *(["--dry-run"] if given.dry_run else []))
 
 
 if __name__ == "__main__":

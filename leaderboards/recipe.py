@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,3 +69,20 @@ def read(kind: type[Recipe], path: Path) -> Recipe:
     except UnknownNameError as error:
         raise SystemExit(f"{path}: {error.message}") from error
     return recipe
+
+
+def arguments(description: str | None) -> argparse.Namespace:
+    """Read the command line of a script that follows a recipe."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("recipe", type=Path)
+    parser.add_argument("--results", type=Path, required=True, help="results folder to work in")
+    parser.add_argument("--data-root", type=Path, required=True)
+    parser.add_argument("--dry-run", action="store_true", help="print plans and estimates alone")
+    return parser.parse_args()
+
+
+def fairbench(*words: str) -> int:
+    """Give a command of fairbench; return its exit code."""
+    return subprocess.run([sys.executable, "-m", "fairbench.cli", *words], check=False).returncode

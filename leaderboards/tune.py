@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -34,14 +33,7 @@ _STOPPED = (130, 143)
 
 def main() -> int:
     """Search all methods; return 1 if one could not be searched, and go on with the others."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("recipe", type=Path)
-    parser.add_argument("--results", type=Path, required=True, help="results folder to work in")
-    parser.add_argument("--data-root", type=Path, required=True)
-    parser.add_argument("--dry-run", action="store_true", help="print the spaces and estimates")
-    given = parser.parse_args()
+    given = recipe.arguments(__doc__)
     searches = recipe.read(recipe.Searches, given.recipe)
     failed = []
     for dataset in searches.datasets:
@@ -69,8 +61,7 @@ def search(method: str, dataset: str, searches: recipe.Searches, given: argparse
         words += [f"--{option.replace('_', '-')}", str(value)]
     words += ["--results", str(given.results), "--data-root", str(given.data_root)]
     words += ["--dry-run"] if given.dry_run else []
-    command = [sys.executable, "-m", "fairbench.cli", *words]
-    return subprocess.run(command, check=False).returncode
+    return recipe.fairbench(*words)
 
 
 def keep(found: Path, folder: Path, method: str) -> None:
