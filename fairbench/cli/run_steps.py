@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fairbench.api.method import Method
 from fairbench.cli import setup
 from fairbench.cli.against import follow_board, show_against
 from fairbench.cli.console import err, out, show_leaderboard, show_problems
@@ -20,6 +21,7 @@ from fairbench.report.format import format_count, format_seconds, format_seconds
 from fairbench.runs.audit_job import ReferenceJob
 from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
+from fairbench.runs.executors.base import Executor
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.runs.plan import make_plan
@@ -32,7 +34,6 @@ _MOST_LINES = 60
 
 def run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | None) -> int:
     """Run, or print what would be run; return the exit code."""
-    device = resolve_device(config.device)
     board: Board | None = None
     if tune is not None and config.against is not None:
         raise ConfigError(
@@ -49,6 +50,27 @@ def run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | Non
             "Search first: fairbench search. Then run its best.yaml with --splits and --params.",
         )
     searched = searched_methods(config, registry, tune) if tune is not None else []
+    executor = make_executor(config)
+    if not dry_run:
+        executor.prepare()
+    try:
+        return _run(config, registry, board, searched, executor, dry_run=dry_run, tune=tune)
+    finally:
+        executor.stop()
+
+
+def _run(
+    config: RunConfig,
+    registry: Registry,
+    board: Board | None,
+    searched: Sequence[type[Method]],
+    executor: Executor,
+    *,
+    dry_run: bool,
+    tune: int | None,
+) -> int:
+    """Load the data, plan and run the jobs; return the exit code."""
+    device = resolve_device(config.device)
     datasets = setup.load_datasets(config, registry)
     store = setup.open_store(config.results, config.store, dry_run=dry_run)
     err.print(
@@ -72,7 +94,7 @@ def run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | Non
     if dry_run:
         _show_jobs(jobs, run, workers)
         return 0
-    code = _execute(jobs, run, config, registry, board)
+    code = _execute(jobs, run, executor, config, registry, board)
     return code or (1 if failed_searches else 0)
 
 
@@ -128,12 +150,12 @@ def _later_audits(jobs: Sequence[Job]) -> tuple[int, float]:
 def _execute(
     jobs: Sequence[Job],
     run: TrainingRun,
+    executor: Executor,
     config: RunConfig,
     registry: Registry,
     board: Board | None,
 ) -> int:
     setup.review_checkpoints(jobs, config)
-    executor = make_executor(config)
     remaining = _remaining(jobs, executor.workers)
     if jobs:
         _announce(jobs, remaining, executor.workers)
@@ -144,8 +166,7 @@ def _execute(
             drive(run, executor, display)
     except KeyboardInterrupt:
         return setup.interrupted()
-    finally:
-        executor.stop()
+    executor.stop()
     return _report(run, config, registry, board)
 
 

@@ -7,8 +7,10 @@ here, so a figure does not depend on which of the two measured it.
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from fairbench.api import Floats
@@ -96,7 +98,7 @@ class AuditLedger:
         self._targets: dict[str, AuditTarget] = {}
         self._pending: dict[str, PointRecord | ReferenceRecord] = {}
         self._again: dict[str, str | None] = {}
-        self._soft: dict[str, Floats | None] = {}
+        self._soft: dict[str, Future[Floats | None]] = {}
         self._seconds: dict[tuple[str, str, str | None], float] = {}
 
     def status(self, target: AuditTarget, label: str) -> Status | None:
@@ -243,11 +245,24 @@ class AuditLedger:
             )
         return self._seconds[asked]
 
+    def expect(self, data: Prepared) -> None:
+        """Begin to estimate soft labels, in the background: no worker shall wait for them later."""
+        if data.fingerprint in self._soft:
+            return
+        future = self._soft[data.fingerprint] = Future[Floats | None]()
+
+        def estimate() -> None:
+            try:
+                future.set_result(soft_labels(data))
+            except BaseException as error:  # raised where the labels are needed
+                future.set_exception(error)
+
+        threading.Thread(target=estimate, daemon=True).start()
+
     def _soft_labels(self, data: Prepared) -> Floats | None:
         """Estimate soft labels once for all points of a dataset."""
-        if data.fingerprint not in self._soft:
-            self._soft[data.fingerprint] = soft_labels(data)
-        return self._soft[data.fingerprint]
+        self.expect(data)
+        return self._soft[data.fingerprint].result()
 
     def record(self, target: AuditTarget, missing: MissingPoint) -> PointRecord:
         """Return a point's record before it is audited."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairbench.api import Coding
+from fairbench.api import Coding, Track
 from fairbench.config import Rerun, RunConfig
 from fairbench.errors import UnstorableError
 from fairbench.registry import Registry
@@ -173,7 +173,11 @@ class TrainingRun(JobSource):
         self.store.add_run(RunRecord(self.id, now(), command, config, versions()))
         checkpoint_files.make_folder(self.config.results)
         self.units.adopt(self.plan.units)
-        self._write_planned([job for job in self._planned if isinstance(job, FitJob)])
+        fits = [job for job in self._planned if isinstance(job, FitJob)]
+        self._write_planned(fits)
+        for job in fits:
+            if job.method.track is not Track.AWARE:
+                self.audits.expect(job.data)
 
     def start(self, job: Job) -> None:
         if isinstance(job, FitJob):

@@ -17,7 +17,7 @@ from fairbench.training.model import Batch, StackedModel, onehot
 from fairbench.training.streams import Streams
 from fairbench.training.watch import CHECK_EVERY, Schedule, Watch
 
-_LARGE_STACK = 8
+_LARGE_STACK = 4
 """Models from which on bfloat16 products save time: of few models, casting costs what they gain."""
 
 

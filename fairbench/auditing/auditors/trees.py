@@ -18,6 +18,8 @@ from fairbench.auditing.auditors.samples import Training, Weights
 _REGRESSION_RATE = 0.2
 """Learning rate of a decoder's trees; with one model per column of x, rounds must be few."""
 
+_FEW_ROUNDS = 30
+
 
 def fit_trees(
     training: Training, *, rounds: int, patience: int, seed: int
@@ -31,6 +33,7 @@ def fit_trees(
     fit, held = training.fit, training.held
     model = HistGradientBoostingClassifier(
         max_iter=rounds,
+        learning_rate=_rate(rounds),
         early_stopping=True,
         n_iter_no_change=patience,
         random_state=seed % 2**32,
@@ -77,7 +80,7 @@ def fit_soft_trees(
             rounds=rounds,
             patience=patience,
             seed=seed,
-            rate=0.1,
+            rate=_rate(rounds),
             held_weights=held.weights,
         )
         for k in range(1 if training.classes == 2 else training.classes)
@@ -130,6 +133,11 @@ def fit_tree_regressor(
         return predicted
 
     return predict
+
+
+def _rate(rounds: int) -> float:
+    """Learning rate of auditors' trees: few rounds need large steps."""
+    return 0.1 if rounds > _FEW_ROUNDS else 0.25
 
 
 def _at_round(staged: Any, best: int) -> Any:

@@ -91,6 +91,10 @@ class Executor(ABC):
 
     workers: int
 
+    def prepare(self) -> None:
+        """Begin to load what jobs need, while the caller plans them; there may be none."""
+        return None
+
     @abstractmethod
     def submit(self, job: Job) -> None:
         """Queue a job; jobs start in the order they were given."""

@@ -98,14 +98,18 @@ class InlineExecutor(Executor):
         self._waiting: deque[Job] = deque()
         self._running: list[_Child] = []
         self._started_again: set[str] = set()
+        self._used = False
 
     @functools.cached_property
     def _context(self) -> Any:
         return _context()
 
-    def submit(self, job: Job) -> None:
-        # The server starts with the first job: where all is done, nobody shall wait for its end.
+    def prepare(self) -> None:
         _ = self._context
+
+    def submit(self, job: Job) -> None:
+        _ = self._context
+        self._used = True
         self._waiting.append(job)
 
     def events(self) -> Iterator[Event]:
@@ -126,6 +130,8 @@ class InlineExecutor(Executor):
             child.process.terminate()
         for child in list(self._running):
             self._remove(child)
+        if not self._used and "_context" in self.__dict__:
+            _end_server()  # it still loads, and whoever reads its output would wait for its end
 
     def _next_that_fits(self) -> Job | None:
         """The first job that waits and finds room on a GPU, if it needs one."""
@@ -281,6 +287,15 @@ def _start_server() -> None:
         forkserver.ensure_running()
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _end_server() -> None:
+    from multiprocessing import forkserver
+
+    server: Any = forkserver._forkserver
+    if (pid := getattr(server, "_forkserver_pid", None)) is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _how_it_died(process: Any) -> str:

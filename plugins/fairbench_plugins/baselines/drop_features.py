@@ -46,6 +46,10 @@ _MOST_SOURCES = 128
 _MOST_POINTS = 16
 """Steps of the search: as many as a single-shot curve has points."""
 
+_PATIENCE = 5
+"""Rounds without progress on held-out rows before a final decoder stops: a third of the time of
+100 rounds, and .01 less distortion on Adults-Gender."""
+
 _MOST_SEARCH_TREES = 240
 """Trees of one classifier in the search: boosting grows one per class and round."""
 
@@ -58,7 +62,7 @@ class DropFeaturesParams(Params):
     search_trees: int = Field(40, ge=1)
     """Boosting rounds while searching."""
     trees: int = Field(100, ge=1)
-    """Boosting rounds of the final decoders."""
+    """Most boosting rounds of the final decoders."""
     decoder_rows: int = Field(20_000, ge=100)
     """Most training rows that the final decoders are fitted on."""
     candidates: int = Field(12, ge=1)
@@ -122,7 +126,9 @@ def _fit(train: TrainingRows, params: Any, seed: int, progress: Any) -> _DropCur
         kept, dropped = curve.split(n)
         inputs = np.hstack([train.x[rows][:, kept], inputs_s])
         curve.decoders[n] = {
-            column: _regressor(params.trees, seed).fit(inputs, train.x[rows, column])
+            column: _regressor(params.trees, seed, patience=_PATIENCE).fit(
+                inputs, train.x[rows, column]
+            )
             for column in dropped
         }
         progress(0.7 + 0.3 * done / len(gone), "fitting decoders")
@@ -302,11 +308,15 @@ def _columns_by_source(train: TrainingRows) -> dict[str, list[int]]:
     return columns
 
 
-def _regressor(trees: int, seed: int) -> Any:
+def _regressor(trees: int, seed: int, *, patience: int | None = None) -> Any:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     return HistGradientBoostingRegressor(
-        max_iter=trees, learning_rate=0.15, early_stopping=False, random_state=seed
+        max_iter=trees,
+        learning_rate=0.15,
+        early_stopping=patience is not None,
+        n_iter_no_change=patience or 1,
+        random_state=seed,
     )
 
 
