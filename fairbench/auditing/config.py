@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 DECODED_DECIMALS = 3
 """Of reconstructions. Distortion is that of the rounded ones, which auditors see: nothing can be
@@ -18,7 +18,7 @@ class Audit(enum.StrEnum):
     STRICT = "strict"
     """The whole ensemble at full length."""
     QUICK = "quick"
-    """One MLP and one kind of trees, five epochs, 20,000 rows, 10,000 of images: a first look,
+    """One MLP and one kind of trees, five epochs, 10,000 rows of each role: a first look,
     recorded as such."""
 
 
@@ -99,7 +99,7 @@ PRESETS = {
     Audit.STRICT: AuditConfig(),
     Audit.QUICK: AuditConfig(
         preset=Audit.QUICK,
-        rows=20_000,
+        rows=10_000,
         mlps=1,
         epochs=5,
         strict_mlps=1,
@@ -114,14 +114,3 @@ PRESETS = {
     ),
 }
 """Settings by preset."""
-
-_QUICK_IMAGE_ROWS = 10_000
-"""Most rows of each role of a quick audit of images: to encode, decode and audit 20,000 for one
-point would take as long as 500 training steps."""
-
-
-def audit_config(preset: Audit, *, images: bool) -> AuditConfig:
-    """Settings of a preset for a dataset, of images or of a table."""
-    quick = preset is Audit.QUICK
-    config = PRESETS[preset]
-    return replace(config, rows=_QUICK_IMAGE_ROWS) if quick and images else config

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.api import Track
-from fairbench.auditing.config import Audit, audit_config
+from fairbench.auditing.config import PRESETS, Audit
 from fairbench.cli.console import out, show_columns, spinner
 from fairbench.cli.plugins import load_plugins
 from fairbench.data.array_files import ArraySource, read_sources
@@ -50,7 +50,7 @@ def audit_encodings(
     audit = Audit.QUICK if quick else Audit.STRICT
     if board is not None:
         audit = Audit(board.info.audit)
-    config = audit_config(audit, images=data.info.architecture.image is not None)
+    config = PRESETS[audit]
     with spinner("reading files") as show_step:
         z = read_sources({"z": source})["z"]
         measured = measure_encodings(

@@ -14,7 +14,7 @@ from fairbench.cli.remaining import Remaining
 from fairbench.cli.setup import review_checkpoints
 from fairbench.report.format import format_seconds, format_seconds_between
 from fairbench.runs.audit_job import AuditJob
-from fairbench.runs.audits import POINTS_PER_JOB
+from fairbench.runs.audits import points_per_job
 from fairbench.runs.executors import base as events
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
@@ -143,7 +143,7 @@ class ProgressDisplay:
         counts = [len(result.points) for result in results]
         more = sum(counts) - job.expected_points
         self.remaining.plan(more * job.point_estimate, fits=False)
-        self._count("waiting", sum(math.ceil(points / POINTS_PER_JOB) for points in counts))
+        self._count("waiting", sum(len(points_per_job(points)) for points in counts))
 
     def _read(self, job: AuditJob, event: events.Finished) -> None:
         """Take in D and I of the points of a curve."""

@@ -28,13 +28,17 @@ from fairbench.store.text import clean_line, describe
 
 @dataclass(frozen=True)
 class Measurement:
-    """Figures of one point or reference; ``replicates`` as stats.bootstrap writes them."""
+    """Figures of one point or reference; ``replicates`` as stats.bootstrap writes them.
+
+    ``soft``: the soft labels that a reference was audited with.
+    """
 
     key: str
     values: Mapping[str, float | None]
     seconds: float
     replicates: str
     auditors: Sequence[AuditorReading] = ()
+    soft: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -212,7 +216,7 @@ def _is_finite(value: Any) -> bool:
 class ReferenceJob:
     """Measure what the curves of a dataset are normalised by, for one seed.
 
-    It estimates soft labels by itself: a run can start before these are known.
+    It estimates soft labels, and gives them back for the audits of the run.
     """
 
     id: str
@@ -235,7 +239,9 @@ class ReferenceJob:
 
         start = time.perf_counter()
         rows = AuditRows.of(self.data, self.config.rows)
-        soft = rows.soft(soft_labels(self.data))
+        labels = soft_labels(self.data)
+        soft = rows.soft(labels)
         reference = audit_reference(rows.data, config=self.config, seed=self.seed, soft=soft)
         seconds = time.perf_counter() - start
-        return [Measurement(self.key, reference.values, seconds, to_text(reference.replicates))]
+        replicates = to_text(reference.replicates)
+        return [Measurement(self.key, reference.values, seconds, replicates, soft=labels)]

@@ -7,10 +7,10 @@ here, so a figure does not depend on which of the two measured it.
 
 from __future__ import annotations
 
-import threading
+import itertools
+import math
 import uuid
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 
 from fairbench.api import Floats
@@ -30,8 +30,8 @@ from fairbench.store.records import PointRecord, ReadPoint, ReferenceRecord
 from fairbench.store.status import Status
 from fairbench.versions import AUDIT_VERSION, PROTOCOL_VERSION
 
-POINTS_PER_JOB = 3
-"""Points audited by one job: few, so that no core idles at the end; not one, for the start-up."""
+_POINTS_PER_JOB = 3
+"""Most points audited by one job: not one alone, for the start-up."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,15 @@ class MissingPoint:
     number: int
     label: str
     key: str
+
+
+def points_per_job(points: int) -> list[int]:
+    """Split points among jobs: ever fewer points in one, so that cores end together."""
+    sizes = []
+    while points:
+        sizes.append(min(_POINTS_PER_JOB, math.ceil(points / 3)))
+        points -= sizes[-1]
+    return sizes
 
 
 def point_metrics(registry: Registry) -> tuple[type[Metric], ...]:
@@ -98,7 +107,7 @@ class AuditLedger:
         self._targets: dict[str, AuditTarget] = {}
         self._pending: dict[str, PointRecord | ReferenceRecord] = {}
         self._again: dict[str, str | None] = {}
-        self._soft: dict[str, Future[Floats | None]] = {}
+        self._soft: dict[str, Floats | None] = {}
         self._seconds: dict[tuple[str, str, str | None], float] = {}
 
     def status(self, target: AuditTarget, label: str) -> Status | None:
@@ -164,8 +173,9 @@ class AuditLedger:
     ) -> list[Job]:
         """Jobs that audit the missing points of one unit, whose encoded arrays are given."""
         jobs: list[Job] = []
-        for start in range(0, len(missing), POINTS_PER_JOB):
-            chunk = missing[start : start + POINTS_PER_JOB]
+        ends = list(itertools.accumulate(points_per_job(len(missing))))
+        for start, end in itertools.pairwise([0, *ends]):
+            chunk = missing[start:end]
             label = chunk[0].label
             title = label if len(chunk) == 1 else f"{len(chunk)} points from {label}"
             for point in chunk:
@@ -245,24 +255,11 @@ class AuditLedger:
             )
         return self._seconds[asked]
 
-    def expect(self, data: Prepared) -> None:
-        """Begin to estimate soft labels, in the background: no worker shall wait for them later."""
-        if data.fingerprint in self._soft:
-            return
-        future = self._soft[data.fingerprint] = Future[Floats | None]()
-
-        def estimate() -> None:
-            try:
-                future.set_result(soft_labels(data))
-            except BaseException as error:  # raised where the labels are needed
-                future.set_exception(error)
-
-        threading.Thread(target=estimate, daemon=True).start()
-
     def _soft_labels(self, data: Prepared) -> Floats | None:
-        """Estimate soft labels once for all points of a dataset."""
-        self.expect(data)
-        return self._soft[data.fingerprint].result()
+        """Estimate soft labels once for all points of a dataset, unless a reference job has."""
+        if data.fingerprint not in self._soft:
+            self._soft[data.fingerprint] = soft_labels(data)
+        return self._soft[data.fingerprint]
 
     def record(self, target: AuditTarget, missing: MissingPoint) -> PointRecord:
         """Return a point's record before it is audited."""
@@ -282,6 +279,10 @@ class AuditLedger:
     def finish(self, results: Sequence[Measurement]) -> None:
         """Write what a job measured."""
         self.store.put(self._finished(result) for result in results)
+        for result in results:
+            pending = self._pending[result.key]
+            if isinstance(pending, ReferenceRecord):
+                self._soft[pending.fingerprint] = result.soft
 
     def _finished(self, result: Measurement) -> PointRecord | ReferenceRecord:
         pending = self._pending[result.key]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from fairbench.api import Point, Role, Shots, Track, Unit, Workload, iterate_points
 from fairbench.api.method import Method, Params
-from fairbench.auditing.config import Audit, AuditConfig, audit_config
+from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.config import RunConfig
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, UnknownNameError, say_why
@@ -202,13 +202,13 @@ def make_budget(requested: str | int, data: Prepared) -> Budget:
     """Iterations and audit of a budget on a dataset."""
     images = data.info.architecture.image is not None
     if requested == "quick":
-        audit = audit_config(Audit.QUICK, images=images)
+        audit = PRESETS[Audit.QUICK]
         if images:
             return Budget("quick", QUICK_IMAGE_ITERATIONS, audit, QUICK_IMAGE_POINTS)
         return Budget("quick", max(1, data.iterations // 10), audit)
     iterations = data.iterations if requested == "full" else int(requested)
     label = "full" if iterations == data.iterations else str(iterations)
-    return Budget(label, iterations, audit_config(Audit.STRICT, images=images))
+    return Budget(label, iterations, PRESETS[Audit.STRICT])
 
 
 def units_of(

@@ -6,7 +6,6 @@ present version of the audit has not done so, or where a metric has come since.
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from fairbench.api import Coding, Metric, Track
-from fairbench.auditing.config import Audit, audit_config
+from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, ReferenceJob, StoredArrays
 from fairbench.runs.audits import (
-    POINTS_PER_JOB,
     AuditLedger,
     AuditTarget,
     MissingPoint,
     point_metrics,
+    points_per_job,
 )
 from fairbench.runs.cost import versions
 from fairbench.runs.driver import JobSource
@@ -100,7 +99,7 @@ class Reaudit(JobSource):
 
     def _plan(self, unit: UnitRecord, points: Sequence[PointRecord], preset: Audit) -> None:
         data = self.datasets[unit.fingerprint]
-        config = audit_config(preset, images=data.info.architecture.image is not None)
+        config = PRESETS[preset]
         target = AuditTarget(
             unit=unit.key,
             method=unit.method,
@@ -137,7 +136,7 @@ class Reaudit(JobSource):
     @property
     def job_count(self) -> int:
         """Number of jobs that measure them."""
-        chunks = sum(math.ceil(len(work.missing) / POINTS_PER_JOB) for work in self._work)
+        chunks = sum(len(points_per_job(len(work.missing))) for work in self._work)
         return len(self._references) + chunks
 
     def to_measure(self) -> set[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairbench.api import Coding, Track
+from fairbench.api import Coding
 from fairbench.config import Rerun, RunConfig
 from fairbench.errors import UnstorableError
 from fairbench.registry import Registry
@@ -84,7 +84,8 @@ class TrainingRun(JobSource):
             if planned.key not in fitting and planned.skipped is None:
                 audits += self._audit_jobs(planned)
                 self.summary.reused += not self.units.records[planned.key].status.bad
-        return [*fits, *self._reference_jobs(), *audits]
+        # References first: they are short, and give soft labels that audits need.
+        return [*self._reference_jobs(), *fits, *audits]
 
     def skipped(self) -> list[tuple[str, str]]:
         """Title and reason of what a method does not support, one per method and dataset."""
@@ -173,11 +174,7 @@ class TrainingRun(JobSource):
         self.store.add_run(RunRecord(self.id, now(), command, config, versions()))
         checkpoint_files.make_folder(self.config.results)
         self.units.adopt(self.plan.units)
-        fits = [job for job in self._planned if isinstance(job, FitJob)]
-        self._write_planned(fits)
-        for job in fits:
-            if job.method.track is not Track.AWARE:
-                self.audits.expect(job.data)
+        self._write_planned([job for job in self._planned if isinstance(job, FitJob)])
 
     def start(self, job: Job) -> None:
         if isinstance(job, FitJob):

@@ -89,9 +89,9 @@ def test_a_terminal_shows_jobs_by_status_the_curve_the_time_left_and_memory(
     assert lines[0].startswith("all jobs")
     assert "%" in lines[0]
     assert lines[1].startswith("audit pca")
-    # Of three planned and two audits that came of the first fit, four have started.
+    # Of three planned and three audits that came of the first fit, four have started.
     assert re.fullmatch(
-        r"\d+ to \d+ s left · jobs: 1 waiting, 1 running, 2 done, 1 failed · memory \d+\.\d GB",
+        r"\d+ to \d+ s left · jobs: 2 waiting, 1 running, 2 done, 1 failed · memory \d+\.\d GB",
         lines[2],
     )
     assert lines[3] == "newest: sofair on adults-gender, seed 0"

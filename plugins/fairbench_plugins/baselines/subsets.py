@@ -112,9 +112,7 @@ def measure_subsets(split: Split, progress: Callable[[float], None]) -> list[Sub
             measure(rows[start : start + _BLOCK], group)
             done += len(rows[start : start + _BLOCK])
             progress(done / count)
-    return [
-        Subset(gone, leakage[i] / count, error[i] / count) for i, gone in enumerate(subsets)
-    ]
+    return [Subset(gone, leakage[i] / count, error[i] / count) for i, gone in enumerate(subsets)]
 
 
 def _subsets(sources: int) -> list[tuple[int, ...]]:
