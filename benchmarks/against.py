@@ -1,10 +1,13 @@
 """Whole runs of this checkout against those of an earlier commit, one after the other.
 
     python benchmarks/against.py --data-root DIR [--commit 5fd4c33] [--job main] [--repeats 1]
+    python benchmarks/against.py --data-root DIR --job all --keep FILE
 
 ``quick`` and ``main`` are SoFaiR and LATFR on the paper's grid, with the baselines that join every
 run, at a tenth of the iterations and at all of them; ``all`` is every method that the earlier
-commit has (two hours). That commit is checked out beside this one and runs with the same libraries.
+commit has, one after the other, each by both (an hour and a half). With --keep, what is measured of
+a method goes to a file, and the same command later goes on with the next one, on another machine
+too. The earlier commit is checked out beside this one and runs with the same libraries.
 Figures are ratios of this checkout to the commit: wall time, seconds of training and of an audit
 per point in jobs of one thread each, peak memory. The limit of times is one half; memory may not
 grow. A machine whose speed drifts by a fifth within minutes, as shared ones do, needs --repeats 3
@@ -14,6 +17,8 @@ or more.
 from __future__ import annotations
 
 import argparse
+import json
+import operator
 import os
 import statistics
 import subprocess
@@ -23,6 +28,8 @@ import tempfile
 import venv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import reduce
 from pathlib import Path
 
 from figures import Figures
@@ -47,6 +54,8 @@ LIMITS = {
     "peak memory, GB": 1.0,
 }
 """Largest ratios."""
+BASELINES = ("identity", "constant", "random-projection", "pca", "drop-features")
+"""They join every run."""
 GRIDS = "latfr: {grid: paper}\n"
 """The earlier commit has no other grid than the paper's."""
 
@@ -81,6 +90,7 @@ def main() -> int:
     parser.add_argument("--commit", default="5fd4c33")
     parser.add_argument("--job", choices=sorted(JOBS), default="main")
     parser.add_argument("--repeats", type=int, default=1, help="pairs of runs, in turns")
+    parser.add_argument("--keep", type=Path, help="of --job all: file of what is measured so far")
     given = parser.parse_args()
     if given.data_root is None:
         parser.error("give the folder of Adults' files with --data-root DIR")
@@ -92,49 +102,105 @@ def main() -> int:
         params.write_text(GRIDS)
         pairs = []
         with checked_out(given.commit, folder) as earlier:
-            if methods == "all":
-                methods = _methods_of(earlier)
             for i in range(given.repeats):
-                results = [folder / f"{i}-{when}" for when in ("before", "now")]
-                before = run_whole(methods, budget, results[0], python=earlier)
-                now = run_whole(methods, budget, results[1], ["--params", str(params)])
-                pairs.append((before, now))
+                both = Both(earlier, params, folder / str(i), budget)
+                if methods == "all":
+                    pairs.append(both.one_by_one(_methods_of(earlier), given.keep))
+                else:
+                    pairs.append(both.run(methods))
         compare(figures, TITLES[given.job], given.commit, pairs)
     return figures.failed
 
 
-def _methods_of(python: str) -> str:
-    """Return the methods that some Python's fairbench has, separated by commas."""
+@dataclass(frozen=True)
+class Spent:
+    """What runs took: seconds, and gigabytes at most."""
+
+    wall: float
+    training: float
+    audits: float
+    points: int
+    memory: float
+
+    @classmethod
+    def of(cls, run: WholeRun, row: str) -> Spent:
+        """Of a run; times of jobs are those of a row of its table."""
+        spent = run.table.loc[row].astype(float)
+        points = int(spent["points"])
+        return cls(run.seconds, spent["train"], spent["audit"], points, run.gigabytes)
+
+    def __add__(self, other: Spent) -> Spent:
+        sums = (getattr(self, name) + getattr(other, name) for name in _SUMS)
+        return Spent(*sums, max(self.memory, other.memory))
+
+
+_SUMS = ("wall", "training", "audits", "points")
+Pair = tuple[Spent, Spent]
+"""At the earlier commit, and now."""
+
+
+@dataclass(frozen=True)
+class Both:
+    """Runs by two checkouts in turns, each with a results folder of its own."""
+
+    earlier: str  # its Python
+    params: Path
+    folder: Path
+    budget: str
+
+    def run(self, methods: str, row: str = "all") -> Pair:
+        """Run methods by both; times of jobs are those of a row of the tables."""
+        before = run_whole(methods, self.budget, self.folder / "before", python=self.earlier)
+        more = ["--params", str(self.params)]
+        now = run_whole(methods, self.budget, self.folder / "now", more)
+        return Spent.of(before, row), Spent.of(now, row)
+
+    def one_by_one(self, methods: Sequence[str], keep: Path | None) -> Pair:
+        """Run methods one after the other, but for those in the file; return the sums."""
+        done: dict[str, Pair] = {}
+        if keep is not None and keep.exists():
+            kept = json.loads(keep.read_text())
+            done = {name: (Spent(**a), Spent(**b)) for name, (a, b) in kept.items()}
+        # The baselines join the first run; later ones find them in the results folder.
+        baselines = self.run("constant")
+        done.setdefault("baselines", baselines)
+        for method in methods:
+            if method not in done and method not in BASELINES:
+                done[method] = self.run(method, method)
+                if keep is not None:
+                    plain = {name: [asdict(a), asdict(b)] for name, (a, b) in done.items()}
+                    keep.write_text(json.dumps(plain, indent=1))
+        before, now = (reduce(operator.add, side) for side in zip(*done.values(), strict=True))
+        return before, now
+
+
+def _methods_of(python: str) -> list[str]:
+    """Return the methods that some Python's fairbench has."""
     code = "from fairbench.registry import load_registry as r; print(','.join(r().methods.classes))"
     environment = {**os.environ, "PYTHONSAFEPATH": "1"}
     words = [python, "-c", code]
     found = subprocess.run(words, env=environment, check=True, capture_output=True, text=True)
-    return found.stdout.strip()
+    return found.stdout.strip().split(",")
 
 
-def compare(
-    figures: Figures, title: str, commit: str, runs: Sequence[tuple[WholeRun, WholeRun]]
-) -> None:
+def compare(figures: Figures, title: str, commit: str, pairs: Sequence[Pair]) -> None:
     """Add the ratios of a job: medians over pairs of runs, one after the other."""
-    pairs = [(measured(before), measured(now)) for before, now in runs]
     for what, limit in LIMITS.items():
-        ratio = statistics.median(now[what] / before[what] for before, now in pairs)
-        earlier, present = (
-            statistics.median(run[what] for run in side) for side in zip(*pairs, strict=True)
-        )
+        values = [(_value(what, before), _value(what, now)) for before, now in pairs]
+        ratio = statistics.median(now / before for before, now in values)
+        earlier, present = (statistics.median(side) for side in zip(*values, strict=True))
         note = f"{earlier:.3g} at {commit}, {present:.3g} now"
         figures.other(f"{title}: {what}", ratio, "ratio", limit=limit, note=note)
 
 
-def measured(run: WholeRun) -> dict[str, float]:
-    """What is compared of a run, by the names of the figures."""
-    spent = run.table.loc["all"].astype(float)
+def _value(what: str, spent: Spent) -> float:
+    """What is compared, by the names of the figures."""
     return {
-        "wall time, s": run.seconds,
-        "training, s": spent["train"],
-        "audit of a point, s": spent["audit"] / spent["points"],
-        "peak memory, GB": run.gigabytes,
-    }
+        "wall time, s": spent.wall,
+        "training, s": spent.training,
+        "audit of a point, s": spent.audits / spent.points,
+        "peak memory, GB": spent.memory,
+    }[what]
 
 
 if __name__ == "__main__":

@@ -17,7 +17,10 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 _FEW_COLUMNS = range(2, 13)
+"""Of products that a CPU takes faster transposed."""
 _WIDE = 100
+"""Inputs and outputs from which on a layer's products are taken in a faster dtype: casting costs
+what narrower ones gain."""
 
 
 class StackedLinear(nn.Module):
@@ -59,48 +62,68 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
     return torch.bmm(a, b)
 
 
-class _MLP(torch.autograd.Function):
-    """Linear layers with ReLU between them, in one node, forwards and backwards in place.
+def mlp_forward(
+    x: Tensor, products: torch.dtype, parameters: Sequence[Tensor]
+) -> tuple[Tensor, list[Tensor]]:
+    """Linear layers with ReLU between them: the output, and what :func:`mlp_backward` needs.
 
-    Activations of a stack hardly fit the cache, so each pass over them that is saved counts, and
-    the networks are so small that each node of autograd does (benchmarks/engine.py). Only products
-    of wide layers are taken in ``products``; everything else is in the dtype of the weights.
+    ``parameters`` are weight and bias of each layer in turn. Only products of wide layers are taken
+    in ``products``; everything else is in the dtype of the weights.
     """
+    inputs, weights = [], []
+    layers = len(parameters) // 2
+    for i in range(layers):
+        weight, bias = parameters[2 * i], parameters[2 * i + 1]
+        dtype = products if min(weight.shape[1:]) >= _WIDE else weight.dtype
+        inputs.append(x.to(dtype))
+        weights.append(weight.to(dtype))
+        if i + 1 == layers:
+            x = _product(inputs[i], weights[i]).to(bias.dtype).contiguous().add_(bias)
+        else:
+            x = torch.baddbmm(bias.to(dtype), inputs[i], weights[i]).to(bias.dtype).relu_()
+    return x, inputs + weights
+
+
+def mlp_backward(
+    saved: Sequence[Tensor], gradient: Tensor, *, to_input: bool
+) -> tuple[Tensor | None, list[Tensor]]:
+    """Gradients of :func:`mlp_forward`: of x, if asked for, and of its parameters in their order.
+
+    In place: activations of a stack hardly fit the cache, so each pass that is saved counts.
+    """
+    layers = len(saved) // 2
+    inputs, weights = saved[:layers], saved[layers:]
+    given = gradient.dtype
+    found: list[Tensor] = []  # of bias and weight, the last layer first
+    for i in reversed(range(layers)):
+        found.append(gradient.sum(1, keepdim=True))
+        near = gradient.to(weights[i].dtype)
+        found.append(_product(inputs[i].transpose(1, 2), near).to(given))
+        if i or to_input:
+            gradient = _product(near, weights[i].transpose(1, 2)).to(given)
+        if i:
+            torch.ops.aten.threshold_backward.grad_input(
+                gradient, inputs[i], 0, grad_input=gradient
+            )
+    return gradient if to_input else None, found[::-1]
+
+
+class _MLP(torch.autograd.Function):
+    """A whole network as one node: networks are so small that each node of autograd counts."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, products: torch.dtype, *parameters: Tensor) -> Tensor:
-        inputs, weights = [], []
-        layers = len(parameters) // 2
-        for i in range(layers):
-            weight, bias = parameters[2 * i], parameters[2 * i + 1]
-            dtype = products if min(weight.shape[1:]) >= _WIDE else weight.dtype
-            inputs.append(x.to(dtype))
-            weights.append(weight.to(dtype))
-            if i + 1 == layers:
-                x = _product(inputs[i], weights[i]).to(bias.dtype).contiguous().add_(bias)
-            else:
-                x = torch.baddbmm(bias.to(dtype), inputs[i], weights[i]).to(bias.dtype).relu_()
-        ctx.save_for_backward(*inputs, *weights)
-        return x
+        out, saved = mlp_forward(x, products, parameters)
+        ctx.save_for_backward(*saved)
+        return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        layers = len(ctx.saved_tensors) // 2
-        inputs, weights = ctx.saved_tensors[:layers], ctx.saved_tensors[layers:]
-        given = gradient.dtype
-        found: list[Tensor | None] = []  # of bias and weight, the last layer first
-        for i in reversed(range(layers)):
-            found.append(gradient.sum(1, keepdim=True))
-            near = gradient.to(weights[i].dtype)
-            found.append(_product(inputs[i].transpose(1, 2), near).to(given))
-            if i or ctx.needs_input_grad[0]:
-                gradient = _product(near, weights[i].transpose(1, 2)).to(given)
-            if i:
-                torch.ops.aten.threshold_backward.grad_input(
-                    gradient, inputs[i], 0, grad_input=gradient
-                )
-        return gradient if ctx.needs_input_grad[0] else None, None, *reversed(found)
+        to_x, found = mlp_backward(
+            ctx.saved_tensors, gradient, to_input=bool(ctx.needs_input_grad[0])
+        )
+        return to_x, None, *found
 
 
 class StackedMLP(nn.Module):

@@ -227,7 +227,7 @@ def test_gradients_of_transposed_weights_are_applied_where_they_belong() -> None
 
 def test_fast_products_are_for_training_and_change_little() -> None:
     torch.manual_seed(0)
-    made = StackedMLP([torch.Generator().manual_seed(i) for i in range(3)], (6, 32, 4))
+    made = StackedMLP([torch.Generator().manual_seed(i) for i in range(3)], (6, 128, 128, 4))
     x = torch.randn(3, 50, 6)
     exact = made(x)
     made.products = torch.bfloat16

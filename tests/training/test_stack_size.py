@@ -28,11 +28,11 @@ def test_a_stack_is_bounded_by_the_free_memory_and_by_nothing_on_the_cpu() -> No
     assert stack(6 * GB, data=1 * GB) < stack(6 * GB)
     assert stack(500 * GB) == 1024
     assert stack(0.1 * GB) == 1  # one is tried, whatever the estimate says
-    assert stack(None, device="cpu") == 8
+    assert stack(None, device="cpu") == 10
     assert largest_stack("cpu", image=True, bytes_per_unit=1, data_bytes=0, free_bytes=None) == 1
 
 
-@pytest.mark.parametrize(("models_per_unit", "units"), [(1, 8), (3, 2), (50, 1)])
+@pytest.mark.parametrize(("models_per_unit", "units"), [(1, 10), (3, 3), (50, 1)])
 def test_units_of_several_models_count_as_so_many(models_per_unit: int, units: int) -> None:
     most = largest_stack(
         "cpu",

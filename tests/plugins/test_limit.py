@@ -1,0 +1,99 @@
+"""The limit of blind encoders on a population of types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from fairbench_plugins.merged_cells.joining import CellSums, explained, information
+from fairbench_plugins.merged_cells.limit import limit
+
+
+def population(n: np.ndarray, means: np.ndarray) -> tuple[CellSums, float]:
+    """Types whose rows of a group all are at its mean: encoding each type apart costs nothing."""
+    sums = CellSums(n, n[..., None] * means)
+    return sums, float((n * (means**2).sum(-1)).sum())
+
+
+def drawn(seed: int, types: int) -> tuple[CellSums, float]:
+    rng = np.random.default_rng(seed)
+    n = rng.gamma(1.0, size=(types, 2)) * 100 + 1
+    centre = rng.normal(size=(types, 1, 3))
+    return population(n, centre + 0.2 * rng.normal(size=(types, 2, 3)))
+
+
+def partitions(items: list[int]) -> Iterator[list[list[int]]]:
+    if not items:
+        yield []
+        return
+    first, *rest = items
+    for parts in partitions(rest):
+        yield [[first], *parts]
+        for i, part in enumerate(parts):
+            yield [*parts[:i], [first, *part], *parts[i + 1 :]]
+
+
+def cost(sums: CellSums, squares: float, parts: list[list[int]], price: float) -> float:
+    codes = np.empty(len(sums.n), int)
+    for code, part in enumerate(parts):
+        codes[part] = code
+    joined, rows = sums.joined(codes), sums.n.sum()
+    distortion = squares - explained(joined.n, joined.x).sum()
+    leaked = information(joined.n).sum() - information(sums.n.sum(0))
+    return float((distortion + price * leaked) / rows)
+
+
+def test_people_of_different_groups_share_a_code_for_nothing() -> None:
+    """The decoder knows s: a type of men and a type of women can be told apart by it."""
+    n = np.array([[100.0, 1e-9], [1e-9, 100.0]])
+    means = np.array([[[0.0], [0.0]], [[5.0], [5.0]]])
+    found = limit(*population(n, means), price=1.0)
+    assert found.distortion == pytest.approx(0, abs=1e-6)
+    assert found.information == pytest.approx(0, abs=1e-6)
+
+
+def test_types_with_equal_shares_are_never_mixed() -> None:
+    n = np.array([[30.0, 70.0], [60.0, 140.0]])
+    means = np.array([[[0.0], [1.0]], [[5.0], [4.0]]])
+    found = limit(*population(n, means), price=100.0)
+    assert found.distortion == pytest.approx(0, abs=1e-9)
+    assert found.information == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("price", [0.1, 1.0, 10.0, 100.0])
+def test_no_partition_is_below_the_limit_and_the_bound_meets_it(seed: int, price: float) -> None:
+    sums, squares = drawn(seed, 6)
+    found = limit(sums, squares, price)
+    value = found.distortion + price * found.information
+    best = min(cost(sums, squares, parts, price) for parts in partitions(list(range(6))))
+    assert value <= best + 1e-9
+    assert found.bound <= value + 1e-9
+    assert found.gap <= 1e-4 * max(1.0, price)
+    assert found.information >= -1e-9
+
+
+def test_a_random_encoder_can_be_better_than_every_partition() -> None:
+    """A type that is too large for its counterpart is split among two codes."""
+    n = np.array([[100.0, 1e-9], [1e-9, 60.0], [1e-9, 40.0]])
+    means = np.array([[[0.0], [0.0]], [[1.0], [1.0]], [[-1.0], [-1.0]]])
+    sums, squares = population(n, means)
+    found = limit(sums, squares, price=2.0)
+    best = min(cost(sums, squares, parts, 2.0) for parts in partitions([0, 1, 2]))
+    assert found.distortion + 2.0 * found.information == pytest.approx(0, abs=1e-6)
+    assert best > 0.05
+
+
+def test_a_higher_price_buys_less_information() -> None:
+    sums, squares = drawn(7, 40)
+    found = [limit(sums, squares, price) for price in (0.3, 1.0, 3.0, 10.0, 30.0)]
+    assert np.all(np.diff([point.information for point in found]) <= 1e-6)
+    assert np.all(np.diff([point.distortion for point in found]) >= -1e-6)
+
+
+def test_more_than_two_groups_are_refused() -> None:
+    sums = CellSums(np.ones((4, 3)), np.ones((4, 3, 2)))
+    with pytest.raises(ValueError, match="two groups"):
+        limit(sums, 10.0, 1.0)
