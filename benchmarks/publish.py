@@ -40,6 +40,7 @@ COMMANDS = {
     "heritage-loading": ["heritage_loading.py"],
     "certificate": ["certificate.py"],
     "report": ["report.py"],
+    "limit": ["limit.py", "--data-root", "DATA"],
     "faults": ["faults.py"],
     "against-quick": ["against.py", "--job", "quick", "--repeats", "3", "--data-root", "DATA"],
     "against-main": ["against.py", "--job", "main", "--repeats", "3", "--data-root", "DATA"],

@@ -129,15 +129,8 @@ class MergedCells(Method):
         return fitted
 
     def _fit_one(self, train: TrainingRows, shares: Array, seed: int) -> MergedCurve:
-        from sklearn.cluster import MiniBatchKMeans
-
         p = self.params
-        count = max(2, min(p.cells, len(train.x) // p.rows_a_cell))
-        distinct = len(np.unique(train.x, axis=0))
-        model = MiniBatchKMeans(
-            min(count, distinct), random_state=seed, n_init=1, batch_size=8192, max_iter=50
-        ).fit(train.x)
-        centres = np.unique(model.cluster_centers_.astype(np.float32), axis=0)
+        centres = find_cells(train.x, max(2, min(p.cells, len(train.x) // p.rows_a_cell)), seed)
         cells = nearest(centres, train.x)
         sums = CellSums.of(cells, len(centres), train.x.astype(np.float64), shares)
         prices = np.geomspace(LOW, HIGH, p.prices)
@@ -147,6 +140,17 @@ class MergedCells(Method):
 
     def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Curve:
         return MergedCurve(**state)
+
+
+def find_cells(x: Floats, count: int, seed: int) -> Floats:
+    """Cut x ``(n, d)`` into at most ``count`` cells by k-means; return their centres."""
+    from sklearn.cluster import MiniBatchKMeans
+
+    distinct = len(np.unique(x, axis=0))
+    model = MiniBatchKMeans(
+        min(count, distinct), random_state=seed, n_init=1, batch_size=8192, max_iter=50
+    ).fit(x)
+    return np.unique(model.cluster_centers_.astype(np.float32), axis=0)
 
 
 def cross_fitted(x: Floats, s: Ints, groups: int, folds: int) -> Array:
@@ -232,5 +236,7 @@ class _Codes(Representation):
 
 @hookimpl
 def register_methods() -> Sequence[type[Method]]:
-    """Merged cells."""
-    return [MergedCells]
+    """Merged cells and paired cells."""
+    from fairbench_plugins.merged_cells.paired import PairedCells
+
+    return [MergedCells, PairedCells]

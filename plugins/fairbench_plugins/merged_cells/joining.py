@@ -49,18 +49,24 @@ class CellSums:
         ``(prices, cells, d)`` and ``(prices, cells, groups, d)``, for the code of each cell.
         """
         released, decoded = [], []
-        by_group = self.x.sum(0) / np.maximum(self.n.sum(0), _NOTHING)[:, None]
-        shift = by_group - self.x.sum((0, 1)) / self.n.sum()
         for one in codes:
-            sums = self.joined(one)
-            mean = sums.x.sum(1) / np.maximum(sums.n.sum(1), _NOTHING)[:, None]
-            # A code with next to nobody of a group decodes to its mean, moved as the group is.
-            guess = mean[:, None] + shift
-            weight = sums.n[..., None]
-            means = (sums.x + guess) / (weight + 1.0)
+            mean, means = self.joined(one).means()
             released.append(mean[one])
             decoded.append(means[one])
-        return np.array(released, np.float32), np.array(decoded, np.float32)
+        return np.array(released), np.array(decoded)
+
+    def means(self) -> tuple[Floats, Floats]:
+        """Return the mean of x in each code ``(codes, d)``, and by group ``(codes, groups, d)``.
+
+        The codes are all there are.
+        """
+        by_group = self.x.sum(0) / np.maximum(self.n.sum(0), _NOTHING)[:, None]
+        shift = by_group - self.x.sum((0, 1)) / self.n.sum()
+        mean = self.x.sum(1) / np.maximum(self.n.sum(1), _NOTHING)[:, None]
+        # A code with next to nobody of a group decodes to its mean, moved as the group is.
+        guess = mean[:, None] + shift
+        by_code = (self.x + guess) / (self.n[..., None] + 1.0)
+        return mean.astype(np.float32), by_code.astype(np.float32)
 
 
 def information(n: Array) -> Array:

@@ -11,19 +11,22 @@ sub-populations, and they must add up to the whole population. Its dual has a pr
 any prices at which no sub-population costs less than its types do give a lower bound.
 
 A sub-population that costs least can be found exactly, although there are infinitely many. For
-fixed reconstructions of a code, one per group, and a fixed share of the groups in it, its cost is
-linear in q, with two constraints: q has a mass of one, and this share. So one of the cheapest has
-no more types than there are groups, and new reconstructions only make it cheaper: **an optimal code
-mixes at most as many types as there are groups**. Of two groups these are pairs of types and the
-share of each, which can be searched.
+fixed reconstructions of a code, one per group, and fixed shares of the groups in it, its cost is
+linear in q, with as many constraints as there are groups: q has a mass of one, and these shares. So
+one of the cheapest has no more types than there are groups, and new reconstructions only make it
+cheaper: **an optimal code mixes at most as many types as there are groups**. Of two groups these
+are pairs of types and the share of each, which can be searched. Of more groups pairs are searched
+too; what they give is an encoder, but may not be the best.
 
-Notation: ``n`` are rows of a type or code by group ``(types, 2)``, ``x`` their sums
-``(types, 2, d)``; costs are in squared units of x, summed over rows.
+Notation: ``n`` are rows of a type or code by group ``(types, groups)``, ``x`` their sums
+``(types, groups, d)``; costs are in squared units of x, summed over rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,83 +34,112 @@ import numpy as np
 from fairbench.api import Ints
 from fairbench_plugins.merged_cells.joining import Array, CellSums, explained, information
 
-_SHARES = 1 / (1 + np.exp(-np.linspace(-6.0, 6.0, 25)))
+_SHARES = 1 / (1 + np.exp(-np.linspace(-5.0, 5.0, 11)))
 """Shares of the first type of a pair that are tried at first."""
-_NEAR = 1e-3
-"""Reduced cost, of one unit of price, below which the share of a pair is refined."""
 _GOLDEN = (np.sqrt(5.0) - 1) / 2
-_REFINEMENTS = 20
-_TOLERANCE = 1e-7
-"""Reduced cost per row, in units of the cost per row, at which the search ends."""
+_REFINEMENTS = 16
+_NEAR = 1e-3
+"""Reduced cost per row, of one unit of price, below which the share of a pair is refined."""
+_TOLERANCE = 1e-4
+"""Reduced cost per row, of one unit of price, at which the search ends."""
+_KEPT = 1e-3
+"""The same up to which an unused column stays for the next price."""
 _MOST_ROUNDS = 60
 _TINY = 1e-300
 
 
 @dataclass(frozen=True)
-class LimitPoint:
-    """The best encoder at one price.
-
-    ``distortion`` and ``information`` are means over rows, in squared units of x and in nats.
-    No encoder of these types has D + price I below ``bound``.
-    """
-
-    price: float
-    distortion: float
-    information: float
-    bound: float
-
-    @property
-    def gap(self) -> float:
-        """How far the encoder may be from the best one, in D + price I."""
-        return self.distortion + self.price * self.information - self.bound
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """Sub-populations: parts ``a`` of type ``t`` and ``b`` of type ``u``, each of one row."""
+class Codes:
+    """Sub-populations of at most two types: parts ``a`` of type ``t`` and ``b`` of type ``u``."""
 
     t: Ints
     u: Ints
     a: Array
     b: Array
 
-    def joined(self, other: _Columns) -> _Columns:
+    def joined(self, other: Codes) -> Codes:
         """Both together."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return _Columns(*(np.concatenate(pair) for pair in pairs))
+        return Codes(*(np.concatenate(pair) for pair in pairs))
+
+    def taken(self, chosen: Any) -> Codes:
+        """Some of them."""
+        return Codes(*(array[chosen] for array in vars(self).values()))
+
+    def scaled(self, factor: Array) -> Codes:
+        """As many times as large."""
+        return Codes(self.t, self.u, factor * self.a, factor * self.b)
+
+    def sums(self, types: CellSums) -> CellSums:
+        """Rows by group and sums of x of each."""
+        a, b = self.a[:, None], self.b[:, None]
+        x = a[..., None] * types.x[self.t] + b[..., None] * types.x[self.u]
+        return CellSums(a * types.n[self.t] + b * types.n[self.u], x)
 
 
-def limit(sums: CellSums, squares: float, price: float) -> LimitPoint:
-    """Find the least D + ``price`` I of all encoders of a population of two groups.
+@dataclass(frozen=True)
+class LimitPoint:
+    """The best encoder at one price: the parts of each type that are in each of its ``codes``.
 
-    ``squares``: sum of the squared norms of all rows, from which ``sums`` are. Raises ValueError
-    for more than two groups.
+    ``distortion`` and ``information`` are means over rows, in squared units of x and in nats. No
+    encoder of these types has D + price I below ``bound``; of more than two groups there is none.
     """
-    if sums.n.shape[1] != 2:
-        raise ValueError("the limit is computed for two groups")
-    present = sums.n.sum(1) > 0
-    sums = CellSums(sums.n[present], sums.x[present])
-    rows = float(sums.n.sum())
-    pricing = _Pricing(sums, price)
-    types = np.arange(len(sums.n))
-    columns = _Columns(types, types, 1 / pricing.mass, np.zeros(len(types)))
+
+    price: float
+    distortion: float
+    information: float
+    bound: float | None
+    codes: Codes
+
+    @property
+    def gap(self) -> float:
+        """How far the encoder may be from the best one, in D + price I."""
+        assert self.bound is not None
+        return self.distortion + self.price * self.information - self.bound
+
+
+def limit(sums: CellSums, squares: float, prices: Sequence[float]) -> list[LimitPoint]:
+    """Find the least D + price I of all encoders of a population, at each price.
+
+    ``squares``: sum of the squared norms of all rows, from which ``sums`` are; every type has rows.
+    """
+    mass = sums.n.sum(1)
+    types = np.arange(len(mass))
+    alone = Codes(types, types, 1 / mass, np.zeros(len(types)))
+    apart = _squared_distances(sums)
+    found, columns = [], alone
+    for price in prices:
+        pricing = _Pricing(sums, apart, float(price))
+        point, columns = _at_price(pricing, columns, squares)
+        found.append(point)
+    return found
+
+
+def _at_price(pricing: _Pricing, columns: Codes, squares: float) -> tuple[LimitPoint, Codes]:
+    """Solve one price from some columns; return those that are good for the next one too."""
+    sums, price = pricing.sums, pricing.price
+    rows, unit = float(sums.n.sum()), max(1.0, price)
     for _ in range(_MOST_ROUNDS):
-        used, prices = _solve(pricing, columns)
-        found, least = pricing.columns(prices)
-        if least > -_TOLERANCE * max(1.0, price):
+        used, types = _solve(pricing, columns)
+        more, least = pricing.cheapest(types)
+        if least > -_TOLERANCE * unit:
             break
-        columns = columns.joined(found)
-    # The prices of all types less what the cheapest sub-population undercuts them by.
-    undercut = min(least, 0.0)
-    constant = squares - price * float(information(sums.n.sum(0)))
-    bound = (float(prices.sum()) + undercut * rows + constant) / rows
-    n, x = pricing.mixed(columns)
-    distortion = (squares - float(used @ explained(n, x))) / rows
-    leaked = (float(used @ information(n)) - float(information(sums.n.sum(0)))) / rows
-    return LimitPoint(price, distortion, leaked, bound)
+        columns = columns.joined(more)
+    codes = columns.taken(used > 0).scaled(used[used > 0])
+    code_sums = codes.sums(sums)
+    of_all = float(information(sums.n.sum(0)))
+    distortion = (squares - float(explained(code_sums.n, code_sums.x).sum())) / rows
+    leaked = (float(information(code_sums.n).sum()) - of_all) / rows
+    bound = None
+    if sums.n.shape[1] == 2:
+        # The prices of all types less what the cheapest sub-population undercuts them by.
+        bound = (float(types.sum()) + min(least, 0.0) * rows + squares - price * of_all) / rows
+    over = pricing.cost(columns) - columns.a * types[columns.t] - columns.b * types[columns.u]
+    kept = columns.taken((used > 0) | (over < _KEPT * unit) | (columns.t == columns.u))
+    return LimitPoint(price, distortion, leaked, bound, codes), kept
 
 
-def _solve(pricing: _Pricing, columns: _Columns) -> tuple[Array, Array]:
+def _solve(pricing: _Pricing, columns: Codes) -> tuple[Array, Array]:
     """Solve the programme of some columns; return how much each is used, and types' prices."""
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
@@ -126,70 +158,80 @@ def _solve(pricing: _Pricing, columns: _Columns) -> tuple[Array, Array]:
 
 
 class _Pricing:
-    """Costs of sub-populations at one price, and the search for the cheapest."""
+    """Costs of sub-populations at one price, and the search for the cheapest pairs of types."""
 
-    def __init__(self, sums: CellSums, price: float) -> None:
+    def __init__(self, sums: CellSums, apart: Array, price: float) -> None:
         self.sums, self.price = sums, price
         self.mass = sums.n.sum(1)
         self.share = sums.n / self.mass[:, None]  # of each group in a type
-        means = sums.x / np.maximum(sums.n, _TINY)[..., None]
-        # (2, types, types): squared distances of the means of a group
-        self.apart = np.stack([_squared_distances(means[:, group]) for group in (0, 1)])
         self.entropy = -information(self.share)
-
-    def mixed(self, columns: _Columns) -> tuple[Array, Array]:
-        """Rows by group and sums of x of columns."""
-        n, x, a, b = self.sums.n, self.sums.x, columns.a[:, None], columns.b[:, None]
-        sums = a[..., None] * x[columns.t] + b[..., None] * x[columns.u]
-        return a * n[columns.t] + b * n[columns.u], sums
-
-    def cost(self, columns: _Columns) -> Array:
-        """Cost of each column, but for the squares of its rows."""
-        n, x = self.mixed(columns)
-        return np.asarray(self.price * information(n) - explained(n, x))
-
-    def columns(self, prices: Array) -> tuple[_Columns, float]:
-        """For each type the pair that undercuts the prices most, if any; and by how much a row."""
-        alone = self.price * information(self.sums.n) - explained(self.sums.n, self.sums.x)
-        over = (alone - prices) / self.mass  # of a row of each type by itself: 0 or more
-        count = len(over)
-        best, at = np.full((count, count), np.inf), np.zeros((count, count))
-        everyone = np.arange(count)
+        self.alone = price * information(sums.n) - explained(sums.n, sums.x)
+        # Pairs that joining can make cheaper at all, and squared distances of their means by group.
+        t, u = np.triu_indices(len(self.mass), 1)
+        self.t, self.u, self.apart = t, u, apart[:, t, u]
+        at_best = np.full(len(t), np.inf)
         for share in _SHARES:
-            undercut = self._reduced(everyone[:, None], everyone[None], share, over)
-            lower = undercut < best
-            best[lower], at[lower] = undercut[lower], share
-        np.fill_diagonal(best, np.inf)
-        # Where it is far above zero, no share between two of the grid is below.
-        t, other = np.nonzero(best < _NEAR * max(1.0, self.price))
-        share, value = self._refine(t, other, at[t, other], over)
-        best[t, other], at[t, other] = value, share
-        u = best.argmin(1)
+            at_best = np.minimum(at_best, self._joining(np.arange(len(t)), share))
+        near = at_best < _NEAR * max(1.0, price)
+        self.t, self.u, self.apart = t[near], u[near], self.apart[:, near]
+
+    def cost(self, columns: Codes) -> Array:
+        """Cost of each column, but for the squares of its rows."""
+        of = columns.sums(self.sums)
+        return np.asarray(self.price * information(of.n) - explained(of.n, of.x))
+
+    def cheapest(self, prices: Array) -> tuple[Codes, float]:
+        """For each type the pair that undercuts the prices most, if any; and by how much a row."""
+        over = (self.alone - prices) / self.mass  # of a row of each type by itself: 0 or more
+        everything = np.arange(len(self.t))
+        best, at = np.full(len(self.t), np.inf), np.full(len(self.t), 0.5)
+        first, second = over[self.t], over[self.u]
+        for i, share in enumerate(_SHARES):
+            value = share * first + (1 - share) * second + self._joined[i]
+            lower = value < best
+            best[lower], at[lower] = value[lower], share
+        near = everything[best < _NEAR * max(1.0, self.price)]
+        at[near], best[near] = self._refine(near, at[near], over)
+        chosen = set[int]()
+        order = np.argsort(best, kind="stable")
+        order = order[best[order] < 0]
+        for side in (self.t, self.u):
+            _, where = np.unique(side[order], return_index=True)
+            chosen |= set(order[where].tolist())
+        pairs = np.array(sorted(chosen), np.int64)
+        t, u, share = self.t[pairs], self.u[pairs], at[pairs]
         least = float(min(best.min(initial=0.0), over.min(initial=0.0)))
-        t = everyone[best[everyone, u] < 0]
-        u = u[t]
-        share = at[t, u]
-        return _Columns(t, u, share / self.mass[t], (1 - share) / self.mass[u]), least
+        return Codes(t, u, share / self.mass[t], (1 - share) / self.mass[u]), least
 
-    def _reduced(self, t: Ints, u: Ints, share: Array | float, over: Array) -> Array:
-        """Reduced cost per row of pairs of types, ``share`` of the rows from the first."""
-        first, second = share * over[t], (1 - share) * over[u]
-        lost, mixed = 0.0, []
-        for group in (0, 1):
+    @cached_property
+    def _joined(self) -> list[Array]:
+        """Of all pairs, what joining them costs a row, at each share that is tried."""
+        everything = np.arange(len(self.t))
+        return [self._joining(everything, share) for share in _SHARES]
+
+    def _joining(self, pairs: Ints, share: Array | float) -> Array:
+        """Cost of joining pairs per row, ``share`` of the rows from the first type of each."""
+        t, u = self.t[pairs], self.u[pairs]
+        lost: Any = 0.0
+        entropy: Any = 0.0
+        for group in range(self.share.shape[1]):
             a, b = share * self.share[t, group], (1 - share) * self.share[u, group]
-            lost = lost + a * b / np.maximum(a + b, _TINY) * self.apart[group][t, u]
-            mixed.append(a + b)
-        entropy = -sum(p * np.log(np.maximum(p, _TINY)) for p in mixed)
+            both = np.maximum(a + b, _TINY)
+            lost = lost + a * b / both * self.apart[group][pairs]
+            entropy = entropy - both * np.log(both)
         hidden = entropy - share * self.entropy[t] - (1 - share) * self.entropy[u]
-        return np.asarray(first + second + lost - self.price * hidden)
+        return np.asarray(lost - self.price * hidden)
 
-    def _refine(self, t: Ints, u: Ints, share: Array, over: Array) -> tuple[Array, Array]:
+    def _refine(self, pairs: Ints, share: Array, over: Array) -> tuple[Array, Array]:
         """Search between the neighbours of shares by golden sections; return shares and costs."""
         logit = np.log(share / (1 - share))
-        low, high = logit - 0.5, logit + 0.5
+        step = 10.0 / (len(_SHARES) - 1)
+        low, high = logit - step, logit + step
 
         def at(position: Array) -> Array:
-            return self._reduced(t, u, 1 / (1 + np.exp(-position)), over)
+            share = 1 / (1 + np.exp(-position))
+            alone = share * over[self.t[pairs]] + (1 - share) * over[self.u[pairs]]
+            return np.asarray(alone + self._joining(pairs, share))
 
         for _ in range(_REFINEMENTS):
             left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
@@ -199,6 +241,12 @@ class _Pricing:
         return 1 / (1 + np.exp(-position)), at(position)
 
 
-def _squared_distances(means: Array) -> Array:
-    squares = (means**2).sum(1)
-    return np.asarray(np.maximum(squares[:, None] + squares - 2 * means @ means.T, 0.0))
+def _squared_distances(sums: CellSums) -> Array:
+    """Squared distances of the means of each group, ``(groups, types, types)``."""
+    means = sums.x / np.maximum(sums.n, _TINY)[..., None]
+    out = []
+    for group in range(sums.n.shape[1]):
+        of = means[:, group]
+        squares = (of**2).sum(1)
+        out.append(np.maximum(squares[:, None] + squares - 2 * of @ of.T, 0.0))
+    return np.stack(out)

@@ -1,0 +1,217 @@
+"""Paired cells: the best blind encoder of cells of x, which mixes at most two cells in a code.
+
+A method of this project; docs/own-method.md has its figures. Like merged-cells it looks for the
+least D + lambda I(S; C) of an encoder of cells of k-means, but of encoders that may draw a code at
+random. The best of them is found by linear programming, and mixes at most two cells in each code
+(limit.py says why). A cell with too many men for one counterpart is split among several.
+
+1. **Cells** and **shares of the groups** as in merged-cells.
+2. **The programme** is solved at each price, from the columns of the price before.
+3. A row draws one of the codes of its nearest cell, and a code is released as the mean of x in it.
+
+Whoever queries the encoder for the same person again and again learns between which codes it draws,
+and so the cell: one draw per person is what is audited as the release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from fairbench.api import (
+    Coding,
+    Curve,
+    DatasetInfo,
+    FitContext,
+    Fitted,
+    Floats,
+    Ints,
+    Knob,
+    Method,
+    Params,
+    Point,
+    Representation,
+    Shots,
+    TrainingRows,
+    Unit,
+)
+from fairbench_plugins.merged_cells import cross_fitted, find_cells, nearest
+from fairbench_plugins.merged_cells.joining import Array, CellSums
+from fairbench_plugins.merged_cells.limit import LimitPoint, limit
+
+LOW, HIGH = 0.5, 400.0
+"""Prices: at the lowest hardly anything is mixed, at the highest nothing is left of s."""
+
+_MOST_FEATURES = 512
+
+
+class PairedCellsParams(Params):
+    """Hyperparameters of paired cells."""
+
+    cells: int = Field(1500, ge=2, le=3000)
+    """Most cells of k-means."""
+    rows_a_cell: int = Field(10, ge=1)
+    """Training rows per cell: with few rows there are fewer cells."""
+    prices: int = Field(16, ge=2)
+    """Prices that are solved, evenly spread in their logarithm; each is a point of the curve."""
+    folds: int = Field(5, ge=2)
+    """Parts of the training set for cross-fitting P(s | x)."""
+
+
+class PairedCells(Method):
+    """Codes that mix two cells of x, drawn at random: least D + price I of all of these cells."""
+
+    name = "paired-cells"
+    summary = "draws codes that mix at most two cells of k-means: the optimum of all such encoders"
+    reference = "this project, docs/own-method.md; after the privacy funnel, arXiv:1402.1774"
+    coding = Coding.STOCHASTIC
+    shots = Shots.SINGLE
+    has_decoder = True
+    knobs = (
+        Knob(
+            "price",
+            LOW,
+            HIGH,
+            "distortion paid per nat of I(S;code); more is fairer",
+            logarithmic=True,
+        ),
+    )
+    Params: ClassVar[type[Params]] = PairedCellsParams
+
+    def search_space(self) -> Mapping[str, Any]:
+        from optuna.distributions import IntDistribution
+
+        return {
+            "cells": IntDistribution(200, 2000, log=True),
+            "rows_a_cell": IntDistribution(4, 40, log=True),
+        }
+
+    def supports(self, info: DatasetInfo) -> str | None:
+        count = len(info.features)
+        if count > _MOST_FEATURES:
+            return f"its cells take at most {_MOST_FEATURES} features; {info.name} has {count}"
+        return None
+
+    def fit(
+        self, train: TrainingRows, units: Sequence[Unit], context: FitContext
+    ) -> Sequence[Fitted]:
+        p = self.params
+        shares = cross_fitted(train.x, train.s, len(train.info.groups), p.folds)
+        # Trees can be sure of a group; a cell without any of one has no mean for it.
+        shares = np.clip(shares, 1e-4, None)
+        shares /= shares.sum(1, keepdims=True)
+        count = max(2, min(p.cells, len(train.x) // p.rows_a_cell))
+        x = train.x.astype(np.float64)
+        fitted: list[Fitted] = []
+        for done, unit in enumerate(units):
+            context.progress(done / len(units), f"seed {unit.seed}")
+            centres = find_cells(train.x, count, unit.seed)
+            cells = nearest(centres, train.x)
+            centres = centres[np.unique(cells)]  # those that have rows
+            cells = np.unique(cells, return_inverse=True)[1]
+            sums = CellSums.of(cells, len(centres), x, shares)
+            prices = np.geomspace(LOW, HIGH, p.prices)
+            points = limit(sums, float((x**2).sum()), prices.tolist())
+            fitted.append(PairedCurve.of(centres, sums, points))
+        return fitted
+
+    def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Curve:
+        return PairedCurve(**state)
+
+
+@dataclass
+class PairedCurve(Curve):
+    """The codes of all prices, one price after the other.
+
+    Parameters
+    ----------
+    centres : ndarray, shape (cells, d)
+    prices : ndarray, shape (prices,)
+    counts : ndarray, shape (prices,)
+        Codes of each price.
+    pairs : ndarray, shape (codes, 2)
+        The two cells of each code; they may be the same.
+    parts : ndarray, shape (codes, 2)
+        Chance of the code, of a row of either cell.
+    released : ndarray, shape (codes, d)
+    decoded : ndarray, shape (codes, groups, d)
+    """
+
+    centres: Floats
+    prices: Array
+    counts: Ints
+    pairs: Ints
+    parts: Array
+    released: Floats
+    decoded: Floats
+
+    knob = PairedCells.knobs[0]
+
+    def __post_init__(self) -> None:
+        self.points = tuple(Point.of(price=float(price)) for price in self.prices)
+
+    @classmethod
+    def of(cls, centres: Floats, sums: CellSums, points: Sequence[LimitPoint]) -> PairedCurve:
+        """Collect the codes of all prices."""
+        means = [point.codes.sums(sums).means() for point in points]
+        return cls(
+            centres,
+            np.array([point.price for point in points]),
+            np.array([len(point.codes.t) for point in points]),
+            np.concatenate([np.column_stack([p.codes.t, p.codes.u]) for p in points]),
+            np.concatenate([np.column_stack([p.codes.a, p.codes.b]) for p in points]),
+            np.concatenate([mean for mean, _ in means]),
+            np.concatenate([by_group for _, by_group in means]),
+        )
+
+    def at(self, point: Point) -> Representation:
+        """Return the codes of the nearest price that was solved."""
+        k = int(np.abs(np.log(self.prices / point["price"])).argmin())
+        mine = slice(int(self.counts[:k].sum()), int(self.counts[: k + 1].sum()))
+        return _Drawn(
+            self.centres,
+            self.pairs[mine],
+            self.parts[mine],
+            self.released[mine],
+            self.decoded[mine],
+        )
+
+    def state(self) -> Mapping[str, Any]:
+        """All arrays."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+class _Drawn(Representation):
+    """The codes of one price; arrays as in the curve."""
+
+    def __init__(
+        self, centres: Floats, pairs: Ints, parts: Array, released: Floats, decoded: Floats
+    ) -> None:
+        self.centres, self.released, self.decoded = centres, released, decoded
+        # Chances of the codes of each cell, one cell after the other, added up from the cell's
+        # number: a row of cell c draws the first entry above c + U[0, 1).
+        cells, codes = pairs.T.ravel(), np.tile(np.arange(len(pairs)), 2)
+        order = np.lexsort((codes, cells))
+        self.codes, chances = codes[order], np.maximum(parts.T.ravel()[order], 0.0)
+        cells = cells[order]
+        total = np.bincount(cells, chances, len(centres))
+        chances = chances / total[cells]
+        before = np.concatenate([[0.0], np.cumsum(np.bincount(cells, chances, len(centres)))])
+        self.upto = cells + np.clip(np.cumsum(chances) - before[cells], 0.0, 1.0)
+        last = np.append(cells[1:] != cells[:-1], True)
+        self.upto[last] = cells[last] + 1.0
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        rng = generator if generator is not None else np.random.default_rng()
+        drawn = nearest(self.centres, x) + rng.random(len(x))
+        entry = np.searchsorted(self.upto, drawn, side="right")
+        return self.released[self.codes[entry]]
+
+    def decode(self, z: Floats, s: Ints) -> Floats:
+        return self.decoded[nearest(self.released, z), s]
