@@ -86,7 +86,7 @@ def measure(sums: CellSums, x: Array) -> Curves:
     """Find the limit and merged cells at all prices."""
     squares, count = float((x**2).sum()), len(x)
     best, merged, doubt = [], [], 0.0
-    points = limit(sums, squares, PRICES.tolist())
+    points = limit(sums, squares, PRICES.tolist(), tolerance=1e-5)
     searched = search(sums, PRICES, MergedCells.Params().sweeps)
     for found, codes in zip(points, searched, strict=True):
         best.append((found.distortion, found.information))

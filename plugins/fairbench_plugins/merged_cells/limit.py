@@ -40,8 +40,6 @@ _GOLDEN = (np.sqrt(5.0) - 1) / 2
 _REFINEMENTS = 16
 _NEAR = 1e-3
 """Reduced cost per row, of one unit of price, below which the share of a pair is refined."""
-_TOLERANCE = 1e-4
-"""Reduced cost per row, of one unit of price, at which the search ends."""
 _KEPT = 1e-3
 """The same up to which an unused column stays for the next price."""
 _MOST_ROUNDS = 60
@@ -98,10 +96,13 @@ class LimitPoint:
         return self.distortion + self.price * self.information - self.bound
 
 
-def limit(sums: CellSums, squares: float, prices: Sequence[float]) -> list[LimitPoint]:
+def limit(
+    sums: CellSums, squares: float, prices: Sequence[float], *, tolerance: float = 1e-4
+) -> list[LimitPoint]:
     """Find the least D + price I of all encoders of a population, at each price.
 
     ``squares``: sum of the squared norms of all rows, from which ``sums`` are; every type has rows.
+    ``tolerance``: nats that the encoder may be worth more than the best one.
     """
     mass = sums.n.sum(1)
     types = np.arange(len(mass))
@@ -110,19 +111,21 @@ def limit(sums: CellSums, squares: float, prices: Sequence[float]) -> list[Limit
     found, columns = [], alone
     for price in prices:
         pricing = _Pricing(sums, apart, float(price))
-        point, columns = _at_price(pricing, columns, squares)
+        point, columns = _at_price(pricing, columns, squares, tolerance)
         found.append(point)
     return found
 
 
-def _at_price(pricing: _Pricing, columns: Codes, squares: float) -> tuple[LimitPoint, Codes]:
+def _at_price(
+    pricing: _Pricing, columns: Codes, squares: float, tolerance: float
+) -> tuple[LimitPoint, Codes]:
     """Solve one price from some columns; return those that are good for the next one too."""
     sums, price = pricing.sums, pricing.price
     rows, unit = float(sums.n.sum()), max(1.0, price)
     for _ in range(_MOST_ROUNDS):
         used, types = _solve(pricing, columns)
         more, least = pricing.cheapest(types)
-        if least > -_TOLERANCE * unit:
+        if least > -tolerance * unit:
             break
         columns = columns.joined(more)
     codes = columns.taken(used > 0).scaled(used[used > 0])
