@@ -19,7 +19,7 @@ def population(n: np.ndarray, means: np.ndarray) -> tuple[CellSums, float]:
 
 
 def limit(sums: CellSums, squares: float, price: float) -> LimitPoint:
-    (found,) = limits(sums, squares, [price])
+    (found,) = limits(sums, squares, [price], tolerance=1e-6)
     return found
 
 
@@ -56,8 +56,8 @@ def test_people_of_different_groups_share_a_code_for_nothing() -> None:
     n = np.array([[100.0, 1e-9], [1e-9, 100.0]])
     means = np.array([[[0.0], [0.0]], [[5.0], [5.0]]])
     found = limit(*population(n, means), price=1.0)
-    assert found.distortion == pytest.approx(0, abs=1e-6)
-    assert found.information == pytest.approx(0, abs=1e-6)
+    assert found.distortion == pytest.approx(0, abs=1e-5)
+    assert found.information == pytest.approx(0, abs=1e-5)
 
 
 def test_types_with_equal_shares_are_never_mixed() -> None:
@@ -89,7 +89,7 @@ def test_a_random_encoder_can_be_better_than_every_partition() -> None:
     sums, squares = population(n, means)
     found = limit(sums, squares, price=2.0)
     best = min(cost(sums, squares, parts, 2.0) for parts in partitions([0, 1, 2]))
-    assert found.distortion + 2.0 * found.information == pytest.approx(0, abs=1e-6)
+    assert found.distortion + 2.0 * found.information == pytest.approx(0, abs=1e-5)
     assert best > 0.05
 
 
