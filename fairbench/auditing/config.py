@@ -70,12 +70,12 @@ class AuditConfig:
     strict_learning_rate: float = 1e-2
     strict_hidden: tuple[int, ...] = (128, 128)
     weight_decay: float = 1e-4
-    trees: int = 200  # most boosting rounds
+    trees: int = 200  # most boosting rounds; of tasks and sample sizes fewer
     tree_patience: int = 9  # boosting rounds without progress on held-out rows before it stops
     members: tuple[Member, ...] = tuple(Member)  # the auditors that run, the prior aside
     # Classifiers in common use that predict y
     downstream: tuple[Member, ...] = (Member.MLP, Member.BOOSTED_TREES, Member.LOGISTIC)
-    # Whether MLPs and boosted trees also learn s itself where soft labels are known
+    # Whether boosted trees also learn s itself where soft labels are known
     hard_labels: bool = True
     # Where soft labels are known: whether MLPs see all views, or z on a common scale alone
     mlps_of_all_views: bool = True

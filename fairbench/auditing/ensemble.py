@@ -124,8 +124,8 @@ def audit(
     of_z = len(readings)
     if decoded is not None:
         slow = {Member.KNN}
-        if soft is not None:
-            slow |= {Member.MLP} if config.mlps_of_all_views else {Member.MLP, Member.SOFT_MLP}
+        if soft is not None and not config.mlps_of_all_views:
+            slow |= {Member.SOFT_MLP}
         readings += [
             replace(one, view=f"decoded-{one.view}")
             for one in fit_members(

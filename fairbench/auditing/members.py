@@ -40,7 +40,6 @@ MOST_COLUMNS = 512
 """Columns beyond which trees, neighbours and interactions take minutes and are left out."""
 
 _TREES = {Member.BOOSTED_TREES, Member.SOFT_TREES}
-_MLPS = {Member.MLP, Member.SOFT_MLP}
 _SOFT = {Member.SOFT_MLP, Member.SOFT_TREES, Member.SOFT_COUNTING}
 _COUNTING = {Member.COUNTING, Member.SOFT_COUNTING}
 _FRESH = {Member.SOFT_TREES}
@@ -174,9 +173,9 @@ class _Ensemble:
         weigh the lowest bit as much as the highest. Products of columns are for members that do not
         find them by themselves.
 
-        Where soft labels are known, MLPs and trees of labels are fitted to one view, in case the
-        soft ones are poor. Neighbours find less than these, and a second MLP on top of the one that
-        made a reconstruction finds less than trees do.
+        Where soft labels are known, trees of labels are fitted to one view, in case the soft ones
+        are poor. Neighbours and MLPs of labels find less than these, and a second MLP on top of
+        the one that made a reconstruction finds less than trees do.
         """
         left_out = {
             "ranks": _TREES | _COUNTING,
@@ -192,13 +191,13 @@ class _Ensemble:
         if fit.soft is None:
             left_out = left_out | _SOFT
         else:
-            left_out = left_out | {Member.KNN}
+            left_out = left_out | {Member.KNN, Member.MLP}
             if view == "reconstruction" or not (
                 view == "standardised" or self.config.mlps_of_all_views
             ):
-                left_out = left_out | _MLPS
+                left_out = left_out | {Member.SOFT_MLP}
             if view != "standardised" or not self.config.hard_labels:
-                left_out = left_out | {Member.MLP, Member.BOOSTED_TREES}
+                left_out = left_out | {Member.BOOSTED_TREES}
         left_out = left_out | {Member.PRIOR, Member.BLEND}
         return [member for member in self.config.members if member not in left_out]
 
@@ -227,7 +226,7 @@ class _Ensemble:
         self, member: Member, rows: Training, seed: int, splits: GroupSplit | int | None
     ) -> Classifier:
         config = self.config
-        if member in _MLPS:
+        if member in {Member.MLP, Member.SOFT_MLP}:
             predict = fit_weighted_classifiers(
                 rows,
                 settings=strict_mlp_settings(config),

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.api.metric import TransferAccuracy
+from fairbench.auditing.auditors.trees import FAST_ROUNDS
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import EnsembleAudit, audit
@@ -69,7 +70,13 @@ def classify_task(
         z,
         labels,
         classes=1 + max(int(label.max()) for label in labels.values()),
-        config=replace(config, members=config.downstream, interactions=False, strict_mlps=1),
+        config=replace(
+            config,
+            members=config.downstream,
+            interactions=False,
+            strict_mlps=1,
+            trees=min(FAST_ROUNDS, config.trees),
+        ),
         seed=seed,
         views=lambda rows: [standardised(rows)],
         draws=draws,

@@ -15,14 +15,13 @@ import numpy as np
 from fairbench.api import Floats, Ints, Role
 from fairbench.api.metric import Prediction
 from fairbench.auditing.auditors.samples import prior_of
+from fairbench.auditing.auditors.trees import FAST_ROUNDS
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import Reading
 from fairbench.auditing.members import MOST_COLUMNS, fit_boosted_trees
 from fairbench.stats.scores import log_loss, smoothed
 
-_ROUNDS = 60
-"""Most boosting rounds: the trees add to the strict auditor, and must cost little."""
 _FOLDS = 5
 _ROLES = (Role.VALIDATION, Role.TEST)
 
@@ -98,7 +97,7 @@ def _trees(
         rows[Role.AUDITOR_TRAIN],
         s[Role.AUDITOR_TRAIN],
         classes=groups,
-        config=replace(config, trees=min(_ROUNDS, config.trees)),
+        config=replace(config, trees=min(FAST_ROUNDS, config.trees)),
         seed=seed,
     )
     prior = prior_of(s[Role.AUDITOR_TRAIN], groups)

@@ -41,7 +41,8 @@ class StackedModel(nn.Module, ABC):
 
     Every parameter and buffer has the model axis first, so that a stack can be taken apart.
     Submodules named in ``players`` are adversaries: each trains on its own loss alone, at its own
-    learning rate; all other parameters belong to the player ``model``.
+    learning rate; all other parameters belong to the player ``model``. One without a loss of its
+    own trains on that of ``model``, in the same backward pass.
     """
 
     players: Mapping[str, float] = {}
@@ -53,7 +54,7 @@ class StackedModel(nn.Module, ABC):
 
     @abstractmethod
     def losses(self, batch: Batch) -> dict[str, Tensor]:
-        """Loss of each player, ``(models,)``; with no adversaries, of ``model`` alone."""
+        """Loss of ``model`` and of each adversary that has its own, ``(models,)``."""
 
     @abstractmethod
     def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:

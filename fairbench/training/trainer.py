@@ -124,7 +124,7 @@ def _set_gradients(
     parameters: dict[str, list[nn.Parameter]],
     resting: frozenset[str] = frozenset(),
 ) -> None:
-    """Give each player the gradient of its own loss and of nothing else; a resting one has none.
+    """Give each player the gradient of its loss and of nothing else; a resting one has none.
 
     Models do not share parameters, so the sum over a stack has, slice by slice, each model's own
     gradient: a NaN of one model stays in its slice.
@@ -132,12 +132,13 @@ def _set_gradients(
     for name in resting:
         for parameter in parameters[name]:
             parameter.grad = None  # the optimizer leaves it as it is, its moments included
-    names = [name for name in parameters if name not in resting]
-    for name in names:
-        gradients = torch.autograd.grad(
-            losses[name].sum(), parameters[name], retain_graph=name != names[-1]
-        )
-        for parameter, gradient in zip(parameters[name], gradients, strict=True):
+    passes: dict[str, list[nn.Parameter]] = {}  # by the loss
+    for name, own in parameters.items():
+        if name not in resting:
+            passes.setdefault(name if name in losses else "model", []).extend(own)
+    for i, (name, own) in enumerate(passes.items(), start=1):
+        gradients = torch.autograd.grad(losses[name].sum(), own, retain_graph=i < len(passes))
+        for parameter, gradient in zip(own, gradients, strict=True):
             # The fused optimizer walks memory in the parameter's order, whatever the gradient's
             # strides say: that of a transposed weight would silently be applied shuffled.
             parameter.grad = gradient.contiguous()

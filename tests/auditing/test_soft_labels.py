@@ -76,3 +76,13 @@ def test_a_cell_is_shrunk_towards_the_mean_of_its_soft_labels() -> None:
     by_soft = fit_counting(rows, soft=True)(z)[:, 1]
     by_count = fit_counting(rows)(z)[:, 1]
     assert np.abs(by_soft - truth).mean() < 0.7 * np.abs(by_count - truth).mean()
+
+
+@pytest.mark.parametrize("columns", [3, 4])
+def test_an_estimate_finds_a_parity_of_columns(columns: int) -> None:
+    """No single column tells of s, so trees alone find nothing."""
+    rng = np.random.default_rng(0)
+    x = np.sign(rng.normal(size=(6000, 6))).astype(np.float32)
+    s = ((x[:, :columns] > 0).sum(axis=1) % 2).astype(np.int64)
+    p = estimate(x[:4000], s[:4000], x[4000:], groups=2)
+    assert p[np.arange(2000), s[4000:]].mean() > 0.95

@@ -12,7 +12,7 @@ from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
 from fairbench.api.method import Representation
 from fairbench.data.prepare import Prepared, prepare
 from fairbench.stats.scores import information
-from fairbench.training.model import Batch, onehot
+from fairbench.training.model import Batch, onehot, summed_squares
 from fairbench.training.networks import Networks
 from fairbench.training.neural_method import NeuralRepresentation
 from fairbench.training.streams import Streams
@@ -44,8 +44,13 @@ def adversary_entropy(model: AdversarialModel, batch: Batch) -> float:
     return float(-(log_c.exp() * log_c).sum(-1).mean().detach())
 
 
+def cross_entropies(model: AdversarialModel, batch: Batch) -> torch.Tensor:
+    log_c = torch.log_softmax(model.adversary(model.encoder(batch.x)), dim=-1)
+    return -(batch.s_onehot * log_c).sum(-1).mean(-1)
+
+
 def adversary_cross_entropy(model: AdversarialModel, batch: Batch) -> float:
-    return float(model.losses(batch)["adversary"].sum().detach())
+    return float(cross_entropies(model, batch).sum().detach())
 
 
 def after_a_step(
@@ -172,9 +177,20 @@ def test_the_distortion_weight_scales_the_distortion_alone() -> None:
     one = model.losses(batch)["model"]
     model.distortion_weight = 2.0
     two = model.losses(batch)["model"]
-    reward = 3.0 * model.losses(batch)["adversary"][1]
-    torch.testing.assert_close(two[0], 2 * one[0])
-    torch.testing.assert_close(two[1], 2 * (one[1] + reward) - reward)
+    error = cross_entropies(model, batch)
+    torch.testing.assert_close(two - error, 2 * (one - error))
+
+
+def test_the_encoders_gradient_is_of_distortion_minus_gamma_times_the_cross_entropy() -> None:
+    model, batch = model_and_batch("cross-entropy", 2, [0.5, 3.0])
+    _set_gradients(model.losses(batch), _players(model))
+    found = [p.grad for p in model.encoder.parameters()]
+    z = model.encoder(batch.x)
+    distortion = summed_squares(batch.x, model.decode(z, batch.s_onehot, None))
+    objective = distortion - model.weight * cross_entropies(model, batch)
+    expected = torch.autograd.grad(objective.sum(), list(model.encoder.parameters()))
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("method", [Latfr, MaxEntArl])

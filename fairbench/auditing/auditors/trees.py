@@ -18,6 +18,8 @@ from fairbench.auditing.auditors.samples import Training, Weights
 _REGRESSION_RATE = 0.2
 """Learning rate of a decoder's trees; with one model per column of x, rounds must be few."""
 
+FAST_ROUNDS = 60
+"""Rounds that, at twice the usual learning rate, read nearly what 200 do at half the cost."""
 _FEW_ROUNDS = 30
 
 
@@ -137,7 +139,9 @@ def fit_tree_regressor(
 
 def _rate(rounds: int) -> float:
     """Learning rate of auditors' trees: few rounds need large steps."""
-    return 0.1 if rounds > _FEW_ROUNDS else 0.25
+    if rounds > FAST_ROUNDS:
+        return 0.1
+    return 0.2 if rounds > _FEW_ROUNDS else 0.25
 
 
 def _at_round(staged: Any, best: int) -> Any:

@@ -23,10 +23,11 @@ Departures:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from fairbench.training import Batch, Networks, StackedModel, Streams, summed_squares
 
@@ -77,13 +78,19 @@ class AdversarialModel(StackedModel):
     def losses(self, batch: Batch) -> dict[str, Tensor]:
         z = self.encoder(batch.x)
         distortion = summed_squares(batch.x, self._reconstruct(z, batch.s_onehot))
+        distortion = self.distortion_weight * distortion
+        if self.reward == "cross-entropy":
+            # Of the adversary's own loss the encoder gets -gamma times the gradient: one pass
+            # backwards serves both.
+            reversed_z: Tensor = _Reversed.apply(z, self.weight)  # type: ignore[no-untyped-call]
+            log_c = torch.log_softmax(self.adversary(reversed_z), dim=-1)
+            return {"model": distortion + _cross_entropy(log_c, batch.s_onehot)}
         log_c = torch.log_softmax(self.adversary(z), dim=-1)
-        cross_entropy = -(batch.s_onehot * log_c).sum(-1).mean(-1)
-        reward = cross_entropy
-        if self.reward == "entropy":
-            reward = -(log_c.exp() * log_c).sum(-1).mean(-1)
-        loss = self.distortion_weight * distortion - self.weight * reward
-        return {"model": loss, "adversary": cross_entropy}
+        entropy = -(log_c.exp() * log_c).sum(-1).mean(-1)
+        return {
+            "model": distortion - self.weight * entropy,
+            "adversary": _cross_entropy(log_c, batch.s_onehot),
+        }
 
     def _reconstruct(self, z: Tensor, s_onehot: Tensor) -> Tensor:
         x_hat: Tensor = self.decoder(torch.cat([z, s_onehot], dim=-1))
@@ -95,3 +102,22 @@ class AdversarialModel(StackedModel):
 
     def decode(self, z: Tensor, s_onehot: Tensor, knob: Tensor | None) -> Tensor:
         return self._reconstruct(z, s_onehot)
+
+
+class _Reversed(torch.autograd.Function):
+    """z itself; its gradient times -weight (Ganin and Lempitsky 2015, arXiv:1409.7495)."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(weight)
+        return z.view_as(z)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (weight,) = ctx.saved_tensors
+        return gradient * -weight[:, None, None], None
+
+
+def _cross_entropy(log_c: Tensor, s_onehot: Tensor) -> Tensor:
+    return -(s_onehot * log_c).sum(-1).mean(-1)
