@@ -31,7 +31,7 @@ from fairbench.auditing.auditors.simple import (
     fit_neighbours,
     held_out_loss,
 )
-from fairbench.auditing.auditors.trees import fit_soft_trees, fit_trees
+from fairbench.auditing.auditors.trees import FAST_ROUNDS, fit_soft_trees, fit_trees
 from fairbench.auditing.auditors.views import View
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.stats.seeds import derive_seed
@@ -205,7 +205,9 @@ class _Ensemble:
         """Fit the members of a view on rows seen through it, and calibrate their predictions."""
         evaluated = {role: view.apply(unique.rows) for role, unique in self.seen.items()}
         members = self._members(view.name, rows.fit.x.shape[1])
-        splits = _split_groups(rows, self.config, seed) if Member.BOOSTED_TREES in members else None
+        splits = None
+        if Member.BOOSTED_TREES in members:
+            splits = _split_groups(rows, self._of_labels(rows), seed)
         predictions = []
         for member in members:
             mine = rows
@@ -244,7 +246,13 @@ class _Ensemble:
             return fit_soft_trees(
                 rows, rounds=config.trees, patience=config.tree_patience, seed=seed
             )
-        return _fit_trees(rows, splits, config, seed)
+        return _fit_trees(rows, splits, self._of_labels(rows), seed)
+
+    def _of_labels(self, rows: Training) -> AuditConfig:
+        """Settings of boosted trees of labels: quicker ones where they only back up soft labels."""
+        if rows.fit.soft is None:
+            return self.config
+        return replace(self.config, trees=min(FAST_ROUNDS, self.config.trees))
 
     def _fit_interactions(
         self, view: View, rows: Training, members: list[MemberPrediction]

@@ -9,14 +9,11 @@ never more.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from fairbench.api import Floats, Ints, Role
-from fairbench.auditing.auditors.mlp import fit_weighted_classifiers
-from fairbench.auditing.auditors.samples import training
-from fairbench.auditing.auditors.simple import Classifier, held_out_loss
-from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.members import strict_mlp_settings
 from fairbench.data.prepare import Prepared
 
 _MOST_COLUMNS = 512
@@ -44,8 +41,15 @@ def estimate(x: Floats, s: Ints, rows: Floats, *, groups: int) -> Floats:
     An MLP takes their place where it predicts held-out rows better, though the trees were fitted
     to these as well: trees learn nothing of s where no single column tells of it, as of a parity.
     """
+    # Here, as the driver of a run imports this module and needs neither of these libraries.
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
+
+    from fairbench.auditing.auditors.mlp import fit_weighted_classifiers
+    from fairbench.auditing.auditors.samples import training
+    from fairbench.auditing.auditors.simple import held_out_loss
+    from fairbench.auditing.config import AuditConfig
+    from fairbench.auditing.members import strict_mlp_settings
 
     model = HistGradientBoostingClassifier(
         max_iter=_ROUNDS, early_stopping=True, n_iter_no_change=_PATIENCE, random_state=0
@@ -63,6 +67,6 @@ def estimate(x: Floats, s: Ints, rows: Floats, *, groups: int) -> Floats:
         by_mlp = fit_weighted_classifiers(
             parts, settings=strict_mlp_settings(AuditConfig()), seeds=[0]
         )
-        candidates: list[Classifier] = [by_trees, lambda rows: by_mlp(rows)[0]]
+        candidates: list[Callable[[Floats], Floats]] = [by_trees, lambda rows: by_mlp(rows)[0]]
         best = min(candidates, key=lambda one: held_out_loss(one(parts.held.x), parts.held))
         return best(rows)

@@ -43,6 +43,20 @@ def _warped(rng: np.random.Generator, n: int) -> tuple[Array, Ints, Array]:
     return _turned(x, _TURN), flipped(rng, colour), x * math.sqrt(3)
 
 
+@define(
+    "turned-parity",
+    2,
+    "s the parity of three columns of x, each +1 or -1, a tenth flipped; three more are N(0, 1); "
+    "z is x turned by a fixed rotation; ln 2 - h(.1)",
+)
+def _turned_parity(rng: np.random.Generator, n: int) -> tuple[Array, Ints, Array]:
+    x = rng.normal(size=(n, 6))
+    x[:, :3] = np.sign(x[:, :3])
+    s = flipped(rng, (x[:, :3] > 0).sum(axis=1) % 2)
+    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
+    return x @ rotation, s, x
+
+
 _SHIFT = 1.5
 _NOISE = 1.0
 
@@ -99,5 +113,5 @@ def _many_cells(rng: np.random.Generator, n: int) -> tuple[Array, Ints, Array]:
     return cell[:, None] / _SIDE**2, s, (x - 0.5) * math.sqrt(12)
 
 
-CHANNELS_OF_X: tuple[Channel, ...] = (_warped, _noisy, _many_cells)
+CHANNELS_OF_X: tuple[Channel, ...] = (_warped, _turned_parity, _noisy, _many_cells)
 """Channels whose auditors see x too."""
