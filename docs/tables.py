@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 import fairbench
+from claims import format_claims
 from fairbench.metrics.aufdc import strict_area
 from fairbench.metrics.columns import (
     ACROSS_COLUMNS,
@@ -87,6 +88,8 @@ SINGLE_SHOT_BLOCK = re.compile(
     r"(?<=<!-- single-shot -->\n\n).*?(?=\n<!-- end of single-shot -->)", re.DOTALL
 )
 """The generated table of single-shot twins."""
+CLAIMS_BLOCK = re.compile(r"(?<=<!-- claims -->\n\n).*?(?=\n<!-- end of claims -->)", re.DOTALL)
+"""The generated table of the paper's claims over splits."""
 
 
 # Columns of the CSVs, from the code.
@@ -370,6 +373,8 @@ def rewrite(page: Path) -> str:
     text = DATASET_BLOCK.sub(lambda _: format_datasets(), text)
     if SINGLE_SHOT_BLOCK.search(text):
         text = SINGLE_SHOT_BLOCK.sub(format_single_shot(), text)
+    if CLAIMS_BLOCK.search(text):
+        text = CLAIMS_BLOCK.sub(format_claims(), text)
     return BLOCK.sub(update, text)
 
 

@@ -1,0 +1,286 @@
+"""The paper's claims about Adults-Gender, each tested on the published board over five splits.
+
+A verdict is ``holds``, ``does not hold`` or ``undecided``. A difference is clear where its 95%
+interval excludes 0. Where the paper says "as good as", two one-sided tests at 5% are made against a
+margin (equivalence), or one where being better is as good (not worse): a 90% interval inside the
+margin holds, one outside of it does not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fairbench.leaderboard.board_file import read_board
+from fairbench.leaderboard.build import Tables, build_tables
+from fairbench.leaderboard.ranking import RankedRow, test_over_train
+from fairbench.metrics.rows import DEFAULT
+from fairbench.registry import load_registry
+from fairbench.report.format import format_count, format_interval, format_share
+from fairbench.stats.intervals import Estimate
+from fairbench.stats.ranks import estimate_over_splits
+
+BOARD = Path(__file__).parent.parent / "leaderboards" / "fairbench_boards" / "adults-gender-5.board"
+
+HOLDS, FAILS, UNDECIDED = "**holds**", "**does not hold**", "**undecided**"
+
+AREA_MARGIN = 0.02
+"""AUFDC within which two methods count as equally good; areas lie between 0 and .5."""
+ACCURACY_MARGIN = 0.01
+"""The same of accuracies of income."""
+LITTLE = 0.1
+"""Share of I(X;S) that counts as little leakage."""
+_TEST = 0.05
+"""Level of each one-sided test, and of differences."""
+
+OTHERS = ("latfr", "maxent-arl", "cvib", "beta-vae")
+"""The methods that the paper compares its own with."""
+
+
+def is_equal(gap: Estimate, margin: float) -> str:
+    """Two one-sided tests of -margin < gap < margin."""
+    half = gap.half_width(2 * _TEST)
+    if abs(gap.value) + half < margin:
+        return HOLDS
+    return FAILS if abs(gap.value) - half > margin else UNDECIDED
+
+
+def is_not_above(gap: Estimate, margin: float) -> str:
+    """One one-sided test of gap < margin."""
+    half = gap.half_width(2 * _TEST)
+    if gap.value + half < margin:
+        return HOLDS
+    return FAILS if gap.value - half > margin else UNDECIDED
+
+
+def is_above(gap: Estimate) -> str:
+    """Whether a difference is above 0, by its 95% interval."""
+    low, high = gap.interval()
+    return HOLDS if low > 0 else FAILS if high < 0 else UNDECIDED
+
+
+def count_rises(figures: Sequence[float], deviations: Sequence[float]) -> tuple[int, int]:
+    """Rises from each point of a curve to the next, and how many of them are clear.
+
+    A rise is clear where it exceeds what the standard deviations of both points allow at 5%, for
+    all steps of the curve together (Bonferroni); the points' common test rows make that cautious.
+    """
+    from scipy.special import ndtri
+
+    steps, spread = np.diff(figures), np.asarray(deviations)
+    allowed = -float(ndtri(_TEST / max(1, len(steps)))) * np.hypot(spread[1:], spread[:-1])
+    return int((steps > 0).sum()), int((steps > allowed).sum())
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, the figures it is judged by, and the verdict."""
+
+    words: str
+    figures: str
+    verdict: str
+
+
+class Published:
+    """The rows of the board, by method."""
+
+    def __init__(self, table: Tables) -> None:
+        self.table = table
+        self.rows = {
+            entry.row.method: entry
+            for entry in table.entries
+            if entry.row.replicated and entry.row.params == DEFAULT
+        }
+
+    def of(self, method: str, column: str) -> Estimate:
+        """Estimate a figure over the splits."""
+        return _over_splits(self.rows[method].folds[column])
+
+    def gap(self, a: str, b: str, column: str) -> Estimate:
+        """Estimate the difference of a and b over the splits, paired."""
+        return _over_splits(self.rows[a].folds[column] - self.rows[b].folds[column])
+
+    def least_share(self, method: str) -> Estimate:
+        """Estimate the least I(Z;S) of any point, as a share of I(X;S)."""
+        row: RankedRow = self.rows[method]
+        most = row.row.mutual_information_max
+        assert most is not None
+        return _over_splits(row.folds["mutual_information_min"] / most)
+
+    def rises(self, method: str) -> tuple[int, int, int]:
+        """Steps of all splits towards the fair end; at how many I rises; and clearly so."""
+        found = np.zeros(3, int)
+        for split in sorted({p.split for p in self.table.points if p.method == method}):
+            points = [
+                p
+                for p in self.table.points
+                if (p.method, p.split, p.params) == (method, split, DEFAULT)
+            ]
+            if split == "official" or len(points) < 2:
+                continue
+            points.sort(key=lambda p: p.point_number)
+            read = [_number(p.figures["mutual_information"]) for p in points]
+            wide = [
+                _number(p.figures["mutual_information_high"])
+                - _number(p.figures["mutual_information_low"])
+                for p in points
+            ]
+            if read[0] < read[-1]:  # from the fair end
+                read, wide = read[::-1], wide[::-1]
+            deviations = [one / (2 * 1.96) for one in wide]
+            found += [len(points) - 1, *count_rises(read, deviations)]
+        return int(found[0]), int(found[1]), int(found[2])
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _over_splits(figures: np.ndarray) -> Estimate:
+    return estimate_over_splits(figures, test_over_train=test_over_train(len(figures)))
+
+
+def _shown(estimate: Estimate) -> str:
+    return format_interval(estimate.value, *estimate.interval())
+
+
+def _pair(board: Published, a: str, b: str, column: str) -> str:
+    values = (format_share(board.of(name, column).value) for name in (a, b))
+    return f"`{a}` {next(values)}, `{b}` {next(values)}: {_shown(board.gap(a, b, column))}"
+
+
+def claims(board: Published) -> Iterator[Claim]:
+    """All claims whose methods are on the board."""
+    for needed, make in _CLAIMS:
+        if all(name in board.rows for name in needed):
+            yield make(board)
+
+
+def _same_area(a: str, b: str, words: str) -> Callable[[Published], Claim]:
+    return lambda board: Claim(
+        f"{words} (equal areas, margin {format_share(AREA_MARGIN)})",
+        _pair(board, a, b, "aufdc"),
+        is_equal(board.gap(a, b, "aufdc"), AREA_MARGIN),
+    )
+
+
+def _as_good_area(a: str, b: str) -> Callable[[Published], Claim]:
+    return lambda board: Claim(
+        f"RQ2: `{a}` is as good as `{b}` or better, by area (margin {format_share(AREA_MARGIN)})",
+        _pair(board, a, b, "aufdc"),
+        is_not_above(board.gap(a, b, "aufdc"), AREA_MARGIN),
+    )
+
+
+def _as_good_front(a: str, b: str, percent: int) -> Callable[[Published], Claim]:
+    column = f"accuracy_y_at_accuracy_s_{percent}"
+    return lambda board: Claim(
+        f"RQ2: the same, by A_y where A_s goes {percent}% of the way to that of x (margin "
+        f"{format_share(ACCURACY_MARGIN)})",
+        _pair(board, a, b, column),
+        is_not_above(board.gap(b, a, column), ACCURACY_MARGIN),
+    )
+
+
+def _worse(a: str, b: str, words: str) -> Callable[[Published], Claim]:
+    return lambda board: Claim(
+        words, _pair(board, a, b, "aufdc"), is_above(board.gap(a, b, "aufdc"))
+    )
+
+
+def _leaks(method: str) -> Callable[[Published], Claim]:
+    def claim(board: Published) -> Claim:
+        least = board.least_share(method)
+        low, high = least.interval()
+        verdict = HOLDS if low > LITTLE else FAILS if high < LITTLE else UNDECIDED
+        return Claim(
+            f"RQ2: `{method}` leaks at every setting of its knob (at least {LITTLE:.0%} of I(X;S))",
+            f"least share: {_shown(least)}",
+            verdict,
+        )
+
+    return claim
+
+
+def _reaches(method: str) -> Callable[[Published], Claim]:
+    def claim(board: Published) -> Claim:
+        least = board.least_share(method)
+        low, high = least.interval()
+        verdict = HOLDS if high < LITTLE else FAILS if low > LITTLE else UNDECIDED
+        return Claim(
+            "RQ1: a price on H(Z) is enough to control I(Z;S) (`sofair` comes below "
+            f"{LITTLE:.0%} of I(X;S))",
+            f"least share: {_shown(least)}",
+            verdict,
+        )
+
+    return claim
+
+
+def _monotonic(method: str, words: str, *, claimed: bool) -> Callable[[Published], Claim]:
+    def claim(board: Published) -> Claim:
+        steps, rises, clear = board.rises(method)
+        return Claim(
+            words,
+            f"I rises at {rises} of {format_count(steps, 'step')}, clearly at {clear}",
+            HOLDS if (clear == 0) == claimed else FAILS,
+        )
+
+    return claim
+
+
+_CLAIMS: list[tuple[tuple[str, ...], Callable[[Published], Claim]]] = [
+    (
+        ("sofair", "msfair"),
+        _same_area("sofair", "msfair", "RQ1: one model is as good as one for each point"),
+    ),
+    (
+        ("sofair", "sofair-nos"),
+        _worse(
+            *("sofair-nos", "sofair"),
+            "RQ1: a decoder that does not see s is worse than SoFaiR's (larger area)",
+        ),
+    ),
+    (
+        ("msfair", "sofair-nos"),
+        _worse("sofair-nos", "msfair", "RQ1: and worse than MSFaiR's (larger area)"),
+    ),
+    (
+        ("sofair",),
+        _monotonic(
+            "sofair",
+            "RQ1: one model moves in order from low D and high I to high D and low I",
+            claimed=True,
+        ),
+    ),
+    (("sofair",), _reaches("sofair")),
+    *(
+        entry
+        for other in OTHERS
+        for entry in (
+            (("sofair", other), _as_good_area("sofair", other)),
+            (("sofair", other), _as_good_front("sofair", other, 25)),
+        )
+    ),
+    (("latfr",), _leaks("latfr")),
+    (("maxent-arl",), _leaks("maxent-arl")),
+    (
+        ("beta-vae",),
+        _monotonic("beta-vae", "RQ2: `beta-vae` is not monotonic in its knob", claimed=False),
+    ),
+]
+"""The methods that each claim needs, and what makes it."""
+
+
+def format_claims() -> str:
+    """Format the table of claims."""
+    (table,) = build_tables(read_board(BOARD).records(), load_registry())
+    lines = ["| claim of the paper | over five splits | verdict |", "|---|---|---|"]
+    lines += [
+        f"| {one.words} | {one.figures} | {one.verdict} |" for one in claims(Published(table))
+    ]
+    return "\n".join(lines) + "\n"

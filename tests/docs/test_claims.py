@@ -1,0 +1,85 @@
+"""Verdicts on the paper's claims, in cases that are known."""
+
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pytest
+
+from claims import (
+    FAILS,
+    HOLDS,
+    UNDECIDED,
+    Published,
+    claims,
+    count_rises,
+    format_claims,
+    is_above,
+    is_equal,
+    is_not_above,
+)
+from fairbench.stats.intervals import Estimate
+from fairbench.stats.ranks import estimate_over_splits
+
+
+def normal(value: float, deviation: float) -> Estimate:
+    """An estimate with a normal error: its 90% interval is 1.645 deviations to each side."""
+    return Estimate(value, rows=0.0, shared=0.0, seeds=deviation**2, df=np.inf)
+
+
+@pytest.mark.parametrize(
+    ("value", "deviation", "equal", "not_above"),
+    [
+        (0.0, 0.01, HOLDS, HOLDS),  # .016 < .02
+        (0.0, 0.02, UNDECIDED, UNDECIDED),
+        (0.01, 0.01, UNDECIDED, UNDECIDED),
+        (-0.1, 0.01, FAILS, HOLDS),
+        (0.1, 0.01, FAILS, FAILS),
+    ],
+)
+def test_equality_needs_both_ends_within_the_margin(
+    value: float, deviation: float, equal: str, not_above: str
+) -> None:
+    gap = normal(value, deviation)
+    assert is_equal(gap, 0.02) == equal
+    assert is_not_above(gap, 0.02) == not_above
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"), [(0.021, HOLDS), (0.019, UNDECIDED), (-0.019, UNDECIDED), (-0.021, FAILS)]
+)
+def test_a_difference_is_clear_outside_of_its_interval(value: float, verdict: str) -> None:
+    assert is_above(normal(value, 0.02 / 1.96)) == verdict
+
+
+def test_equality_of_noise_alone_is_seldom_declared_beyond_the_margin() -> None:
+    """Five splits whose true difference is the margin itself: at most 5% are called equal."""
+    rng = np.random.default_rng(0)
+    draws = rng.normal(0.02, 0.005, (2000, 5))
+    verdicts = [is_equal(estimate_over_splits(row, test_over_train=0.25), 0.02) for row in draws]
+    assert np.mean([verdict == HOLDS for verdict in verdicts]) < 0.06
+
+
+def test_rises_within_the_noise_are_not_clear() -> None:
+    falling = np.linspace(0.3, 0.0, 8)
+    assert count_rises(falling, [0.005] * 8) == (0, 0)
+    assert count_rises([0.1, 0.101, 0.05], [0.005] * 3) == (1, 0)
+    assert count_rises([0.1, 0.15, 0.05], [0.005] * 3) == (1, 1)
+
+
+def test_noise_of_a_flat_curve_is_seldom_a_clear_rise() -> None:
+    rng = np.random.default_rng(1)
+    clear = [count_rises(rng.normal(0, 1, 8), [1.0] * 8)[1] > 0 for _ in range(1000)]
+    assert np.mean(clear) < 0.06
+
+
+def test_claims_are_made_of_the_methods_that_are_there() -> None:
+    nothing = SimpleNamespace(rows={})
+    assert list(claims(cast(Published, nothing))) == []
+    text = format_claims()
+    assert text.startswith("| claim of the paper |")
+    assert all(verdict in (HOLDS, FAILS, UNDECIDED) for verdict in _verdicts(text))
+
+
+def _verdicts(text: str) -> list[str]:
+    return [line.split(" | ")[-1].removesuffix(" |") for line in text.splitlines()[2:]]
