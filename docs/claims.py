@@ -104,12 +104,12 @@ class Published:
         """Estimate the difference of a and b over the splits, paired."""
         return _over_splits(self.rows[a].folds[column] - self.rows[b].folds[column])
 
-    def least_share(self, method: str) -> Estimate:
+    def least_share(self, method: str, column: str = "mutual_information_min") -> Estimate:
         """Estimate the least I(Z;S) of any point, as a share of I(X;S)."""
         row: RankedRow = self.rows[method]
         most = row.row.mutual_information_max
         assert most is not None
-        return _over_splits(row.folds["mutual_information_min"] / most)
+        return _over_splits(row.folds[column] / most)
 
     def rises(self, method: str) -> tuple[int, int, int]:
         """Steps of all splits towards the fair end; at how many I rises; and clearly so."""
@@ -122,7 +122,7 @@ class Published:
             ]
             if split == "official" or len(points) < 2:
                 continue
-            points.sort(key=lambda p: p.point_number)
+            points.sort(key=lambda p: p.point_number or 0)
             read = [_number(p.figures["mutual_information"]) for p in points]
             wide = [
                 _number(p.figures["mutual_information_high"])
@@ -276,11 +276,16 @@ _CLAIMS: list[tuple[tuple[str, ...], Callable[[Published], Claim]]] = [
 """The methods that each claim needs, and what makes it."""
 
 
+def read_published() -> Published:
+    """Read the board."""
+    (table,) = build_tables(read_board(BOARD).records(), load_registry())
+    return Published(table)
+
+
 def format_claims() -> str:
     """Format the table of claims."""
-    (table,) = build_tables(read_board(BOARD).records(), load_registry())
     lines = ["| claim of the paper | over five splits | verdict |", "|---|---|---|"]
     lines += [
-        f"| {one.words} | {one.figures} | {one.verdict} |" for one in claims(Published(table))
+        f"| {one.words} | {one.figures} | {one.verdict} |" for one in claims(read_published())
     ]
     return "\n".join(lines) + "\n"

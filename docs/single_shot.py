@@ -31,12 +31,18 @@ def _line(cells: tuple[str, ...]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _rows() -> Iterator[tuple[str, ...]]:
+def read_pairs() -> tuple[list[RankedRow], list[tuple[RankedRow, RankedRow]]]:
+    """Return all rows of the board, and each method with its twin."""
     (table,) = build_tables(read_board(BOARD).records(), load_registry())
     entries = {entry.row.method: entry for entry in table.entries if entry.row.complete}
-    pairs = [(name, entries[name + SUFFIX]) for name in sorted(entries) if name + SUFFIX in entries]
-    for name, twin in pairs:
-        yield _cells(table.entries, entries[name], twin)
+    twins = [name for name in sorted(entries) if name + SUFFIX in entries]
+    return table.entries, [(entries[name], entries[name + SUFFIX]) for name in twins]
+
+
+def _rows() -> Iterator[tuple[str, ...]]:
+    entries, pairs = read_pairs()
+    for method, twin in pairs:
+        yield _cells(entries, method, twin)
 
 
 def _cells(entries: list[RankedRow], method: RankedRow, twin: RankedRow) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from fairbench.metrics.columns import (
 )
 from fairbench.metrics.rows import describe_p_value, p_value_column
 from fairbench.registry import Registry, load_registry
+from findings import format_findings
 from single_shot import format_single_shot
 
 ROOT = Path(__file__).parent.parent
@@ -90,6 +91,10 @@ SINGLE_SHOT_BLOCK = re.compile(
 """The generated table of single-shot twins."""
 CLAIMS_BLOCK = re.compile(r"(?<=<!-- claims -->\n\n).*?(?=\n<!-- end of claims -->)", re.DOTALL)
 """The generated table of the paper's claims over splits."""
+FINDINGS_BLOCK = re.compile(
+    r"(?<=<!-- findings -->\n\n).*?(?=\n<!-- end of findings -->)", re.DOTALL
+)
+"""The generated page of findings."""
 
 
 # Columns of the CSVs, from the code.
@@ -375,6 +380,8 @@ def rewrite(page: Path) -> str:
         text = SINGLE_SHOT_BLOCK.sub(format_single_shot(), text)
     if CLAIMS_BLOCK.search(text):
         text = CLAIMS_BLOCK.sub(format_claims(), text)
+    if FINDINGS_BLOCK.search(text):
+        text = FINDINGS_BLOCK.sub(format_findings(), text)
     return BLOCK.sub(update, text)
 
 

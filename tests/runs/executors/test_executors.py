@@ -355,6 +355,31 @@ class TestInline(ExecutorTestCase):
             os.kill(pid, signal.SIGKILL)
         pytest.fail("a process outlived the driver")
 
+    def test_prepared_without_a_job_it_leaves_no_process_behind(self) -> None:
+        code = (
+            "import psutil;"
+            "from fairbench.runs.executors.inline import InlineExecutor;"
+            "e = InlineExecutor(workers=1, timeout=None); e.prepare();"
+            "print(*[p.pid for p in psutil.Process().children(recursive=True)]);"
+            "e.stop()"
+        )
+        # Its output ends when the last process that holds it does.
+        driver = subprocess.run(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, timeout=60
+        )
+        pids = [int(word) for word in driver.stdout.split()]
+        assert pids
+        for _ in range(100):
+            if not any(runs(pid) for pid in pids):
+                return
+            time.sleep(0.1)
+        pytest.fail("a process outlived the driver")
+
+    def test_prepared_it_runs_jobs_all_the_same(self) -> None:
+        executor = self.make()
+        executor.prepare()
+        assert isinstance(self.ends(executor, "one")["one"], Finished)
+
     def test_stopping_leaves_no_process_behind(self, tmp_path: Path) -> None:
         executor = InlineExecutor(workers=1, timeout=None)
         executor.submit(Work("children-sleep", id=str(tmp_path)))  # type: ignore[arg-type]

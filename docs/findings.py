@@ -1,0 +1,201 @@
+"""Five findings for readers from outside the field, with the rows that each rests on.
+
+``python docs/tables.py`` writes the text, ``python docs/findings.py`` draws the figures.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from claims import Published, read_published
+from fairbench.registry import load_registry
+from fairbench.report.format import format_interval, format_share
+from fairbench.report.style import new_figure, styled
+from single_shot import read_pairs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ROOT = Path(__file__).parents[1]
+FIGURES = ROOT / "leaderboards" / "figures"
+LIMIT = ROOT / "benchmarks" / "measured" / "limit.json"
+_LIMIT_CELLS = 600
+
+ADVERSARIAL = ("latfr", "maxent-arl")
+REFERENCE = "drop-features"
+"""What leaves columns out."""
+_VACUOUS = 0.495
+"""Certified areas from which on certificates say nothing: that of no representation is .5."""
+_DARK, _ACCENT, _GREY = "#1f4e79", "#d55e00", "#999999"
+
+
+def format_findings() -> str:
+    """Format the five sections."""
+    board = read_published()
+    sections = (_adversaries, _columns, _single_shot, _certified, _open)
+    text = "\n".join(line for section in sections for line in [*section(board), ""])
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def _adversaries(board: Published) -> Iterator[str]:
+    names = [name for name in ADVERSARIAL if name in board.rows]
+    if not names:
+        return
+    yield "## 1. Adversaries hide, they do not forget"
+    yield from _paragraph(
+        "Some methods train an encoder against a classifier that tries to predict s, until it",
+        "fails. New classifiers do not fail. Strict auditors reconstruct x from the code before",
+        "they predict s. At the setting where each reads least, as a share of what x tells of s:",
+    )
+    yield from ("| method | five MLPs read | strict auditors read |", "|---|---|---|")
+    for name in names:
+        weak = board.least_share(name, "mutual_information_min_paper")
+        yield f"| `{name}` | {_percent(weak.value)} | {_percent(board.least_share(name).value)} |"
+    yield from _image("Leakage by five MLPs and by strict auditors", "finding-adversaries")
+
+
+def _columns(board: Published) -> Iterator[str]:
+    reference = board.of(REFERENCE, "aufdc")
+    others = [name for name in _learned(board) if name != REFERENCE]
+    ahead, behind, level = [], [], []
+    for name in others:
+        low, high = board.gap(name, REFERENCE, "aufdc").interval()
+        (ahead if high < 0 else behind if low > 0 else level).append(name)
+    best, accuracy = max(
+        ((name, _task(board, name) or 0.0) for name in others), key=lambda pair: pair[1]
+    )
+    yield "## 2. Leaving columns out is hard to beat"
+    yield from _paragraph(
+        f"`{REFERENCE}` learns nothing: it leaves out the columns that tell most of s. Its area",
+        f"is {format_interval(reference.value, *reference.interval())}.",
+        f"Of {len(others)} methods that are no baselines,",
+        f"{len(ahead)} are clearly ahead of it ({_names(ahead)}), {len(behind)} clearly behind",
+        f"({_names(behind)}){_level(level)}. For predicting income where at most a tenth of the",
+        f"information leaks, `{REFERENCE}` has an accuracy of",
+        f"{format_share(_task(board, REFERENCE) or 0.0)}; the best other one is `{best}` with",
+        f"{format_share(accuracy)}.",
+    )
+    yield from _image("Ranks over five splits", "readme-ranks")
+
+
+def _single_shot(_: Published) -> Iterator[str]:
+    yield "## 3. One model for all settings is not free"
+    yield from _paragraph(
+        "A single-shot method trains one model, and its knob is set afterwards. We gave methods",
+        "that train a model for each setting a single-shot twin. A twin costs a small part of the",
+        "training, and so far each has a larger area ([all figures](single-shot.md)):",
+    )
+    yield from ("| method | area | of its twin | share of the training |", "|---|---|---|---|")
+    for method, twin in read_pairs()[1]:
+        figures = [one.row.figures for one in (method, twin)]
+        areas = " | ".join(format_share(one["aufdc"] or 0.0) for one in figures)
+        seconds = [one["train_seconds"] or 0.0 for one in figures]
+        yield f"| `{method.row.method}` | {areas} | {_percent(seconds[1] / seconds[0])} |"
+
+
+def _certified(board: Published) -> Iterator[str]:
+    found = [
+        (board.of(name, "aufdc_certified").value, name)
+        for name in _learned(board)
+        if "aufdc_certified" in board.rows[name].folds
+    ]
+    known = sorted((area, name) for area, name in found if area < _VACUOUS)
+    yield "## 4. Only codes that many people share can be certified"
+    yield from _paragraph(
+        "An audit is a lower bound: a better auditor may find more. A",
+        "[certificate](certificate.md) is an upper bound that holds against every auditor, with",
+        "95% probability. It exists for codes that many people share. Of",
+        f"{len(_learned(board))} methods that are no baselines, {len(known)} have one that says",
+        "anything, and then the area is larger than the audited one:",
+    )
+    yield from ("| method | area, audited | area, certified |", "|---|---|---|")
+    for area, name in known:
+        yield f"| `{name}` | {format_share(board.of(name, 'aufdc').value)} | {format_share(area)} |"
+
+
+def _open(_: Published) -> Iterator[str]:
+    measured = {one["name"]: one["value"] for one in json.loads(LIMIT.read_text())["figures"]}
+
+    def area(what: str) -> str:
+        return format_share(measured[f"{_LIMIT_CELLS} cells of Adults-Gender: area of {what}"])
+
+    yield "## 5. Low distortion is nearly solved here, usefulness is not"
+    yield from _paragraph(
+        f"Where people are told apart only by {_LIMIT_CELLS} groups of similar ones, no blind",
+        f"encoder has an area below {area('the limit')}; `merged-cells` has",
+        f"{area('merged cells')} on the same groups ([how that is",
+        "known](own-method.md#the-limit)). What is open is to hide s and to keep what tasks need:",
+        "see the accuracies of finding 2.",
+    )
+    yield from _image("Curves beside the limit", "adults-gender-limit")
+
+
+def _paragraph(*parts: str) -> Iterator[str]:
+    yield from ("", *textwrap.wrap(" ".join(parts), 128, break_on_hyphens=False), "")
+
+
+def _image(words: str, name: str) -> Iterator[str]:
+    yield from ("", f"![{words}](../leaderboards/figures/{name}.png)")
+
+
+def _learned(board: Published) -> list[str]:
+    """Methods of the board that are no baselines."""
+    classes = load_registry().methods.classes
+    return sorted(name for name in board.rows if not classes[name].baseline)
+
+
+def _task(board: Published, name: str) -> float | None:
+    """A_y where a tenth of I(X;S) leaks; None where some split has no such setting."""
+    if "accuracy_y_at_leakage_10" not in board.rows[name].folds:
+        return None
+    return board.of(name, "accuracy_y_at_leakage_10").value
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "none"
+
+
+def _level(names: Sequence[str]) -> str:
+    return f"; {_names(names)} cannot be told from it" if names else ""
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}%"
+
+
+def draw_adversaries(board: Published) -> None:
+    """Draw what five MLPs read against what strict auditors read, point by point."""
+    shown = {
+        "latfr": (_ACCENT, "o"),
+        "maxent-arl": (_DARK, "s"),
+        "sofair": (_GREY, "^"),
+        REFERENCE: (_GREY, "x"),
+    }
+    with styled():
+        figure = new_figure(6.4, 4.4)
+        axes: Axes = figure.axes[0]
+        for name, (colour, marker) in shown.items():
+            points = [p for p in board.table.points if p.method == name and p.split != "official"]
+            both = [
+                (p.figures["mutual_information_paper"], p.figures["mutual_information"])
+                for p in points
+            ]
+            if both:
+                weak, strict = zip(*both, strict=True)
+                axes.scatter(weak, strict, s=18, c=colour, marker=marker, label=name, alpha=0.8)
+        most = axes.get_ylim()[1]
+        axes.plot([0, most], [0, most], color=_GREY, linewidth=1)
+        axes.text(most, most, "as much", color=_GREY, ha="right", va="bottom", fontsize=8)
+        axes.set_xlabel("I(Z;S) as five MLPs read it, nats")
+        axes.set_ylabel("as strict auditors read it, nats")
+        axes.legend(loc="lower right")
+        figure.savefig(FIGURES / "finding-adversaries.png", dpi=110, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    draw_adversaries(read_published())
