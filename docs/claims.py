@@ -224,14 +224,12 @@ def _reaches(method: str) -> Callable[[Published], Claim]:
 def _monotonic(method: str, words: str, *, claimed: bool) -> Callable[[Published], Claim]:
     def claim(board: Published) -> Claim:
         steps, rises, clear = board.rises(method)
-        if claimed:
-            verdict = FAILS if clear else HOLDS
-        else:  # what these points do not show may lie between them
-            verdict = HOLDS if clear else UNDECIDED
+        # What these points do not show may lie between them: no rise refutes no claim of rises.
+        seen, unseen = (FAILS, HOLDS) if claimed else (HOLDS, UNDECIDED)
         return Claim(
             words,
             f"I rises at {rises} of {format_count(steps, 'step')}, clearly at {clear}",
-            verdict,
+            seen if clear else unseen,
         )
 
     return claim
