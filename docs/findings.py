@@ -165,7 +165,7 @@ def _level(names: Sequence[str]) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f}%"
+    return f"{100 * max(0.0, share):.0f}%"  # classifiers that overfit read less than nothing
 
 
 def draw_adversaries(board: Published) -> None:
