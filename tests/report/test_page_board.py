@@ -187,7 +187,14 @@ def test_few_columns_are_seen_until_all_are_asked_for(tab: Any) -> None:
 
 def test_labels_of_points_are_legible_and_allowed_by_the_policy(tab: Any) -> None:
     tab.emulate_media(color_scheme="dark")
-    tab.locator(".chart").first.evaluate(
+    chart = tab.locator(".chart").first
+    ground = "getComputedStyle(document.documentElement).getPropertyValue('--ground').trim()"
+    drawn = f"chart => chart._fullLayout.hoverlabel.bgcolor === {ground}"
+    for _ in range(100):  # the page draws its charts anew a moment later
+        if chart.evaluate(drawn):
+            break
+        tab.wait_for_timeout(50)
+    chart.evaluate(
         """chart => Plotly.Fx.hover(chart, [{
             curveNumber: chart.data.findIndex(t => t.mode === "markers"), pointNumber: 0,
         }])"""
