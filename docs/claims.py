@@ -9,7 +9,7 @@ margin holds, one outside of it does not.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -192,31 +192,15 @@ def _worse(a: str, b: str, words: str) -> Callable[[Published], Claim]:
     )
 
 
-def _leaks(method: str) -> Callable[[Published], Claim]:
+def _leaks(method: str, words: str, *, claimed: bool) -> Callable[[Published], Claim]:
+    """Whether a method leaks at every setting (``claimed``), or does not."""
+
     def claim(board: Published) -> Claim:
         least = board.least_share(method)
         low, high = least.interval()
-        verdict = HOLDS if low > LITTLE else FAILS if high < LITTLE else UNDECIDED
-        return Claim(
-            f"RQ2: `{method}` leaks at every setting of its knob (at least {LITTLE:.0%} of I(X;S))",
-            f"least share: {_shown(least)}",
-            verdict,
-        )
-
-    return claim
-
-
-def _reaches(method: str) -> Callable[[Published], Claim]:
-    def claim(board: Published) -> Claim:
-        least = board.least_share(method)
-        low, high = least.interval()
-        verdict = HOLDS if high < LITTLE else FAILS if low > LITTLE else UNDECIDED
-        return Claim(
-            "RQ1: a price on H(Z) is enough to control I(Z;S) (`sofair` comes below "
-            f"{LITTLE:.0%} of I(X;S))",
-            f"least share: {_shown(least)}",
-            verdict,
-        )
+        leaks, does_not = (HOLDS, FAILS) if claimed else (FAILS, HOLDS)
+        verdict = leaks if low > LITTLE else does_not if high < LITTLE else UNDECIDED
+        return Claim(words, f"least share: {_shown(least)}", verdict)
 
     return claim
 
@@ -259,7 +243,15 @@ _CLAIMS: list[tuple[tuple[str, ...], Callable[[Published], Claim]]] = [
             claimed=True,
         ),
     ),
-    (("sofair",), _reaches("sofair")),
+    (
+        ("sofair",),
+        _leaks(
+            "sofair",
+            "RQ1: a price on H(Z) is enough to control I(Z;S) (`sofair` comes below "
+            f"{LITTLE:.0%} of I(X;S))",
+            claimed=False,
+        ),
+    ),
     *(
         entry
         for other in OTHERS
@@ -268,8 +260,18 @@ _CLAIMS: list[tuple[tuple[str, ...], Callable[[Published], Claim]]] = [
             (("sofair", other), _as_good_front("sofair", other, 25)),
         )
     ),
-    (("latfr",), _leaks("latfr")),
-    (("maxent-arl",), _leaks("maxent-arl")),
+    *(
+        (
+            (name,),
+            _leaks(
+                name,
+                f"RQ2: `{name}` leaks at every setting of its knob (at least {LITTLE:.0%} of "
+                "I(X;S))",
+                claimed=True,
+            ),
+        )
+        for name in ("latfr", "maxent-arl")
+    ),
     (
         ("beta-vae",),
         _monotonic("beta-vae", "RQ2: `beta-vae` is not monotonic in its knob", claimed=False),
@@ -286,8 +288,11 @@ def read_published() -> Published:
 
 def format_claims() -> str:
     """Format the table of claims."""
-    lines = ["| claim of the paper | over five splits | verdict |", "|---|---|---|"]
-    lines += [
-        f"| {one.words} | {one.figures} | {one.verdict} |" for one in claims(read_published())
-    ]
+    return format_table("over five splits", claims(read_published()))
+
+
+def format_table(head: str, claimed: Iterable[Claim]) -> str:
+    """Format claims as a table of a page; ``head`` says what their figures are of."""
+    lines = [f"| claim of the paper | {head} | verdict |", "|---|---|---|"]
+    lines += [f"| {one.words} | {one.figures} | {one.verdict} |" for one in claimed]
     return "\n".join(lines) + "\n"

@@ -31,6 +31,7 @@ from fairbench.metrics.columns import (
 from fairbench.metrics.rows import describe_p_value, p_value_column
 from fairbench.registry import Registry, load_registry
 from findings import format_findings
+from released import format_claims_of_bits, load_explained
 from single_shot import format_single_shot
 
 ROOT = Path(__file__).parent.parent
@@ -91,6 +92,10 @@ SINGLE_SHOT_BLOCK = re.compile(
 """The generated table of single-shot twins."""
 CLAIMS_BLOCK = re.compile(r"(?<=<!-- claims -->\n\n).*?(?=\n<!-- end of claims -->)", re.DOTALL)
 """The generated table of the paper's claims over splits."""
+BITS_BLOCK = re.compile(
+    r"(?<=<!-- claims of bits -->\n\n).*?(?=\n<!-- end of claims of bits -->)", re.DOTALL
+)
+"""The generated table of the paper's claims about bits."""
 FINDINGS_BLOCK = re.compile(
     r"(?<=<!-- findings -->\n\n).*?(?=\n<!-- end of findings -->)", re.DOTALL
 )
@@ -203,13 +208,6 @@ def select_points(method: str, variant: str | None, seed: int) -> pd.DataFrame:
     return points[(points["seed"] == seed) & (points["status"] == "DONE")].sort_values(
         "point_number"
     )
-
-
-def load_explained(name: str, kind: str) -> pd.DataFrame:
-    """Load a file of ``fairbench explain``; ``name`` is a page's label, such as ``seed 0``."""
-    of_race, _, seed = name.rpartition("seed ")
-    dataset = "adults-gender-race" if of_race else "adults-gender"
-    return pd.read_csv(FOLDER / "figures" / f"{dataset}-sofair-seed{seed}-{kind}.csv")
 
 
 def parse_beta(label: str) -> float:
@@ -380,6 +378,8 @@ def rewrite(page: Path) -> str:
         text = SINGLE_SHOT_BLOCK.sub(format_single_shot(), text)
     if CLAIMS_BLOCK.search(text):
         text = CLAIMS_BLOCK.sub(format_claims(), text)
+    if BITS_BLOCK.search(text):
+        text = BITS_BLOCK.sub(format_claims_of_bits(), text)
     if FINDINGS_BLOCK.search(text):
         text = FINDINGS_BLOCK.sub(format_findings(), text)
     return BLOCK.sub(update, text)
