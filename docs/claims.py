@@ -8,6 +8,7 @@ margin holds, one outside of it does not.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -280,6 +281,7 @@ _CLAIMS: list[tuple[tuple[str, ...], Callable[[Published], Claim]]] = [
 """The methods that each claim needs, and what makes it."""
 
 
+@functools.cache
 def read_published() -> Published:
     """Read the board."""
     (table,) = build_tables(read_board(BOARD).records(), load_registry())

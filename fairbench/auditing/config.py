@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 DECODED_DECIMALS = 3
 """Of reconstructions. Distortion is that of the rounded ones, which auditors see: nothing can be
 hidden in further digits."""
 DECODED_COLUMNS = 512
 """Columns of the reconstructions for all groups beyond which auditors see their principal axes."""
+FAST_ROUNDS = 60
+"""Boosting rounds that, at twice the usual rate, read nearly what 200 do at half the cost."""
 
 
 class Audit(enum.StrEnum):
@@ -82,6 +84,10 @@ class AuditConfig:
     # Whether products of columns are screened and given to trees and logistic regression
     interactions: bool = True
     decoder_mlps: int = 3  # MLPs averaged by the refitted decoder
+
+    def with_fast_trees(self) -> AuditConfig:
+        """The same with few boosting rounds, where trees need not read the last bit."""
+        return replace(self, trees=min(FAST_ROUNDS, self.trees))
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for keys and records."""

@@ -31,7 +31,7 @@ from fairbench.auditing.auditors.simple import (
     fit_neighbours,
     held_out_loss,
 )
-from fairbench.auditing.auditors.trees import FAST_ROUNDS, fit_soft_trees, fit_trees
+from fairbench.auditing.auditors.trees import fit_soft_trees, fit_trees
 from fairbench.auditing.auditors.views import View
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.stats.seeds import derive_seed
@@ -250,9 +250,7 @@ class _Ensemble:
 
     def _of_labels(self, rows: Training) -> AuditConfig:
         """Settings of boosted trees of labels: quicker ones where they only back up soft labels."""
-        if rows.fit.soft is None:
-            return self.config
-        return replace(self.config, trees=min(FAST_ROUNDS, self.config.trees))
+        return self.config if rows.fit.soft is None else self.config.with_fast_trees()
 
     def _fit_interactions(
         self, view: View, rows: Training, members: list[MemberPrediction]

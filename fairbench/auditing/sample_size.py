@@ -17,7 +17,6 @@ import numpy.typing as npt
 from fairbench.api import Floats, Ints, Role
 from fairbench.api.metric import SampleSize
 from fairbench.auditing.auditors.samples import held_out_rows
-from fairbench.auditing.auditors.trees import FAST_ROUNDS
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.ensemble import audit
 from fairbench.stats.bootstrap import entropy_of, one_hot, resampled_means
@@ -98,9 +97,7 @@ def _curve(
     order = _mixed(known, np.random.default_rng(derive_seed(seed, "order")))
     fast = _WITHOUT_SOFT_LABELS if soft is None else _MEMBERS
     members = tuple(member for member in config.members if member in fast)
-    settings = replace(
-        config, members=members, interactions=False, trees=min(FAST_ROUNDS, config.trees)
-    )
+    settings = replace(config.with_fast_trees(), members=members, interactions=False)
 
     def losses(rows: Ints) -> Array:
         found = audit(

@@ -9,7 +9,6 @@ import numpy as np
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.api.metric import TransferAccuracy
-from fairbench.auditing.auditors.trees import FAST_ROUNDS
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import EnsembleAudit, audit
@@ -71,11 +70,10 @@ def classify_task(
         labels,
         classes=1 + max(int(label.max()) for label in labels.values()),
         config=replace(
-            config,
+            config.with_fast_trees(),
             members=config.downstream,
             interactions=False,
             strict_mlps=1,
-            trees=min(FAST_ROUNDS, config.trees),
         ),
         seed=seed,
         views=lambda rows: [standardised(rows)],

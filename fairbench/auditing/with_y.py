@@ -8,14 +8,12 @@ used: given x, y may still tell of s.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from fairbench.api import Floats, Ints, Role
 from fairbench.api.metric import Prediction
 from fairbench.auditing.auditors.samples import prior_of
-from fairbench.auditing.auditors.trees import FAST_ROUNDS
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import Reading
@@ -97,7 +95,7 @@ def _trees(
         rows[Role.AUDITOR_TRAIN],
         s[Role.AUDITOR_TRAIN],
         classes=groups,
-        config=replace(config, trees=min(FAST_ROUNDS, config.trees)),
+        config=config.with_fast_trees(),
         seed=seed,
     )
     prior = prior_of(s[Role.AUDITOR_TRAIN], groups)

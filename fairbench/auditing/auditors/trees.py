@@ -14,12 +14,11 @@ import numpy as np
 
 from fairbench.api import Floats
 from fairbench.auditing.auditors.samples import Training, Weights
+from fairbench.auditing.config import FAST_ROUNDS
 
 _REGRESSION_RATE = 0.2
 """Learning rate of a decoder's trees; with one model per column of x, rounds must be few."""
 
-FAST_ROUNDS = 60
-"""Rounds that, at twice the usual learning rate, read nearly what 200 do at half the cost."""
 _FEW_ROUNDS = 30
 
 
