@@ -129,6 +129,14 @@ class Params(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     moved: ClassVar[Mapping[str, str]] = {}
     """Names that it had once, and for each what to use now: the hint of the error."""
+    added: ClassVar[frozenset[str]] = frozenset()
+    """Names that were added when there were results: at their defaults, these stay valid."""
+
+    def identity(self) -> dict[str, Any]:
+        """Plain values that tell results of other hyperparameters apart."""
+        fields = type(self).model_fields
+        later = {name for name in self.added if getattr(self, name) == fields[name].default}
+        return self.model_dump(mode="json", exclude=later)
 
 
 class Method(ABC):

@@ -226,7 +226,7 @@ def units_of(
     skipped = instance.supports(data.info)
     content = {
         "method": method.name,
-        "params": params.model_dump(mode="json"),
+        "params": params.identity(),
         "code": code_of(method),
         "dataset": data.info.name,
         "fingerprint": data.fingerprint,

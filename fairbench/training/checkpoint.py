@@ -95,4 +95,6 @@ class Checkpoint:
 def _made_for(streams: Streams, schedule: Schedule) -> list[Any]:
     """What must agree; with another torch the figures would be of neither version."""
     plan = [schedule.iterations, schedule.batch_size, schedule.learning_rate]
+    if not schedule.decay:
+        plan.append(schedule.decay)
     return [str(torch.__version__), str(streams.device), list(streams.seeds), plan]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,8 @@ class NeuralParams(Params):
 
     learning_rate: float = Field(1e-3, gt=0, allow_inf_nan=False)
     """Of Adam at its peak. The paper prints .00003; docs/reproduction.md has its results."""
+    schedule: Literal["cosine", "constant"] = "cosine"
+    """Of the learning rate: falling from its peak to 0 along half a cosine, or constant."""
     batch_size: int = Field(128, ge=1)
     """Rows per step."""
     hidden: tuple[PositiveInt, ...] | None = None
@@ -58,6 +60,7 @@ class NeuralParams(Params):
     restarts: int = Field(1, ge=1)
     """Models trained per unit; the one with the least training objective on the training set is
     selected."""
+    added: ClassVar[frozenset[str]] = frozenset({"schedule"})
 
 
 class NeuralMethod(Method):
@@ -113,7 +116,12 @@ class NeuralMethod(Method):
         checkpoint = None
         if context.checkpoint is not None:
             checkpoint = Checkpoint(context.checkpoint, context.checkpoint_every)
-        schedule = Schedule(context.iterations, self.params.batch_size, self.params.learning_rate)
+        schedule = Schedule(
+            context.iterations,
+            self.params.batch_size,
+            self.params.learning_rate,
+            decay=self.params.schedule == "cosine",
+        )
         reasons = train_stack(
             model,
             train.x,

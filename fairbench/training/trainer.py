@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable
@@ -84,8 +83,7 @@ def train(
     for step in range(first, schedule.iterations):
         done = step / schedule.iterations
         for group in optimizer.param_groups:
-            cosine = 0.5 * (1 + math.cos(math.pi * done))
-            group["lr"] = schedule.learning_rate * group["scale"] * cosine
+            group["lr"] = schedule.learning_rate * group["scale"] * schedule.factor(done)
         rows = streams.indices("rows", len(data), schedule.batch_size)
         batch = Batch(data[rows].float(), attribute[rows], attribute_onehot[rows], done, streams)
         losses = model.losses(batch)
