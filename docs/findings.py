@@ -88,7 +88,8 @@ def _single_shot(_: Published) -> Iterator[str]:
     yield from _paragraph(
         "A single-shot method trains one model, and its knob is set afterwards. We gave methods",
         "that train a model for each setting a single-shot twin. A twin costs a small part of the",
-        "training, and so far each has a larger area ([all figures](single-shot.md)):",
+        "training, and so far each has a larger area, here on the official split alone",
+        "([all figures](single-shot.md)):",
     )
     yield from ("| method | area | of its twin | share of the training |", "|---|---|---|---|")
     for method, twin in read_pairs()[1]:
