@@ -127,6 +127,9 @@ def _set_gradients(
     Models do not share parameters, so the sum over a stack has, slice by slice, each model's own
     gradient: a NaN of one model stays in its slice.
     """
+    unknown = losses.keys() - parameters.keys()
+    if unknown:
+        raise ValueError(f"losses of {', '.join(sorted(unknown))}: the model has no such player")
     for name in resting:
         for parameter in parameters[name]:
             parameter.grad = None  # the optimizer leaves it as it is, its moments included

@@ -7,10 +7,12 @@ __fairbench_same_results__ = {
     "a1be79c7375a8c02": "d017402fa4049e5d",  # fare_tree
     "501ba55b856a8a70": "03619929c8d19a17",  # sofair
     "d441c566d38f92a7": "8a11eac711cb59c1",  # variational
+    "30a09775aab8ade3": "722183acbd487b9b",  # adversarial
+    "e199061b36d5e66b": "3f45b4923fe17cc0",  # merged_cells
 }
-"""Codes of sources that give the results of version 0.1, and the codes of those: to the last bit
-where matrices are multiplied in float32, else to less than the spread over seeds.
+"""Codes of sources that give the results of an earlier source, and the codes of that: to the last
+bit where matrices are multiplied in float32, else to less than the spread over seeds.
 
-Results folders of version 0.1 are resumed by it. An edit of a family ends that for the family: take
+Results of the earlier source are not made again. An edit of a family ends that for the family: take
 its line out then, unless its figures were shown to be the same.
 """

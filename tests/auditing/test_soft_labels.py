@@ -8,6 +8,7 @@ import pytest
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.auditing.auditors.samples import training
 from fairbench.auditing.auditors.simple import fit_counting
+from fairbench.auditing.auditors.trees import fit_trees
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.soft_labels import estimate, soft_labels
@@ -86,3 +87,29 @@ def test_an_estimate_finds_a_parity_of_columns(columns: int) -> None:
     s = ((x[:, :columns] > 0).sum(axis=1) % 2).astype(np.int64)
     p = estimate(x[:4000], s[:4000], x[4000:], groups=2)
     assert p[np.arange(2000), s[4000:]].mean() > 0.95
+
+
+def test_on_a_small_table_they_are_better_than_trees_alone() -> None:
+    """Trees and MLPs of five folds together: most of what one tree model lacks is variance."""
+    rng = np.random.default_rng(3)
+    weights = rng.normal(size=20)
+
+    def sample(n: int) -> tuple[Floats, Ints, Floats]:
+        x = rng.normal(size=(n, 20)).astype(np.float32)
+        p = 1 / (1 + np.exp(-0.5 * x @ weights))
+        return x, (rng.random(n) < p).astype(np.int64), p
+
+    x, s, _ = sample(1500)
+    rows, _, truth = sample(4000)
+    trees = fit_trees(training(x, s, classes=2, seed=0), rounds=200, patience=10, seed=0)
+    together = np.abs(estimate(x, s, rows, groups=2)[:, 1] - truth).mean()
+    assert together < 0.8 * np.abs(trees(rows)[:, 1] - truth).mean()
+
+
+@pytest.mark.parametrize(("rows", "groups"), [(30, 2), (40, 18)])
+def test_groups_of_a_single_row_are_no_error(rows: int, groups: int) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(rows, 3)).astype(np.float32)
+    s = np.concatenate([np.arange(groups), np.zeros(rows - groups, np.int64)])
+    p = estimate(x, s, x, groups=groups)
+    assert p.sum(axis=1) == pytest.approx(np.ones(rows), abs=1e-5)

@@ -177,17 +177,20 @@ def test_the_distortion_weight_scales_the_distortion_alone() -> None:
     one = model.losses(batch)["model"]
     model.distortion_weight = 2.0
     two = model.losses(batch)["model"]
-    error = cross_entropies(model, batch)
-    torch.testing.assert_close(two - error, 2 * (one - error))
+    reward = model.weight * cross_entropies(model, batch)
+    torch.testing.assert_close(two + reward, 2 * (one + reward))
 
 
 def test_the_encoders_gradient_is_of_distortion_minus_gamma_times_the_cross_entropy() -> None:
     model, batch = model_and_batch("cross-entropy", 2, [0.5, 3.0])
     _set_gradients(model.losses(batch), _players(model))
     found = [p.grad for p in model.encoder.parameters()]
+    value = model.losses(batch)["model"]
     z = model.encoder(batch.x)
     distortion = summed_squares(batch.x, model.decode(z, batch.s_onehot, None))
     objective = distortion - model.weight * cross_entropies(model, batch)
+    # By the value, restarts are compared.
+    torch.testing.assert_close(value, objective)
     expected = torch.autograd.grad(objective.sum(), list(model.encoder.parameters()))
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)

@@ -127,3 +127,11 @@ def test_of_more_groups_there_is_an_encoder_but_no_bound() -> None:
     assert found.bound is None
     apart = cost(sums, squares, [[i] for i in range(8)], 50.0)
     assert found.distortion + 50.0 * found.information < apart
+
+
+def test_too_few_rounds_leave_an_encoder_that_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairbench_plugins.merged_cells.limit._MOST_ROUNDS", 1)
+    sums, squares = drawn(0, 12)
+    (point,) = limits(sums, squares, [1.0])
+    assert point.codes.sums(sums).n.sum() == pytest.approx(sums.n.sum())
+    assert point.gap >= -1e-9

@@ -10,7 +10,7 @@ from torch import Tensor
 from fairbench.training.layers import StackedLinear, StackedMLP, fastest_products
 from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
 from fairbench.training.streams import Streams
-from fairbench.training.trainer import train
+from fairbench.training.trainer import _set_gradients, train
 from fairbench.training.watch import Schedule
 
 RNG = np.random.default_rng(0)
@@ -60,6 +60,15 @@ def fit(seeds: Sequence[int], *, steps: int = 120, **more: int | None) -> tuple[
         progress=lambda fraction, note: None,
     )
     return model, reasons
+
+
+def test_a_loss_of_no_player_is_an_error() -> None:
+    """Misspelt, it would leave the player to another loss, silently."""
+    model = Auto(Streams([0]))
+    parts = {"model": list(model.encoder.parameters()), "adversary": []}
+    losses = {"model": torch.zeros(1), "adversry": torch.zeros(1)}
+    with pytest.raises(ValueError, match="adversry"):
+        _set_gradients(losses, parts)
 
 
 def parameters(model: Auto, index: int) -> list[np.ndarray]:

@@ -140,14 +140,16 @@ def training(
     labels: Ints,
     *,
     classes: int,
-    seed: int,
+    seed: int = 0,
     draws: int = 1,
     soft: Floats | None = None,
+    sides: tuple[Ints, Ints] | None = None,
 ) -> Training:
     """Split the auditor training set into rows to fit on and rows held out, and group equal ones.
 
     ``z (n, k)``: ``draws`` draws of n / draws rows, draw after draw; all draws of a row are on one
-    side. ``labels (n,)``. ``soft (n / draws, classes)``: soft labels of the rows.
+    side. ``labels (n,)``. ``soft (n / draws, classes)``: soft labels of the rows. ``sides``: the
+    numbers of the rows to fit on and of those held out, instead of a random tenth.
     """
     tiled = None if soft is None else np.tile(soft, (draws, 1))
     rows = len(z) // draws
@@ -160,7 +162,7 @@ def training(
             classes,
             tiled,
         )
-        for part in sides_of(rows, seed)
+        for part in sides or sides_of(rows, seed)
     )
     return Training(fit, held, prior_of(labels, classes), draws)
 

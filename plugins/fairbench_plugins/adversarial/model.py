@@ -84,7 +84,10 @@ class AdversarialModel(StackedModel):
             # backwards serves both.
             reversed_z: Tensor = _Reversed.apply(z, self.weight)  # type: ignore[no-untyped-call]
             log_c = torch.log_softmax(self.adversary(reversed_z), dim=-1)
-            return {"model": distortion + _cross_entropy(log_c, batch.s_onehot)}
+            ce = _cross_entropy(log_c, batch.s_onehot)
+            # The value is the encoder's objective, by which restarts are compared; the gradient is
+            # that of the cross-entropy.
+            return {"model": distortion + ce - ((1 + self.weight) * ce).detach()}
         log_c = torch.log_softmax(self.adversary(z), dim=-1)
         entropy = -(log_c.exp() * log_c).sum(-1).mean(-1)
         return {

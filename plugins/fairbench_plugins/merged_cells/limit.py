@@ -122,10 +122,10 @@ def _at_price(
     """Solve one price from some columns; return those that are good for the next one too."""
     sums, price = pricing.sums, pricing.price
     rows, unit = float(sums.n.sum()), max(1.0, price)
-    for _ in range(_MOST_ROUNDS):
+    for again in reversed(range(_MOST_ROUNDS)):
         used, types = _solve(pricing, columns)
         more, least = pricing.cheapest(types)
-        if least > -tolerance * unit:
+        if least > -tolerance * unit or not again:
             break
         columns = columns.joined(more)
     codes = columns.taken(used > 0).scaled(used[used > 0])
