@@ -5,7 +5,8 @@ python leaderboards/make.py leaderboards/recipes/adults-gender-5.yaml --results 
 There is a board for each dataset of the recipe. A method stands there by its name, or with
 hyperparameters: ``{method: NAME, label: LABEL, params: {...}}``. A board is written to
 ``fairbench_boards/``, or where the recipe says, after each method, so a long job can end at any
-time, and go on later or on another machine: the board itself says what is done.
+time, and go on later or on another machine: the board itself says what is done. To make all rows
+anew, delete the board first. Models that fail are left out, and the exit code is 1 at the end.
 """
 
 from __future__ import annotations
@@ -18,20 +19,25 @@ import recipe
 import yaml
 
 HERE = Path(__file__).parent
+_MODELS_FAILED = 1
+"""Exit code of a run that did all it could."""
 
 
 def main() -> int:
-    """Make the boards; return the exit code of the first command that fails."""
+    """Make the boards; return 1 if models failed, or the exit code of what ended it early."""
     given = recipe.arguments(__doc__)
     boards = recipe.read(recipe.Boards, given.recipe)
+    worst = 0
     for dataset in boards.datasets:
-        if code := make_board(dataset, boards, given):
+        code = make_board(dataset, boards, given)
+        if code not in (0, _MODELS_FAILED):
             return code
-    return 0
+        worst = max(worst, code)
+    return worst
 
 
 def make_board(dataset: str, boards: recipe.Boards, given: argparse.Namespace) -> int:
-    """Make the board of one dataset; return the exit code of the first command that fails."""
+    """Make the board of one dataset; return 1 if models failed, or the code of what ended it."""
     version = str(boards.version)
     board = HERE / (boards.board or f"fairbench_boards/{dataset}-{version}.board")
     results = ["--results", str(given.results)]
@@ -39,14 +45,17 @@ def make_board(dataset: str, boards: recipe.Boards, given: argparse.Namespace) -
         code = recipe.fairbench("results", "import", str(board), "--own", *results)
         if code:
             return code
+    worst = 0
     for method in boards.methods:
-        if code := make(method, dataset, boards, given, results):
+        code = make(method, dataset, boards, given, results)
+        if code not in (0, _MODELS_FAILED):
             return code
+        worst = max(worst, code)
         if not given.dry_run:
             export = ("board", "export", dataset, "--version", version)
             if code := recipe.fairbench(*export, "--output", str(board), *results):
                 return code
-    return 0
+    return worst
 
 
 def make(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from fairbench.errors import UnknownNameError
 from fairbench.registry import load_registry
@@ -39,6 +39,12 @@ class Boards(BaseModel):
     run: dict[str, Any]
     methods: list[str | Row]
     board: str | None = None
+
+    @model_validator(mode="after")
+    def _one_board_each(self) -> Boards:
+        if self.board is not None and len(self.datasets) > 1:
+            raise ValueError("board: one file cannot hold the boards of several datasets")
+        return self
 
 
 class Searches(BaseModel):
