@@ -33,6 +33,8 @@ AREA_MARGIN = 0.02
 """AUFDC within which two methods count as equally good; areas lie between 0 and .5."""
 ACCURACY_MARGIN = 0.01
 """The same of accuracies of income."""
+RISE_MARGIN = 0.01
+"""Nats by which I may rise along a curve that counts as monotonic."""
 LITTLE = 0.1
 """Share of I(X;S) that counts as little leakage."""
 _TEST = 0.05
@@ -64,17 +66,33 @@ def is_above(gap: Estimate) -> str:
     return HOLDS if low > 0 else FAILS if high < 0 else UNDECIDED
 
 
-def count_rises(figures: Sequence[float], deviations: Sequence[float]) -> tuple[int, int]:
-    """Rises from each point of a curve to the next, and how many of them are clear.
+@dataclass(frozen=True)
+class Rises:
+    """Steps along curves towards the fair end, and at how many of them I rises."""
 
-    A rise is clear where it exceeds what the standard deviations of both points allow at 5%, for
-    all steps of the curve together (Bonferroni); the points' common test rows make that cautious.
+    steps: int
+    seen: int
+    clear: int  # beyond the noise of the test rows
+    possible: int  # could be above RISE_MARGIN
+
+
+def count_rises(curves: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Rises:
+    """Count the rises from each point of a curve to the next, of figures and their deviations.
+
+    Limits are one-sided, at 5% for all steps of all curves together (Bonferroni); deviations are
+    those of test rows, and as both points of a step have the same rows, they are cautious.
     """
     from scipy.special import ndtri
 
-    steps, spread = np.diff(figures), np.asarray(deviations)
-    allowed = -float(ndtri(_TEST / max(1, len(steps)))) * np.hypot(spread[1:], spread[:-1])
-    return int((steps > 0).sum()), int((steps > allowed).sum())
+    steps = np.concatenate([np.diff(figures) for figures, _ in curves])
+    spread = np.concatenate([np.hypot(wide[1:], wide[:-1]) for _, wide in curves])
+    half = -float(ndtri(_TEST / max(1, len(steps)))) * spread
+    return Rises(
+        steps=len(steps),
+        seen=int((steps > 0).sum()),
+        clear=int((steps > half).sum()),
+        possible=int((steps + half > RISE_MARGIN).sum()),
+    )
 
 
 @dataclass(frozen=True)
@@ -112,9 +130,9 @@ class Published:
         assert most is not None
         return _over_splits(row.folds[column] / most)
 
-    def rises(self, method: str) -> tuple[int, int, int]:
-        """Steps of all splits towards the fair end; at how many I rises; and clearly so."""
-        found = np.zeros(3, int)
+    def rises(self, method: str) -> Rises:
+        """Count the rises of I towards the fair end, over all splits."""
+        curves = []
         for split in sorted({p.split for p in self.table.points if p.method == method}):
             points = [
                 p
@@ -132,9 +150,8 @@ class Published:
             ]
             if read[0] < read[-1]:  # from the fair end
                 read, wide = read[::-1], wide[::-1]
-            deviations = [one / (2 * 1.96) for one in wide]
-            found += [len(points) - 1, *count_rises(read, deviations)]
-        return int(found[0]), int(found[1]), int(found[2])
+            curves.append((read, [one / (2 * 1.96) for one in wide]))
+        return count_rises(curves)
 
 
 def _number(value: float | None) -> float:
@@ -207,14 +224,18 @@ def _leaks(method: str, words: str, *, claimed: bool) -> Callable[[Published], C
 
 
 def _monotonic(method: str, words: str, *, claimed: bool) -> Callable[[Published], Claim]:
+    """Whether I never rises towards the fair end (``claimed``), or does."""
+
     def claim(board: Published) -> Claim:
-        steps, rises, clear = board.rises(method)
+        found = board.rises(method)
         # What these points do not show may lie between them: no rise refutes no claim of rises.
-        seen, unseen = (FAILS, HOLDS) if claimed else (HOLDS, UNDECIDED)
+        rises, does_not = (FAILS, HOLDS) if claimed else (HOLDS, UNDECIDED)
         return Claim(
             words,
-            f"I rises at {rises} of {format_count(steps, 'step')}, clearly at {clear}",
-            seen if clear else unseen,
+            f"I rises at {found.seen} of {format_count(found.steps, 'step')}, clearly at "
+            f"{found.clear}; by more than {format_share(RISE_MARGIN)} nats it could at "
+            f"{found.possible}",
+            rises if found.clear else UNDECIDED if found.possible else does_not,
         )
 
     return claim

@@ -11,6 +11,7 @@ from claims import (
     HOLDS,
     UNDECIDED,
     Published,
+    Rises,
     claims,
     count_rises,
     format_claims,
@@ -61,15 +62,22 @@ def test_equality_of_noise_alone_is_seldom_declared_beyond_the_margin() -> None:
 
 
 def test_rises_within_the_noise_are_not_clear() -> None:
-    falling = np.linspace(0.3, 0.0, 8)
-    assert count_rises(falling, [0.005] * 8) == (0, 0)
-    assert count_rises([0.1, 0.101, 0.05], [0.005] * 3) == (1, 0)
-    assert count_rises([0.1, 0.15, 0.05], [0.005] * 3) == (1, 1)
+    falling = list(np.linspace(0.3, 0.0, 8))
+    assert count_rises([(falling, [0.005] * 8)]) == Rises(7, seen=0, clear=0, possible=0)
+    # A small rise between noisy points: neither clear, nor can a larger one be excluded.
+    assert count_rises([([0.1, 0.101, 0.05], [0.005] * 3)]) == Rises(2, 1, clear=0, possible=1)
+    assert count_rises([([0.1, 0.15, 0.05], [0.005] * 3)]) == Rises(2, 1, clear=1, possible=1)
+    # Between exact ones it can.
+    assert count_rises([([0.1, 0.101, 0.05], [1e-5] * 3)]) == Rises(2, 1, clear=1, possible=0)
 
 
-def test_noise_of_a_flat_curve_is_seldom_a_clear_rise() -> None:
+def test_noise_of_flat_curves_is_seldom_a_clear_rise() -> None:
+    """Five curves of a table together, not each alone."""
     rng = np.random.default_rng(1)
-    clear = [count_rises(rng.normal(0, 1, 8), [1.0] * 8)[1] > 0 for _ in range(1000)]
+    clear = [
+        count_rises([(rng.normal(0, 1, 8), [1.0] * 8) for _ in range(5)]).clear > 0
+        for _ in range(1000)
+    ]
     assert np.mean(clear) < 0.06
 
 
