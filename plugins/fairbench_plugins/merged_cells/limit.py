@@ -97,20 +97,27 @@ class LimitPoint:
 
 
 def limit(
-    sums: CellSums, squares: float, prices: Sequence[float], *, tolerance: float = 1e-4
+    sums: CellSums,
+    squares: float,
+    prices: Sequence[float],
+    *,
+    tolerance: float = 1e-4,
+    pairs: tuple[Ints, Ints] | None = None,
 ) -> list[LimitPoint]:
     """Find the least D + price I of all encoders of a population, at each price.
 
     ``squares``: sum of the squared norms of all rows, from which ``sums`` are; every type has rows.
-    ``tolerance``: nats that the encoder may be worth more than the best one.
+    ``tolerance``: nats that the encoder may be worth more than the best one. ``pairs``: the pairs
+    of types that a code may mix, by default all; bounds are of encoders that mix no others.
     """
     mass = sums.n.sum(1)
     types = np.arange(len(mass))
     alone = Codes(types, types, 1 / mass, np.zeros(len(types)))
-    apart = _squared_distances(sums)
+    t, u = np.triu_indices(len(mass), 1) if pairs is None else pairs
+    candidates = _Pairs(t, u, _squared_distances(sums, t, u))
     found, columns = [], alone
     for price in prices:
-        pricing = _Pricing(sums, apart, float(price))
+        pricing = _Pricing(sums, candidates, float(price))
         point, columns = _at_price(pricing, columns, squares, tolerance)
         found.append(point)
     return found
@@ -160,23 +167,31 @@ def _solve(pricing: _Pricing, columns: Codes) -> tuple[Array, Array]:
     return np.asarray(solved.x), np.asarray(solved.eqlin.marginals)
 
 
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairs of types, and the squared distances of their means by group ``(groups, pairs)``."""
+
+    t: Ints
+    u: Ints
+    apart: Array
+
+
 class _Pricing:
     """Costs of sub-populations at one price, and the search for the cheapest pairs of types."""
 
-    def __init__(self, sums: CellSums, apart: Array, price: float) -> None:
+    def __init__(self, sums: CellSums, pairs: _Pairs, price: float) -> None:
         self.sums, self.price = sums, price
         self.mass = sums.n.sum(1)
         self.share = sums.n / self.mass[:, None]  # of each group in a type
         self.entropy = -information(self.share)
         self.alone = price * information(sums.n) - explained(sums.n, sums.x)
-        # Pairs that joining can make cheaper at all, and squared distances of their means by group.
-        t, u = np.triu_indices(len(self.mass), 1)
-        self.t, self.u, self.apart = t, u, apart[:, t, u]
-        at_best = np.full(len(t), np.inf)
+        # Pairs that joining can make cheaper at all.
+        self.t, self.u, self.apart = pairs.t, pairs.u, pairs.apart
+        at_best = np.full(len(pairs.t), np.inf)
         for share in _SHARES:
-            at_best = np.minimum(at_best, self._joining(np.arange(len(t)), share))
+            at_best = np.minimum(at_best, self._joining(np.arange(len(pairs.t)), share))
         near = at_best < _NEAR * max(1.0, price)
-        self.t, self.u, self.apart = t[near], u[near], self.apart[:, near]
+        self.t, self.u, self.apart = pairs.t[near], pairs.u[near], pairs.apart[:, near]
 
     def cost(self, columns: Codes) -> Array:
         """Cost of each column, but for the squares of its rows."""
@@ -244,12 +259,10 @@ class _Pricing:
         return 1 / (1 + np.exp(-position)), at(position)
 
 
-def _squared_distances(sums: CellSums) -> Array:
-    """Squared distances of the means of each group, ``(groups, types, types)``."""
+def _squared_distances(sums: CellSums, t: Ints, u: Ints) -> Array:
+    """Squared distances of the means of each group in pairs of types, ``(groups, pairs)``."""
     means = sums.x / np.maximum(sums.n, _TINY)[..., None]
-    out = []
-    for group in range(sums.n.shape[1]):
-        of = means[:, group]
-        squares = (of**2).sum(1)
-        out.append(np.maximum(squares[:, None] + squares - 2 * of @ of.T, 0.0))
-    return np.stack(out)
+    out = np.zeros((sums.n.shape[1], len(t)))
+    for column in np.moveaxis(means, -1, 0):
+        out += np.square(column[t] - column[u]).T
+    return out

@@ -9,6 +9,9 @@ random. The best of them is found by linear programming, and mixes at most two c
 2. **The programme** is solved at each price, from the columns of the price before.
 3. A row draws one of the codes of its nearest cell, and a code is released as the mean of x in it.
 
+With ``keep`` above 0, columns that tell little of s are not coded: a row releases its own values of
+them, and codes mix cells of people who are alike there (strata.py).
+
 Whoever queries the encoder for the same person again and again learns between which codes it draws,
 and so the cell: one draw per person is what is audited as the release.
 """
@@ -16,10 +19,11 @@ and so the cell: one draw per person is what is audited as the release.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from fairbench.api import (
@@ -42,6 +46,7 @@ from fairbench.api import (
 from fairbench_plugins.merged_cells import cross_fitted, find_cells, nearest
 from fairbench_plugins.merged_cells.joining import Array, CellSums
 from fairbench_plugins.merged_cells.limit import LimitPoint, limit
+from fairbench_plugins.merged_cells.strata import Strata, find_strata, kept_columns
 
 LOW, HIGH = 0.5, 400.0
 """Prices: at the lowest hardly anything is mixed, at the highest nothing is left of s."""
@@ -60,6 +65,10 @@ class PairedCellsParams(Params):
     """Prices that are solved, evenly spread in their logarithm; each is a point of the curve."""
     folds: int = Field(5, ge=2)
     """Parts of the training set for cross-fitting P(s | x)."""
+    keep: float = Field(0.0, ge=0, le=1)
+    """Columns that alone tell less of s than this share of I(X;S) are never mixed, see strata.py:
+    tasks need them. 0: all may be mixed."""
+    added: ClassVar[frozenset[str]] = frozenset({"keep"})
 
 
 class PairedCells(Method):
@@ -104,20 +113,29 @@ class PairedCells(Method):
         # Trees can be sure of a group; a cell without any of one has no mean for it.
         shares = np.clip(shares, 1e-4, None)
         shares /= shares.sum(1, keepdims=True)
-        count = max(2, min(p.cells, len(train.x) // p.rows_a_cell))
+        kept = kept_columns(train.x, shares, p.keep)
         x = train.x.astype(np.float64)
         fitted: list[Fitted] = []
         for done, unit in enumerate(units):
             context.progress(done / len(units), f"seed {unit.seed}")
-            centres = find_cells(train.x, count, unit.seed)
-            cells = nearest(centres, train.x)
-            centres = centres[np.unique(cells)]  # those that have rows
+            strata = self._strata(train.x, kept, unit.seed)
+            cells = nearest(strata.centres * strata.scale, train.x * strata.scale)
+            strata = strata.taken(np.unique(cells))  # those that have rows
             cells = np.unique(cells, return_inverse=True)[1]
-            sums = CellSums.of(cells, len(centres), x, shares)
+            sums = CellSums.of(cells, len(strata.centres), x, shares)
             prices = np.geomspace(LOW, HIGH, p.prices)
-            points = limit(sums, float((x**2).sum()), prices.tolist())
-            fitted.append(PairedCurve.of(centres, sums, points))
+            points = limit(sums, float((x**2).sum()), prices.tolist(), pairs=strata.pairs())
+            fitted.append(PairedCurve.of(strata.centres, sums, points, strata.scale))
         return fitted
+
+    def _strata(self, x: Floats, kept: npt.NDArray[np.bool_], seed: int) -> Strata:
+        p = self.params
+        if kept.any():
+            return find_strata(x, kept, p.rows_a_cell, seed)
+        count = max(2, min(p.cells, len(x) // p.rows_a_cell))
+        centres = find_cells(x, count, seed)
+        whole = np.zeros(len(centres), np.int64)
+        return Strata(centres, whole, np.ones(x.shape[1], np.float32))
 
     def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Curve:
         return PairedCurve(**state)
@@ -139,6 +157,8 @@ class PairedCurve(Curve):
         Chance of the code, of a row of either cell.
     released : ndarray, shape (codes, d)
     decoded : ndarray, shape (codes, groups, d)
+    scale : ndarray, shape (d,)
+        Of the columns, where distances to centres are compared.
     """
 
     centres: Floats
@@ -148,6 +168,7 @@ class PairedCurve(Curve):
     parts: Array
     released: Floats
     decoded: Floats
+    scale: Floats = field(default_factory=lambda: np.ones(1, np.float32))
 
     knob = PairedCells.knobs[0]
 
@@ -155,17 +176,25 @@ class PairedCurve(Curve):
         self.points = tuple(Point.of(price=float(price)) for price in self.prices)
 
     @classmethod
-    def of(cls, centres: Floats, sums: CellSums, points: Sequence[LimitPoint]) -> PairedCurve:
+    def of(
+        cls, centres: Floats, sums: CellSums, points: Sequence[LimitPoint], scale: Floats
+    ) -> PairedCurve:
         """Collect the codes of all prices."""
         means = [point.codes.sums(sums).means() for point in points]
+        pairs = np.concatenate([np.column_stack([p.codes.t, p.codes.u]) for p in points])
+        released = np.concatenate([mean for mean, _ in means])
+        # In kept columns a row releases its own values; these are to find its code by.
+        kept = scale > 1
+        released[:, kept] = centres[pairs[:, 0]][:, kept]
         return cls(
             centres,
             np.array([point.price for point in points]),
             np.array([len(point.codes.t) for point in points]),
-            np.concatenate([np.column_stack([p.codes.t, p.codes.u]) for p in points]),
+            pairs,
             np.concatenate([np.column_stack([p.codes.a, p.codes.b]) for p in points]),
-            np.concatenate([mean for mean, _ in means]),
+            released,
             np.concatenate([by_group for _, by_group in means]),
+            scale,
         )
 
     def at(self, point: Point) -> Representation:
@@ -178,6 +207,7 @@ class PairedCurve(Curve):
             self.parts[mine],
             self.released[mine],
             self.decoded[mine],
+            self.scale,
         )
 
     def state(self) -> Mapping[str, Any]:
@@ -189,9 +219,16 @@ class _Drawn(Representation):
     """The codes of one price; arrays as in the curve."""
 
     def __init__(
-        self, centres: Floats, pairs: Ints, parts: Array, released: Floats, decoded: Floats
+        self,
+        centres: Floats,
+        pairs: Ints,
+        parts: Array,
+        released: Floats,
+        decoded: Floats,
+        scale: Floats,
     ) -> None:
-        self.centres, self.released, self.decoded = centres, released, decoded
+        self.centres, self.released, self.decoded = centres * scale, released, decoded
+        self.scale, self.kept = scale, np.broadcast_to(scale > 1, released.shape[1:])
         # Chances of the codes of each cell, one cell after the other, added up from the cell's
         # number: a row of cell c draws the first entry above c + U[0, 1).
         cells, codes = pairs.T.ravel(), np.tile(np.arange(len(pairs)), 2)
@@ -209,9 +246,13 @@ class _Drawn(Representation):
         self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
     ) -> Floats:
         rng = generator if generator is not None else np.random.default_rng()
-        drawn = nearest(self.centres, x) + rng.random(len(x))
+        drawn = nearest(self.centres, x * self.scale) + rng.random(len(x))
         entry = np.searchsorted(self.upto, drawn, side="right")
-        return self.released[self.codes[entry]]
+        z = self.released[self.codes[entry]]
+        z[:, self.kept] = x[:, self.kept]
+        return z
 
     def decode(self, z: Floats, s: Ints) -> Floats:
-        return self.decoded[nearest(self.released, z), s]
+        x = self.decoded[nearest(self.released * self.scale, z * self.scale), s]
+        x[:, self.kept] = z[:, self.kept]
+        return x
