@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 import fairbench
+from board_rows import rewrite_rows
 from claims import format_claims
 from fairbench.metrics.aufdc import strict_area
 from fairbench.metrics.columns import (
@@ -382,7 +383,7 @@ def rewrite(page: Path) -> str:
         text = BITS_BLOCK.sub(format_claims_of_bits(), text)
     if FINDINGS_BLOCK.search(text):
         text = FINDINGS_BLOCK.sub(format_findings(), text)
-    return BLOCK.sub(update, text)
+    return BLOCK.sub(update, rewrite_rows(text))
 
 
 def main() -> None:

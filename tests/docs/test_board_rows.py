@@ -1,0 +1,39 @@
+"""Tables of a page that a directive fills with rows of published boards."""
+
+import pytest
+
+from board_rows import read_rows, rewrite_rows
+
+PAGE = "Before.\n\n<!-- rows of {} -->\n\nold\n\n<!-- end of rows -->\n\nAfter.\n"
+
+
+def test_rows_are_in_the_order_of_their_areas() -> None:
+    names = "identity, merged-cells (certifiable), drop-features"
+    text = rewrite_rows(PAGE.format(f"adults-gender-5: {names}"))
+    lines = text.splitlines()
+    assert lines[:4] == ["Before.", "", f"<!-- rows of adults-gender-5: {names} -->", ""]
+    assert [line.split(" | ")[0] for line in lines[4:9]] == [
+        "|",
+        "|---|---|---|---|",
+        "| `merged-cells` (certifiable)",
+        "| `drop-features`",
+        "| `identity`",
+    ]
+    assert lines[8].split(" | ")[1].startswith(".500")
+    assert lines[8].endswith("none |")
+    assert lines[9:] == ["", "<!-- end of rows -->", "", "After."]
+    assert rewrite_rows(text) == text
+
+
+def test_of_several_boards_stand_the_areas() -> None:
+    text = rewrite_rows(PAGE.format("compas-race-5 compas-sex-race-5: sofair"))
+    heads, _, row = text.splitlines()[4:7]
+    assert heads == "| | AUFDC, `compas-race-5` | AUFDC, `compas-sex-race-5` |"
+    area = read_rows("compas-race-5")["sofair"].row.figures["aufdc"]
+    assert area is not None
+    assert float(row.split(" | ")[1].split()[0]) == pytest.approx(area, abs=5e-4)
+
+
+def test_a_row_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(KeyError, match="merged-cells \\(other\\)"):
+        rewrite_rows(PAGE.format("adults-gender-5: merged-cells (other)"))
