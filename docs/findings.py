@@ -97,8 +97,8 @@ def _single_shot(_: Published) -> Iterator[str]:
     yield from _paragraph(
         "A single-shot method trains one model, and its knob is set afterwards. We gave methods",
         "that train a model for each setting a single-shot twin. A twin costs a small part of the",
-        f"training. So far {larger} of {len(pairs)} twins have a larger area, on the official split",
-        "([all figures](single-shot.md)):",
+        f"training. So far {larger} of {len(pairs)} twins have a larger area, on the official",
+        "split ([all figures](single-shot.md)):",
     )
     yield from ("| method | area | of its twin | share of the training |", "|---|---|---|---|")
     for (method, twin), pair in zip(pairs, areas, strict=True):
