@@ -58,7 +58,7 @@ class PairedCellsParams(Params):
     """Hyperparameters of paired cells."""
 
     cells: int = Field(1500, ge=2, le=3000)
-    """Most cells of k-means."""
+    """Most cells of k-means; with ``keep`` some four times as many, as codes mix fewer pairs."""
     rows_a_cell: int = Field(10, ge=1)
     """Training rows per cell: with few rows there are fewer cells."""
     prices: int = Field(16, ge=2)
@@ -131,7 +131,7 @@ class PairedCells(Method):
     def _strata(self, x: Floats, kept: npt.NDArray[np.bool_], seed: int) -> Strata:
         p = self.params
         if kept.any():
-            return find_strata(x, kept, p.rows_a_cell, seed)
+            return find_strata(x, kept, max(p.rows_a_cell, len(x) // (4 * p.cells)), seed)
         count = max(2, min(p.cells, len(x) // p.rows_a_cell))
         centres = find_cells(x, count, seed)
         whole = np.zeros(len(centres), np.int64)

@@ -18,6 +18,7 @@ from fairbench_plugins.merged_cells.joining import Array, information
 _BINS = 32
 _ROWS_A_STRATUM = 30
 """Training rows per stratum, on average: where more values are distinct, strata are k-means'."""
+_MOST_STRATA = 600
 _MOST_CELLS = 60
 """Cells of a stratum: pairs of cells are searched within it."""
 _APART = 1000.0
@@ -79,7 +80,7 @@ def find_strata(x: Floats, kept: npt.NDArray[np.bool_], rows_a_cell: int, seed: 
     from fairbench_plugins.merged_cells import nearest
 
     columns = x[:, kept]
-    groups = _cells(columns, len(x) // _ROWS_A_STRATUM, seed)
+    groups = _cells(columns, min(_MOST_STRATA, len(x) // _ROWS_A_STRATUM), seed)
     of_rows = nearest(groups, columns)
     centres, stratum = [], []
     for number in np.unique(of_rows):
