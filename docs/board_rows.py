@@ -53,7 +53,7 @@ def format_rows(boards: Sequence[str], names: Sequence[str]) -> str:
         cells = [_area(table[name]) for table in tables]
         if len(boards) == 1:
             cells += [_figure(tables[0][name], column) for column in _FIGURES.values()]
-        lines.append(f"| {_shown(name)} | {' | '.join(cells)} |")
+        lines.append(f"| {show_name(name)} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -80,7 +80,8 @@ def _figure(entry: RankedRow, column: str) -> str:
     return "none" if value is None else format_share(value)
 
 
-def _shown(name: str) -> str:
+def show_name(name: str) -> str:
+    """Return a row's name as pages show it."""
     found = _NAMED.match(name)
     assert found is not None, name
     label = f" ({found['label']})" if found["label"] else ""
