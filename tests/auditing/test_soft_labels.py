@@ -52,7 +52,7 @@ def test_without_soft_labels_no_member_uses_them() -> None:
 
 
 def test_an_estimate_has_the_odds_of_the_law() -> None:
-    x, s = draw(20_000, 1)
+    x, s = draw(6000, 1)
     rows, _ = draw(500, 2)
     p = estimate(x, s, rows, groups=2)
     assert p.sum(axis=1) == pytest.approx(np.ones(500), abs=1e-5)
