@@ -77,7 +77,7 @@ def _area(entry: RankedRow) -> str:
 
 def _figure(entry: RankedRow, column: str) -> str:
     value = entry.row.figures.get(column)
-    return "none" if value is None else format_share(value)
+    return "none" if value is None or entry.row.is_none(column) else format_share(value)
 
 
 def show_name(name: str) -> str:
