@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairbench.leaderboard.board_file import read_board
-from fairbench.leaderboard.build import build_tables
+from fairbench.leaderboard.build import Tables, build_tables
 from fairbench.leaderboard.ranking import RankedRow
 from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import load_registry
@@ -58,14 +58,19 @@ def format_rows(boards: Sequence[str], names: Sequence[str]) -> str:
 
 
 @functools.cache
+def read_table(board: str) -> Tables:
+    """Read a published board, once; callers must not change it."""
+    (table,) = build_tables(read_board(FOLDER / f"{board}.board").records(), load_registry())
+    return table
+
+
 def read_rows(board: str) -> Mapping[str, RankedRow]:
     """Return the ranked rows of a board by ``METHOD``, or ``METHOD (LABEL)`` where not default."""
-    (table,) = build_tables(read_board(FOLDER / f"{board}.board").records(), load_registry())
     return {
         entry.row.method
         if entry.row.params == DEFAULT
         else f"{entry.row.method} ({entry.row.label})": entry
-        for entry in table.entries
+        for entry in read_table(board).entries
         if entry.row.replicated
     }
 

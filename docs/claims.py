@@ -8,24 +8,21 @@ margin holds, one outside of it does not.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from fairbench.leaderboard.board_file import read_board
-from fairbench.leaderboard.build import Tables, build_tables
+from board_rows import read_table
+from fairbench.leaderboard.build import Tables
 from fairbench.leaderboard.ranking import RankedRow, test_over_train
 from fairbench.metrics.rows import DEFAULT
-from fairbench.registry import load_registry
 from fairbench.report.format import format_count, format_interval, format_share
 from fairbench.stats.intervals import Estimate
 from fairbench.stats.ranks import estimate_over_splits
 
-BOARD = Path(__file__).parent.parent / "leaderboards" / "fairbench_boards" / "adults-gender-5.board"
+BOARD = "adults-gender-5"
 
 HOLDS, FAILS, UNDECIDED = "**holds**", "**does not hold**", "**undecided**"
 
@@ -302,11 +299,9 @@ _CLAIMS: list[tuple[tuple[str, ...], Callable[[Published], Claim]]] = [
 """The methods that each claim needs, and what makes it."""
 
 
-@functools.cache
 def read_published() -> Published:
     """Read the board."""
-    (table,) = build_tables(read_board(BOARD).records(), load_registry())
-    return Published(table)
+    return Published(read_table(BOARD))
 
 
 def format_claims() -> str:

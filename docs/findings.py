@@ -170,7 +170,7 @@ def _most_useful() -> tuple[str, float]:
     return max(
         (
             (show_name(name), entry.row.figures.get("accuracy_y_at_leakage_10") or 0.0)
-            for name, entry in read_rows(BOARD.stem).items()
+            for name, entry in read_rows(BOARD).items()
             if not classes[entry.row.method].baseline
         ),
         key=lambda pair: pair[1],

@@ -59,7 +59,7 @@ def estimate(x: Floats, s: Ints, rows: Floats, *, groups: int) -> Floats:
     used = np.unique(folds[folds >= 0])
     losses = np.zeros(3)
     wanted = np.zeros((3, len(rows), groups), np.float32)
-    # One thread: 2 s. Two that wait for each other beside busy jobs take a hundred times as long.
+    # One thread: two that wait for each other beside busy jobs take a hundred times as long.
     with threadpool_limits(1):
         for fold in used:
             held = np.flatnonzero(folds == fold)
