@@ -32,8 +32,11 @@ from dataclasses import asdict, dataclass
 from functools import reduce
 from pathlib import Path
 
+import yaml
 from figures import Figures
 from runs import WholeRun, run_whole
+
+from fairbench.registry import load_registry
 
 HERE = Path(__file__).parents[1]
 JOBS = {
@@ -56,7 +59,7 @@ LIMITS = {
 """Largest ratios."""
 BASELINES = ("identity", "constant", "random-projection", "pca", "drop-features")
 """They join every run."""
-GRIDS = "latfr: {grid: paper}\n"
+PAPER_GRID = {"grid": "paper"}
 """The earlier commit has no other grid than the paper's."""
 
 
@@ -98,12 +101,10 @@ def main() -> int:
     methods, budget = JOBS[given.job]
     with tempfile.TemporaryDirectory() as made, Figures(f"against-{given.job}") as figures:
         folder = Path(made)
-        params = folder / "params.yaml"
-        params.write_text(GRIDS)
         pairs = []
         with checked_out(given.commit, folder) as earlier:
             for i in range(given.repeats):
-                both = Both(earlier, params, folder / str(i), budget)
+                both = Both(earlier, folder / str(i), budget)
                 if methods == "all":
                     pairs.append(both.one_by_one(_methods_of(earlier), given.keep))
                 else:
@@ -144,7 +145,6 @@ class Both:
     """Runs by two checkouts in turns, each with a results folder of its own."""
 
     earlier: str  # its Python
-    params: Path
     folder: Path
     budget: str
 
@@ -152,7 +152,10 @@ class Both:
         """Run methods by both; times of jobs are those of a row of the tables."""
         before = run_whole(methods, self.budget, self.folder / "before", python=self.earlier)
         # Parameters of a method that is not in the run are an error.
-        more = ["--params", str(self.params)] if "latfr" in methods.split(",") else []
+        grids = {name: PAPER_GRID for name in methods.split(",") if _has_grids(name)}
+        params = self.folder / "params.yaml"
+        params.write_text(yaml.safe_dump(grids))
+        more = ["--params", str(params)] if grids else []
         now = run_whole(methods, self.budget, self.folder / "now", more)
         return Spent.of(before, row), Spent.of(now, row)
 
@@ -173,6 +176,11 @@ class Both:
                     keep.write_text(json.dumps(plain, indent=1))
         before, now = (reduce(operator.add, side) for side in zip(*done.values(), strict=True))
         return before, now
+
+
+def _has_grids(method: str) -> bool:
+    """Whether a method of this checkout has a longer grid than the paper's too."""
+    return "grid" in load_registry().methods[method].Params.model_fields
 
 
 def _methods_of(python: str) -> list[str]:

@@ -23,16 +23,22 @@ _PATIENCE = 10
 _FOLDS = 5
 
 
+def has_soft_labels(data: Prepared) -> bool:
+    """Whether soft labels are estimated: not of images, nor where x is of one group alone."""
+    train = data.roles[Role.ENCODER_TRAIN]
+    if train.pixels is not None or train.stored.shape[1] > _MOST_COLUMNS:
+        return False
+    return len(np.unique(train.s)) > 1
+
+
 def soft_labels(data: Prepared) -> Floats | None:
     """Estimate P(s | x) of the auditor training set from the encoder training set, ``(n, groups)``.
 
-    None for images, and where the encoder training set has one group alone.
+    None where :func:`has_soft_labels` says so.
     """
+    if not has_soft_labels(data):
+        return None
     train, rows = data.roles[Role.ENCODER_TRAIN], data.roles[Role.AUDITOR_TRAIN]
-    if train.pixels is not None or train.stored.shape[1] > _MOST_COLUMNS:
-        return None
-    if len(np.unique(train.s)) < 2:
-        return None
     return estimate(train.x, train.s, rows.x, groups=len(data.info.groups))
 
 

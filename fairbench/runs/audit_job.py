@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fairbench.api import AUDIT_ROLES, Access, Role
+from fairbench.api import AUDIT_ROLES, Access, Floats, Role
 from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepare import Prepared
@@ -20,6 +20,7 @@ from fairbench.runs.audit_rows import ENCODED, AuditRows
 from fairbench.runs.contract import ContractError, Progress
 from fairbench.runs.encoding import TARGET
 from fairbench.runs.reconstructions import FOLDER as KEPT
+from fairbench.runs.shared_labels import Estimated, SharedLabels, estimated
 from fairbench.stats.bootstrap import to_text
 from fairbench.store import files
 from fairbench.store.records import AuditorReading
@@ -30,7 +31,7 @@ from fairbench.store.text import clean_line, describe
 class Measurement:
     """Figures of one point or reference; ``replicates`` as stats.bootstrap writes them.
 
-    ``soft``: the soft labels that a reference was audited with.
+    ``estimated``: soft labels that its job had to estimate.
     """
 
     key: str
@@ -38,7 +39,7 @@ class Measurement:
     seconds: float
     replicates: str
     auditors: Sequence[AuditorReading] = ()
-    soft: np.ndarray | None = None
+    estimated: Estimated = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class AuditJob:
     """Audit and measure some points of one unit.
 
     The arrays are read where the job is sent to its process: on the machine of the driver.
+    ``soft`` is None where the encoder sees more than x: its auditors learn s itself.
     """
 
     id: str
@@ -89,8 +91,8 @@ class AuditJob:
     arrays: Mapping[str, np.ndarray] | StoredArrays
     config: AuditConfig
     metrics: tuple[type[Metric], ...]
-    soft: np.ndarray | None = None
-    soft_of_target: np.ndarray | None = None
+    soft: SharedLabels | None = None
+    soft_of_target: SharedLabels | None = None
 
     @property
     def claimed(self) -> tuple[str, ...]:
@@ -111,7 +113,8 @@ class AuditJob:
         encoded_rows = AuditRows.encoded(self.data, stored)
         rows = AuditRows.of(encoded_rows.data, self.config.rows)
         data, arrays = rows.data, rows.arrays(stored)
-        soft = rows.soft(encoded_rows.soft(self.soft))
+        new_labels = self._estimate_soft_labels()
+        soft = rows.soft(encoded_rows.soft(_labels(self.soft)))
         results = []
         for done, (key, number) in enumerate(zip(self.keys, self.numbers, strict=True)):
 
@@ -137,7 +140,7 @@ class AuditJob:
                     data,
                     config=self.config,
                     seed=self.seed,
-                    soft=rows.target.soft(encoded_rows.target.soft(self.soft_of_target)),
+                    soft=rows.target.soft(encoded_rows.target.soft(_labels(self.soft_of_target))),
                 )
                 evaluation = replace(evaluation, shift=shift)
             values: dict[str, float | None] = {}
@@ -155,8 +158,18 @@ class AuditJob:
             ]
             seconds = time.perf_counter() - start
             replicates = to_text(evaluation.replicates)
-            results.append(Measurement(key, values, seconds, replicates, auditors))
+            results.append(Measurement(key, values, seconds, replicates, auditors, new_labels))
         return results
+
+    def _estimate_soft_labels(self) -> Estimated:
+        used = [(self.data.fingerprint, self.soft)]
+        if self.data.target is not None:
+            used.append((self.data.target.fingerprint, self.soft_of_target))
+        return estimated(used)
+
+
+def _labels(shared: SharedLabels | None) -> Floats | None:
+    return None if shared is None else shared.get()
 
 
 def encoded_from(arrays: Mapping[str, np.ndarray], number: int, of: str = "") -> Any:
@@ -214,10 +227,7 @@ def _is_finite(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class ReferenceJob:
-    """Measure what the curves of a dataset are normalised by, for one seed.
-
-    It estimates soft labels, and gives them back for the audits of the run.
-    """
+    """Measure what the curves of a dataset are normalised by, for one seed."""
 
     id: str
     title: str
@@ -226,6 +236,7 @@ class ReferenceJob:
     key: str
     seed: int
     config: AuditConfig
+    soft: SharedLabels
 
     @property
     def claimed(self) -> tuple[str, ...]:
@@ -235,13 +246,12 @@ class ReferenceJob:
     def run(self, progress: Progress) -> list[Measurement]:
         """Audit x; one result."""
         from fairbench.auditing.reference import audit_reference
-        from fairbench.auditing.soft_labels import soft_labels
 
         start = time.perf_counter()
         rows = AuditRows.of(self.data, self.config.rows)
-        labels = soft_labels(self.data)
-        soft = rows.soft(labels)
+        new_labels = estimated([(self.data.fingerprint, self.soft)])
+        soft = rows.soft(self.soft.get())
         reference = audit_reference(rows.data, config=self.config, seed=self.seed, soft=soft)
         seconds = time.perf_counter() - start
         replicates = to_text(reference.replicates)
-        return [Measurement(self.key, reference.values, seconds, replicates, soft=labels)]
+        return [Measurement(self.key, reference.values, seconds, replicates, estimated=new_labels)]

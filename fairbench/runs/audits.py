@@ -13,10 +13,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fairbench.api import Floats
 from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.soft_labels import soft_labels
 from fairbench.data.prepare import Prepared
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, Measurement, ReferenceJob, StoredArrays
@@ -24,6 +22,7 @@ from fairbench.runs.estimate import audit_seconds
 from fairbench.runs.executors.base import Broke
 from fairbench.runs.job import Job
 from fairbench.runs.plan import point_key, reference_key
+from fairbench.runs.shared_labels import SharedLabels
 from fairbench.stats.seeds import derive_seed
 from fairbench.store.database import Store, now
 from fairbench.store.records import PointRecord, ReadPoint, ReferenceRecord
@@ -107,7 +106,7 @@ class AuditLedger:
         self._targets: dict[str, AuditTarget] = {}
         self._pending: dict[str, PointRecord | ReferenceRecord] = {}
         self._again: dict[str, str | None] = {}
-        self._soft: dict[str, Floats | None] = {}
+        self._soft: dict[str, SharedLabels] = {}
         self._seconds: dict[tuple[str, str, str | None], float] = {}
 
     def status(self, target: AuditTarget, label: str) -> Status | None:
@@ -237,6 +236,7 @@ class AuditLedger:
             key=key,
             seed=audit_seed(seed),
             config=config,
+            soft=self._soft_labels(data),
         )
 
     def seconds(
@@ -255,10 +255,10 @@ class AuditLedger:
             )
         return self._seconds[asked]
 
-    def _soft_labels(self, data: Prepared) -> Floats | None:
-        """Estimate soft labels once for all points of a dataset, unless a reference job has."""
+    def _soft_labels(self, data: Prepared) -> SharedLabels:
+        """Soft labels for all jobs of a dataset, estimated by the first of them."""
         if data.fingerprint not in self._soft:
-            self._soft[data.fingerprint] = soft_labels(data)
+            self._soft[data.fingerprint] = SharedLabels(data)
         return self._soft[data.fingerprint]
 
     def record(self, target: AuditTarget, missing: MissingPoint) -> PointRecord:
@@ -280,9 +280,8 @@ class AuditLedger:
         """Write what a job measured."""
         self.store.put(self._finished(result) for result in results)
         for result in results:
-            pending = self._pending[result.key]
-            if isinstance(pending, ReferenceRecord):
-                self._soft[pending.fingerprint] = result.soft
+            for fingerprint, labels in result.estimated.items():
+                self._soft[fingerprint].set(labels)
 
     def _finished(self, result: Measurement) -> PointRecord | ReferenceRecord:
         pending = self._pending[result.key]

@@ -9,13 +9,13 @@ import numpy as np
 
 from fairbench.api import AUDIT_ROLES
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.soft_labels import soft_labels
 from fairbench.data.prepare import Prepared
 from fairbench.errors import DataError
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, Measurement
 from fairbench.runs.audits import audit_seed, point_metrics
 from fairbench.runs.contract import Progress
+from fairbench.runs.shared_labels import SharedLabels
 
 
 def measure_encodings(
@@ -69,7 +69,7 @@ def measure_encodings(
         arrays=arrays,
         config=config,
         metrics=point_metrics(registry),
-        soft=soft_labels(data),
+        soft=SharedLabels(data),
     )
     (measured,) = job.run(progress)
     return measured

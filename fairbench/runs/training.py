@@ -84,7 +84,7 @@ class TrainingRun(JobSource):
             if planned.key not in fitting and planned.skipped is None:
                 audits += self._audit_jobs(planned)
                 self.summary.reused += not self.units.records[planned.key].status.bad
-        # References first: they are short, and give soft labels that audits need.
+        # References first: they are short, and estimate soft labels for all audits.
         return [*self._reference_jobs(), *fits, *audits]
 
     def skipped(self) -> list[tuple[str, str]]:

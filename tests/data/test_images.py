@@ -17,6 +17,7 @@ from fairbench.registry import load_registry
 from fairbench.runs.audit_job import AuditJob, ReferenceJob
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.plan import bytes_of, make_budget
+from fairbench.runs.shared_labels import SharedLabels
 
 COUNTS = {
     Role.ENCODER_TRAIN: 300,
@@ -102,7 +103,8 @@ def test_images_need_an_image_architecture() -> None:
 @pytest.mark.parametrize("name", ["sofair", "beta-vae", "identity", "constant", "pca", "leace"])
 def test_a_fit_and_its_audit(name: str, tiny: Prepared) -> None:
     config = replace(PRESETS[Audit.QUICK], epochs=6, strict_epochs=6, trees=20)
-    (reference,) = ReferenceJob("1", "", 1.0, tiny, "k", 0, config).run(lambda fraction, note: None)
+    x_itself = ReferenceJob("1", "", 1.0, tiny, "k", 0, config, SharedLabels(tiny))
+    (reference,) = x_itself.run(lambda fraction, note: None)
     method = load_registry().methods[name]
     point = method().points()[0] if method.shots.value == "multi-shot" else None
     fit = FitJob(

@@ -7,7 +7,6 @@ import pytest
 
 from fairbench.api import AUDIT_ROLES, Role, Unit
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.auditing.soft_labels import soft_labels
 from fairbench.data.prepare import Prepared
 from fairbench.metrics.points import Distortion, Information
 from fairbench.registry import load_registry
@@ -15,6 +14,7 @@ from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.audit_rows import AuditRows, is_larger
 from fairbench.runs.encoding import TARGET
 from fairbench.runs.fit_job import FitJob
+from fairbench.runs.shared_labels import SharedLabels
 
 MOST = 150
 
@@ -103,7 +103,7 @@ def measured(data: Prepared, arrays: dict[str, np.ndarray], audit: Audit, rows: 
     config = replace(PRESETS[audit], rows=rows, mlps=1, epochs=1, strict_epochs=1, trees=5)
     job = AuditJob(
         "1", "", 1.0, data.audited(), ("p",), 0, (0,), arrays, config, (Distortion, Information),
-        soft=soft_labels(data),
+        soft=SharedLabels(data),
     )  # fmt: skip
     (one,) = job.run(lambda share, note: None)
     return dict(one.values)
