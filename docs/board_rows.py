@@ -1,7 +1,8 @@
 """Rows of published boards as a table of a page.
 
 A page names boards and rows, ``<!-- rows of BOARD BOARD: METHOD, METHOD (LABEL) -->``. Of one board
-the table has three figures, of several the area on each.
+the table has three figures, of several the area on each. ``areas of BOARD: ...`` has the area and
+that of the paper's formula, ``fronts of BOARD: ...`` A_y at three limits of A_s.
 """
 
 from __future__ import annotations
@@ -20,15 +21,21 @@ from fairbench.report.format import format_interval, format_share
 
 FOLDER = Path(__file__).parents[1] / "leaderboards" / "fairbench_boards"
 BLOCK = re.compile(
-    r"(?P<start><!-- rows of (?P<boards>[\w -]+): (?P<rows>[^>]+) -->\n\n).*?"
-    r"(?P<end>\n<!-- end of rows -->)",
+    r"(?P<start><!-- (?P<kind>rows|areas|fronts) of (?P<boards>[\w -]+): (?P<rows>[^>]+) -->\n)"
+    r"(?:(?!<!--).)*(?P<end><!-- end of rows -->)",
     re.DOTALL,
 )
 _NAMED = re.compile(r"^(?P<method>[\w-]+)(?: \((?P<label>[\w-]+)\))?$")
 _FIGURES = {
-    "certified": "aufdc_certified",
-    "A_y where a tenth of I(X;S) leaks": "accuracy_y_at_leakage_10",
+    "rows": {
+        "certified": "aufdc_certified",
+        "A_y where a tenth of I(X;S) leaks": "accuracy_y_at_leakage_10",
+    },
+    "areas": {"by the paper's formula": "aufdc_paper"},
+    # By how far A_s goes from a constant guess to that of x.
+    "fronts": {f"A_y at {share}%": f"accuracy_y_at_accuracy_s_{share}" for share in (10, 25, 50)},
 }
+"""Headings and columns of a table of one board, by its kind."""
 
 
 def rewrite_rows(text: str) -> str:
@@ -36,23 +43,28 @@ def rewrite_rows(text: str) -> str:
 
     def table(block: re.Match[str]) -> str:
         names = [name.strip() for name in block["rows"].split(",")]
-        return block["start"] + format_rows(block["boards"].split(), names) + block["end"]
+        made = format_rows(block["boards"].split(), names, kind=block["kind"])
+        return f"{block['start']}\n{made}\n{block['end']}"
 
     return BLOCK.sub(table, text)
 
 
-def format_rows(boards: Sequence[str], names: Sequence[str]) -> str:
-    """Format rows of boards, by area on the first of them."""
+def format_rows(boards: Sequence[str], names: Sequence[str], *, kind: str = "rows") -> str:
+    """Format rows of boards: by area on the first of them, fronts by A_y at the least limit."""
     tables = [read_rows(board) for board in boards]
-    ordered = sorted(names, key=lambda name: tables[0][name].row.figures["aufdc"] or 0.0)
-    heads = [f"AUFDC, `{board}`" for board in boards]
-    if len(boards) == 1:
-        heads = ["AUFDC", *_FIGURES]
-    lines = [f"| | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
+    figures = _FIGURES[kind] if len(boards) == 1 else {}
+    heads = ["AUFDC"] if len(boards) == 1 else [f"AUFDC, `{board}`" for board in boards]
+    if kind == "fronts":
+        heads = []
+        least = next(iter(figures.values()))
+        ordered = sorted(names, key=lambda name: -(tables[0][name].row.figures[least] or 0.0))
+    else:
+        ordered = sorted(names, key=lambda name: tables[0][name].row.figures["aufdc"] or 0.0)
+    lines = [f"| | {' | '.join([*heads, *figures])} |"]
+    lines += [f"|---|{'---|' * (len(heads) + len(figures))}"]
     for name in ordered:
-        cells = [_area(table[name]) for table in tables]
-        if len(boards) == 1:
-            cells += [_figure(tables[0][name], column) for column in _FIGURES.values()]
+        cells = [_area(table[name]) for table in tables[: len(heads)]]
+        cells += [_figure(tables[0][name], column) for column in figures.values()]
         lines.append(f"| {show_name(name)} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 

@@ -277,6 +277,7 @@ _CLAIMS: list[tuple[tuple[str, ...], Callable[[Published], Claim]]] = [
         for entry in (
             (("sofair", other), _as_good_area("sofair", other)),
             (("sofair", other), _as_good_front("sofair", other, 25)),
+            (("msfair", other), _as_good_area("msfair", other)),
         )
     ),
     *(

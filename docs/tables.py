@@ -20,7 +20,6 @@ import pandas as pd
 import fairbench
 from board_rows import rewrite_rows
 from claims import format_claims
-from fairbench.metrics.aufdc import strict_area
 from fairbench.metrics.columns import (
     ACROSS_COLUMNS,
     ATTAINMENT_COLUMNS,
@@ -57,9 +56,6 @@ BLOCK = re.compile(r"(?:^\|.*\|\n)+", re.MULTILINE)
 
 PAPER = "learning_rate=3e-05"
 """A hyperparameter of the rows that pages call ``paper``; other rows with any are ``tuned``."""
-
-BY_SEED = {"SoFaiR": "sofair", "MSFaiR": "msfair", "SoFaiR-NOS": "sofair-nos"}
-"""Label -> method, in the table by seed."""
 
 STEPS = {"beta > 1.1": 1.1, "1.1 to .9": 0.9, ".9 to .7": 0.7, ".7 to .45": 0.45, "to 0": 0.0}
 """Row of the table of steps -> lower end of the betas at which its steps start."""
@@ -184,33 +180,6 @@ def select_row(method: str, variant: str | None) -> pd.Series:
     return row
 
 
-def compute_area(points: pd.DataFrame) -> float:
-    """Compute the AUFDC of one seed's points."""
-    first = points.iloc[0]
-    return strict_area(
-        list(zip(points["distortion"], points["mutual_information"], strict=True)),
-        list(
-            zip(
-                points["distortion_validation"],
-                points["mutual_information_validation"],
-                strict=True,
-            )
-        ),
-        i_max=first["mutual_information_max"],
-        d_max=first["distortion_max"],
-        i_max_validation=first["mutual_information_max_validation"],
-        d_max_validation=first["distortion_max_validation"],
-    )
-
-
-def select_points(method: str, variant: str | None, seed: int) -> pd.DataFrame:
-    """Select the audited points of one seed, in their order on the curve."""
-    points = select_rows("adults-gender-points.csv", method, variant)
-    return points[(points["seed"] == seed) & (points["status"] == "DONE")].sort_values(
-        "point_number"
-    )
-
-
 def parse_beta(label: str) -> float:
     return float(label.partition("=")[2])
 
@@ -306,17 +275,6 @@ def write_datasets(table: Table) -> None:
     table.rows.sort(key=lambda row: areas[row[0]][0])
 
 
-def write_seeds(table: Table) -> None:
-    """Write the AUFDC of each seed."""
-    seeds = int(select_row("sofair", None)["seeds"])
-    table.heads = ["", *(f"seed {seed}" for seed in range(seeds))]
-    for row in table.rows:
-        row[1:] = [
-            format_figure(compute_area(select_points(BY_SEED[row[0]], None, s)))
-            for s in range(seeds)
-        ]
-
-
 def write_disparities(table: Table) -> None:
     """Write the largest disparity of any bit at the setting nearest to a beta."""
     for row in table.rows:
@@ -348,8 +306,6 @@ def find_writer(table: Table) -> Callable[[Table], None] | None:
         return write_datasets
     if "method" in table.heads and {*table.heads} & ({*QUOTED} - {"seeds"}):
         return write_methods
-    if first in BY_SEED:
-        return write_seeds
     if first in STEPS:
         return write_steps
     if first == "seed 0":

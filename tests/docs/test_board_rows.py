@@ -34,6 +34,24 @@ def test_of_several_boards_stand_the_areas() -> None:
     assert float(row.split(" | ")[1].split()[0]) == pytest.approx(area, abs=5e-4)
 
 
+def test_fronts_have_the_best_at_the_strictest_limit_first() -> None:
+    page = PAGE.replace("rows of", "fronts of", 1)
+    text = rewrite_rows(page.format("adults-gender-5: latfr, sofair, drop-features"))
+    lines = text.splitlines()[4:9]
+    assert lines[0] == "| | A_y at 10% | A_y at 25% | A_y at 50% |"
+    shown = [line.strip("| ").split(" | ") for line in lines[2:]]
+    assert sorted(name for name, *_ in shown) == ["`drop-features`", "`latfr`", "`sofair`"]
+    at_10 = [float(row[1]) for row in shown]
+    assert at_10 == sorted(at_10, reverse=True)
+
+
+def test_a_block_without_a_table_yet_is_filled_and_nothing_after_it_is_lost() -> None:
+    empty = "<!-- rows of adults-gender-5: sofair -->\n\n<!-- end of rows -->\n\nBetween.\n\n"
+    text = rewrite_rows(empty + PAGE.format("adults-gender-5: sofair"))
+    assert text.count("| `sofair` |") == 2
+    assert "Between." in text
+
+
 def test_a_row_that_is_not_there_is_an_error() -> None:
     with pytest.raises(KeyError, match="merged-cells \\(other\\)"):
         rewrite_rows(PAGE.format("adults-gender-5: merged-cells (other)"))

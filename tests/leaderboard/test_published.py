@@ -17,6 +17,7 @@ import pytest
 import fairbench
 from fairbench.leaderboard.board_file import read_board
 from fairbench.leaderboard.build import build_tables, write
+from fairbench.metrics.aufdc import strict_area
 from fairbench.registry import load_registry
 from tables import (
     BLOCK,
@@ -28,11 +29,9 @@ from tables import (
     STEPS,
     Table,
     collect_correlations,
-    compute_area,
     load_explained,
     parse_beta,
     rewrite,
-    select_points,
     select_row,
     select_rows,
 )
@@ -41,6 +40,29 @@ BOARDS = sorted(
     path.with_name(path.name.replace("-points", "")) for path in FOLDER.glob("*-points.csv")
 )
 ROW = ["method", "params", "track", "budget", "audit"]
+
+
+def compute_area(points: pd.DataFrame) -> float:
+    """The AUFDC of one seed's points."""
+    first = points.iloc[0]
+    return strict_area(
+        *(
+            list(zip(points[f"distortion{of}"], points[f"mutual_information{of}"], strict=True))
+            for of in ("", "_validation")
+        ),
+        i_max=first["mutual_information_max"],
+        d_max=first["distortion_max"],
+        i_max_validation=first["mutual_information_max_validation"],
+        d_max_validation=first["distortion_max_validation"],
+    )
+
+
+def select_points(method: str, variant: str | None, seed: int) -> pd.DataFrame:
+    """The audited points of one seed of Adults-Gender, in their order on the curve."""
+    points = select_rows("adults-gender-points.csv", method, variant)
+    return points[(points["seed"] == seed) & (points["status"] == "DONE")].sort_values(
+        "point_number"
+    )
 
 
 def test_every_table_of_points_has_its_leaderboard() -> None:
@@ -142,7 +164,7 @@ def quoted(
     """Rows of the pages' tables that have one of the headings, not only ``beside``; their names."""
     for page in PAGES:
         for row in (row for table in tables(page) for row in table):
-            if {*row} & ({*headings} - beside):
+            if column in row and {*row} & ({*headings} - beside):
                 named = NAMED.match(row[column])
                 assert named, f"{page.name}: {row[column]}"
                 yield f"{page.name}: {named[0]}", named, row
