@@ -9,6 +9,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Processes that tests start compile each module once, as everywhere, and not at every start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,13 @@ from fairbench_datasets.adults import AdultsGender
 from tests.support.postgres import postgres_server
 
 TOY = Path(__file__).parent / "support" / "toy"
+
+# Databases of tests wait for no disk where there is room in memory: half of the time of a test with
+# a store goes to commits. Before the first temporary folder is made.
+_MEMORY = Path("/dev/shm")
+_ROOM = 4e9
+if "TMPDIR" not in os.environ and _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM:
+    os.environ["TMPDIR"] = str(_MEMORY)
 
 # A shell's background jobs ignore Ctrl-C, and so would every process that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
