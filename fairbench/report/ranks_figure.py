@@ -65,7 +65,9 @@ def _draw(axes: Axes, panel: Panel) -> None:
             labels.append((place, f"{name}   {row.rank}" if row.rank else name))
             place += 1
     axes.set_yticks([at for at, _ in labels], [label for _, label in labels])
-    axes.set(ylim=(place - 0.4, -0.6), xlim=(0, None), xlabel="area (lower is better; x itself has 0.5)")
+    axes.set(
+        ylim=(place - 0.4, -0.6), xlim=(0, None), xlabel="area (lower is better; x itself: 0.5)"
+    )
     axes.grid(visible=True, axis="x")
     axes.tick_params(length=0)
     axes.plot([], [], "o", color=_KEY, label="AUFDC, by auditors, with 95% interval")
