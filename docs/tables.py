@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 import fairbench
@@ -38,16 +37,6 @@ ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "leaderboards"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-QUOTED = {
-    "aufdc": ("aufdc", "aufdc_low", "aufdc_high"),
-    "by the paper's formula": ("aufdc_paper",),
-    "seeds": ("seeds",),
-    "A_y at 10%": ("accuracy_y_at_accuracy_s_10",),
-    "A_y at 25%": ("accuracy_y_at_accuracy_s_25",),
-    "A_y at 50%": ("accuracy_y_at_accuracy_s_50",),
-}
-"""Heading in a page's table of methods -> columns of the CSV whose figures stand below it."""
-
 NAMED = re.compile(r"^\**`([\w-]+)`\**(?: \((\w+)\))?(?:, (.*))?$")
 """The first cell of a row: a method, which of its rows (such as tuned), and a point."""
 
@@ -55,7 +44,7 @@ BLOCK = re.compile(r"(?:^\|.*\|\n)+", re.MULTILINE)
 """A table of a page."""
 
 PAPER = "learning_rate=3e-05"
-"""A hyperparameter of the rows that pages call ``paper``; other rows with any are ``tuned``."""
+"""A hyperparameter of rows with the paper's printed settings; other rows with any are ``tuned``."""
 
 STEPS = {"beta > 1.1": 1.1, "1.1 to .9": 0.9, ".9 to .7": 0.7, ".7 to .45": 0.45, "to 0": 0.0}
 """Row of the table of steps -> lower end of the betas at which its steps start."""
@@ -162,22 +151,14 @@ def load_published(name: str) -> pd.DataFrame:
 
 
 def select_rows(name: str, method: str, variant: str | None) -> pd.DataFrame:
-    """Select a method's rows of Adults-Gender; ``variant`` is None, ``tuned`` or ``paper``."""
+    """Select a method's rows of Adults-Gender; ``variant`` is None or ``tuned``."""
     table = load_published(name)
     of_method = table[table["method"] == method]
     if variant is None:
         return of_method[of_method["params"] == "default"]
     papers = of_method["params"].str.contains(PAPER, regex=False)
-    if variant == "paper":
-        return of_method[papers]
     assert variant == "tuned", variant
     return of_method[~papers & (of_method["params"] != "default")]
-
-
-def select_row(method: str, variant: str | None) -> pd.Series:
-    """Select the row of Adults-Gender's leaderboard; see :func:`select_rows`."""
-    ((_, row),) = select_rows("adults-gender.csv", method, variant).iterrows()
-    return row
 
 
 def parse_beta(label: str) -> float:
@@ -212,11 +193,6 @@ def format_figure(value: float, digits: int = 3) -> str:
     return re.sub(r"^(-?)0\.", r"\1.", f"{round(value, digits) + 0:.{digits}f}")
 
 
-def format_interval(row: pd.Series) -> str:
-    value, low, high = (format_figure(row[name]) for name in QUOTED["aufdc"])
-    return f"{value} [{low}, {high}]"
-
-
 # Tables of a page.
 
 
@@ -237,22 +213,6 @@ class Table:
 
     def column(self, head: str) -> list[str]:
         return [row[self.heads.index(head)] for row in self.rows]
-
-
-def write_methods(table: Table) -> None:
-    """Write methods' figures, as :data:`QUOTED` says; by AUFDC, or in the paper's order."""
-    published = [select_row(*_parse_name(cell)) for cell in table.column("method")]
-    for row, figures in zip(table.rows, published, strict=True):
-        for place, head in enumerate(table.heads):
-            if head == "aufdc":
-                row[place] = format_interval(figures)
-            elif head == "seeds":
-                row[place] = str(figures[head])
-            elif head in QUOTED:
-                row[place] = format_figure(figures[QUOTED[head][0]])
-    if "aufdc" in table.heads and "in the paper" not in table.heads:
-        order = np.argsort([figures["aufdc"] for figures in published], kind="stable")
-        table.rows = [table.rows[place] for place in order]
 
 
 def _parse_name(cell: str) -> tuple[str, str | None]:
@@ -304,8 +264,6 @@ def find_writer(table: Table) -> Callable[[Table], None] | None:
     datasets = {path.stem for path in FOLDER.glob("*.csv")}
     if table.heads[0] == "method" and {*table.heads[1:]} <= datasets:
         return write_datasets
-    if "method" in table.heads and {*table.heads} & ({*QUOTED} - {"seeds"}):
-        return write_methods
     if first in STEPS:
         return write_steps
     if first == "seed 0":
