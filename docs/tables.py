@@ -43,9 +43,6 @@ NAMED = re.compile(r"^\**`([\w-]+)`\**(?: \((\w+)\))?(?:, (.*))?$")
 BLOCK = re.compile(r"(?:^\|.*\|\n)+", re.MULTILINE)
 """A table of a page."""
 
-PAPER = "learning_rate=3e-05"
-"""A hyperparameter of rows with the paper's printed settings; other rows with any are ``tuned``."""
-
 STEPS = {"beta > 1.1": 1.1, "1.1 to .9": 0.9, ".9 to .7": 0.7, ".7 to .45": 0.45, "to 0": 0.0}
 """Row of the table of steps -> lower end of the betas at which its steps start."""
 
@@ -150,17 +147,6 @@ def load_published(name: str) -> pd.DataFrame:
     return fairbench.load_leaderboard(FOLDER / name)
 
 
-def select_rows(name: str, method: str, variant: str | None) -> pd.DataFrame:
-    """Select a method's rows of Adults-Gender; ``variant`` is None or ``tuned``."""
-    table = load_published(name)
-    of_method = table[table["method"] == method]
-    if variant is None:
-        return of_method[of_method["params"] == "default"]
-    papers = of_method["params"].str.contains(PAPER, regex=False)
-    assert variant == "tuned", variant
-    return of_method[~papers & (of_method["params"] != "default")]
-
-
 def parse_beta(label: str) -> float:
     return float(label.partition("=")[2])
 
@@ -215,20 +201,15 @@ class Table:
         return [row[self.heads.index(head)] for row in self.rows]
 
 
-def _parse_name(cell: str) -> tuple[str, str | None]:
-    named = NAMED.match(cell)
-    assert named, cell
-    return named[1], named[2]
-
-
 def write_datasets(table: Table) -> None:
     """Write AUFDC of default rows, one column per dataset; ordered by the first."""
     boards = [load_published(f"{name}.csv") for name in table.heads[1:]]
     areas = {}
     for row in table.rows:
-        method, _ = _parse_name(row[0])
+        named = NAMED.match(row[0])
+        assert named, row[0]
         cells = [
-            b.loc[(b["method"] == method) & (b["params"] == "default"), "aufdc"] for b in boards
+            b.loc[(b["method"] == named[1]) & (b["params"] == "default"), "aufdc"] for b in boards
         ]
         areas[row[0]] = [math.nan if cell.empty else float(cell.iloc[0]) for cell in cells]
         row[1:] = ["-" if math.isnan(value) else format_figure(value) for value in areas[row[0]]]

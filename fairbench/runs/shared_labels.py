@@ -10,6 +10,9 @@ from fairbench.api import Floats
 from fairbench.auditing.soft_labels import has_soft_labels, soft_labels
 from fairbench.data.prepare import Prepared
 
+Estimated = Mapping[str, Floats | None]
+"""Soft labels that a job estimated, by the fingerprint of their dataset."""
+
 
 @dataclass
 class SharedLabels:
@@ -42,13 +45,7 @@ class SharedLabels:
         return {**self.__dict__, "data": None if self.known else self.data}
 
 
-def estimated(
-    shared: Iterable[tuple[str, SharedLabels | None]],
-) -> dict[str, Floats | None]:
-    """Estimate those that are not known; return these alone, by the names they are given with."""
-    unknown = [(name, one) for name, one in shared if one is not None and not one.known]
-    return {name: one.get() for name, one in unknown}
-
-
-Estimated = Mapping[str, Floats | None]
-"""Soft labels that a job estimated, by the fingerprint of their dataset."""
+def estimated(shared: Iterable[tuple[str, SharedLabels | None]]) -> Estimated:
+    """Estimate those that are not known, by fingerprint; return these alone."""
+    unknown = [(key, one) for key, one in shared if one is not None and not one.known]
+    return {key: one.get() for key, one in unknown}

@@ -29,15 +29,30 @@ from tables import (
     Table,
     collect_correlations,
     load_explained,
+    load_published,
     parse_beta,
     rewrite,
-    select_rows,
 )
 
 BOARDS = sorted(
     path.with_name(path.name.replace("-points", "")) for path in FOLDER.glob("*-points.csv")
 )
 ROW = ["method", "params", "track", "budget", "audit"]
+
+
+PAPER = "learning_rate=3e-05"
+"""A hyperparameter of rows with the paper's printed settings; other rows with any are ``tuned``."""
+
+
+def select_rows(name: str, method: str, variant: str | None) -> pd.DataFrame:
+    """A method's rows of Adults-Gender; ``variant`` is None or ``tuned``."""
+    table = load_published(name)
+    of_method = table[table["method"] == method]
+    if variant is None:
+        return of_method[of_method["params"] == "default"]
+    assert variant == "tuned", variant
+    papers = of_method["params"].str.contains(PAPER, regex=False)
+    return of_method[~papers & (of_method["params"] != "default")]
 
 
 def compute_area(points: pd.DataFrame) -> float:
