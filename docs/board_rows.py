@@ -2,12 +2,14 @@
 
 A page names boards and rows, ``<!-- rows of BOARD BOARD: METHOD, METHOD (LABEL) -->``. Of one board
 the table has three figures, of several the area on each. ``areas of BOARD: ...`` has the area and
-that of the paper's formula, ``fronts of BOARD: ...`` A_y at three limits of A_s.
+that of the paper's formula, ``fronts of BOARD: ...`` A_y at three limits of A_s, and ``misses of
+BOARD: ...`` the point of each method at which the paper's auditors miss most.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +23,8 @@ from fairbench.report.format import format_interval, format_share
 
 FOLDER = Path(__file__).parents[1] / "leaderboards" / "fairbench_boards"
 BLOCK = re.compile(
-    r"(?P<start><!-- (?P<kind>rows|areas|fronts) of (?P<boards>[\w -]+): (?P<rows>[^>]+) -->\n)"
+    r"(?P<start><!-- (?P<kind>rows|areas|fronts|misses) of "
+    r"(?P<boards>[\w -]+): (?P<rows>[^>]+) -->\n)"
     r"(?:(?!<!--).)*(?P<end><!-- end of rows -->)",
     re.DOTALL,
 )
@@ -36,6 +39,7 @@ _FIGURES = {
     "fronts": {f"A_y at {share}%": f"accuracy_y_at_accuracy_s_{share}" for share in (10, 25, 50)},
 }
 """Headings and columns of a table of one board, by its kind."""
+_PAPER, _STRICT = "mutual_information_paper", "mutual_information"
 
 
 def rewrite_rows(text: str) -> str:
@@ -43,7 +47,11 @@ def rewrite_rows(text: str) -> str:
 
     def table(block: re.Match[str]) -> str:
         names = [name.strip() for name in block["rows"].split(",")]
-        made = format_rows(block["boards"].split(), names, kind=block["kind"])
+        boards = block["boards"].split()
+        if block["kind"] == "misses":
+            made = format_misses(boards[0], names)
+        else:
+            made = format_rows(boards, names, kind=block["kind"])
         return f"{block['start']}\n{made}\n{block['end']}"
 
     return BLOCK.sub(table, text)
@@ -69,6 +77,34 @@ def format_rows(boards: Sequence[str], names: Sequence[str], *, kind: str = "row
     return "\n".join(lines) + "\n"
 
 
+def format_misses(board: str, names: Sequence[str]) -> str:
+    """Format where the paper's auditors miss most, of all splits; the largest gap first.
+
+    Estimates below 0 are shown, and count as 0.
+    """
+    found = []
+    for name in names:
+        row = read_rows(board)[name].row
+        measured = [
+            (point, point.figures[_PAPER], point.figures[_STRICT])
+            for point in read_table(board).points
+            if point.variant == row.variant and point.counted and point.figures
+        ]
+        found.append((name, *max(measured, key=lambda one: one[2] - max(0.0, one[1]))))
+    found.sort(key=lambda one: max(0.0, one[2]) - one[3])
+    lines = [
+        "| point | split | I by the paper's MLPs | I by the strict auditors | of I(X;S) | D |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, point, paper, strict in found:
+        share = strict / (point.mutual_information_max or math.nan)
+        cells = [*map(format_share, (paper, strict)), f"{share:.0%}"]
+        cells.append(format_share(point.figures["distortion"]))
+        label = "" if point.point in (None, "-") else f", {point.point}"
+        lines.append(f"| {show_name(name)}{label} | {point.split} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
 @functools.cache
 def read_table(board: str) -> Tables:
     """Read a published board, once; callers must not change it."""
@@ -77,13 +113,17 @@ def read_table(board: str) -> Tables:
 
 
 def read_rows(board: str) -> Mapping[str, RankedRow]:
-    """Return the ranked rows of a board by ``METHOD``, or ``METHOD (LABEL)`` where not default."""
+    """Return the rows of a board by ``METHOD``, or ``METHOD (LABEL)`` where not default.
+
+    Where some are ranked, the ranked ones alone.
+    """
+    entries = read_table(board).entries
+    ranked = [entry for entry in entries if entry.row.replicated] or entries
     return {
         entry.row.method
         if entry.row.params == DEFAULT
         else f"{entry.row.method} ({entry.row.label})": entry
-        for entry in read_table(board).entries
-        if entry.row.replicated
+        for entry in ranked
     }
 
 

@@ -15,12 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from board_rows import read_table
+from fairbench.data.splits import OFFICIAL
 from fairbench.leaderboard.build import Tables
 from fairbench.leaderboard.ranking import RankedRow, test_over_train
-from fairbench.metrics.rows import DEFAULT
+from fairbench.metrics.hull import strict_curve
+from fairbench.metrics.rows import DEFAULT, PointRow
 from fairbench.report.format import format_count, format_interval, format_share
 from fairbench.stats.intervals import Estimate
 from fairbench.stats.ranks import estimate_over_splits
+from fairbench.store.status import Status
 
 BOARD = "adults-gender-5"
 
@@ -32,8 +35,13 @@ ACCURACY_MARGIN = 0.01
 """The same of accuracies of income."""
 RISE_MARGIN = 0.01
 """Nats by which I may rise along a curve that counts as monotonic."""
+SHARES = (50, 25, 10)
+"""Percent of I(X;S) at which the D of two curves is compared."""
+ENOUGH = 0.5
+"""Share of the way from a constant guess to x at which an accuracy counts as enough."""
 LITTLE = 0.1
 """Share of I(X;S) that counts as little leakage."""
+_AXES = ("distortion", "mutual_information")
 _TEST = 0.05
 """Level of each one-sided test, and of differences."""
 
@@ -127,18 +135,40 @@ class Published:
         assert most is not None
         return _over_splits(row.folds[column] / most)
 
+    def curves(self, method: str) -> Iterator[list[PointRow]]:
+        """Yield a method's points on each fold, in the order of their knobs."""
+        own = [p for p in self.table.points if (p.method, p.params) == (method, DEFAULT)]
+        for split in sorted({point.split for point in own} - {OFFICIAL.name}):
+            yield sorted(
+                (p for p in own if p.split == split and p.status == Status.DONE.value),
+                key=lambda p: p.point_number or 0,
+            )
+
+    def distortion_gap(self, a: str, b: str, percent: int) -> Estimate:
+        """Estimate by how much D of a exceeds that of b where so much of I(X;S) is left.
+
+        As a share of D_max, on the strict curves of both.
+        """
+        at = [
+            np.array([_distortion_at(points, percent / 100) for points in self.curves(name)])
+            for name in (a, b)
+        ]
+        return _over_splits(at[0] - at[1])
+
+    def share_at_fair_end(self, method: str, column: str) -> Estimate:
+        """Estimate an accuracy at the last setting, from a constant guess (0) to x (1)."""
+        at = {
+            name: np.array([_number(points[-1].figures[column]) for points in self.curves(name)])
+            for name in (method, "constant", "identity")
+        }
+        return _over_splits((at[method] - at["constant"]) / (at["identity"] - at["constant"]))
+
     def rises(self, method: str) -> Rises:
         """Count the rises of I towards the fair end, over all splits."""
         curves = []
-        for split in sorted({p.split for p in self.table.points if p.method == method}):
-            points = [
-                p
-                for p in self.table.points
-                if (p.method, p.split, p.params) == (method, split, DEFAULT)
-            ]
-            if split == "official" or len(points) < 2:
+        for points in self.curves(method):
+            if len(points) < 2:
                 continue
-            points.sort(key=lambda p: p.point_number or 0)
             read = [_number(p.figures["mutual_information"]) for p in points]
             wide = [
                 _number(p.figures["mutual_information_high"])
@@ -149,6 +179,27 @@ class Published:
                 read, wide = read[::-1], wide[::-1]
             curves.append((read, [one / (2 * 1.96) for one in wide]))
         return count_rises(curves)
+
+
+def _distortion_at(points: Sequence[PointRow], share: float) -> float:
+    """D, as a share of D_max, where a curve comes to a share of I(X;S)."""
+    first = points[0]
+    ends = ("mutual_information_max", "distortion_max")
+    i_max, d_max, i_max_validation, d_max_validation = (
+        _number(getattr(first, f"{name}{of}")) for of in ("", "_validation") for name in ends
+    )
+    d, i = strict_curve(
+        np.array([_number(p.figures["distortion"]) for p in points]),
+        np.array([_number(p.figures["mutual_information"]) for p in points]),
+        np.array([[_number(p.figures[f"{name}_validation"]) for name in _AXES] for p in points]),
+        i_max=i_max,
+        d_max=d_max,
+        i_max_validation=i_max_validation,
+        d_max_validation=d_max_validation,
+    )
+    # From the fair end: vertices are chosen on other rows, so I may rise here and there.
+    falling = np.minimum.accumulate(i)
+    return float(np.interp(share * i_max, falling[::-1], d[::-1]) / d_max)
 
 
 def _number(value: float | None) -> float:
@@ -201,6 +252,38 @@ def _as_good_front(a: str, b: str, percent: int) -> Callable[[Published], Claim]
     )
 
 
+def _less_distortion(a: str, b: str, words: str) -> Callable[[Published], Claim]:
+    """Whether a has less D than b at each of some levels of I."""
+
+    def claim(board: Published) -> Claim:
+        gaps = {percent: board.distortion_gap(a, b, percent) for percent in SHARES}
+        ends = [gap.interval() for gap in gaps.values()]
+        less, not_less = all(high < 0 for _, high in ends), any(low > 0 for low, _ in ends)
+        shown = "; ".join(f"{percent}%: {_shown(gap)}" for percent, gap in gaps.items())
+        return Claim(
+            f"{words} (D where so much of I(X;S) is left, as a share of D_max)",
+            f"`{a}` less `{b}`, at {shown}",
+            HOLDS if less else FAILS if not_less else UNDECIDED,
+        )
+
+    return claim
+
+
+def _enough(method: str, column: str, words: str) -> Callable[[Published], Claim]:
+    """Whether the code of the fair end keeps half of what x says of a task."""
+
+    def claim(board: Published) -> Claim:
+        share = board.share_at_fair_end(method, column)
+        low, high = share.interval()
+        return Claim(
+            f"{words} (at least {ENOUGH:.0%} of the way from a constant guess to x)",
+            f"share of the way: {_shown(share)}",
+            HOLDS if low > ENOUGH else FAILS if high < ENOUGH else UNDECIDED,
+        )
+
+    return claim
+
+
 def _worse(a: str, b: str, words: str) -> Callable[[Published], Claim]:
     return lambda board: Claim(
         words, _pair(board, a, b, "aufdc"), is_above(board.gap(a, b, "aufdc"))
@@ -244,6 +327,13 @@ _CLAIMS: list[tuple[tuple[str, ...], Callable[[Published], Claim]]] = [
         _same_area("sofair", "msfair", "RQ1: one model is as good as one for each point"),
     ),
     (
+        ("sofair", "msfair"),
+        _less_distortion(
+            *("sofair", "msfair"),
+            "RQ1: one model is better than sixteen at all values of I(Z;S)",
+        ),
+    ),
+    (
         ("sofair", "sofair-nos"),
         _worse(
             *("sofair-nos", "sofair"),
@@ -269,6 +359,14 @@ _CLAIMS: list[tuple[tuple[str, ...], Callable[[Published], Claim]]] = [
             "RQ1: a price on H(Z) is enough to control I(Z;S) (`sofair` comes below "
             f"{LITTLE:.0%} of I(X;S))",
             claimed=False,
+        ),
+    ),
+    (
+        ("sofair", "constant", "identity"),
+        _enough(
+            "sofair",
+            "accuracy_y_married",
+            "RQ3: codes at the fair end (largest beta) are enough to predict marital status",
         ),
     ),
     *(

@@ -1,14 +1,12 @@
-"""Write the generated tables of the pages: ``python docs/tables.py``.
+"""Write what is made from the published boards: ``python docs/tables.py``.
 
-Two kinds are generated. Figures come from the published files: an author chooses the rows of such
-a table, this script fills in the numbers. (Figures of seed 0 are typed by hand, since more seeds
-do not change them; ``tests/leaderboard/test_published.py`` checks them.) Descriptions of CSV
-columns come from the code, between ``<!-- columns: NAME -->`` and ``<!-- end of columns -->``.
+It writes the leaderboard of each board as CSV, and the generated tables of the pages. An author
+chooses the rows of a table, this script fills in the figures. Descriptions of CSV columns come from
+the code, between ``<!-- columns: NAME -->`` and ``<!-- end of columns -->``.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -16,8 +14,8 @@ from pathlib import Path
 
 import pandas as pd
 
-import fairbench
-from board_rows import rewrite_rows
+from board_rows import FOLDER as BOARDS
+from board_rows import read_table, rewrite_rows
 from claims import format_claims
 from fairbench.metrics.columns import (
     ACROSS_COLUMNS,
@@ -29,16 +27,16 @@ from fairbench.metrics.columns import (
 )
 from fairbench.metrics.rows import describe_p_value, p_value_column
 from fairbench.registry import Registry, load_registry
+from fairbench.report.tables import TableFormat, render
 from findings import format_findings
 from released import format_claims_of_bits, load_explained
 from single_shot import format_single_shot
+from verdict import BLOCK as VERDICT_BLOCK
+from verdict import format_verdict
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "leaderboards"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-
-NAMED = re.compile(r"^\**`([\w-]+)`\**(?: \((\w+)\))?(?:, (.*))?$")
-"""The first cell of a row: a method, which of its rows (such as tuned), and a point."""
 
 BLOCK = re.compile(r"(?:^\|.*\|\n)+", re.MULTILINE)
 """A table of a page."""
@@ -141,10 +139,9 @@ def format_columns(columns: Mapping[str, str]) -> str:
 # The published files.
 
 
-@functools.cache
-def load_published(name: str) -> pd.DataFrame:
-    """Load a published file, once; callers must not change it."""
-    return fairbench.load_leaderboard(FOLDER / name)
+def format_board(path: Path) -> str:
+    """Format the leaderboard of a board as CSV."""
+    return render([read_table(path.stem)], TableFormat.CSV)
 
 
 def parse_beta(label: str) -> float:
@@ -201,21 +198,6 @@ class Table:
         return [row[self.heads.index(head)] for row in self.rows]
 
 
-def write_datasets(table: Table) -> None:
-    """Write AUFDC of default rows, one column per dataset; ordered by the first."""
-    boards = [load_published(f"{name}.csv") for name in table.heads[1:]]
-    areas = {}
-    for row in table.rows:
-        named = NAMED.match(row[0])
-        assert named, row[0]
-        cells = [
-            b.loc[(b["method"] == named[1]) & (b["params"] == "default"), "aufdc"] for b in boards
-        ]
-        areas[row[0]] = [math.nan if cell.empty else float(cell.iloc[0]) for cell in cells]
-        row[1:] = ["-" if math.isnan(value) else format_figure(value) for value in areas[row[0]]]
-    table.rows.sort(key=lambda row: areas[row[0]][0])
-
-
 def write_disparities(table: Table) -> None:
     """Write the largest disparity of any bit at the setting nearest to a beta."""
     for row in table.rows:
@@ -242,9 +224,6 @@ def write_steps(table: Table) -> None:
 def find_writer(table: Table) -> Callable[[Table], None] | None:
     """Find the function that writes a table; ``None`` if it has no published figures."""
     first = table.rows[0][0]
-    datasets = {path.stem for path in FOLDER.glob("*.csv")}
-    if table.heads[0] == "method" and {*table.heads[1:]} <= datasets:
-        return write_datasets
     if first in STEPS:
         return write_steps
     if first == "seed 0":
@@ -278,10 +257,14 @@ def rewrite(page: Path) -> str:
         text = BITS_BLOCK.sub(format_claims_of_bits(), text)
     if FINDINGS_BLOCK.search(text):
         text = FINDINGS_BLOCK.sub(format_findings(), text)
+    if VERDICT_BLOCK.search(text):
+        text = VERDICT_BLOCK.sub(lambda _: format_verdict(), text)
     return BLOCK.sub(update, rewrite_rows(text))
 
 
 def main() -> None:
+    for board in sorted(BOARDS.glob("*.board")):
+        (FOLDER / f"{board.stem}.csv").write_text(format_board(board), encoding="utf-8")
     for page in PAGES:
         text = rewrite(page)
         if text != page.read_text(encoding="utf-8"):

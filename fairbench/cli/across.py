@@ -1,8 +1,9 @@
-"""What ``fairbench leaderboard --across`` prints and writes."""
+"""Verdicts across tables: which tables they are of, and what is printed and written."""
 
 from __future__ import annotations
 
 import textwrap
+from collections import abc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,13 +11,20 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from fairbench.api.collection import Collection
 from fairbench.cli.console import err, group_heading, out
-from fairbench.errors import StoreError
+from fairbench.errors import ConfigError, StoreError
 from fairbench.files import write_atomically
 from fairbench.files.paths import within
 from fairbench.leaderboard.across import Unranked, Verdict
+from fairbench.leaderboard.boards import PUBLISHED
+from fairbench.leaderboard.build import LEADERBOARDS, build
 from fairbench.leaderboard.frames import to_csv, to_frame
-from fairbench.metrics.rows import AcrossRow
+from fairbench.leaderboard.published_tables import PublishedTables, tables_with_published
+from fairbench.leaderboard.select import SelectedRecords, read
+from fairbench.metrics.rows import AcrossRow, Variant
+from fairbench.models.query import ResultsLocation
+from fairbench.registry import Registry
 from fairbench.report.format import format_cell, format_count, format_share
 from fairbench.report.headings import HEADINGS
 from fairbench.stats.across import LEAST_TABLES
@@ -24,8 +32,36 @@ from fairbench.stats.across import LEAST_TABLES
 _WIDTH = 80
 
 
-def show_verdict(verdict: Verdict) -> None:
-    """Print one measure's verdict: ranks over tables, comparisons, and what is missing."""
+def tables_across(
+    location: ResultsLocation, registry: Registry, collection: Collection, against: str | None
+) -> PublishedTables:
+    """Build the tables of own results, among those of published boards if asked for.
+
+    Published ones can be read without any results. ConfigError: ``against`` is a single board.
+    """
+    if against is None:
+        return PublishedTables(tuple(build(location.open_store(), registry)), frozenset(), ())
+    if against != PUBLISHED:
+        raise ConfigError(
+            f"--across is over many boards, and {against} is one.", "Give: --against published"
+        )
+    own = read(location.open_store()) if location.has_results else SelectedRecords({}, {})
+    return tables_with_published(own, collection, registry)
+
+
+def show_own(found: PublishedTables) -> None:
+    """Print which rows are whose, and which own rows were refused."""
+    if found.own:
+        out.print("* yours. All other rows are of published boards; they were not trained here.")
+    for line in found.refused:
+        err.print(f"Not in these tables: {line}", markup=False)
+
+
+def show_verdict(verdict: Verdict, own: abc.Collection[Variant] = ()) -> None:
+    """Print one measure's verdict: ranks over tables, comparisons, and what is missing.
+
+    Rows of ``own`` have a star.
+    """
     count = format_count(len(verdict.tables), "table")
     table = _table(f"{verdict.collection}, {count}: {_words(verdict.measure)}", verdict)
     for column in ("mean rank", "method", "mean"):
@@ -37,7 +73,7 @@ def show_verdict(verdict: Verdict) -> None:
     for row in verdict.rows:
         cells = [
             _mean_rank(row),
-            row.variant.label,
+            f"{row.variant.label} *" if row.variant in own else row.variant.label,
             format_share(row.mean_figure),
         ]
         if compared:
@@ -78,7 +114,7 @@ def show_unranked(shown: Unranked) -> None:
 
 def write_across(verdicts: Sequence[Verdict], collection: str, results: Path) -> Path:
     """Write all rows of all verdicts as one CSV file, and return its path."""
-    path = within(results / "leaderboards", f"across-{collection}.csv")
+    path = within(results / LEADERBOARDS, f"across-{collection}.csv")
     rows = [row.cells() for verdict in verdicts for row in verdict.rows]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -55,7 +55,7 @@ def show_against(store: Store, board: Board, registry: Registry, folder: Path) -
     show_compared(compared)
     # Beside the files of own results alone.
     named = replace(compared.table, dataset=f"{board.info.name}-and-mine")
-    for path in tables_of.write([named], folder):
+    for path in tables_of.write_results([named], folder):
         err.print(str(path), markup=False)
     return show_problems([named])
 

@@ -130,7 +130,7 @@ def _reaudit(config: StoredAudit, registry: Registry) -> int:
     finally:
         executor.stop()
     tables = leaderboard.build(store, registry)
-    written = leaderboard.write(tables, folder)
+    written = leaderboard.write_results(tables, folder)
     if before is not None:
         measured = audit.summary.measured | audit.summary.elsewhere
         _show_changes(find_changes(before, store, tables, measured))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fairbench.cli.console import (
+    err,
     out,
     show_columns,
     show_leaderboard,
@@ -19,11 +21,11 @@ from fairbench.cli.options import DatasetName, Results, StoreUrl
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.report import write
 from fairbench.errors import ConfigError
+from fairbench.leaderboard import build
 from fairbench.leaderboard.board import make_board
 from fairbench.leaderboard.board_changes import compare_boards
 from fairbench.leaderboard.board_file import SUFFIX, read_board, to_bytes
 from fairbench.leaderboard.boards import PUBLISHED, find_board
-from fairbench.leaderboard.build import build_tables
 from fairbench.leaderboard.select import read
 from fairbench.metrics.rows import LeaderboardRow
 from fairbench.models.query import ResultsLocation
@@ -55,16 +57,23 @@ def board_show(
     form: Annotated[
         TableFormat, typer.Option("--format", help="Format to print in.")
     ] = TableFormat.TABLE,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder to write its rows and points to, as CSV files.")
+    ] = None,
 ) -> None:
-    """Print a published board."""
+    """Print a published board, and write it as CSV files if asked to."""
     registry = load_plugins()
     found = find_board(board, registry)
-    tables = build_tables(found.records(), registry)
+    tables = build.build_tables(found.records(), registry)
     if form is TableFormat.TABLE:
         for table in tables:
             show_leaderboard(f"{table.dataset}, version {found.info.version}", table.leaderboard)
     else:
         sys.stdout.write(render(tables, form))
+    if output is not None:
+        # Named as the board is: a later edition has files of its own.
+        for path in build.write([replace(one, dataset=found.info.name) for one in tables], output):
+            err.print(str(path), markup=False)
     raise typer.Exit(show_problems(tables))
 
 

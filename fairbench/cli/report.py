@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairbench.cli.across import tables_across
 from fairbench.cli.console import err, out
 from fairbench.cli.options import Against, Formats, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
@@ -20,7 +21,6 @@ from fairbench.files.paths import within
 from fairbench.leaderboard.across import compare_across
 from fairbench.leaderboard.board import Board
 from fairbench.leaderboard.boards import find_board
-from fairbench.leaderboard.build import build
 from fairbench.leaderboard.collections import find_collection
 from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
@@ -120,7 +120,7 @@ def plot(
     extensions = split_formats(formats)
     folder = output or location.folder / "figures"
     if kind == _ACROSS:
-        _plot_across(location, registry, collection, folder, extensions)
+        _plot_across(location, registry, collection, against, folder, extensions)
         return
     gathered = gather(location.open_store(), registry, _board(against, dataset, registry))
     known = {one.name: one for one in gathered.datasets}
@@ -177,12 +177,14 @@ def _plot_across(
     location: ResultsLocation,
     registry: Registry,
     name: str | None,
+    against: str | None,
     folder: Path,
     extensions: Sequence[str],
 ) -> None:
     """Draw the verdicts over the tables of a collection, one figure each."""
     collection = find_collection(name, registry)
-    verdicts, _ = compare_across(build(location.open_store(), registry), collection, registry)
+    tables = tables_across(location, registry, collection, against).tables
+    verdicts, _ = compare_across(tables, collection, registry)
     if not verdicts:
         raise StoreError(
             f"No rows are replicated on tables of {collection.name}.",

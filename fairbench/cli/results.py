@@ -12,7 +12,13 @@ from typing import Annotated
 
 import typer
 
-from fairbench.cli.across import show_unranked, show_verdict, write_across
+from fairbench.cli.across import (
+    show_own,
+    show_unranked,
+    show_verdict,
+    tables_across,
+    write_across,
+)
 from fairbench.cli.against import show_against
 from fairbench.cli.console import err, out, show_comparison, show_leaderboard, show_problems
 from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
@@ -69,16 +75,16 @@ def leaderboard(
 ) -> None:
     """Print the leaderboards, and write them as CSV files."""
     registry, location = load_plugins(), ResultsLocation(results, store)
-    if against is not None:
-        if compare is not None or across or form is not TableFormat.TABLE:
-            raise ConfigError("--against prints its own table; leave the other options out.")
-        board = find_board(against, registry, dataset)
-        raise typer.Exit(show_against(location.open_store(), board, registry, location.folder))
     if across or collection is not None:
         if compare is not None:
             raise ConfigError("--across and --compare cannot be used together.", "Leave one out.")
-        show_across(location, registry, collection, form)
+        show_across(location, registry, collection, form, against)
         return
+    if against is not None:
+        if compare is not None or form is not TableFormat.TABLE:
+            raise ConfigError("--against prints its own table; leave the other options out.")
+        board = find_board(against, registry, dataset)
+        raise typer.Exit(show_against(location.open_store(), board, registry, location.folder))
     tables = tables_of.build(location.open_store(), registry)
     if dataset is not None:
         tables = _of_dataset(tables, dataset, registry)
@@ -90,7 +96,7 @@ def leaderboard(
             show_leaderboard(table.dataset, table.leaderboard)
     else:
         sys.stdout.write(render(tables, form))
-    for path in tables_of.write(tables, location.folder):
+    for path in tables_of.write_results(tables, location.folder):
         err.print(str(path), markup=False)
     raise typer.Exit(show_problems(tables))
 
@@ -107,18 +113,23 @@ def _of_dataset(
 
 
 def show_across(
-    location: ResultsLocation, registry: Registry, name: str | None, form: TableFormat
+    location: ResultsLocation,
+    registry: Registry,
+    name: str | None,
+    form: TableFormat,
+    against: str | None,
 ) -> None:
     """Print a verdict over the tables of a collection, and write it as a CSV file."""
     collection = find_collection(name, registry)
-    tables = tables_of.build(location.open_store(), registry)
-    check_tables(collection, {table.dataset for table in tables}, registry)
-    verdicts, unranked = compare_across(tables, collection, registry)
+    found = tables_across(location, registry, collection, against)
+    check_tables(collection, {table.dataset for table in found.tables}, registry)
+    verdicts, unranked = compare_across(found.tables, collection, registry)
     if not verdicts and not unranked:
         names = ", ".join(table.dataset for table in collection.tables)
         raise StoreError(
             f"Nothing of the collection {collection.name} has been measured yet.",
-            f"Its tables: {names}.",
+            f"Its tables: {names}. What is published: fairbench leaderboard --across --against "
+            "published",
         )
     if form is TableFormat.CSV or form is TableFormat.JSON:
         rows = [row.cells() for verdict in verdicts for row in verdict.rows]
@@ -126,15 +137,17 @@ def show_across(
         sys.stdout.write(text.rstrip("\n") + "\n")
     elif form is TableFormat.TABLE:
         for verdict in verdicts:
-            show_verdict(verdict)
+            show_verdict(verdict, found.own)
         for shown in unranked:
             show_unranked(shown)
+        show_own(found)
     else:
         raise ConfigError(
             f"--across has no {form.value} table.", "Use --format table, csv or json."
         )
     if verdicts:
-        write_across(verdicts, collection.name, location.folder)
+        named = collection.name if against is None else f"{collection.name}-and-mine"
+        write_across(verdicts, named, location.folder)
 
 
 def show_differences(tables: Sequence[tables_of.Tables], a: str, b: str) -> None:

@@ -200,8 +200,8 @@ def _report(run: TrainingRun, config: RunConfig, registry: Registry, board: Boar
     tables = leaderboard.build(run.store, registry)
     names = _table_names(run)
     others = [table for table in tables if table.dataset not in names]
-    written = leaderboard.write([t for t in tables if t.dataset in names], config.results)
-    leaderboard.write(others, config.results)
+    written = leaderboard.write_results([t for t in tables if t.dataset in names], config.results)
+    leaderboard.write_results(others, config.results)
     if board is not None and not run.summary.broken:
         show_against(run.store, board, registry, config.results)
     else:

@@ -51,7 +51,7 @@ def open_store(results: Path, url: str | None, *, dry_run: bool) -> Store:
     make_folder(results, keep=not dry_run)
     if url:
         return Store.by_url(url)
-    if dry_run and not (results / "fairbench.sqlite").exists():
+    if dry_run and not Store.is_in(results):
         return Store("sqlite://")
     return Store.in_folder(results)
 

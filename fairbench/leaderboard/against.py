@@ -45,6 +45,19 @@ def compare_with(own: SelectedRecords, board: Board, registry: Registry) -> Comp
     ConfigError
         No own row can stand there.
     """
+    compared = place_in(own, board, registry)
+    if not compared.own:
+        why = f" ({compared.refused[0]})" if compared.refused else ""
+        raise ConfigError(
+            f"No row of yours can stand in the {board.info.title}{why}.",
+            f"Run one: fairbench run --methods METHOD --dataset {board.info.dataset} --against "
+            "published",
+        )
+    return compared
+
+
+def place_in(own: SelectedRecords, board: Board, registry: Registry) -> Compared:
+    """Do the same, where no own row may fit: the table is then the published one."""
     published = board.records()
     kept: dict[Identity, list[CurveRecords]] = {}
     refused: list[str] = []
@@ -63,13 +76,6 @@ def compare_with(own: SelectedRecords, board: Board, registry: Registry) -> Comp
         for identity, curves in kept.items()
         if identity not in published.curves or "baseline" not in curves[0].units[0].tags
     }
-    if not kept:
-        why = f" ({refused[0]})" if refused else ""
-        raise ConfigError(
-            f"No row of yours can stand in the {board.info.title}{why}.",
-            f"Run one: fairbench run --methods METHOD --dataset {board.info.dataset} --against "
-            "published",
-        )
     records = SelectedRecords(
         {**published.curves, **kept},
         {**own.references, **published.references},

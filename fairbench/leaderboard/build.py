@@ -33,6 +33,9 @@ from fairbench.metrics.rows import (
 from fairbench.registry import Registry
 from fairbench.store.database import Store
 
+LEADERBOARDS = "leaderboards"
+"""Folder of the files in a results folder."""
+
 
 @dataclass(frozen=True)
 class Tables:
@@ -144,12 +147,16 @@ def _make_attainment_rows(
             )
 
 
-def write(tables: Sequence[Tables], results: Path) -> list[Path]:
-    """Write ``<dataset>.csv``, ``-points.csv`` and ``-attainment.csv`` into ``leaderboards``.
+def write_results(tables: Sequence[Tables], results: Path) -> list[Path]:
+    """Write the files of all tables into a results folder."""
+    return write(tables, results / LEADERBOARDS)
+
+
+def write(tables: Sequence[Tables], folder: Path) -> list[Path]:
+    """Write ``<dataset>.csv``, ``-points.csv`` and ``-attainment.csv`` into a folder.
 
     Tables of a dataset whose name is no name of a file are left out, with a problem.
     """
-    folder = results / "leaderboards"
     written = []
     for table in tables:
         if not is_file_name(table.dataset):

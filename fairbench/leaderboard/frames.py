@@ -102,7 +102,7 @@ def load_leaderboard(path: str | Path) -> pd.DataFrame:
     Examples
     --------
     >>> import fairbench
-    >>> board = fairbench.load_leaderboard("leaderboards/adults-gender.csv")
+    >>> board = fairbench.load_leaderboard("leaderboards/adults-gender-5.csv")
     >>> board.query("complete").sort_values("aufdc")[["method", "aufdc"]]  # doctest: +SKIP
     """
     import pandas as pd

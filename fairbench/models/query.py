@@ -46,6 +46,11 @@ class ResultsLocation:
         options = [] if self.results is None else ["--results", str(self.results)]
         return options + ([] if self.store is None else ["--store", redact_url(self.store)])
 
+    @property
+    def has_results(self) -> bool:
+        """Whether a user named results, or some are in the default folder."""
+        return bool(self.results or self.store) or Store.is_in(self.folder)
+
     def open_store(self) -> Store:
         """Open the store that is there; StoreError where there is none."""
         if self.store:

@@ -50,13 +50,14 @@ def _draw_ranks(axes: Axes, verdict: Verdict, look: dict[Variant, Look]) -> None
         if row.mean_rank_low is not None and row.mean_rank_high is not None:
             axes.plot([row.mean_rank_low, row.mean_rank_high], [place, place], color=colour)
         axes.plot(row.mean_rank, place, marker="o", color=colour)
+    known = any(row.mean_rank_low is not None for row in verdict.rows)
+    intervals = ", with its 95% interval over tables" if known else ""
     axes.set_yticks(range(len(verdict.rows)), [row.variant.label for row in verdict.rows])
     axes.invert_yaxis()
     axes.set(
         title=f"{verdict.collection} · {verdict.group.track} · {verdict.group.budget} budget · "
         f"{verdict.group.audit} audit: {HEADINGS.get(verdict.measure, verdict.measure)}",
-        xlabel=f"mean rank over {len(verdict.tables)} tables, with its 95% interval over tables "
-        "(1 is best)",
+        xlabel=f"mean rank over {len(verdict.tables)} tables{intervals} (1 is best)",
         xlim=(0.7, len(verdict.rows) + 0.3),
     )
 

@@ -42,6 +42,7 @@ from fairbench.store.transactions import Transactions
 
 _CANNOT_WRITE = "The store cannot be written"
 _CANNOT_READ = "The store cannot be read"
+_FILE = "fairbench.sqlite"
 _ENOUGH_TO_ESTIMATE = 3
 """Points whose mean time says how long others will take."""
 
@@ -92,11 +93,16 @@ class Store:
             )
         return cls(url)
 
+    @staticmethod
+    def is_in(folder: Path) -> bool:
+        """Whether a results folder has a store."""
+        return (folder / _FILE).exists()
+
     @classmethod
     def in_folder(cls, folder: Path, *, create: bool = True) -> Store:
         """The SQLite store of a results folder; StoreError if there is none and not ``create``."""
-        path = folder / "fairbench.sqlite"
-        if not create and not path.exists():
+        path = folder / _FILE
+        if not create and not cls.is_in(folder):
             raise StoreError(
                 f"There are no results in {folder}.",
                 "Run something first (fairbench run --help) or name the folder with --results.",

@@ -179,8 +179,8 @@ def test_boards_are_written_as_one_page(fairbench_here: Call, tmp_path: Path) ->
     page = (tmp_path / "all.html").read_text()
     assert "merged-cells" in page
     assert "published board, version 5" in page
-    older = ROOT / "leaderboards" / "archive" / "adults-gender-4.board"
-    two = fairbench_here("board", "page", "adults-gender-5", str(older))
+    other = ROOT / "leaderboards" / "experiments" / "single-shot.board"
+    two = fairbench_here("board", "page", "adults-gender-5", str(other))
     assert two.returncode == 2
     assert "two editions of the board of adults-gender" in two.stderr
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairbench.leaderboard.build import Tables, write
+from fairbench.leaderboard.build import Tables, write_results
 from fairbench.leaderboard.frames import to_frame
 from fairbench.leaderboard.ranking import RankedRow
 from fairbench.leaderboard.select import curves_of, latest
@@ -114,8 +114,8 @@ def test_a_table_of_what_is_no_longer_there_goes(tmp_path: Path) -> None:
     )
     vertex = AttainmentRow(**head, seeds=1, level=50, distortion=0, mutual_information=0)
     whole = Tables("d", [RankedRow(a_row("a", 0.1))], [point], [vertex])
-    assert len(write([whole], tmp_path)) == 3
-    assert len(write([replace(whole, attainment=[])], tmp_path)) == 2
+    assert len(write_results([whole], tmp_path)) == 3
+    assert len(write_results([replace(whole, attainment=[])], tmp_path)) == 2
     left = {path.name for path in (tmp_path / "leaderboards").iterdir()}
     assert left == {"d.csv", "d-points.csv"}
 

@@ -18,7 +18,7 @@ import pytest
 from fairbench.errors import ConfigError, StoreError
 from fairbench.files.paths import within
 from fairbench.files.unpacking import check_arrays
-from fairbench.leaderboard.build import build, write
+from fairbench.leaderboard.build import build, write_results
 from fairbench.leaderboard.select import read
 from fairbench.registry import load_registry
 from fairbench.store import encoders
@@ -202,7 +202,7 @@ def test_row_2_tables_of_an_earlier_import_are_not_written_outside(tmp_path: Pat
     where = Store.in_folder(results)
     where.put([a_unit(A), a_point(B, A), a_unit(C, dataset="../../../../x"), a_point(D, C)])
     tables = build(where, load_registry())
-    written = write(tables, results)
+    written = write_results(tables, results)
     assert {path.parent for path in written} == {results / "leaderboards"}
     assert {path.stem for path in written} >= {"toy", "toy-points"}
     outside = [path for path in tmp_path.rglob("*.csv") if path.parent != results / "leaderboards"]

@@ -1,0 +1,104 @@
+"""The verdict of the published boards over the tables of a collection.
+
+``python docs/tables.py`` writes its table, ``python docs/verdict.py`` draws the figure.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from fairbench.leaderboard.across import Verdict, compare_across
+from fairbench.leaderboard.collections import find_collection
+from fairbench.leaderboard.published_tables import tables_with_published
+from fairbench.leaderboard.select import SelectedRecords
+from fairbench.metrics.rows import AcrossRow
+from fairbench.registry import load_registry
+from fairbench.report.across_figure import across_figure
+from fairbench.report.format import format_count, format_share
+from fairbench.report.identity import Identities
+from fairbench.report.style import styled
+
+COLLECTION, TRACK = "tabular-v1", "blind"
+TARGET = Path(__file__).parents[1] / "leaderboards" / "figures" / "across-aufdc.png"
+BLOCK = re.compile(r"(?<=<!-- verdict -->\n\n).*?(?=\n<!-- end of verdict -->)", re.DOTALL)
+"""The generated part of the page."""
+
+
+@functools.cache
+def read_verdicts() -> dict[str, Verdict]:
+    """Return the verdicts of the blind track by measure: the areas, audited and certified."""
+    registry = load_registry()
+    collection = find_collection(COLLECTION, registry)
+    tables = tables_with_published(SelectedRecords({}, {}), collection, registry).tables
+    verdicts, _ = compare_across(tables, collection, registry)
+    return {one.measure: one for one in verdicts if one.group.track == TRACK}
+
+
+def format_verdict() -> str:
+    """Format the areas on each table, ranks and comparisons, and what the verdict is not of."""
+    audited, certified = (read_verdicts()[name] for name in ("aufdc", "aufdc_certified"))
+    lines = [
+        *_paragraph(*_words(audited)),
+        *_table(audited),
+        "",
+        *_paragraph(*_certified(certified)),
+    ]
+    return "\n".join(lines)
+
+
+def _words(verdict: Verdict) -> Iterator[str]:
+    yield f"So far {format_count(len(verdict.tables), 'table')} of `{COLLECTION}` have boards with"
+    yield f"the same rows, of {len(verdict.tables) + len(verdict.missing)}. Here are the areas, and"
+    yield f"wins, ties and losses against `{verdict.reference}`."
+    if verdict.missing:
+        yield f"Without a board: {_names(verdict.missing)}."
+
+
+def _table(verdict: Verdict) -> Iterator[str]:
+    names = " | ".join(f"`{name}`" for name in verdict.tables)
+    yield f"| method | mean rank | {names} | wins, ties, losses |"
+    yield f"|---|---|{'---|' * len(verdict.tables)}---|"
+    for row, figures in zip(verdict.rows, verdict.figures, strict=True):
+        cells = " | ".join(map(format_share, figures.tolist()))
+        compared = "" if row.wins is None else f"{row.wins}, {row.ties}, {row.losses}"
+        yield f"| {_name(row)} | {_mean_rank(row)} | {cells} | {compared} |"
+
+
+def _certified(verdict: Verdict) -> Iterator[str]:
+    yield "By the certified area, the mean ranks are:"
+    yield ", ".join(f"{_name(row)} {row.mean_rank:.1f}" for row in verdict.rows) + "."
+
+
+def _mean_rank(row: AcrossRow) -> str:
+    if row.mean_rank_low is None or row.mean_rank_high is None:
+        return f"{row.mean_rank:.1f}"
+    return f"{row.mean_rank:.1f} [{row.mean_rank_low:.1f}, {row.mean_rank_high:.1f}]"
+
+
+def _name(row: AcrossRow) -> str:
+    label = row.variant.label
+    given = label.removeprefix(row.method).strip()
+    return f"`{row.method}`" + (f" {given}" if given else "")
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _paragraph(*parts: str) -> Iterator[str]:
+    yield from (*textwrap.wrap(" ".join(parts), 128, break_on_hyphens=False), "")
+
+
+def main() -> None:
+    """Draw the areas' verdict."""
+    figure = across_figure(read_verdicts()["aufdc"], Identities.of(load_registry()))
+    with styled():
+        figure.savefig(TARGET, dpi=110, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main()
