@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from board_rows import read_rows, show_name
-from claims import BOARD, Published, read_published
 from fairbench.registry import load_registry
 from fairbench.report.format import format_interval, format_share
 from fairbench.report.style import new_figure, styled
+from published_figures import BOARD, Published, read_published
 from single_shot import read_pairs
 
 if TYPE_CHECKING:

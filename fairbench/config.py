@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from fairbench.errors import ConfigError, UnknownNameError, say_why
+from fairbench.errors import ConfigError, UnknownNameError, say_why, say_why_and_what
 
 MOST_FOLDS = 20
 """Most folds of a run: beyond, test sets are small and training sets the same."""
@@ -361,7 +361,8 @@ def _config_error(error: ValidationError, used: Mapping[str, Any]) -> ConfigErro
     option = _OPTIONS.get(field, f"--{field.replace('_', '-')}")
     if field in ("methods", "datasets") and first["type"] in ("missing", "too_short"):
         return ConfigError(f"No {field} given.", f"Add {option} NAME; see: fairbench list {field}")
-    return ConfigError(f"{option if field in used else field}: {text} (got {first['input']!r}).")
+    named = option if field in used else field
+    return ConfigError(f"{named}: {say_why_and_what(first)}.")
 
 
 def read_yaml(file: Path, option: str, *, as_text: bool = False) -> Mapping[str, Any]:

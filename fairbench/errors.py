@@ -123,3 +123,9 @@ def say_why(details: Mapping[str, Any]) -> str:
     if reason is not None:
         return reason.format_map({**details.get("ctx", {})})
     return str(details["msg"]).removeprefix("Value error, ")
+
+
+def say_why_and_what(details: Mapping[str, Any]) -> str:
+    """Return the same, and the value, where the words do not name it already."""
+    reason, value = say_why(details), repr(details["input"])
+    return reason if value in reason else f"{reason} (got {value})"

@@ -123,6 +123,7 @@ def _usage(error: Any) -> int:
     text = error.format_message()
     for said, ours in _NUMBERS.items():
         text = re.sub(f"Input should be {said}", ours, text)
+    text = text.replace("Value error, ", "")
     _complain(text, f"See: {command} --help")
     return 2
 

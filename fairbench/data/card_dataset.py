@@ -13,7 +13,7 @@ from fairbench.api.dataset import Dataset, Table
 from fairbench.config import read_yaml
 from fairbench.data.card import Card, LabelColumn, OfficialTest, SensitiveColumn, _Part, slug
 from fairbench.data.tables import read_table
-from fairbench.errors import ConfigError, DataError, UnknownNameError, nearest, say_why
+from fairbench.errors import ConfigError, DataError, UnknownNameError, nearest, say_why_and_what
 
 
 class CardDataset(Dataset):
@@ -98,8 +98,7 @@ def _explained(error: ValidationError, path: Path) -> Exception:
             f"{path} has no key `{where}`.",
             "fairbench data new TABLE writes a whole card; docs/own-data.md explains the keys.",
         )
-    reason = say_why(first)
-    return DataError(f"{path}: {where}: {reason} (got {first['input']!r}).", "Edit the card.")
+    return DataError(f"{path}: {where}: {say_why_and_what(first)}.", "Edit the card.")
 
 
 def _keys_at(place: tuple[int | str, ...]) -> Iterable[str]:

@@ -15,7 +15,7 @@ from fairbench.api.method import Method, Params
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.config import RunConfig
 from fairbench.data.prepare import Prepared
-from fairbench.errors import ConfigError, UnknownNameError, say_why
+from fairbench.errors import ConfigError, UnknownNameError, say_why_and_what
 from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import Registry, earlier_code, plugin_source, plugin_version
 from fairbench.runs.audit_rows import is_larger
@@ -194,7 +194,7 @@ def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ConfigError(
-            f"Parameter {where} of {method.name}: {say_why(first)} (got {first['input']!r})."
+            f"Parameter {where} of {method.name}: {say_why_and_what(first)}."
         ) from None
 
 

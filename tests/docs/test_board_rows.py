@@ -2,7 +2,7 @@
 
 import pytest
 
-from board_rows import read_rows, rewrite_rows
+from board_rows import read_rows, read_table, rewrite_rows
 
 PAGE = "Before.\n\n<!-- rows of {} -->\n\nold\n\n<!-- end of rows -->\n\nAfter.\n"
 
@@ -43,6 +43,26 @@ def test_fronts_have_the_best_at_the_strictest_limit_first() -> None:
     assert sorted(name for name, *_ in shown) == ["`drop-features`", "`latfr`", "`sofair`"]
     at_10 = [float(row[1]) for row in shown]
     assert at_10 == sorted(at_10, reverse=True)
+
+
+def test_misses_are_the_points_with_the_largest_gap_the_largest_first() -> None:
+    page = PAGE.replace("rows of", "misses of", 1)
+    text = rewrite_rows(page.format("adults-gender-5: drop-features, constant, latfr"))
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines()[6:9]]
+    assert [row[0].split("`")[1] for row in rows] == ["latfr", "drop-features", "constant"]
+    gaps = [float(strict) - max(0.0, float(paper)) for _, _, paper, strict, *_ in rows]
+    assert gaps == sorted(gaps, reverse=True)
+    for row in rows:
+        points = [
+            point
+            for point in read_table("adults-gender-5").points
+            if (point.method, point.split) == (row[0].split("`")[1], row[1])
+        ]
+        assert any(
+            float(row[3]) == pytest.approx(point.figures["mutual_information"], abs=5e-4)
+            and float(row[5]) == pytest.approx(point.figures["distortion"], abs=5e-4)
+            for point in points
+        )
 
 
 def test_a_block_without_a_table_yet_is_filled_and_nothing_after_it_is_lost() -> None:

@@ -10,17 +10,16 @@ from claims import (
     FAILS,
     HOLDS,
     UNDECIDED,
-    Published,
-    Rises,
     claims,
-    count_rises,
     format_claims,
     is_above,
     is_equal,
     is_not_above,
 )
+from fairbench.metrics.rows import PointRow
 from fairbench.stats.intervals import Estimate
 from fairbench.stats.ranks import estimate_over_splits
+from published_figures import Published, Rises, count_rises, distortion_at
 
 
 def normal(value: float, deviation: float) -> Estimate:
@@ -79,6 +78,33 @@ def test_noise_of_flat_curves_is_seldom_a_clear_rise() -> None:
         for _ in range(1000)
     ]
     assert np.mean(clear) < 0.06
+
+
+def a_point(d: float, i: float) -> PointRow:
+    """A point of a curve between (0, .3) and (8, 0), alike on both sets of rows."""
+    ends = {"mutual_information": 0.3, "distortion": 8.0}
+    figures = {"mutual_information": i, "distortion": d}
+    return cast(
+        PointRow,
+        SimpleNamespace(
+            figures=figures | {f"{name}_validation": value for name, value in figures.items()},
+            **{
+                f"{name}_max{of}": value
+                for name, value in ends.items()
+                for of in ("", "_validation")
+            },
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "d"), [(1.0, 0.0), (0.5, 2.0), (0.25, 5.0), (0.1, 6.8), (0.0, 8.0)]
+)
+def test_the_distortion_at_a_share_of_the_information_is_on_the_curve(
+    share: float, d: float
+) -> None:
+    curve = [a_point(2.0, 0.15), a_point(4.0, 0.25)]  # the second is above the hull
+    assert distortion_at(curve, share) == pytest.approx(d / 8.0)
 
 
 def test_claims_are_made_of_the_methods_that_are_there() -> None:

@@ -2,9 +2,9 @@
 
 import re
 
-from claims import Published, read_published
 from fairbench.registry import load_registry
 from findings import REFERENCE, format_findings
+from published_figures import Published, read_published
 
 
 def test_every_method_is_told_ahead_level_or_behind_as_its_ranks_say() -> None:

@@ -1,0 +1,162 @@
+"""Figures of the published board that pages test claims by: over splits, with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from board_rows import read_table
+from fairbench.data.splits import OFFICIAL
+from fairbench.leaderboard.build import Tables
+from fairbench.leaderboard.ranking import RankedRow, test_over_train
+from fairbench.metrics.hull import strict_curve
+from fairbench.metrics.rows import DEFAULT, PointRow
+from fairbench.stats.intervals import Estimate
+from fairbench.stats.ranks import estimate_over_splits
+from fairbench.store.status import Status
+
+BOARD = "adults-gender-5"
+
+TEST_LEVEL = 0.05
+"""Level of each one-sided test, and of differences."""
+RISE_MARGIN = 0.01
+"""Nats by which I may rise along a curve that counts as monotonic."""
+_AXES = ("distortion", "mutual_information")
+
+
+@dataclass(frozen=True)
+class Rises:
+    """Steps along curves towards the fair end, and at how many of them I rises."""
+
+    steps: int
+    seen: int
+    clear: int  # beyond the noise of the test rows
+    possible: int  # could be above RISE_MARGIN
+
+
+def count_rises(curves: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Rises:
+    """Count the rises from each point of a curve to the next, of figures and their deviations.
+
+    Limits are one-sided, at 5% for all steps of all curves together (Bonferroni); deviations are
+    those of test rows, and as both points of a step have the same rows, they are cautious.
+    """
+    from scipy.special import ndtri
+
+    steps = np.concatenate([np.diff(figures) for figures, _ in curves])
+    spread = np.concatenate([np.hypot(wide[1:], wide[:-1]) for _, wide in curves])
+    half = -float(ndtri(TEST_LEVEL / max(1, len(steps)))) * spread
+    return Rises(
+        steps=len(steps),
+        seen=int((steps > 0).sum()),
+        clear=int((steps > half).sum()),
+        possible=int((steps + half > RISE_MARGIN).sum()),
+    )
+
+
+class Published:
+    """The rows of the board, by method."""
+
+    def __init__(self, table: Tables) -> None:
+        self.table = table
+        self.rows = {
+            entry.row.method: entry
+            for entry in table.entries
+            if entry.row.replicated and entry.row.params == DEFAULT
+        }
+
+    def of(self, method: str, column: str) -> Estimate:
+        """Estimate a figure over the splits."""
+        return _over_splits(self.rows[method].folds[column])
+
+    def gap(self, a: str, b: str, column: str) -> Estimate:
+        """Estimate the difference of a and b over the splits, paired."""
+        return _over_splits(self.rows[a].folds[column] - self.rows[b].folds[column])
+
+    def least_share(self, method: str, column: str = "mutual_information_min") -> Estimate:
+        """Estimate the least I(Z;S) of any point, as a share of I(X;S)."""
+        row: RankedRow = self.rows[method]
+        most = row.row.mutual_information_max
+        assert most is not None
+        return _over_splits(row.folds[column] / most)
+
+    def curves(self, method: str) -> Iterator[list[PointRow]]:
+        """Yield a method's points on each fold, in the order of their knobs."""
+        own = [p for p in self.table.points if (p.method, p.params) == (method, DEFAULT)]
+        for split in sorted({point.split for point in own} - {OFFICIAL.name}):
+            yield sorted(
+                (p for p in own if p.split == split and p.status == Status.DONE.value),
+                key=lambda p: p.point_number or 0,
+            )
+
+    def distortion_gap(self, a: str, b: str, percent: int) -> Estimate:
+        """Estimate by how much D of a exceeds that of b where so much of I(X;S) is left.
+
+        As a share of D_max, on the strict curves of both.
+        """
+        at = [
+            np.array([distortion_at(points, percent / 100) for points in self.curves(name)])
+            for name in (a, b)
+        ]
+        return _over_splits(at[0] - at[1])
+
+    def share_at_fair_end(self, method: str, column: str) -> Estimate:
+        """Estimate an accuracy at the last setting, from a constant guess (0) to x (1)."""
+        at = {
+            name: np.array([_number(points[-1].figures[column]) for points in self.curves(name)])
+            for name in (method, "constant", "identity")
+        }
+        return _over_splits((at[method] - at["constant"]) / (at["identity"] - at["constant"]))
+
+    def rises(self, method: str) -> Rises:
+        """Count the rises of I towards the fair end, over all splits."""
+        curves = []
+        for points in self.curves(method):
+            if len(points) < 2:
+                continue
+            read = [_number(p.figures["mutual_information"]) for p in points]
+            wide = [
+                _number(p.figures["mutual_information_high"])
+                - _number(p.figures["mutual_information_low"])
+                for p in points
+            ]
+            if read[0] < read[-1]:  # from the fair end
+                read, wide = read[::-1], wide[::-1]
+            curves.append((read, [one / (2 * 1.96) for one in wide]))
+        return count_rises(curves)
+
+
+def distortion_at(points: Sequence[PointRow], share: float) -> float:
+    """D, as a share of D_max, where a curve comes to a share of I(X;S)."""
+    first = points[0]
+    ends = ("mutual_information_max", "distortion_max")
+    i_max, d_max, i_max_validation, d_max_validation = (
+        _number(getattr(first, f"{name}{of}")) for of in ("", "_validation") for name in ends
+    )
+    d, i = strict_curve(
+        np.array([_number(p.figures["distortion"]) for p in points]),
+        np.array([_number(p.figures["mutual_information"]) for p in points]),
+        np.array([[_number(p.figures[f"{name}_validation"]) for name in _AXES] for p in points]),
+        i_max=i_max,
+        d_max=d_max,
+        i_max_validation=i_max_validation,
+        d_max_validation=d_max_validation,
+    )
+    # From the fair end: vertices are chosen on other rows, so I may rise here and there.
+    falling = np.minimum.accumulate(i)
+    return float(np.interp(share * i_max, falling[::-1], d[::-1]) / d_max)
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _over_splits(figures: np.ndarray) -> Estimate:
+    return estimate_over_splits(figures, test_over_train=test_over_train(len(figures)))
+
+
+def read_published() -> Published:
+    """Read the board."""
+    return Published(read_table(BOARD))

@@ -1,0 +1,25 @@
+"""The verdict over published boards, as a page shows it."""
+
+import re
+
+import pytest
+
+from board_rows import read_rows
+from verdict import format_verdict, read_verdicts
+
+
+def test_each_table_has_the_areas_of_its_board() -> None:
+    verdict = read_verdicts()["aufdc"]
+    assert "adults-gender" in verdict.tables
+    for row, figures in zip(verdict.rows, verdict.figures, strict=True):
+        for table, figure in zip(verdict.tables, figures.tolist(), strict=True):
+            rows = read_rows(f"{table}-5").values()
+            (entry,) = (entry for entry in rows if entry.row.variant == row.variant)
+            assert figure == pytest.approx(entry.row.figures["aufdc"])
+
+
+def test_rows_are_in_the_order_of_their_mean_ranks() -> None:
+    lines = [line for line in format_verdict().splitlines() if re.match(r"\| `[\w-]+`.* \d", line)]
+    ranks = [float(line.split(" | ")[1].split()[0]) for line in lines]
+    assert len(ranks) == len(read_verdicts()["aufdc"].rows)
+    assert ranks == sorted(ranks)
