@@ -11,7 +11,7 @@ import numpy as np
 from board_rows import read_table
 from fairbench.data.splits import OFFICIAL
 from fairbench.leaderboard.build import Tables
-from fairbench.leaderboard.ranking import RankedRow, test_over_train
+from fairbench.leaderboard.ranking import RankedRow, difference, test_over_train
 from fairbench.metrics.hull import strict_curve
 from fairbench.metrics.rows import DEFAULT, PointRow
 from fairbench.stats.intervals import Estimate
@@ -73,7 +73,9 @@ class Published:
 
     def gap(self, a: str, b: str, column: str) -> Estimate:
         """Estimate the difference of a and b over the splits, paired."""
-        return _over_splits(self.rows[a].folds[column] - self.rows[b].folds[column])
+        gap = difference(self.rows[a], self.rows[b], column)
+        assert gap is not None
+        return gap
 
     def least_share(self, method: str, column: str = "mutual_information_min") -> Estimate:
         """Estimate the least I(Z;S) of any point, as a share of I(X;S)."""

@@ -153,11 +153,11 @@ def compare(entries: Sequence[RankedRow], a: str, b: str) -> Iterator[MethodComp
         ]
         for first in _named(complete, a):
             for second in _named(complete, b):
-                gap = _difference(first, second, column)
+                gap = difference(first, second, column)
                 yield MethodComparison(group, column, first.row, second.row, gap)
 
 
-def _difference(a: RankedRow, b: RankedRow, column: str) -> Estimate | None:
+def difference(a: RankedRow, b: RankedRow, column: str) -> Estimate | None:
     """Estimate a - b: over the splits that both have, else over test rows."""
     if a.row.replicated and b.row.replicated:
         gaps = a.folds[column] - b.folds[column]

@@ -1,0 +1,92 @@
+"""The best trials are trained once more, and the best of these is the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from fairbench.errors import ConfigError
+from fairbench.runs.fit_job import FitJob, UnitResult
+from fairbench.search import outputs as search_files
+from fairbench.search.trials import TrialOutcome
+from fairbench.store.status import Status
+from tests.search.bench import Answers, Bench, bowl, same
+
+
+class LongTrainings(Answers):
+    """With 20 iterations areas are those of another bowl; it counts the units that it fitted."""
+
+    def __init__(self) -> None:
+        super().__init__(bowl)
+        self.long: list[Mapping[str, Any]] = []
+
+    def _fit(self, job: FitJob, i: int) -> UnitResult:
+        if job.iterations != 20:
+            return super()._fit(job, i)
+        self.long.append(job.params.model_dump())
+        self.answer = lambda params, seed: 0.5 - bowl(params, seed)
+        result = super()._fit(job, i)
+        self.answer = bowl
+        return result
+
+
+def test_the_best_trials_are_trained_once_more_and_the_best_of_these_is_the_result(
+    bench: Bench,
+) -> None:
+    executor = LongTrainings()
+    search = bench.search(executor, trials=6, finalists=3, final_budget=20)
+    by_area = sorted(search.trials, key=lambda trial: trial.values[0])
+    assert [final.number for final in search.finals] == [trial.number for trial in by_area[:3]]
+    assert {repr(params) for params in executor.long} == {repr(f.params) for f in search.finals}
+    # With the long training the order is the reverse.
+    assert search.best is not None
+    assert search.best.number == by_area[2].number
+    assert search.best.values[0] == pytest.approx(0.5 - by_area[2].values[0])
+    text = search_files.best_yaml(search, search.best)
+    assert "best of 3 finalists" in text
+    assert "trained with budget 20" in text
+    search_files.write(search)
+    table = pd.read_csv(search_files.folder_of(search) / "trials.csv")
+    assert table["aufdc_final"].notna().sum() == 3
+    again = LongTrainings()
+    repeated = bench.search(again, trials=6, finalists=3, final_budget=20)
+    assert again.fits == 0
+    assert repeated.finals[0].replayed
+    assert same(repeated.finals) == same(search.finals)
+
+
+def test_finalists_have_distinct_hyperparameters_and_there_may_be_too_few(bench: Bench) -> None:
+    fixed = {"bowl": {"a": 0.5, "size": 64}}
+    search = bench.search(run={"params": fixed}, trials=8, finalists=5, final_budget=20)
+    assert sorted(final.params["kind"] for final in search.finals) == ["flat", "round"]
+
+
+def test_finalists_need_one_objective(bench: Bench) -> None:
+    with pytest.raises(ConfigError, match="use --objective aufdc"):
+        bench.prepare(finalists=2, objectives="aufdc,cost")
+    with pytest.raises(ConfigError, match="'huge' is not full, quick or a number"):
+        bench.prepare(finalists=2, final_budget="huge")
+    with pytest.raises(ConfigError, match="would repeat the trials"):
+        bench.prepare(finalists=2, final_budget=10)
+    with pytest.raises(ConfigError, match="more than there are trials"):
+        bench.prepare(finalists=13)
+    with pytest.raises(ConfigError, match="add --finalists"):
+        bench.prepare(final_budget=20)
+
+
+def test_without_a_complete_finalist_the_best_trial_is_the_result(bench: Bench) -> None:
+    class Diverging(Answers):
+        def _fit(self, job: FitJob, i: int) -> UnitResult:
+            self.answer = bowl if job.iterations == 10 else lambda *_: Status.DIVERGED
+            return super()._fit(job, i)
+
+    search = bench.search(Diverging(bowl), finalists=2, final_budget=20)
+    assert search.best == min(search.trials, key=lambda trial: trial.values[0])
+    assert {final.outcome for final in search.finals} == {TrialOutcome.DIVERGED}
+    assert "finalists" not in search_files.best_yaml(search, search.best)
+    search_files.write(search)
+    table = pd.read_csv(search_files.folder_of(search) / "trials.csv")
+    assert (table["state_final"] == "diverged").sum() == 2
