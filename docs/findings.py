@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from board_rows import read_rows, show_name
 from fairbench.registry import load_registry
-from fairbench.report.format import format_interval, format_share
+from fairbench.report.format import format_count, format_interval, format_share
 from fairbench.report.style import new_figure, styled
 from published_figures import BOARD, Published, read_published
 from single_shot import read_pairs
+from verdict import read_verdicts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,6 +85,14 @@ def _columns(board: Published) -> Iterator[str]:
         f"information leaks, `{REFERENCE}` has an accuracy of",
         f"{format_share(_task(board, REFERENCE) or 0.0)}; the best row of a method that is no",
         f"baseline, {best}, has {format_share(accuracy)}.",
+    )
+    verdict = read_verdicts()["aufdc"]
+    places = [row.method for row in verdict.rows]
+    before = dict.fromkeys(places[: places.index(REFERENCE)])
+    yield from _paragraph(
+        f"So far {format_count(len(verdict.tables), 'table')} have boards with the same rows. By",
+        f"the mean rank over them, those ahead of `{REFERENCE}` are {_names(list(before))} ([all",
+        "figures](across.md#what-is-published)).",
     )
     yield from _image("Ranks over five splits", "readme-ranks")
 
