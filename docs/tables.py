@@ -31,7 +31,6 @@ from fairbench.report.tables import TableFormat, render
 from findings import format_findings
 from released import format_claims_of_bits, load_explained
 from single_shot import format_single_shot
-from verdict import BLOCK as VERDICT_BLOCK
 from verdict import format_verdict
 
 ROOT = Path(__file__).parent.parent
@@ -62,25 +61,11 @@ COLUMN_BLOCK = re.compile(
 """A generated table of column descriptions."""
 
 
-DATASET_BLOCK = re.compile(
-    r"(?<=<!-- datasets -->\n\n).*?(?=\n<!-- end of datasets -->)", re.DOTALL
+GENERATED = re.compile(
+    r"(?P<start><!-- (?P<name>[a-z -]+) -->\n)(?:(?!<!--).)*(?P<end><!-- end of (?P=name) -->)",
+    re.DOTALL,
 )
-"""The generated table of datasets."""
-
-SINGLE_SHOT_BLOCK = re.compile(
-    r"(?<=<!-- single-shot -->\n\n).*?(?=\n<!-- end of single-shot -->)", re.DOTALL
-)
-"""The generated table of single-shot twins."""
-CLAIMS_BLOCK = re.compile(r"(?<=<!-- claims -->\n\n).*?(?=\n<!-- end of claims -->)", re.DOTALL)
-"""The generated table of the paper's claims over splits."""
-BITS_BLOCK = re.compile(
-    r"(?<=<!-- claims of bits -->\n\n).*?(?=\n<!-- end of claims of bits -->)", re.DOTALL
-)
-"""The generated table of the paper's claims about bits."""
-FINDINGS_BLOCK = re.compile(
-    r"(?<=<!-- findings -->\n\n).*?(?=\n<!-- end of findings -->)", re.DOTALL
-)
-"""The generated page of findings."""
+"""A part of a page that :data:`WRITERS` has a function for, by its name."""
 
 
 # Columns of the CSVs, from the code.
@@ -231,6 +216,21 @@ def find_writer(table: Table) -> Callable[[Table], None] | None:
     return None
 
 
+WRITERS: dict[str, Callable[[], str]] = {
+    "datasets": format_datasets,
+    "single-shot": format_single_shot,
+    "claims": format_claims,
+    "claims of bits": format_claims_of_bits,
+    "findings": format_findings,
+    "verdict": format_verdict,
+}
+"""What is written between ``<!-- NAME -->`` and ``<!-- end of NAME -->``."""
+
+
+def _write(block: re.Match[str]) -> str:
+    return f"{block['start']}\n{WRITERS[block['name']]()}\n{block['end']}"
+
+
 def rewrite(page: Path) -> str:
     """Return the text of a page with its generated tables brought up to date."""
 
@@ -248,17 +248,7 @@ def rewrite(page: Path) -> str:
         return block["start"] + format_columns(columns[block["name"]]) + block["end"]
 
     text = COLUMN_BLOCK.sub(describe, page.read_text(encoding="utf-8"))
-    text = DATASET_BLOCK.sub(lambda _: format_datasets(), text)
-    if SINGLE_SHOT_BLOCK.search(text):
-        text = SINGLE_SHOT_BLOCK.sub(format_single_shot(), text)
-    if CLAIMS_BLOCK.search(text):
-        text = CLAIMS_BLOCK.sub(format_claims(), text)
-    if BITS_BLOCK.search(text):
-        text = BITS_BLOCK.sub(format_claims_of_bits(), text)
-    if FINDINGS_BLOCK.search(text):
-        text = FINDINGS_BLOCK.sub(format_findings(), text)
-    if VERDICT_BLOCK.search(text):
-        text = VERDICT_BLOCK.sub(lambda _: format_verdict(), text)
+    text = GENERATED.sub(_write, text)
     return BLOCK.sub(update, rewrite_rows(text))
 
 

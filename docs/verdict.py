@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,8 +23,6 @@ from fairbench.report.style import styled
 
 COLLECTION, TRACK = "tabular-v1", "blind"
 TARGET = Path(__file__).parents[1] / "leaderboards" / "figures" / "across-aufdc.png"
-BLOCK = re.compile(r"(?<=<!-- verdict -->\n\n).*?(?=\n<!-- end of verdict -->)", re.DOTALL)
-"""The generated part of the page."""
 
 
 @functools.cache

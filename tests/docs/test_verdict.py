@@ -1,10 +1,12 @@
 """The verdict over published boards, as a page shows it."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from board_rows import read_rows
+from tables import rewrite
 from verdict import format_verdict, read_verdicts
 
 
@@ -23,3 +25,13 @@ def test_rows_are_in_the_order_of_their_mean_ranks() -> None:
     ranks = [float(line.split(" | ")[1].split()[0]) for line in lines]
     assert len(ranks) == len(read_verdicts()["aufdc"].rows)
     assert ranks == sorted(ranks)
+
+
+@pytest.mark.parametrize("between", ["\n", "\n\n", "\nold\n"])
+def test_it_is_written_where_a_page_has_a_place_for_it(tmp_path: Path, between: str) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"Before.\n\n<!-- verdict -->{between}<!-- end of verdict -->\n\nAfter.\n")
+    assert rewrite(page).split(format_verdict()) == [
+        "Before.\n\n<!-- verdict -->\n\n",
+        "\n<!-- end of verdict -->\n\nAfter.\n",
+    ]
