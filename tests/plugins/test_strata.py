@@ -7,6 +7,7 @@ import pytest
 
 from fairbench.api import FitContext, Point, TrainingRows, Unit
 from fairbench.data.prepare import Prepared
+from fairbench_plugins.merged_cells import nearest, paired
 from fairbench_plugins.merged_cells.paired import PairedCells, PairedCellsParams, PairedCurve
 from fairbench_plugins.merged_cells.strata import column_shares, find_strata, kept_columns
 
@@ -86,3 +87,27 @@ def test_a_stored_curve_gives_the_same_codes(prepared: Prepared) -> None:
     point = curve.points[1]
     z = [one.at(point).encode(x, generator=np.random.default_rng(0)) for one in (curve, again)]
     np.testing.assert_array_equal(*z)
+
+
+def test_further_draws_of_the_same_rows_search_no_cells_and_are_what_a_search_gives(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, s, _ = population(2000, 8)
+    curve = fitted(TrainingRows(x, s, prepared.info), 0.0)
+    code, searches = curve.at(curve.points[1]), 0
+
+    def counted(*arrays: np.ndarray) -> np.ndarray:
+        nonlocal searches
+        searches += 1
+        return nearest(*arrays)
+
+    monkeypatch.setattr(paired, "nearest", counted)
+    for rows in (x, x[:50], x.copy()):
+        for draw in range(3):
+            z = code.encode(rows, generator=np.random.default_rng(draw))
+            fresh = curve.at(curve.points[1])
+            with monkeypatch.context() as patch:
+                patch.setattr(paired, "nearest", nearest)
+                again = fresh.encode(rows, generator=np.random.default_rng(draw))
+            np.testing.assert_array_equal(z, again)
+    assert searches == 2  # of x and of its first 50 rows
