@@ -182,6 +182,10 @@ class KnobConditioned(StackedModel):
         self._see(knob)
         return self.inner.encode(x, None, noise)
 
+    def gaussian_code(self, x: Tensor, knob: Tensor | None) -> tuple[Tensor, Tensor] | None:
+        self._see(knob)
+        return self.inner.gaussian_code(x, None)
+
     def decode(self, z: Tensor, s_onehot: Tensor, knob: Tensor | None) -> Tensor | None:
         self._see(knob)
         return self.inner.decode(z, s_onehot, None)

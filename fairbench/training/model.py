@@ -64,6 +64,14 @@ class StackedModel(nn.Module, ABC):
         ``(models, n, k)``.
         """
 
+    def gaussian_code(self, x: Tensor, knob: Tensor | None) -> tuple[Tensor, Tensor] | None:
+        """Mean and standard deviation of a Gaussian code, each ``(models, n, k)``; else None.
+
+        A model that gives them is drawn from again and again at no further cost of its networks;
+        ``encode`` must be the mean plus the standard deviation times ``noise``.
+        """
+        return None
+
     def encode_aware(
         self, x: Tensor, s_onehot: Tensor, knob: Tensor | None, noise: Tensor | None
     ) -> Tensor:

@@ -6,7 +6,7 @@ __fairbench_families__ = True
 __fairbench_same_results__ = {
     "a1be79c7375a8c02": "d017402fa4049e5d",  # fare_tree
     "501ba55b856a8a70": "03619929c8d19a17",  # sofair
-    "d441c566d38f92a7": "8a11eac711cb59c1",  # variational
+    "cb3effa3af09dc0e": "8a11eac711cb59c1",  # variational
     "30a09775aab8ade3": "722183acbd487b9b",  # adversarial
     "1712fb4eaf853681": "3f45b4923fe17cc0",  # merged_cells
 }

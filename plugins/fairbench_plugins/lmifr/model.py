@@ -137,8 +137,12 @@ class LMIFRModel(StackedModel):
 
     def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
         assert noise is not None
+        mean, deviation = self.gaussian_code(x, knob)
+        return mean + deviation * noise
+
+    def gaussian_code(self, x: Tensor, knob: Tensor | None) -> tuple[Tensor, Tensor]:
         mean, log_variance = self.gaussian(x)
-        return mean + torch.exp(0.5 * log_variance) * noise
+        return mean, torch.exp(0.5 * log_variance)
 
     def decode(self, z: Tensor, s_onehot: Tensor, knob: Tensor | None) -> Tensor:
         return self._reconstruct(z, s_onehot)
