@@ -77,8 +77,7 @@ def _mean_rank(row: AcrossRow) -> str:
 
 
 def _name(row: AcrossRow) -> str:
-    label = row.variant.label
-    given = label.removeprefix(row.method).strip()
+    given = row.name.removeprefix(row.method).strip()
     return f"`{row.method}`" + (f" {given}" if given else "")
 
 

@@ -73,7 +73,7 @@ def show_verdict(verdict: Verdict, own: abc.Collection[Variant] = ()) -> None:
     for row in verdict.rows:
         cells = [
             _mean_rank(row),
-            f"{row.variant.label} *" if row.variant in own else row.variant.label,
+            f"{row.name} *" if row.variant in own else row.name,
             format_share(row.mean_figure),
         ]
         if compared:
@@ -149,7 +149,7 @@ def _notes(verdict: Verdict) -> list[str]:
         )
         best = [verdict.rows[k] for k in verdict.families]
         better = [
-            f"{row.family} ({row.variant.label}, p = {row.p_value:.2g})"
+            f"{row.family} ({row.name}, p = {row.p_value:.2g})"
             for row in best
             if row.p_value is not None and row.p_value < 0.05
         ]

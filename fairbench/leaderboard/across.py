@@ -14,7 +14,7 @@ import numpy.typing as npt
 from fairbench.api.collection import Collection
 from fairbench.leaderboard.build import Tables
 from fairbench.leaderboard.ranking import RankedRow, test_over_train
-from fairbench.metrics.rows import DEFAULT, AcrossRow, Group, Variant
+from fairbench.metrics.rows import DEFAULT, AcrossRow, Group, Variant, named
 from fairbench.registry import Registry, family
 from fairbench.stats import across
 from fairbench.stats.intervals import holm
@@ -130,6 +130,7 @@ def _verdict(
     if not present:
         return None
     by_table = [{entry.row.variant: entry for entry in entries} for _, _, entries in present]
+    labels = {v: e.row.label for rows in by_table for v, e in rows.items() if e.row.label}
     everywhere = [v for v in by_table[0] if all(v in rows for rows in by_table)]
     if not everywhere:
         return None
@@ -164,6 +165,7 @@ def _verdict(
             mean_rank_low=low,
             mean_rank_high=high,
             mean_figure=sign * figure,
+            label=labels.get(variant),
         )
         for variant, mean, low, high, figure in zip(
             everywhere,
@@ -177,6 +179,7 @@ def _verdict(
         rows = _against(rows, reference, figures, runs, weights)
     best = _best_of_families(rows)
     partial = {v for table in by_table for v in table} - set(everywhere)
+    left_out = [named(variant, labels.get(variant)) for variant in partial]
     return Verdict(
         collection=collection.name,
         group=group,
@@ -188,7 +191,7 @@ def _verdict(
         figures=sign * figures,
         runs=tuple(sign * of_table for of_table in runs),
         missing=tuple(name for name, _, entries in members if not entries),
-        partial=tuple(sorted(variant.label for variant in partial)),
+        partial=tuple(sorted(left_out)),
         families=tuple(best),
         p_families=across.compare_all(figures[best], weights),
     )

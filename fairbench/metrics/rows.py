@@ -75,6 +75,11 @@ class Variant(NamedTuple):
         return self.method if self.params == DEFAULT else f"{self.method} ({self.params})"
 
 
+def named(variant: Variant, label: str | None) -> str:
+    """Name a row by its method and the label of its hyperparameters, if they have one."""
+    return f"{variant.method} ({label})" if label else variant.label
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableRow:
     """A row of a table.
@@ -339,6 +344,14 @@ class AcrossRow(VariantRow):
         "p-value of being better, by weighted signed ranks over tables, one-sided, adjusted over "
         "all rows",
     ] = None
+    label: Annotated[
+        str | None, "name of the row's hyperparameters, such as tuned; empty where they have none"
+    ] = None
+
+    @property
+    def name(self) -> str:
+        """The method, and its hyperparameters by their label, or where they are no defaults."""
+        return named(self.variant, self.label)
 
 
 PUBLISHED: tuple[type[TableRow], ...] = (LeaderboardRow, PointRow, AttainmentRow, AcrossRow)

@@ -52,7 +52,7 @@ def _draw_ranks(axes: Axes, verdict: Verdict, look: dict[Variant, Look]) -> None
         axes.plot(row.mean_rank, place, marker="o", color=colour)
     known = any(row.mean_rank_low is not None for row in verdict.rows)
     intervals = ", with its 95% interval over tables" if known else ""
-    axes.set_yticks(range(len(verdict.rows)), [row.variant.label for row in verdict.rows])
+    axes.set_yticks(range(len(verdict.rows)), [row.name for row in verdict.rows])
     axes.invert_yaxis()
     axes.set(
         title=f"{verdict.collection} · {verdict.group.track} · {verdict.group.budget} budget · "
@@ -86,7 +86,7 @@ def _draw_profiles(axes: Axes, verdict: Verdict, look: dict[Variant, Look]) -> N
             where="post",
             color=colour,
             linestyle=style.line,
-            label=row.variant.label,
+            label=row.name,
         )
     better = "at most" if verdict.lower_is_better else "at least"
     axes.set(
@@ -123,5 +123,5 @@ def _draw_families(axes: Axes, verdict: Verdict, best: list[AcrossRow]) -> None:
 
 
 def _family(row: AcrossRow) -> str:
-    label = row.variant.label
+    label = row.name
     return label if row.family == label else f"{row.family}: {label}"
