@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from board_rows import read_table
+from fairbench.api import Track
 from fairbench.data.splits import OFFICIAL
 from fairbench.leaderboard.build import Tables
 from fairbench.leaderboard.ranking import RankedRow, difference, test_over_train
@@ -57,14 +58,16 @@ def count_rises(curves: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Ri
 
 
 class Published:
-    """The rows of the board, by method."""
+    """The ranked default rows of the board's blind track, by method."""
 
     def __init__(self, table: Tables) -> None:
         self.table = table
         self.rows = {
             entry.row.method: entry
             for entry in table.entries
-            if entry.row.replicated and entry.row.params == DEFAULT
+            if entry.row.replicated
+            and entry.row.params == DEFAULT
+            and entry.row.track == Track.BLIND.value
         }
 
     def of(self, method: str, column: str) -> Estimate:
@@ -103,6 +106,10 @@ class Published:
             for name in (a, b)
         ]
         return _over_splits(at[0] - at[1])
+
+    def accuracy_of(self, method: str, column: str = "accuracy_y") -> float:
+        """Mean over the splits of an accuracy at the last setting."""
+        return float(np.mean([_number(c[-1].figures[column]) for c in self.curves(method)]))
 
     def share_at_fair_end(self, method: str, column: str) -> Estimate:
         """Estimate an accuracy at the last setting, from a constant guess (0) to x (1)."""

@@ -211,6 +211,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         large = shutil.ignore_patterns("*.png", "*.html", "*.gz")
         shutil.copytree(ROOT / shown, folder / shown, ignore=large)
     small = ROOT / "tests" / "support" / "adults-quick.jsonl"
+    call("board", "show", "adults-gender-5", "--output", str(folder / "boards"))
     shutil.copy(small, folder / "results.jsonl")
     shutil.copy(small, folder / "adults.jsonl")
     results = folder / "fairbench-results"
