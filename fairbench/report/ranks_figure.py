@@ -72,7 +72,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.tick_params(length=0)
     axes.plot([], [], "o", color=_KEY, label="AUFDC, by auditors, with 95% interval")
     axes.plot([], [], "D", color=_KEY, markerfacecolor="none", label="certified AUFDC")
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.12), ncols=2)
+    # Above the title, whose height is that of a row and a half however many rows there are.
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1 + 1.5 / (place + 0.2)), ncols=2)
     notes = describe_tests(panel.ranked) or ["One split gives no ranks."]
     if panel.ranked:
         notes.insert(0, "Beside each name: its rank, with 95% confidence.")
