@@ -99,6 +99,7 @@ class AcsIncomeSex(DeclaredTable):
     architecture = Architecture(hidden=(128, 128), latent=8)
 
     rows = 332_900
+    audit_rows: ClassVar[int | None] = 20_000
 
     columns = COLUMNS
     features = words("AGEP COW SCHL MAR OCCP POBP RELP WKHP SEX RAC1P")
@@ -120,6 +121,7 @@ class AcsIncomeRace(AcsIncomeSex):
     name = "acs-income-race"
     aliases = ()
     summary = "ACSIncome 2018, a fifth of it, S = race (7 groups)"
+    audit_rows = None  # its smallest group would have too few
     sensitive = ("race",)
 
 
@@ -129,6 +131,7 @@ class AcsIncomeSexRace(AcsIncomeSex):
     name = "acs-income-sex-race"
     aliases = ()
     summary = "ACSIncome 2018, a fifth of it, S = sex x race (14 groups)"
+    audit_rows = None
     sensitive = ("sex", "race")
 
 

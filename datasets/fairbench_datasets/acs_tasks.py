@@ -180,6 +180,7 @@ class AcsPublicCoverage(DeclaredTable):
         ),
     )
     rows = 174_178
+    audit_rows = 20_000
     # About as wide as Adults and ACSIncome, of which it is a relative: their sizes.
     architecture = Architecture(hidden=(128, 128), latent=8)
 

@@ -138,6 +138,9 @@ class Dataset(ABC):
         empty: they are ranked.
     iterations : int or None
         Training steps of the full budget; None: 100 epochs at batch 128, clipped to 5K .. 27K.
+    audit_rows : int or None
+        Most rows of each role of the audit: auditors of large tables need no more. None: all rows
+        that the split gives them.
     architecture : Architecture
         Encoder and decoder sizes for neural methods.
     """
@@ -158,6 +161,7 @@ class Dataset(ABC):
     tasks: ClassVar[tuple[str, ...]] = ()
     demonstration: ClassVar[str] = ""
     iterations: ClassVar[int | None] = None
+    audit_rows: ClassVar[int | None] = None
     architecture: ClassVar[Architecture] = Architecture()
 
     @abstractmethod

@@ -120,6 +120,8 @@ def data_describe_command(name: DatasetName, data_root: DataRoot = None) -> None
     data = load_warning(dataset, data_root)
     s = np.concatenate([rows.s for rows in data.roles.values()])
     by_role = ", ".join(f"{role.value} {len(rows.s):,}" for role, rows in data.roles.items())
+    if any(len(rows.s) == dataset.audit_rows for rows in data.roles.values()):
+        by_role += "; the rest are in no role"
     for key, value in (
         ("dataset", f"{dataset.name}: {dataset.summary}"),
         ("data", f"{data.source} ({data.origin})"),

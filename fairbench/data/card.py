@@ -129,6 +129,7 @@ class Card(_Part):
     # Columns that may be in X though they determine s
     allowed_copies: Annotated[tuple[str, ...], OneOrMore] = ()
     iterations: int | None = Field(None, ge=1)  # training steps of the full budget
+    audit_rows: int | None = Field(None, ge=100)  # most rows of each role of the audit
     # hidden, latent: sizes of neural encoders
     hidden: Annotated[tuple[int, ...], OneOrMore] = Architecture().hidden
     latent: int = Field(Architecture().latent, ge=1)

@@ -46,6 +46,7 @@ def dataset_from_card(path: Path) -> type[Dataset]:
         "home": card.file.parent,
         "sensitive": tuple(part.column for part in card.sensitive),
         "iterations": card.iterations,
+        "audit_rows": card.audit_rows,
         "architecture": Architecture(hidden=card.hidden, latent=card.latent),
     }
     return type("CardDataset", (CardDataset,), members)

@@ -189,7 +189,7 @@ def prepare(
     codes, features = coded(table.x, onehot=table.onehot)
     everyone = np.arange(len(table.s))
     here = everyone if table.target is None else everyone[~table.target]
-    roles = _roles(table, here, split)
+    roles = _roles(table, here, split, dataset.audit_rows)
     train = codes[roles[Role.ENCODER_TRAIN]]
     mean, scale = train.mean(axis=0), train.std(axis=0)
     # By its range: the standard deviation of a constant may not round to zero.
@@ -219,7 +219,8 @@ def prepare(
     fingerprint = _fingerprint(rows, roles, info)
     target = None
     if table.target is not None:
-        roles_there = _roles(replace(table, is_test=None), everyone[table.target], split)
+        elsewhere = replace(table, is_test=None)
+        roles_there = _roles(elsewhere, everyone[table.target], split, dataset.audit_rows)
         there = dealt(roles_there)
         target = Prepared(
             info=info,
@@ -252,12 +253,13 @@ def prepare(
     )
 
 
-def _roles(table: Table, rows: Ints, split: Split) -> dict[Role, Ints]:
+def _roles(table: Table, rows: Ints, split: Split, audit_rows: int | None) -> dict[Role, Ints]:
     """Deal some rows of a table to the roles."""
     is_test = None if table.is_test is None else table.is_test[rows]
     y = {task: labels[rows] for task, labels in table.y.items()}
     part = replace(table, s=table.s[rows], y=y, is_test=is_test)
-    return {role: rows[where] for role, where in assign_roles(part, split).items()}
+    dealt = assign_roles(part, split, audit_rows=audit_rows)
+    return {role: rows[where] for role, where in dealt.items()}
 
 
 def _labels(by_task: Mapping[str, Ints], where: Ints) -> dict[str, Ints]:

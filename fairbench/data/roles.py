@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import Ints, Role
+from fairbench.api import AUDIT_ROLES, Ints, Role
 from fairbench.api.dataset import Table
 from fairbench.data.splits import OFFICIAL, Split
 from fairbench.errors import DataError
@@ -23,11 +23,14 @@ SPLIT_SEED = 20_211
 """Seed of all splits: run seeds change training, never the rows."""
 
 
-def assign_roles(table: Table, split: Split = OFFICIAL) -> dict[Role, Ints]:
+def assign_roles(
+    table: Table, split: Split = OFFICIAL, *, audit_rows: int | None = None
+) -> dict[Role, Ints]:
     """Deal rows to the four roles, stratified by (s, main task label).
 
-    Returns sorted row numbers; disjoint, and together all rows. Raises DataError: a group of s has
-    too few rows in a role.
+    Returns sorted row numbers, disjoint. Together they are all rows, unless there are more than
+    ``audit_rows`` in a role of the audit: so many, drawn by chance, are then in it, and the rest in
+    none. Raises DataError: a group of s has too few rows in a role.
     """
     n = len(table.s)
     label = next(iter(table.y.values())) if table.y else np.zeros(n, np.int64)
@@ -45,6 +48,12 @@ def assign_roles(table: Table, split: Split = OFFICIAL) -> dict[Role, Ints]:
     dealt = deal(rest, stratum[rest], list(SHARES.values()), rng)
     roles = {role: np.sort(rows) for role, rows in zip(SHARES, dealt, strict=True)}
     roles[Role.TEST] = np.sort(test)
+    for number, role in enumerate(AUDIT_ROLES):
+        if audit_rows is not None and len(roles[role]) > audit_rows:
+            share = audit_rows / len(roles[role])
+            rng = np.random.default_rng([SPLIT_SEED, split.folds, split.fold, number])
+            parts = deal(roles[role], stratum[roles[role]], [share, 1 - share], rng)
+            roles[role] = np.sort(parts[0])
     for role, rows in roles.items():
         counts = np.bincount(table.s[rows], minlength=len(table.groups))
         least = LEAST_ROWS if role is Role.AUDITOR_TRAIN else 1

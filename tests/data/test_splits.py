@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairbench.api import Role
+from fairbench.api import AUDIT_ROLES, Role
 from fairbench.data.prepare import load_folds, prepare
 from fairbench.data.roles import assign_roles
 from fairbench.data.splits import OFFICIAL, Split, rotating
@@ -75,3 +75,34 @@ def test_names_are_read_back() -> None:
     for wrong in ("fold 0 of 5", "fold 6 of 5", "fold 1 of 99", "first", ""):
         with pytest.raises(DataError, match="no split"):
             Split.parse(wrong)
+
+
+def test_audits_of_large_tables_have_some_of_the_rows_and_methods_all_of_theirs() -> None:
+    table = make_table(2000)
+    for split in (OFFICIAL, *rotating(5)):
+        whole, few = assign_roles(table, split), assign_roles(table, split, audit_rows=150)
+        np.testing.assert_array_equal(few[Role.ENCODER_TRAIN], whole[Role.ENCODER_TRAIN])
+        for role in AUDIT_ROLES:
+            assert len(few[role]) == 150
+            assert set(few[role]) < set(whole[role])
+            # Groups keep their shares, to a row a stratum.
+            share = table.s[few[role]].mean() - table.s[whole[role]].mean()
+            assert abs(share) <= 4 / 150
+    tests = [assign_roles(table, split, audit_rows=150)[Role.TEST] for split in rotating(5)]
+    assert len(set(np.concatenate(tests).tolist())) == 5 * 150  # still disjoint
+
+
+def test_tables_with_fewer_rows_are_as_they_were() -> None:
+    table = make_table(600)
+    whole, same = assign_roles(table), assign_roles(table, audit_rows=600)
+    for role, rows in whole.items():
+        np.testing.assert_array_equal(rows, same[role])
+
+
+def test_a_dataset_says_how_many_rows_its_audits_have() -> None:
+    class Large(AdultsGender):
+        audit_rows = 50
+
+    data = prepare(make_table(500), Large, source="simulated", origin="t")
+    assert [len(data.roles[role].s) for role in AUDIT_ROLES] == [50, 50, 50]
+    assert len(data.roles[Role.ENCODER_TRAIN].s) > 50

@@ -25,6 +25,7 @@ from tests.support.real_data import (
     group_counts,
     root_with,
     share,
+    whole,
 )
 
 NAME = "acs_income_2018_part.parquet"
@@ -228,7 +229,7 @@ GROUPS: dict[type[Dataset], dict[str, int]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("dataset", [AcsIncomeSexRace, AcsIncomeSex, AcsIncomeRace])
 def test_the_real_file_has_its_counts(dataset: type[Dataset]) -> None:
-    data = load_dataset(dataset, root=root_with(dataset))
+    data = load_dataset(whole(dataset), root=root_with(dataset))
     assert data.source == "real"
     sizes = [len(rows.s) for rows in data.roles.values()]
     assert sizes == [110_966, 66_580, 44_387, 110_967]
@@ -241,7 +242,7 @@ def test_the_real_file_has_its_counts(dataset: type[Dataset]) -> None:
 
 @pytest.mark.slow
 def test_unseen_tasks_of_the_real_file() -> None:
-    data = load_dataset(AcsIncomeUnseen, root=root_with(AcsIncomeUnseen))
+    data = load_dataset(whole(AcsIncomeUnseen), root=root_with(AcsIncomeUnseen))
     tables = [rows.transfer for rows in data.roles.values()]
     shares = {task: np.concatenate([table[task] for table in tables]).mean() for task in tables[0]}
     assert shares == pytest.approx(

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from fairbench.api import AUDIT_ROLES
 from fairbench.api.dataset import Dataset, Table
 from fairbench.data.files import find_files
 from fairbench.data.prepare import load_dataset
@@ -29,6 +30,7 @@ from tests.support.real_data import (
     group_counts,
     root_with,
     share,
+    whole,
 )
 
 PERSON: Mapping[str, int] = {
@@ -234,11 +236,13 @@ FACTS = [
 def test_facts_of_the_real_file(
     dataset: type[Dataset], women: int, men: int, task: str, of_one: float
 ) -> None:
-    data = load_dataset(dataset, root=root_with(dataset))
+    data = load_dataset(whole(dataset), root=root_with(dataset))
     assert women + men == dataset.rows
     assert group_counts(data) == {"Female": women, "Male": men}
     assert share(data, task) == pytest.approx(of_one, abs=0.0001)
-    check_prepared(data)
+    audited = load_dataset(dataset, root=root_with(dataset))
+    assert max(len(audited.roles[role].s) for role in AUDIT_ROLES) == 20_000
+    check_prepared(audited)
 
 
 @pytest.mark.slow

@@ -21,6 +21,11 @@ def root_with(dataset: type[Dataset]) -> Path:
     return Path(root).resolve()
 
 
+def whole(dataset: type[Dataset]) -> type[Dataset]:
+    """The dataset with all its rows in some role."""
+    return type(dataset.__name__, (dataset,), {"audit_rows": None})
+
+
 def group_counts(data: Prepared) -> dict[str, int]:
     """People by group, over all roles."""
     s = np.concatenate([rows.s for rows in data.roles.values()])
