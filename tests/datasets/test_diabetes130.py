@@ -346,7 +346,7 @@ def root() -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("dataset", [Diabetes130, Diabetes130Unseen])
 def test_facts_of_the_real_file(dataset: type[Dataset]) -> None:
-    data = load_dataset(whole(dataset), root=root())
+    data = load_dataset(dataset, root=root())
     assert group_counts(data) == {"70 or more": 30_612, "below 70": 39_361}
     assert share(data, "readmitted") == pytest.approx(0.4073, abs=0.0001)
     assert share(data, "readmitted_30_days") == pytest.approx(0.0897, abs=0.0001)
