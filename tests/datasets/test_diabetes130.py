@@ -27,7 +27,6 @@ from tests.support.real_data import (
     fingerprint_elsewhere,
     group_counts,
     share,
-    whole,
 )
 
 ARCHIVE, NAME = "dataset_diabetes.zip", "diabetic_data.csv"
