@@ -39,6 +39,11 @@ def tables_across(
 
     Published ones can be read without any results. ConfigError: ``against`` is a single board.
     """
+    if against is None and not location.has_results:
+        raise StoreError(
+            f"There are no results in {location.folder}.",
+            "See the published ones with --against published, or run something first.",
+        )
     if against is None:
         return PublishedTables(tuple(build(location.open_store(), registry)), frozenset(), ())
     if against != PUBLISHED:

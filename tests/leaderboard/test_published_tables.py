@@ -89,6 +89,14 @@ def test_the_published_verdict_needs_no_results(fairbench_here: Call, tmp_path: 
     assert drawn.returncode == 0, drawn.stderr
 
 
+def test_without_results_the_command_says_that_there_are_published_ones(
+    fairbench_here: Call,
+) -> None:
+    done = fairbench_here("leaderboard", "--across")
+    assert done.returncode == 2
+    assert "--against published" in done.stderr
+
+
 def test_a_verdict_is_over_many_boards(fairbench_here: Call) -> None:
     done = fairbench_here("leaderboard", "--across", "--against", "adults-gender-5")
     assert done.returncode == 2
