@@ -127,5 +127,6 @@ def say_why(details: Mapping[str, Any]) -> str:
 
 def say_why_and_what(details: Mapping[str, Any]) -> str:
     """Return the same, and the value, where the words do not name it already."""
-    reason, value = say_why(details), repr(details["input"])
-    return reason if value in reason else f"{reason} (got {value})"
+    reason, value = say_why(details), details["input"]
+    told = isinstance(value, str) and repr(value) in reason
+    return reason if told else f"{reason} (got {value!r})"

@@ -76,3 +76,17 @@ def test_bad_files_are_errors(tmp_path: Path, text: str | None, says: str) -> No
         file.write_text(text)
     with pytest.raises(ConfigError, match=says):
         build_config(RunConfig, file)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"budget": "abc"}, "--budget: 'abc' is not full, quick or a number of iterations"),
+        ({"points": 0}, "--points: at least 2 is needed (got 0)."),
+    ],
+)
+def test_a_wrong_value_is_named_once(given: dict[str, object], told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        build_config(RunConfig, methods=["sofair"], datasets=["adults"], **given)
+    assert caught.value.message.startswith(told)
+    assert caught.value.message.count("abc") <= 1

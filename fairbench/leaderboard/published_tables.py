@@ -39,12 +39,11 @@ def tables_with_published(
     Where a table has no board, own rows stand alone.
     """
     published = {board.dataset for board in registry.boards.values()}
-    boards = [
-        find_board(PUBLISHED, registry, name) for name in _names(collection) if name in published
-    ]
+    names = list(_names(collection))
+    boards = [find_board(PUBLISHED, registry, name) for name in names if name in published]
     compared = [place_in(own, board, registry) for board in boards]
-    with_board = {one.table.dataset for one in compared}
-    alone = [table for table in build_tables(own, registry) if table.dataset not in with_board]
+    without = set(names) - published
+    alone = [table for table in build_tables(own, registry) if table.dataset in without]
     rows_alone = {row.variant for table in alone for row in table.leaderboard}
     refused = [f"{one.board.info.title}: {line}" for one in compared for line in one.refused]
     return PublishedTables(

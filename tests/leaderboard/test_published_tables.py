@@ -67,6 +67,15 @@ def test_own_rows_stand_alone_where_nothing_is_published(
     assert "mine" in {variant.method for variant in found.own}
 
 
+def test_rows_of_other_tables_are_nobodys_here(registry: Registry, tmp_path: Path) -> None:
+    def elsewhere(records: list[Record]) -> list[Record]:
+        return change_units(records, lambda unit: unit.replace(dataset="german-sex"))
+
+    found = tables_with_published(selected(tmp_path / "own", own_rows(elsewhere)), TWO, registry)
+    assert [table.dataset for table in found.tables] == ["adults-gender"]
+    assert not found.own
+
+
 def test_own_rows_that_do_not_fit_are_told_and_the_rest_stays(
     registry: Registry, tmp_path: Path
 ) -> None:
