@@ -67,7 +67,9 @@ def board_show(
     tables = build.build_tables(found.records(), registry)
     if form is TableFormat.TABLE:
         for table in tables:
-            show_leaderboard(f"{table.dataset}, version {found.info.version}", table.leaderboard)
+            # All of them are of the board: no note needs to say so.
+            rows = [replace(row, origin=None) for row in table.leaderboard]
+            show_leaderboard(f"{table.dataset}, version {found.info.version}", rows)
     else:
         sys.stdout.write(render(tables, form))
     if output is not None:
