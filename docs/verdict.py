@@ -42,6 +42,7 @@ def format_verdict() -> str:
         *_paragraph(*_words(audited)),
         *_table(audited),
         "",
+        *_paragraph(*_best(audited)),
         *_paragraph(*_certified(certified)),
     ]
     return "\n".join(lines)
@@ -63,6 +64,15 @@ def _table(verdict: Verdict) -> Iterator[str]:
         cells = " | ".join(map(format_share, figures.tolist()))
         compared = "" if row.wins is None else f"{row.wins}, {row.ties}, {row.losses}"
         yield f"| {_name(row)} | {_mean_rank(row)} | {cells} | {compared} |"
+
+
+def _best(verdict: Verdict) -> Iterator[str]:
+    """Which row has the least area on which tables."""
+    tables: dict[str, list[str]] = {}
+    for table, row in zip(verdict.tables, verdict.figures.argmin(axis=0), strict=True):
+        tables.setdefault(_name(verdict.rows[row]), []).append(f"`{table}`")
+    parts = [f"{name} on {', '.join(on)}" for name, on in tables.items()]
+    yield f"The least area has {'; '.join(parts)}."
 
 
 def _certified(verdict: Verdict) -> Iterator[str]:
