@@ -236,7 +236,8 @@ class _Codes(Representation):
 
 @hookimpl
 def register_methods() -> Sequence[type[Method]]:
-    """Merged cells and paired cells."""
+    """Merged, paired and kept cells."""
+    from fairbench_plugins.merged_cells.kept import KeptCells
     from fairbench_plugins.merged_cells.paired import PairedCells
 
-    return [MergedCells, PairedCells]
+    return [MergedCells, PairedCells, KeptCells]

@@ -112,36 +112,53 @@ class PairedCells(Method):
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext
     ) -> Sequence[Fitted]:
         p = self.params
-        shares = cross_fitted(train.x, train.s, len(train.info.groups), p.folds)
-        # Trees can be sure of a group; a cell without any of one has no mean for it.
-        shares = np.clip(shares, 1e-4, None)
-        shares /= shares.sum(1, keepdims=True)
+        shares = estimated_shares(train.x, train.s, len(train.info.groups), p.folds)
         kept = kept_columns(train.x, shares, p.keep)
-        x = train.x.astype(np.float64)
+        prices = np.geomspace(LOW, HIGH, p.prices)
         fitted: list[Fitted] = []
         for done, unit in enumerate(units):
             context.progress(done / len(units), f"seed {unit.seed}")
-            strata = self._strata(train.x, kept, unit.seed)
-            cells = nearest(strata.centres * strata.scale, train.x * strata.scale)
-            strata = strata.taken(np.unique(cells))  # those that have rows
-            cells = np.unique(cells, return_inverse=True)[1]
-            sums = CellSums.of(cells, len(strata.centres), x, shares)
-            prices = np.geomspace(LOW, HIGH, p.prices)
-            points = limit(sums, float((x**2).sum()), prices.tolist(), pairs=strata.pairs())
-            fitted.append(PairedCurve.of(strata.centres, sums, points, strata.scale))
+            strata = cut(train.x, kept, unit.seed, cells=p.cells, rows_a_cell=p.rows_a_cell)
+            fitted.append(solve(train.x, shares, strata, prices)[0])
         return fitted
-
-    def _strata(self, x: Floats, kept: npt.NDArray[np.bool_], seed: int) -> Strata:
-        p = self.params
-        if kept.any():
-            return find_strata(x, kept, max(p.rows_a_cell, len(x) // (4 * p.cells)), seed)
-        count = max(2, min(p.cells, len(x) // p.rows_a_cell))
-        centres = find_cells(x, count, seed)
-        whole = np.zeros(len(centres), np.int64)
-        return Strata(centres, whole, np.ones(x.shape[1], np.float32))
 
     def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Curve:
         return PairedCurve(**state)
+
+
+def estimated_shares(x: Floats, s: Ints, groups: int, folds: int) -> Array:
+    """Estimate P(s | x) of each row, ``(n, groups)``, never quite 0."""
+    # Trees can be sure of a group; a cell without any of one has no mean for it.
+    shares = np.clip(cross_fitted(x, s, groups, folds), 1e-4, None)
+    return np.asarray(shares / shares.sum(1, keepdims=True))
+
+
+def cut(
+    x: Floats, kept: npt.NDArray[np.bool_], seed: int, *, cells: int, rows_a_cell: int
+) -> Strata:
+    """Cut rows ``(n, d)`` into cells, by the ``kept`` columns ``(d,)`` first, if there are any."""
+    if kept.any():
+        return find_strata(x, kept, max(rows_a_cell, len(x) // (4 * cells)), seed)
+    centres = find_cells(x, max(2, min(cells, len(x) // rows_a_cell)), seed)
+    whole = np.zeros(len(centres), np.int64)
+    return Strata(centres, whole, np.ones(x.shape[1], np.float32))
+
+
+def solve(
+    x: Floats, shares: Array, strata: Strata, prices: Array
+) -> tuple[PairedCurve, list[Array]]:
+    """Find the best codes of cells at each price; return also their rows by group.
+
+    ``shares (n, groups)``: P(s | x) of the rows ``x (n, d)``.
+    """
+    cells = nearest(strata.centres * strata.scale, x * strata.scale)
+    strata = strata.taken(np.unique(cells))  # those that have rows
+    cells = np.unique(cells, return_inverse=True)[1]
+    wide = x.astype(np.float64)
+    sums = CellSums.of(cells, len(strata.centres), wide, shares)
+    points = limit(sums, float((wide**2).sum()), prices.tolist(), pairs=strata.pairs())
+    curve = PairedCurve.of(strata.centres, sums, points, strata.scale)
+    return curve, [point.codes.sums(sums).n for point in points]
 
 
 @dataclass
@@ -200,11 +217,11 @@ class PairedCurve(Curve):
             scale,
         )
 
-    def at(self, point: Point) -> Representation:
+    def at(self, point: Point) -> DrawnCodes:
         """Return the codes of the nearest price that was solved."""
         k = int(np.abs(np.log(self.prices / point["price"])).argmin())
         mine = slice(int(self.counts[:k].sum()), int(self.counts[: k + 1].sum()))
-        return _Drawn(
+        return DrawnCodes(
             self.centres,
             self.pairs[mine],
             self.parts[mine],
@@ -218,7 +235,7 @@ class PairedCurve(Curve):
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
-class _Drawn(Representation):
+class DrawnCodes(Representation):
     """The codes of one price; arrays as in the curve."""
 
     def __init__(
@@ -250,11 +267,14 @@ class _Drawn(Representation):
         self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
     ) -> Floats:
         rng = generator if generator is not None else np.random.default_rng()
-        drawn = self._cells(x) + rng.random(len(x))
-        entry = np.searchsorted(self.upto, drawn, side="right")
-        z = self.released[self.codes[entry]]
+        z = self.released[self.draw(x, rng)]
         z[:, self.kept] = x[:, self.kept]
         return z
+
+    def draw(self, x: Floats, rng: np.random.Generator) -> Ints:
+        """Draw the number of a code for each row."""
+        drawn = self._cells(x) + rng.random(len(x))
+        return self.codes[np.searchsorted(self.upto, drawn, side="right")]
 
     def _cells(self, x: Floats) -> Ints:
         """Find the nearest cell of each row; of the same rows again, without another search."""
