@@ -19,7 +19,7 @@ depends on the price lambda: few columns are coded at low prices, all at high on
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,32 +27,33 @@ import numpy.typing as npt
 from pydantic import Field
 
 from fairbench.api import (
-    Coding,
     Curve,
     DatasetInfo,
     FitContext,
     Fitted,
     Floats,
     Ints,
-    Knob,
-    Method,
     Params,
     Point,
     Representation,
-    Shots,
     TrainingRows,
     Unit,
 )
 from fairbench_plugins.merged_cells import cross_fitted
 from fairbench_plugins.merged_cells.joining import Array
-from fairbench_plugins.merged_cells.paired import PairedCurve, cut, estimated_shares, solve
+from fairbench_plugins.merged_cells.paired import (
+    PairedCells,
+    PairedCurve,
+    cut,
+    estimated_shares,
+    solve,
+)
 from fairbench_plugins.merged_cells.strata import column_shares
 
 LOW, HIGH = 0.5, 4000.0
 """Prices: at the lowest hardly anything is coded, at the highest nothing is left of s."""
 _HELD_OUT = 5
 """One of so many training rows chooses between levels."""
-_MOST_FEATURES = 512
 
 Columns = npt.NDArray[np.bool_]
 
@@ -76,41 +77,22 @@ class KeptCellsParams(Params):
     """Parts of the training set for cross-fitting P(s | x)."""
 
 
-class KeptCells(Method):
+class KeptCells(PairedCells):
     """Paired cells of some columns; the others are released as they are, where that is cheaper."""
 
     name = "kept-cells"
     summary = "paired-cells of some columns; the rest are released, where that is cheaper"
-    reference = "this project, docs/own-method.md; after the privacy funnel, arXiv:1402.1774"
-    coding = Coding.STOCHASTIC
-    shots = Shots.SINGLE
-    has_decoder = True
-    knobs = (
-        Knob(
-            "price",
-            LOW,
-            HIGH,
-            "distortion paid per nat of I(S;code); more is fairer",
-            logarithmic=True,
-        ),
-    )
+    knobs = (replace(PairedCells.knobs[0], low=LOW, high=HIGH),)
     Params: ClassVar[type[Params]] = KeptCellsParams
 
     def search_space(self) -> Mapping[str, Any]:
         from optuna.distributions import IntDistribution
 
         return {
-            "cells": IntDistribution(200, 2000, log=True),
-            "rows_a_cell": IntDistribution(4, 40, log=True),
+            **super().search_space(),
             "rows_a_kept_cell": IntDistribution(2, 20, log=True),
             "levels": IntDistribution(2, 8),
         }
-
-    def supports(self, info: DatasetInfo) -> str | None:
-        count = len(info.features)
-        if count > _MOST_FEATURES:
-            return f"its cells take at most {_MOST_FEATURES} features; {info.name} has {count}"
-        return None
 
     def fit(
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext
