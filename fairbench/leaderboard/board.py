@@ -116,11 +116,13 @@ def make_board(
 ) -> Board:
     """Make a board of the rows of one dataset and budget, real data alone.
 
-    ``earlier``: the board that some of the records were imported from, whose replicates of areas
-    are kept. Raises ConfigError where there are no rows, or rows of several audits or protocols.
+    Curves of which something waits or runs are left out. ``earlier``: the board that some of the
+    records were imported from, whose replicates of areas are kept. Raises ConfigError where there
+    are no rows, or rows of several audits or protocols.
     """
     chosen = [curve for own in records.curves.values() for curve in own if _is_of(curve, dataset)]
-    chosen = [curve for curve in chosen if curve.units[0].budget == budget and curve.done]
+    chosen = [curve for curve in chosen if curve.units[0].budget == budget]
+    chosen = [curve for curve in chosen if curve.ended and curve.done]
     if not chosen:
         raise ConfigError(
             f"There are no measured rows of {dataset} with real data and budget {budget}.",

@@ -47,6 +47,11 @@ class CurveRecords:
         return sum(unit.curve_points or 1 for unit in empty) + read - len(self.done)
 
     @property
+    def ended(self) -> bool:
+        """Whether nothing of it is waiting or running."""
+        return all(record.status.ended for record in (*self.units, *self.points))
+
+    @property
     def origins(self) -> set[str]:
         """What its records were imported from; empty: all were made here."""
         known = {record.origin for record in (*self.units, *self.points)}

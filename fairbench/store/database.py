@@ -294,7 +294,7 @@ def lines_of(records: Iterable[Record], header: Mapping[str, Any] | None = None)
     yield _dumps({"fairbench_export": SCHEMA_VERSION, **(header or {})})
     names = {kind: name for name, kind in TABLES.items()}
     for record in records:
-        if record.status not in (Status.PENDING, Status.RUNNING):
+        if record.status.ended:
             yield _dumps({"table": names[type(record)], **to_row(record)})
 
 

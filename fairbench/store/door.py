@@ -184,7 +184,7 @@ class _RecordLine(_Line):
 
     @model_validator(mode="after")
     def _has_ended(self) -> Self:
-        if self.status in (Status.PENDING, Status.RUNNING):
+        if not self.status.ended:
             raise ValueError(f"status: {self.status.value} is no result")
         return self
 

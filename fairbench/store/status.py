@@ -28,6 +28,11 @@ class Status(enum.StrEnum):
     """The method does not support the dataset; the reason is kept."""
 
     @property
+    def ended(self) -> bool:
+        """Whether it neither waits nor runs."""
+        return self not in (Status.PENDING, Status.RUNNING)
+
+    @property
     def bad(self) -> bool:
         """Whether a run with this status in it exits with 1."""
         return self in _BAD

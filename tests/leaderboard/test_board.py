@@ -26,6 +26,7 @@ from fairbench.registry import Registry, load_registry
 from fairbench.store.database import Store
 from fairbench.store.keys import point_key
 from fairbench.store.records import PointRecord, Record, UnitRecord
+from fairbench.store.status import Status
 from tests.support.runs import Change, change_units, five_folds, stored
 
 REGISTRY = load_registry()
@@ -78,6 +79,20 @@ def test_a_board_gives_the_table_that_it_was_made_of(tmp_path: Path, change: Cha
     before, after = cells(selected(tmp_path / "b", change)), cells(again.records())
     assert set(after.pop("origin")) == {"adults-gender-5"}
     pd.testing.assert_frame_equal(after, before.drop(columns="origin"), rtol=1e-5, atol=1e-6)
+
+
+def test_a_curve_that_is_not_finished_is_not_on_a_board(tmp_path: Path) -> None:
+    def killed(records: list[Record]) -> list[Record]:
+        """As a run leaves it that is killed while it reads the last point of one method."""
+        records = on_real_data(records)
+        unit = next(r.key for r in records if isinstance(r, UnitRecord) and r.method == "latfr")
+        last = next(r for r in reversed(records) if isinstance(r, PointRecord) and r.unit == unit)
+        waiting = last.replace(status=Status.PENDING, values=None)
+        return [waiting if record is last else record for record in records]
+
+    board = board_of(tmp_path, killed)
+    assert "latfr" not in {unit.method for unit in board.units}
+    assert "sofair" in {unit.method for unit in board.units}
 
 
 def test_a_board_is_smaller_than_a_fifth_of_its_export(tmp_path: Path) -> None:
