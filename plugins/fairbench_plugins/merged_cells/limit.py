@@ -26,13 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fairbench.api import Ints
 from fairbench_plugins.merged_cells.joining import Array, CellSums, explained, information
+from fairbench_plugins.merged_cells.programme import CoverProgramme
 
 _SHARES = 1 / (1 + np.exp(-np.linspace(-5.0, 5.0, 11)))
 """Shares of the first type of a pair that are tried at first."""
@@ -43,6 +44,8 @@ _NEAR = 1e-3
 _KEPT = 1e-3
 """The same up to which an unused column stays for the next price."""
 _MOST_ROUNDS = 60
+_AT_ONCE = 50_000
+"""Pairs whose costs are computed together: what they are made of stays in the cache."""
 _TINY = 1e-300
 
 
@@ -114,28 +117,55 @@ def limit(
     types = np.arange(len(mass))
     alone = Codes(types, types, 1 / mass, np.zeros(len(types)))
     t, u = np.triu_indices(len(mass), 1) if pairs is None else pairs
-    candidates = _Pairs(t, u, _squared_distances(sums, t, u))
-    found, columns = [], alone
+    candidates = _Pairs(sums, t, u)
+    columns = _Columns(len(mass))
+    found: list[LimitPoint] = []
     for price in prices:
         pricing = _Pricing(sums, candidates, float(price))
-        point, columns = _at_price(pricing, columns, squares, tolerance)
-        found.append(point)
+        columns.reprice(pricing)
+        if not found:
+            columns.add(alone, pricing)
+        found.append(_at_price(pricing, columns, squares, tolerance))
     return found
 
 
-def _at_price(
-    pricing: _Pricing, columns: Codes, squares: float, tolerance: float
-) -> tuple[LimitPoint, Codes]:
-    """Solve one price from some columns; return those that are good for the next one too."""
+class _Columns:
+    """The sub-populations that are known so far, and the programme of them."""
+
+    def __init__(self, types: int) -> None:
+        none, nothing = np.zeros(0, np.int64), np.zeros(0)
+        self.codes = Codes(none, none, nothing, nothing)
+        self._programme = CoverProgramme(types)
+
+    def add(self, codes: Codes, pricing: _Pricing) -> None:
+        rows, parts = np.column_stack([codes.t, codes.u]), np.column_stack([codes.a, codes.b])
+        self._programme.add(rows, parts, pricing.cost(codes))
+        self.codes = self.codes.joined(codes)
+
+    def reprice(self, pricing: _Pricing) -> None:
+        self._programme.reprice(pricing.cost(self.codes))
+
+    def keep(self, chosen: npt.NDArray[np.bool_]) -> None:
+        self._programme.drop(np.flatnonzero(~chosen))
+        self.codes = self.codes.taken(chosen)
+
+    def solve(self) -> tuple[Array, Array]:
+        """Return how much each is used, and types' prices."""
+        return self._programme.solve()
+
+
+def _at_price(pricing: _Pricing, columns: _Columns, squares: float, tolerance: float) -> LimitPoint:
+    """Solve one price from some columns; of these and new ones keep what the next may need."""
     sums, price = pricing.sums, pricing.price
     rows, unit = float(sums.n.sum()), max(1.0, price)
     for again in reversed(range(_MOST_ROUNDS)):
-        used, types = _solve(pricing, columns)
+        used, types = columns.solve()
         more, least = pricing.cheapest(types)
         if least > -tolerance * unit or not again:
             break
-        columns = columns.joined(more)
-    codes = columns.taken(used > 0).scaled(used[used > 0])
+        columns.add(more, pricing)
+    known = columns.codes
+    codes = known.taken(used > 0).scaled(used[used > 0])
     code_sums = codes.sums(sums)
     of_all = float(information(sums.n.sum(0)))
     distortion = (squares - float(explained(code_sums.n, code_sums.x).sum())) / rows
@@ -144,54 +174,72 @@ def _at_price(
     if sums.n.shape[1] == 2:
         # The prices of all types less what the cheapest sub-population undercuts them by.
         bound = (float(types.sum()) + min(least, 0.0) * rows + squares - price * of_all) / rows
-    over = pricing.cost(columns) - columns.a * types[columns.t] - columns.b * types[columns.u]
-    kept = columns.taken((used > 0) | (over < _KEPT * unit) | (columns.t == columns.u))
-    return LimitPoint(price, distortion, leaked, bound, codes), kept
+    over = pricing.cost(known) - known.a * types[known.t] - known.b * types[known.u]
+    columns.keep((used > 0) | (over < _KEPT * unit) | (known.t == known.u))
+    return LimitPoint(price, distortion, leaked, bound, codes)
 
 
-def _solve(pricing: _Pricing, columns: Codes) -> tuple[Array, Array]:
-    """Solve the programme of some columns; return how much each is used, and types' prices."""
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array
+class _Pairs:
+    """Pairs of types ``t`` and ``u``, and what joining them costs at the shares that are tried."""
 
-    count = len(columns.t)
-    at = np.concatenate([columns.t, columns.u])
-    parts = np.concatenate([columns.a, columns.b])
-    shape = (len(pricing.mass), count)
-    held: Any = coo_array((parts, (at, np.tile(np.arange(count), 2))), shape=shape)
-    solved = linprog(
-        pricing.cost(columns), A_eq=held.tocsc(), b_eq=np.ones(shape[0]), method="highs"
-    )
-    if solved.status != 0:
-        raise RuntimeError(f"the linear programme was not solved: {solved.message}")
-    return np.asarray(solved.x), np.asarray(solved.eqlin.marginals)
+    def __init__(self, sums: CellSums, t: Ints, u: Ints) -> None:
+        self.t, self.u = t, u
+        self.apart = _squared_distances(sums, t, u)
+        self.share = (sums.n / sums.n.sum(1, keepdims=True)).T  # of each group in a type
+        self.entropy = -information(self.share.T)
+        self.lost, self.hidden = np.empty((2, len(t), len(_SHARES)))
+        for start in range(0, len(t), _AT_ONCE):
+            some = np.arange(start, min(start + _AT_ONCE, len(t)))
+            joining = self.joining(some)
+            for i, share in enumerate(_SHARES):
+                self.lost[some, i], self.hidden[some, i] = joining.of(share)
+
+    def joining(self, pairs: Ints) -> _Joining:
+        """Gather what the costs of joining some of them are made of."""
+        t, u = self.t[pairs], self.u[pairs]
+        shares = self.share[:, t], self.share[:, u]
+        return _Joining(*shares, self.entropy[t], self.entropy[u], self.apart[:, pairs])
 
 
 @dataclass(frozen=True)
-class _Pairs:
-    """Pairs of types, and the squared distances of their means by group ``(groups, pairs)``."""
+class _Joining:
+    """Pairs of types: shares of the groups ``(groups, pairs)`` and entropy ``(pairs,)`` of each.
 
-    t: Ints
-    u: Ints
+    ``apart (groups, pairs)``: squared distances of the means of each group.
+    """
+
+    first: Array
+    second: Array
+    first_entropy: Array
+    second_entropy: Array
     apart: Array
+
+    def of(self, share: Array | float) -> tuple[Array, Array]:
+        """Distortion added and nats hidden per row, ``share`` of the rows from the first types."""
+        lost: Any = 0.0
+        entropy: Any = 0.0
+        for first, second, apart in zip(self.first, self.second, self.apart, strict=True):
+            a, b = share * first, (1 - share) * second
+            both = np.maximum(a + b, _TINY)
+            lost = lost + a * b / both * apart
+            entropy = entropy - both * np.log(both)
+        return lost, entropy - share * self.first_entropy - (1 - share) * self.second_entropy
 
 
 class _Pricing:
     """Costs of sub-populations at one price, and the search for the cheapest pairs of types."""
 
     def __init__(self, sums: CellSums, pairs: _Pairs, price: float) -> None:
-        self.sums, self.price = sums, price
+        self.sums, self.price, self.pairs = sums, price, pairs
         self.mass = sums.n.sum(1)
-        self.share = sums.n / self.mass[:, None]  # of each group in a type
-        self.entropy = -information(self.share)
+        self.nearly = _NEAR * max(1.0, price)
         self.alone = price * information(sums.n) - explained(sums.n, sums.x)
+        joined = pairs.lost - price * pairs.hidden
+        lowest = joined.min(1)
         # Pairs that joining can make cheaper at all.
-        self.t, self.u, self.apart = pairs.t, pairs.u, pairs.apart
-        at_best = np.full(len(pairs.t), np.inf)
-        for share in _SHARES:
-            at_best = np.minimum(at_best, self._joining(np.arange(len(pairs.t)), share))
-        near = at_best < _NEAR * max(1.0, price)
-        self.t, self.u, self.apart = pairs.t[near], pairs.u[near], pairs.apart[:, near]
+        self.numbers = np.flatnonzero(lowest < self.nearly)
+        self.t, self.u = pairs.t[self.numbers], pairs.u[self.numbers]
+        self.joined, self.lowest = joined[self.numbers], lowest[self.numbers]
 
     def cost(self, columns: Codes) -> Array:
         """Cost of each column, but for the squares of its rows."""
@@ -201,18 +249,19 @@ class _Pricing:
     def cheapest(self, prices: Array) -> tuple[Codes, float]:
         """For each type the pair that undercuts the prices most, if any; and by how much a row."""
         over = (self.alone - prices) / self.mass  # of a row of each type by itself: 0 or more
-        everything = np.arange(len(self.t))
-        best, at = np.full(len(self.t), np.inf), np.full(len(self.t), 0.5)
         first, second = over[self.t], over[self.u]
-        for i, share in enumerate(_SHARES):
-            value = share * first + (1 - share) * second + self._joined[i]
-            lower = value < best
-            best[lower], at[lower] = value[lower], share
-        near = everything[best < _NEAR * max(1.0, self.price)]
+        # The others cost too much at every share.
+        tried = np.flatnonzero(self.lowest + np.minimum(first, second) < self.nearly)
+        values = _SHARES * first[tried, None] + (1 - _SHARES) * second[tried, None]
+        values += self.joined[tried]
+        number = values.argmin(1)
+        best, at = np.full(len(self.t), np.inf), np.full(len(self.t), 0.5)
+        best[tried], at[tried] = values[np.arange(len(tried)), number], _SHARES[number]
+        near = tried[best[tried] < self.nearly]
         at[near], best[near] = self._refine(near, at[near], over)
         chosen = set[int]()
-        order = np.argsort(best, kind="stable")
-        order = order[best[order] < 0]
+        order = near[best[near] < 0]
+        order = order[np.argsort(best[order], kind="stable")]
         for side in (self.t, self.u):
             _, where = np.unique(side[order], return_index=True)
             chosen |= set(order[where].tolist())
@@ -221,35 +270,18 @@ class _Pricing:
         least = float(min(best.min(initial=0.0), over.min(initial=0.0)))
         return Codes(t, u, share / self.mass[t], (1 - share) / self.mass[u]), least
 
-    @cached_property
-    def _joined(self) -> list[Array]:
-        """Of all pairs, what joining them costs a row, at each share that is tried."""
-        everything = np.arange(len(self.t))
-        return [self._joining(everything, share) for share in _SHARES]
-
-    def _joining(self, pairs: Ints, share: Array | float) -> Array:
-        """Cost of joining pairs per row, ``share`` of the rows from the first type of each."""
-        t, u = self.t[pairs], self.u[pairs]
-        lost: Any = 0.0
-        entropy: Any = 0.0
-        for group in range(self.share.shape[1]):
-            a, b = share * self.share[t, group], (1 - share) * self.share[u, group]
-            both = np.maximum(a + b, _TINY)
-            lost = lost + a * b / both * self.apart[group][pairs]
-            entropy = entropy - both * np.log(both)
-        hidden = entropy - share * self.entropy[t] - (1 - share) * self.entropy[u]
-        return np.asarray(lost - self.price * hidden)
-
     def _refine(self, pairs: Ints, share: Array, over: Array) -> tuple[Array, Array]:
         """Search between the neighbours of shares by golden sections; return shares and costs."""
         logit = np.log(share / (1 - share))
         step = 10.0 / (len(_SHARES) - 1)
         low, high = logit - step, logit + step
+        first, second = over[self.t[pairs]], over[self.u[pairs]]
+        joining = self.pairs.joining(self.numbers[pairs])
 
         def at(position: Array) -> Array:
             share = 1 / (1 + np.exp(-position))
-            alone = share * over[self.t[pairs]] + (1 - share) * over[self.u[pairs]]
-            return np.asarray(alone + self._joining(pairs, share))
+            lost, hidden = joining.of(share)
+            return np.asarray(share * first + (1 - share) * second + (lost - self.price * hidden))
 
         for _ in range(_REFINEMENTS):
             left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
