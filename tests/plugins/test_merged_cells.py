@@ -139,6 +139,8 @@ def test_shares_of_groups_are_of_trees_that_have_not_seen_the_row() -> None:
     # Labels by chance: trees that had seen them would give them back.
     assert shares[np.arange(600), chance].mean() < 0.4
     assert (cross_fitted(x, np.zeros(600, np.int64), 2, 5)[:, 0] == 1).all()
+    # Without an estimate groups are counted.
+    assert (cross_fitted(x, chance, 3, 1).argmax(axis=1) == chance).all()
 
 
 def a_curve(seed: int = 0, groups: int = 2) -> tuple[MergedCurve, np.ndarray, np.ndarray]:

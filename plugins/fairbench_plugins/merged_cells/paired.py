@@ -66,8 +66,8 @@ class PairedCellsParams(Params):
     """Training rows per cell: with few rows there are fewer cells."""
     prices: int = Field(16, ge=2)
     """Prices that are solved, evenly spread in their logarithm; each is a point of the curve."""
-    folds: int = Field(5, ge=2)
-    """Parts of the training set for cross-fitting P(s | x)."""
+    folds: int = Field(5, ge=1)
+    """Parts of the training set for cross-fitting P(s | x), as in merged-cells."""
     keep: float = Field(0.0, ge=0, le=1)
     """Columns that alone tell less of s than this share of I(X;S) are never mixed, see strata.py:
     tasks need them. 0: all may be mixed."""
