@@ -21,6 +21,7 @@ from fairbench.api.metric import (
     SampleSize,
 )
 from fairbench.api.published import BoardFile
+from fairbench.api.row_cache import RowCache
 from fairbench.api.types import (
     AUDIT_ROLES,
     NO_KNOBS,
@@ -74,6 +75,7 @@ __all__ = [
     "Prediction",
     "Representation",
     "Role",
+    "RowCache",
     "SampleSize",
     "Shots",
     "Table",

@@ -5,7 +5,6 @@ torch is imported only when something is fitted, so that listing methods stays q
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from fairbench.api import (
     Ints,
     Knob,
     Point,
+    RowCache,
     Shots,
     TrainingRows,
     Unit,
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from fairbench.training.networks import Networks
     from fairbench.training.streams import Streams
 
-_MOST_CODES = 64
-"""Arrays of rows whose Gaussian codes are kept."""
 _ENCODE_CELLS = 2_000_000
 """Rows times features encoded at once: bounds memory."""
 
@@ -216,8 +214,8 @@ class NeuralRepresentation(Representation):
     features: int
     stochastic: bool
     knob: float | None = None
-    _codes: dict[bytes, tuple[Floats, Floats] | None] = field(
-        default_factory=dict, init=False, repr=False, compare=False
+    _gaussian_codes: RowCache[tuple[Floats, Floats] | None] = field(
+        default_factory=RowCache, init=False, repr=False, compare=False
     )
 
     def encode(
@@ -228,9 +226,11 @@ class NeuralRepresentation(Representation):
         ``s`` is given to methods of the aware track alone.
         """
         rng = generator if generator is not None else np.random.default_rng()
-        known = self._gaussian_code(x) if self.stochastic and s is None else None
-        if known is not None:
-            mean, deviation = known
+        code = None
+        if self.stochastic and s is None:
+            code = self._gaussian_codes.of(x, self._encode_gaussian)
+        if code is not None:
+            mean, deviation = code
             return np.asarray(mean + deviation * rng.standard_normal(mean.shape).astype(np.float32))
 
         def one(rows: slice) -> torch.Tensor:
@@ -251,17 +251,8 @@ class NeuralRepresentation(Representation):
 
         return self._in_chunks(len(x), one)
 
-    def _gaussian_code(self, x: Floats) -> tuple[Floats, Floats] | None:
-        """Mean and deviation of each row's code; of the same rows again, without the networks."""
-        # Audits draw codes of the same people hundreds of times.
-        key = hashlib.sha256(np.ascontiguousarray(x).data).digest()
-        if key not in self._codes:
-            if len(self._codes) >= _MOST_CODES:
-                self._codes.clear()
-            self._codes[key] = self._encode_gaussian(x)
-        return self._codes[key]
-
     def _encode_gaussian(self, x: Floats) -> tuple[Floats, Floats] | None:
+        """Mean and deviation of each row's code; None of other encoders."""
         import torch
 
         codes = []

@@ -46,6 +46,7 @@ from fairbench_plugins.merged_cells.paired import (
     PairedCurve,
     cut,
     estimated_shares,
+    nearest_price,
     solve,
 )
 from fairbench_plugins.merged_cells.strata import column_shares
@@ -206,7 +207,7 @@ class KeptCurve(Curve):
 
     def at(self, point: Point) -> Representation:
         """Return the codes of the nearest price that was solved."""
-        k = int(np.abs(np.log(self.prices / point["price"])).argmin())
+        k = nearest_price(self.prices, point)
         return self.curves[int(self.chosen[k])].at(Point.of(price=float(self.prices[k])))
 
     def state(self) -> Mapping[str, Any]:

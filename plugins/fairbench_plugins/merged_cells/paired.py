@@ -18,7 +18,6 @@ and so the cell: one draw per person is what is audited as the release.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
@@ -40,6 +39,7 @@ from fairbench.api import (
     Params,
     Point,
     Representation,
+    RowCache,
     Shots,
     TrainingRows,
     Unit,
@@ -53,8 +53,6 @@ LOW, HIGH = 0.5, 400.0
 """Prices: at the lowest hardly anything is mixed, at the highest nothing is left of s."""
 
 _MOST_FEATURES = 512
-_MOST_FOUND = 64
-"""Arrays of rows whose cells are kept."""
 
 
 class PairedCellsParams(Params):
@@ -161,6 +159,11 @@ def solve(
     return curve, [point.codes.sums(sums).n for point in points]
 
 
+def nearest_price(prices: Array, point: Point) -> int:
+    """Return the number of the price that is nearest to a point's."""
+    return int(np.abs(np.log(prices / point["price"])).argmin())
+
+
 @dataclass
 class PairedCurve(Curve):
     """The codes of all prices, one price after the other.
@@ -219,7 +222,7 @@ class PairedCurve(Curve):
 
     def at(self, point: Point) -> DrawnCodes:
         """Return the codes of the nearest price that was solved."""
-        k = int(np.abs(np.log(self.prices / point["price"])).argmin())
+        k = nearest_price(self.prices, point)
         mine = slice(int(self.counts[:k].sum()), int(self.counts[: k + 1].sum()))
         return DrawnCodes(
             self.centres,
@@ -261,7 +264,7 @@ class DrawnCodes(Representation):
         self.upto = cells + np.clip(np.cumsum(chances) - before[cells], 0.0, 1.0)
         last = np.append(cells[1:] != cells[:-1], True)
         self.upto[last] = cells[last] + 1.0
-        self.found: dict[bytes, Ints] = {}
+        self.cells = RowCache[Ints]()
 
     def encode(
         self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
@@ -273,18 +276,9 @@ class DrawnCodes(Representation):
 
     def draw(self, x: Floats, rng: np.random.Generator) -> Ints:
         """Draw the number of a code for each row."""
-        drawn = self._cells(x) + rng.random(len(x))
+        cells = self.cells.of(x, lambda rows: nearest(self.centres, rows * self.scale))
+        drawn = cells + rng.random(len(x))
         return self.codes[np.searchsorted(self.upto, drawn, side="right")]
-
-    def _cells(self, x: Floats) -> Ints:
-        """Find the nearest cell of each row; of the same rows again, without another search."""
-        # Audits draw codes of the same people hundreds of times.
-        key = hashlib.sha256(np.ascontiguousarray(x).data).digest()
-        if key not in self.found:
-            if len(self.found) >= _MOST_FOUND:
-                self.found.clear()
-            self.found[key] = nearest(self.centres, x * self.scale)
-        return self.found[key]
 
     def decode(self, z: Floats, s: Ints) -> Floats:
         x = self.decoded[nearest(self.released * self.scale, z * self.scale), s]
