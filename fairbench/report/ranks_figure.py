@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _WIDTH = 7.3
 _LINE = 0.26
 """Height of a row, inches."""
+_TITLE = 22
+"""Height of the title, above which the legend stands, points."""
 
 _COLUMN = "aufdc"
 _CERTIFIED = "aufdc_certified"
@@ -40,6 +42,8 @@ def ranks_figure(shown: Sequence[Panel]) -> Figure:
 
 
 def _draw(axes: Axes, panel: Panel) -> None:
+    from matplotlib.transforms import ScaledTranslation
+
     names, look = panel.names, looks_of([panel])
     labels = []
     place = 0.0
@@ -72,8 +76,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.tick_params(length=0)
     axes.plot([], [], "o", color=_KEY, label="AUFDC, by auditors, with 95% interval")
     axes.plot([], [], "D", color=_KEY, markerfacecolor="none", label="certified AUFDC")
-    # Above the title, whose height is that of a row and a half however many rows there are.
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1 + 1.5 / (place + 0.2)), ncols=2)
+    above = axes.transAxes + ScaledTranslation(0, _TITLE / 72, axes.figure.dpi_scale_trans)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), bbox_transform=above, ncols=2)
     notes = describe_tests(panel.ranked) or ["One split gives no ranks."]
     if panel.ranked:
         notes.insert(0, "Beside each name: its rank, with 95% confidence.")
