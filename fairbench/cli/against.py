@@ -7,12 +7,14 @@ from pathlib import Path
 
 from fairbench.cli.console import err, out, show_leaderboard, show_problems
 from fairbench.config import RunConfig
-from fairbench.errors import ConfigError
+from fairbench.errors import ConfigError, StoreError
 from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard.against import Compared, compare_with
 from fairbench.leaderboard.board import Board, BoardInfo
+from fairbench.leaderboard.board_file import SUFFIX
 from fairbench.leaderboard.boards import find_board
 from fairbench.leaderboard.select import read
+from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
 from fairbench.store.database import Store
 
@@ -47,6 +49,19 @@ def follow_board(config: RunConfig, registry: Registry) -> tuple[RunConfig, Boar
 
 def _budget(info: BoardInfo) -> str | int:
     return int(info.budget) if info.budget.isdigit() else info.budget
+
+
+def need_own_rows(location: ResultsLocation, board: Board, given: str, command: str) -> None:
+    """Raise StoreError where nothing is there to rank in a board.
+
+    ``given``: what --against said. ``command``: of ``fairbench board``, for the board by itself.
+    """
+    if not location.has_results:
+        name = given if given.endswith(SUFFIX) else board.info.name
+        raise StoreError(
+            f"There are no results in {location.folder} to stand beside the {board.info.title}.",
+            f"For the board by itself: fairbench board {command} {name}",
+        )
 
 
 def show_against(store: Store, board: Board, registry: Registry, folder: Path) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairbench.cli.across import tables_across
+from fairbench.cli.against import need_own_rows
 from fairbench.cli.console import err, out
 from fairbench.cli.options import Against, Formats, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
@@ -27,7 +28,7 @@ from fairbench.registry import Registry
 from fairbench.report import figures
 from fairbench.report.across_figure import across_figure
 from fairbench.report.auditors_figure import auditors_figure
-from fairbench.report.gather import DatasetReport, gather
+from fairbench.report.gather import DatasetReport, gather, gather_boards
 from fairbench.report.identity import Identities
 from fairbench.report.page import page
 from fairbench.report.panels import Panel
@@ -75,6 +76,8 @@ def report(
     registry, location = load_plugins(), ResultsLocation(results, store)
     target = output or location.folder / "report.html"
     board = _board(against, dataset, registry)
+    if against is not None and board is not None:
+        need_own_rows(location, board, against, "page")
     gathered = gather(location.open_store(), registry, board, location.folder)
     content = page(gathered).encode()
     write(target, content)
@@ -122,7 +125,11 @@ def plot(
     if kind == _ACROSS:
         _plot_across(location, registry, collection, against, folder, extensions)
         return
-    gathered = gather(location.open_store(), registry, _board(against, dataset, registry))
+    board = _board(against, dataset, registry)
+    if board is not None and not location.has_results:
+        gathered = gather_boards([board], registry)
+    else:
+        gathered = gather(location.open_store(), registry, board)
     known = {one.name: one for one in gathered.datasets}
     if not known:
         raise StoreError("Nothing has been measured yet.", "Run something first.")

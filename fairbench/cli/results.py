@@ -19,7 +19,7 @@ from fairbench.cli.across import (
     tables_across,
     write_across,
 )
-from fairbench.cli.against import show_against
+from fairbench.cli.against import need_own_rows, show_against
 from fairbench.cli.console import err, out, show_comparison, show_leaderboard, show_problems
 from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
@@ -84,6 +84,7 @@ def leaderboard(
         if compare is not None or form is not TableFormat.TABLE:
             raise ConfigError("--against prints its own table; leave the other options out.")
         board = find_board(against, registry, dataset)
+        need_own_rows(location, board, against, "show")
         raise typer.Exit(show_against(location.open_store(), board, registry, location.folder))
     tables = tables_of.build(location.open_store(), registry)
     if dataset is not None:

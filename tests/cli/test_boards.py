@@ -185,11 +185,30 @@ def test_boards_are_written_as_one_page(fairbench_here: Call, tmp_path: Path) ->
     assert "two editions of the board of adults-gender" in two.stderr
 
 
-def test_a_board_is_cited(fairbench_here: Call, tmp_path: Path) -> None:
-    records = read(stored(tmp_path / "store", real))
+def small_board(folder: Path) -> str:
+    """Write a board of Adults to a folder; return the name of its file."""
+    records = read(stored(folder / "store", real))
     board = make_board(records, "adults-gender", load_registry(), version=5, budget="quick")
-    (tmp_path / "adults-gender-5.board").write_bytes(to_bytes(board))
-    cited = fairbench_here("cite", "adults-gender-5.board")
+    name = "adults-gender-5.board"
+    (folder / name).write_bytes(to_bytes(board))
+    return name
+
+
+def test_without_own_results_a_board_is_drawn_and_other_commands_say_how_to_read_it(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
+    file = small_board(tmp_path)
+    drawn = fairbench_here("plot", "ranks", "--against", file, "--format", "png")
+    assert drawn.returncode == 0, drawn.stderr
+    assert (tmp_path / "fairbench-results/figures/adults-gender-ranks.png").stat().st_size > 5_000
+    for command, instead in (("leaderboard", "show"), ("report", "page")):
+        failed = fairbench_here(command, "--against", file)
+        assert failed.returncode == 2
+        assert f"fairbench board {instead} {file}" in failed.stderr
+
+
+def test_a_board_is_cited(fairbench_here: Call, tmp_path: Path) -> None:
+    cited = fairbench_here("cite", small_board(tmp_path))
     assert cited.returncode == 0
     entries = re.findall(r"^@\w+\{([\w-]+),$", cited.stdout, re.MULTILINE)
     assert entries[0] == "fairbench-adults-gender-5"
