@@ -52,7 +52,8 @@ def make_board(dataset: str, boards: recipe.Boards, given: argparse.Namespace) -
             return code
         worst = max(worst, code)
         if not given.dry_run:
-            export = ("board", "export", dataset, "--version", version)
+            budget = str(boards.run.get("budget", "full"))
+            export = ("board", "export", dataset, "--version", version, "--budget", budget)
             if code := recipe.fairbench(*export, "--output", str(board), *results):
                 return code
     return worst

@@ -62,15 +62,18 @@ Recipe = TypeVar("Recipe", Boards, Searches)
 
 
 def read(kind: type[Recipe], path: Path) -> Recipe:
-    """Read a recipe, with the full names of its datasets; SystemExit says what is wrong with it."""
+    """Read a recipe, with the full names of its methods and datasets; SystemExit says what is wrong with it."""
     try:
         recipe = kind(**yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, yaml.YAMLError, TypeError, ValidationError) as error:
         raise SystemExit(f"{path} is no recipe: {error}") from error
     registry = load_registry()
     try:
-        for method in recipe.methods:
-            registry.methods.resolve(method.method if isinstance(method, Row) else method)
+        for place, method in enumerate(recipe.methods):
+            if isinstance(method, Row):
+                method.method = registry.methods.resolve(method.method)
+            else:
+                recipe.methods[place] = registry.methods.resolve(method)
         recipe.datasets = [registry.datasets.resolve(name) for name in recipe.datasets]
     except UnknownNameError as error:
         raise SystemExit(f"{path}: {error.message}") from error

@@ -162,8 +162,9 @@ class PointEvaluation:
     certificate : Certificate or None
         Upper bounds for any classifier of z; None where z takes too many values.
     replicates : mapping of str to ndarray, shape (resamples,)
-        Bootstrap over test rows, the same resamples for every point of a dataset: ``i`` of the
-        strict auditor (nats), ``d`` of the strict decoder, ``accuracy_y`` of the main task.
+        Bootstrap over test rows, the same resamples for every point of a dataset:
+        ``mutual_information`` of the strict auditor (nats), ``distortion`` of the strict decoder,
+        ``accuracy_y`` of the main task.
     by_access : mapping of Access to float
         I(Z;S) on the test set, nats, by what auditors may use. Repeated queries are measured at
         three points of a curve, and are missing from the others.

@@ -25,7 +25,7 @@ from fairbench.leaderboard import build
 from fairbench.leaderboard.board import make_board
 from fairbench.leaderboard.board_changes import compare_boards
 from fairbench.leaderboard.board_file import SUFFIX, read_board, to_bytes
-from fairbench.leaderboard.boards import PUBLISHED, find_board
+from fairbench.leaderboard.boards import PUBLISHED, find_board, installed_board
 from fairbench.leaderboard.select import read
 from fairbench.metrics.rows import LeaderboardRow
 from fairbench.models.query import ResultsLocation
@@ -160,7 +160,8 @@ def board_export(
     path = output or Path(f"{name}-{version}{SUFFIX}")
     if path.suffix != SUFFIX:
         raise ConfigError(f"--output {path}: the name of a board ends in {SUFFIX}.")
-    earlier = read_board(path) if path.exists() else None
+    # An earlier edition has the intervals of rows that were imported from it.
+    earlier = read_board(path) if path.exists() else installed_board(name, registry)
     board = make_board(records, name, registry, version=version, budget=budget, earlier=earlier)
     content = to_bytes(board)
     write(path, content)

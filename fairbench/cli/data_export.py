@@ -38,11 +38,18 @@ def data_export_command(
     role = np.full(len(table.s), "", dtype=object)
     for each, rows in data.roles.items():
         role[rows.numbers] = each.value
+    tasks = {f"y {task}": labels for task, labels in {**table.y, **table.transfer}.items()}
+    if taken := sorted({"role", "s", *tasks} & set(table.x.columns)):
+        raise DataError(
+            f"{dataset.name!r} has a feature named {taken[0]!r}, which is a name of the file's own "
+            "columns.",
+            "Give the feature another name in the table.",
+        )
     frame = pd.DataFrame({"role": role})
     frame = pd.concat([frame, table.x.reset_index(drop=True)], axis=1)
     frame["s"] = np.asarray(table.groups, dtype=object)[table.s]
-    for task, labels in {**table.y, **table.transfer}.items():
-        frame[f"y {task}"] = labels
+    for column, labels in tasks.items():
+        frame[column] = labels
     try:
         if output.suffix == ".csv":
             frame.to_csv(output, index=False)

@@ -139,7 +139,7 @@ def _new_card(
         if why:
             out.print(f"Left out of X: {column} ({why})", markup=False)
     out.print()
-    path = str(card) if "." in str(card) else f"./{card}"
+    path = str(card)
     try:
         check_data(registry.dataset(path), None)
     except FairbenchError as error:

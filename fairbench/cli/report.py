@@ -123,6 +123,11 @@ def plot(
     extensions = split_formats(formats)
     folder = output or location.folder / "figures"
     if kind == _ACROSS:
+        if not dataset == methods == highlight == None:  # noqa: E711
+            raise ConfigError(
+                "across draws all methods and tables of a collection.",
+                "Leave --dataset, --methods and --highlight out.",
+            )
         _plot_across(location, registry, collection, against, folder, extensions)
         return
     board = _board(against, dataset, registry)

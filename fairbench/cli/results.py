@@ -78,6 +78,11 @@ def leaderboard(
     if across or collection is not None:
         if compare is not None:
             raise ConfigError("--across and --compare cannot be used together.", "Leave one out.")
+        if dataset is not None:
+            raise ConfigError(
+                "--across is over the tables of a collection.",
+                "Leave --dataset out, or leave --across out.",
+            )
         show_across(location, registry, collection, form, against)
         return
     if against is not None:

@@ -110,7 +110,11 @@ def _row(
 
 
 def _records(records: SelectedRecords, board: Board, row: LeaderboardRow) -> list[Record]:
-    """Units, points and references of a row; the files of models stay here."""
+    """Units, points and references of a row; the files of models stay here.
+
+    Of splits and seeds that the board compares by: own ones beside them stay here too.
+    """
+    seen = {(one.fingerprint, one.seed) for one in board.references}
 
     def is_of(curve: CurveRecords) -> bool:
         unit = curve.units[0]
@@ -120,6 +124,7 @@ def _records(records: SelectedRecords, board: Board, row: LeaderboardRow) -> lis
             and curve.audit == row.audit
             and not unit.simulated
             and unit.track == row.track
+            and (unit.fingerprint, unit.seed) in seen
         )
 
     curves = [curve for own in records.curves.values() for curve in own if is_of(curve)]

@@ -35,8 +35,8 @@ from fairbench.runs.plan import make_plan
 from fairbench.runs.training import TrainingRun
 from fairbench.runs.verification import Comparison, SubmittedRow, check_source
 from fairbench.store.database import Store, now
-from fairbench.store.records import PointRecord
-from fairbench.store.submission import read_submission
+from fairbench.store.records import PointRecord, UnitRecord
+from fairbench.store.submission import SUFFIX, read_submission
 from fairbench.training.device import resolve_device
 
 _NAMES = {"mutual_information": "I", "distortion": "D", "accuracy_y": "A_y"}
@@ -76,7 +76,7 @@ def verify_command(
     for line in wrong:
         err.print(f"Contradiction: {line}.", markup=False)
     drawn = row.draw(points, seed)
-    config = row.config(registry).model_copy(
+    config = row.config().model_copy(
         update={"workers": workers, "data_root": data_root, "device": device or Device.AUTO}
     )
     with tempfile.TemporaryDirectory(prefix="fairbench-verify-") as folder:
@@ -85,7 +85,7 @@ def verify_command(
     compared = [one for point in drawn for one in _compare(row, point, again.get(point.key))]
     _show(compared)
     agrees = not wrong and len(compared) > 0 and all(one.agrees for one in compared)
-    path = file.with_name(file.name.partition(".")[0] + ".verification.json")
+    path = file.with_name(file.name.removesuffix(SUFFIX) + ".verification.json")
     _write(path, file, submission.info.model_dump(), compared, wrong, agrees=agrees)
     if not agrees:
         out.print(f"NOT verified: see above, and {path}.", markup=False)
@@ -105,9 +105,9 @@ def _train_again(
     datasets = setup.load_datasets(config, registry)
     plan = make_plan(config, registry, datasets)
     planned = {unit.key for unit in plan.units}
-    if not set(row.units) <= planned:
+    if set(row.units) != planned:
         raise ConfigError(
-            "The models of the submission are not those that this version trains.",
+            "The models of the submission are not all those that this version trains for the row.",
             "Use the versions of fairbench and of the plugin that it was made with.",
         )
     keys = {point.key for point in drawn}
@@ -132,6 +132,13 @@ def _train_again(
         executor.stop()
     for title, status, error in run.summary.broken:
         err.print(f"{status.value}: {title}: {error}", markup=False)
+    for key, unit in store.find(UnitRecord, sorted({point.unit for point in drawn})).items():
+        if {p.label for p in unit.points} != {p.label for p in row.units[key].points}:
+            raise ConfigError(
+                f"{unit.title} has {format_count(len(unit.points), 'point')} here, and "
+                f"{len(row.units[key].points)} in the submission.",
+                "A row is whole or not at all.",
+            )
     return {key: point for key, point in store.find(PointRecord, list(keys)).items() if point.done}
 
 

@@ -24,10 +24,9 @@ from pydantic import (
 
 from fairbench.api import Architecture
 from fairbench.data.column_values import ColumnKind
+from fairbench.files.paths import TAKEN_ENDINGS
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_TAKEN_ENDINGS = ("-simulated", "-points")
-"""Endings of leaderboard files, which names of datasets must not have."""
 
 
 class Encoding(enum.StrEnum):
@@ -165,10 +164,10 @@ class Card(_Part):
     @field_validator("name")
     @classmethod
     def _good_name(cls, value: str) -> str:
-        if not _NAME.fullmatch(value) or value.endswith(_TAKEN_ENDINGS):
+        if not _NAME.fullmatch(value) or value.endswith(TAKEN_ENDINGS):
             raise ValueError(
                 "names are lower-case words joined by single hyphens, and do not end in "
-                + " or ".join(_TAKEN_ENDINGS)
+                + " or ".join(TAKEN_ENDINGS)
             )
         return value
 

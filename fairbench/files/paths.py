@@ -10,6 +10,9 @@ from fairbench.errors import StoreError
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 """Names of methods and datasets, of which names of files are made."""
 
+TAKEN_ENDINGS = ("-simulated", "-points", "-attainment")
+"""Endings of leaderboard files, which names of datasets must not have."""
+
 CONTENT_NAME = re.compile(r"[0-9a-f]{64}\.(npz|safetensors)")
 """Names of files that are called by the sha256 of their bytes."""
 

@@ -81,7 +81,7 @@ def compare_across(
         for measure in MEASURES:
             members = _members(by_name, collection, group, measure)
             replicated = [
-                (name, weight, [entry for entry in entries if entry.row.replicated])
+                (name, weight, [e for e in entries if e.row.replicated and measure in e.folds])
                 for name, weight, entries in members
             ]
             made = _verdict(replicated, collection, group, measure, registry)

@@ -46,6 +46,15 @@ def find_board(text: str, registry: Registry, dataset: str | None = None) -> Boa
     return _read(registry.boards[text])
 
 
+def installed_board(dataset: str, registry: Registry) -> Board | None:
+    """Return the newest published board of a dataset that needs no download; None: there is none.
+
+    Raises StoreError: its file cannot be read.
+    """
+    known = [b for b in registry.boards.values() if b.dataset == dataset and b.path is not None]
+    return _read(max(known, key=lambda board: board.version)) if known else None
+
+
 def _newest(registry: Registry, dataset: str | None) -> BoardFile:
     if dataset is None:
         raise ConfigError(

@@ -10,14 +10,15 @@ tables:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from fairbench.api.collection import Collection, CollectionTable
+from fairbench.config import read_yaml
 from fairbench.errors import ConfigError, UnknownNameError, say_why
 from fairbench.registry import NAME, Registry
 
@@ -55,13 +56,18 @@ def find_collection(name: str | None, registry: Registry) -> Collection:
     if name is None:
         if not known:
             raise ConfigError("No plugin registers a collection.", "Name a file of your own.")
-        return known[max(known)]
+        return known[max(known, key=_edition)]
     if name in known:
         return known[name]
     path = Path(name)
     if path.suffix not in (".yaml", ".yml") and not path.exists():
         raise UnknownNameError("collection", name, known)
     return _read(path, registry)
+
+
+def _edition(name: str) -> tuple[Any, ...]:
+    """What orders names: numbers in them count as numbers."""
+    return tuple(int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name))
 
 
 def check_tables(collection: Collection, measured: Set[str], registry: Registry) -> None:
@@ -82,15 +88,7 @@ def _resolve(text: str, registry: Registry) -> str:
 
 def _read(path: Path, registry: Registry) -> Collection:
     hint = "docs/across.md shows how such a file looks."
-    try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise ConfigError(f"{path} cannot be read: {why}.", hint) from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {str(error).splitlines()[0]}.", hint) from None
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path} is no collection.", hint)
+    content = read_yaml(path, "--collection")
     try:
         given = _File.model_validate(content)
     except ValidationError as error:

@@ -109,9 +109,11 @@ def make_entry(
                 )
                 for s in splits
             ]
-            figures[column] = mean_of(of_split)
             known = [value for value in of_split if value is not None]
-            if of_row.folds and len(known) == of_row.folds:
+            # A mean over some of the folds would be a figure of other data than the row's.
+            whole = not of_row.folds or len(known) == of_row.folds
+            figures[column] = mean_of(known) if whole else None
+            if of_row.folds and whole:
                 folds[column] = np.array(known)
         if len(splits) == 1 and not of_row.folds:
             samples |= _make_samples(metric, values, measured, problems)

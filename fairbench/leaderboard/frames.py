@@ -114,8 +114,9 @@ def load_leaderboard(path: str | Path) -> pd.DataFrame:
         raise DataError(f"{path} cannot be read: {error.strerror}.", hint) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is not a CSV: {error}.".replace("..", "."), hint) from None
-    if not {"method", "dataset", "track"} <= set(raw.columns):
-        raise DataError(f"{path} is not a leaderboard: it has no column 'method'.", hint)
+    for needed in ("method", "track"):
+        if needed not in raw.columns:
+            raise DataError(f"{path} is not a leaderboard: it has no column {needed!r}.", hint)
     raw = raw.rename(columns=_unguard)
     renamed = {name: present_name(name) for name in raw.columns}
     if any(old != new for old, new in renamed.items()):

@@ -59,11 +59,6 @@ class BitTable:
     ones: npt.NDArray[np.float64]
     disparity: npt.NDArray[np.float64]
 
-    @property
-    def bits_per_row(self) -> float:
-        """Mean number of bits released per row."""
-        return float(self.kept.sum())
-
 
 @dataclass(frozen=True)
 class Step:

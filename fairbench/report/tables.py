@@ -89,6 +89,14 @@ def _markdown(panel: Panel) -> str:
 def _latex(panel: Panel) -> str:
     from tabulate import tabulate
 
-    words = tabulate(_cells(panel), headers="keys", tablefmt="latex_booktabs")
+    cells = _cells(panel)
+    words = tabulate(
+        cells,
+        headers="keys",
+        tablefmt="latex_booktabs",
+        # Figures are text: as numbers they would lose their last zeros.
+        disable_numparse=True,
+        colalign=["left" if head == "method" else "right" for head in cells[0]] if cells else None,
+    )
     # Whatever ends a line would end the comment.
     return f"% {' '.join(panel.title.split())}\n{words}\n"

@@ -296,10 +296,11 @@ class AuditLedger:
         )
 
     def fail(self, event: Broke) -> None:
-        """Write that a job gave nothing, and why."""
+        """Write that a job gave nothing, and why, but for records whose earlier figures stand."""
         self.store.put(
             self._pending[key].replace(
                 status=event.status, error=event.error, traceback=event.traceback, finished=now()
             )
             for key in event.job.claimed
+            if key not in self._again
         )

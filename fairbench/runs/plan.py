@@ -273,7 +273,12 @@ def stacks(
     """
     groups: dict[tuple[object, ...], list[PlannedUnit]] = {}
     for unit in units:
-        alike = (unit.data.fingerprint, unit.budget, unit.method.name, unit.params)
+        alike = (
+            unit.data.fingerprint,
+            unit.budget,
+            unit.method.name,
+            hash_of(unit.params.model_dump(mode="json")),
+        )
         groups.setdefault(alike, []).append(unit)
     stacked = []
     for members in groups.values():

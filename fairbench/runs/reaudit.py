@@ -129,7 +129,13 @@ class Reaudit(JobSource):
     def estimate(self) -> float:
         """Seconds of work, on one core."""
         return sum(job.estimate for job in self._references) + sum(
-            self.audits.seconds(work.target.config, work.target.data) * len(work.missing)
+            len(work.missing)
+            * self.audits.seconds(
+                work.target.config,
+                work.target.data,
+                work.target.method,
+                stochastic=work.target.stochastic,
+            )
             for work in self._work
         )
 

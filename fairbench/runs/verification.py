@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from statistics import pstdev
 
 from fairbench.config import RunConfig
+from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.board import Board
 from fairbench.registry import Registry, plugin_source
@@ -35,6 +36,9 @@ MOST = {"mutual_information": 0.15, "distortion": 0.06, "accuracy_y": 0.04}
 
 _SPREADS = 2.0
 """Allowed differences in standard deviations of the same setting over splits, between the two."""
+
+
+_WHOLE_ROWS = "A row is whole or not at all: what is left out may be what went badly."
 
 
 @dataclass(frozen=True)
@@ -80,15 +84,37 @@ class SubmittedRow:
         for unit in self.units.values():
             if (unit.fingerprint, unit.seed) not in known:
                 raise ConfigError(
-                    f"{unit.title} is of a split or seed that the {info.title} does not have."
+                    f"{unit.title} is of a split or seed that the {info.title} does not have.",
+                    "fairbench submit leaves such models out.",
                 )
         for point in self.points:
             if (point.audit, point.version) != (info.audit, info.audit_version):
-                raise ConfigError(f"A point ({point.label}) is not of the audit of the board.")
-        if not self.points:
-            raise ConfigError("It has no points.")
+                raise ConfigError(
+                    f"A point ({point.label}) is not of the audit of the {info.title}.",
+                    "Measure it again with this version: fairbench audit --results DIR",
+                )
+        self._check_completeness(board)
         self.i_max = max(one.figures["mutual_information_max"] for one in board.references)
         self.d_max = max(one.figures["distortion_max"] for one in board.references)
+
+    def _check_completeness(self, board: Board) -> None:
+        """Raise ConfigError where a fold, a model or a point is missing: it may be a bad one."""
+        ranked = [u for u in board.units if (u.split != OFFICIAL.name) == bool(board.info.folds)]
+        needed = {unit.fingerprint for unit in ranked}
+        if missing := needed - {unit.fingerprint for unit in self.units.values()}:
+            raise ConfigError(
+                f"{len(missing)} of the {len(needed)} splits of the {board.info.title} "
+                "are missing.",
+                _WHOLE_ROWS,
+            )
+        measured = {(point.unit, point.label) for point in self.points}
+        for unit in self.units.values():
+            asked = {(unit.key, point.label) for point in unit.points}
+            if not asked or asked - measured:
+                raise ConfigError(
+                    f"{unit.title}: {len(asked - measured)} of {len(asked)} points are missing.",
+                    _WHOLE_ROWS,
+                )
 
     def contradictions(self) -> list[str]:
         """Points whose own bootstrap replicates, or auditors, are of other figures."""
@@ -102,7 +128,7 @@ class SubmittedRow:
                     found.append(f"{title}: its {name} is not that of its replicates")
         return found
 
-    def config(self, registry: Registry) -> RunConfig:
+    def config(self) -> RunConfig:
         """Return the configuration of the run that made it."""
         unit = next(iter(self.units.values()))
         folds = {u.split.rpartition(" of ")[2] for u in self.units.values() if "fold" in u.split}

@@ -25,7 +25,7 @@ from pydantic import (
 from fairbench.api import Track
 from fairbench.data.splits import Split
 from fairbench.errors import FairbenchError, say_why
-from fairbench.files.paths import is_file_name
+from fairbench.files.paths import TAKEN_ENDINGS, is_file_name
 from fairbench.metrics.columns import RESERVED
 from fairbench.stats.bootstrap import from_text
 from fairbench.store.status import Status
@@ -41,9 +41,6 @@ MOST_FIGURE, MOST_COST = 1e12, 1e30
 
 _DEPTH, _ITEMS, _LONGEST_MESSAGE = 6, 10_000, 20_000
 
-_TAKEN_ENDINGS = ("-simulated", "-points", "-attainment")
-"""Endings of leaderboard files."""
-
 
 def _name(value: str) -> str:
     if not is_file_name(value):
@@ -52,8 +49,8 @@ def _name(value: str) -> str:
 
 
 def _dataset(value: str) -> str:
-    if value.endswith(_TAKEN_ENDINGS):
-        raise ValueError(f"names of datasets do not end in {' or '.join(_TAKEN_ENDINGS)}")
+    if value.endswith(TAKEN_ENDINGS):
+        raise ValueError(f"names of datasets do not end in {' or '.join(TAKEN_ENDINGS)}")
     return _name(value)
 
 

@@ -1,6 +1,6 @@
 """Files beside the store, named by their content and never half-written.
 
-Representations are one compressed file per unit; encoders are another, see
+Representations are one file per unit; encoders are another, see
 :mod:`fairbench.store.encoders`.
 """
 

@@ -82,7 +82,8 @@ def write_submission(path: Path, submission: Submission) -> int:
 def read_submission(path: Path) -> Submission:
     """Read a submission; StoreError or ConfigError where it cannot be read, or is none."""
     records = read_export(path)
-    first = next(iter(read_lines(path, longest=LONGEST_LINE, most=MOST_BYTES)), b"{}")
+    lines = read_lines(path, longest=LONGEST_LINE, most=MOST_BYTES)
+    first = next((line for line in lines if line.strip()), b"{}")
     try:
         info = SubmissionInfo.model_validate(json.loads(first).get("submission"))
     except ValidationError as error:

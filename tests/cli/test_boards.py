@@ -133,6 +133,21 @@ def test_a_method_is_ranked_submitted_and_verified(
     assert "its distortion is not that of its replicates" in edited.stderr
 
     (tmp_path / FILE).write_bytes(honest)
+    lines = [json.loads(line) for line in gzip.decompress(honest).splitlines()]
+    of_fold = next(line["key"] for line in lines if line.get("split") == "fold 2 of 2")
+    a_point = next(line["key"] for line in lines if line.get("table") == "points")
+    for gone, says in (
+        ({of_fold}, "1 of the 2 splits of the board toy-drawn, version 1 are missing"),
+        ({a_point}, "1 of 4 points are missing"),
+    ):
+        kept = [ln for ln in lines if ln.get("key") not in gone and ln.get("unit") not in gone]
+        text = "".join(f"{json.dumps(line)}\n" for line in kept)
+        (tmp_path / FILE).write_bytes(gzip.compress(text.encode()))
+        partial = fairbench("verify", FILE, "--against", BOARD)
+        assert partial.returncode == 2
+        assert says in partial.stderr
+
+    (tmp_path / FILE).write_bytes(honest)
 
     def other_source(line: dict[str, object]) -> None:
         submission = line.get("submission")

@@ -52,6 +52,7 @@ def test_markdown_and_latex_name_every_method_with_its_interval(results: Path) -
             told = f"{row['aufdc']:.3f} [{row['aufdc_low']:.3f}, {row['aufdc_high']:.3f}]"
             assert row["method"] in text
             assert told in text
+            assert f"{row['distortion_min']:.3f}" in text, "zeros at the end stay"
         assert any(line.startswith(starts) for line in map(str.strip, text.splitlines()))
 
 
