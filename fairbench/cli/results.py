@@ -158,8 +158,7 @@ def show_across(
 
 def show_differences(tables: Sequence[tables_of.Tables], a: str, b: str) -> None:
     """Print the difference of two methods, wherever both have a row; ConfigError if nowhere."""
-    names = {entry.row.method for table in tables for entry in table.entries}
-    ranking.check_names(names, a, b)
+    ranking.check_names([entry for table in tables for entry in table.entries], a, b)
     compared = False
     for table in tables:
         for comparison in ranking.compare(table.entries, a, b):
@@ -167,7 +166,7 @@ def show_differences(tables: Sequence[tables_of.Tables], a: str, b: str) -> None
             show_comparison(table.dataset, comparison)
     if not compared:
         raise ConfigError(
-            f"{a} and {b} have no complete rows in one track, budget and audit.",
+            f"{a} and {b} have no complete rows on one dataset, track, budget and audit.",
             "See what there is: fairbench leaderboard",
         )
 

@@ -142,7 +142,8 @@ def choose_ranking_column(rows: Sequence[LeaderboardRow]) -> str:
 def compare(entries: Sequence[RankedRow], a: str, b: str) -> Iterator[MethodComparison]:
     """Compare every pair of complete rows of two methods in one group.
 
-    A method is named as in the leaderboard, or as ``method:params`` where it has several rows.
+    A method is named as in the leaderboard; where it has several rows, as ``method:label`` or
+    ``method:hyperparameters``.
     """
     for group, members in _group(entries).items():
         column = choose_ranking_column([entry.row for entry in members])
@@ -165,18 +166,45 @@ def difference(a: RankedRow, b: RankedRow, column: str) -> Estimate | None:
     return paired(a.samples.get(column), b.samples.get(column))
 
 
-def check_names(known: Collection[str], a: str, b: str) -> None:
-    """Raise ConfigError or UnknownNameError where a and b do not name two of the known methods."""
+def check_names(entries: Sequence[RankedRow], a: str, b: str) -> None:
+    """Raise ConfigError or UnknownNameError where a and b do not name two of the known rows."""
+    known = {entry.row.method for entry in entries}
     for name in (a, b):
-        if name.partition(":")[0] not in known:
+        method, _, settings = name.partition(":")
+        if method not in known:
             raise UnknownNameError("method", name, known)
+        if not _named(entries, name):
+            rows = {(e.row.params, e.row.label) for e in entries if e.row.method == method}
+            found = [f"{params} ({label})" if label else params for params, label in sorted(rows)]
+            raise ConfigError(
+                f"No row of {method} has the hyperparameters {settings!r}.",
+                f"Known: {', '.join(found)}",
+            )
     if a == b:
         raise ConfigError(f"{a} cannot be compared with itself.", "Name two methods.")
 
 
 def _named(entries: Sequence[RankedRow], name: str) -> list[RankedRow]:
-    method, _, params = name.partition(":")
-    return [e for e in entries if e.row.method == method and params in ("", e.row.params)]
+    """Rows of ``method``, ``method:label`` or ``method:hyperparameters``."""
+    method, _, given = name.partition(":")
+    return [
+        entry
+        for entry in entries
+        if entry.row.method == method
+        and (given in ("", entry.row.label) or _values(given) == _values(entry.row.params))
+    ]
+
+
+def _values(params: str) -> list[tuple[str, float | str]]:
+    """Hyperparameters of ``a=1 b=x`` in order; 1 is the same as 1.0."""
+    values: list[tuple[str, float | str]] = []
+    for part in params.split():
+        key, _, text = part.partition("=")
+        try:
+            values.append((key, float(text)))
+        except ValueError:
+            values.append((key, text))
+    return sorted(values, key=lambda pair: pair[0])
 
 
 def _group(entries: Sequence[RankedRow]) -> dict[Group, list[RankedRow]]:

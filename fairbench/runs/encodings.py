@@ -9,6 +9,7 @@ import numpy as np
 
 from fairbench.api import AUDIT_ROLES
 from fairbench.auditing.config import AuditConfig
+from fairbench.data.arrays import matrix, single_precision
 from fairbench.data.prepare import Prepared
 from fairbench.errors import DataError
 from fairbench.registry import Registry
@@ -42,19 +43,13 @@ def measure_encodings(
             f"{data.info.name} has images, whose rows are not numbered through.",
             "Write a plugin: docs/plugins.md.",
         )
-    encoded = np.asarray(z)
-    if encoded.dtype.kind not in "fiub":
-        raise DataError(f"z is not of numbers but of {encoded.dtype}.", "Encode words as numbers.")
-    encoded = encoded.reshape(len(encoded), -1).astype(np.float32)
+    encoded = single_precision(matrix(z, "z"))
     rows = 1 + max(int(part.numbers.max()) for part in data.roles.values())
     if len(encoded) != rows:
         raise DataError(
             f"z has {len(encoded):,} rows; {data.info.name} has {rows:,}.",
             f"Encode all rows, in their order: fairbench data export {data.info.name}",
         )
-    if not np.isfinite(encoded).all():
-        row = int(np.flatnonzero(~np.isfinite(encoded).all(axis=1))[0])
-        raise DataError(f"z holds what is no finite number, first in row {row + 1}.")
     arrays: Mapping[str, np.ndarray] = {
         f"0/z/{role}": encoded[data.roles[role].numbers] for role in AUDIT_ROLES
     }

@@ -253,8 +253,10 @@ def test_methods_are_compared_on_the_terminal(
     gap, low, high = map(float, found.groups())
     assert gap == pytest.approx(0.2, abs=0.03)
     assert 0.15 < low < gap < high < 0.25
-    with pytest.raises(ConfigError, match="no complete rows in one track"):
+    with pytest.raises(ConfigError, match="no complete rows on one dataset"):
         show_differences(tables, "truncated", "centred")
+    with pytest.raises(ConfigError, match="No row of truncated has the hyperparameters 'a=1'"):
+        show_differences(tables, "truncated:a=1", "whole-curve")
 
 
 @pytest.mark.slow

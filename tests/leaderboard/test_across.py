@@ -1,5 +1,6 @@
 """Verdicts over the tables of a collection, by hand."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,14 @@ def test_twins_and_demonstrations_never_count(registry: Registry) -> None:
     shown = [with_folds("sofair", folds(0.5), demonstration="too few rows")]
     tables[1] = a_table(NAMES[1], shown)
     assert only(tables, TEN, registry).tables == (NAMES[2],)
+
+
+def test_a_row_without_the_measure_on_some_fold_is_left_out(registry: Registry) -> None:
+    tables = ten_tables()
+    holed = replace(with_folds("msfair", folds(0.1)), folds={})
+    tables[0].entries[:] = [e for e in tables[0].entries if e.row.method != "msfair"] + [holed]
+    verdict = only(tables, TEN, registry)
+    assert verdict.partial == ("msfair",)
 
 
 def test_higher_is_better_for_unseen_tasks(registry: Registry) -> None:

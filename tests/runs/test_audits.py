@@ -5,6 +5,7 @@ from pathlib import Path
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import Prepared
 from fairbench.runs.audits import REFERENCE_FIGURES, AuditLedger
+from fairbench.runs.executors.base import Broke
 from fairbench.runs.plan import reference_key
 from fairbench.store.database import Store
 from fairbench.store.records import ReferenceRecord
@@ -45,3 +46,23 @@ def test_x_is_measured_again_where_a_figure_of_it_has_come_since(
     assert job is not None
     assert not audits.is_settled(job)  # the old figures are no other run's work
     assert audits.reference_job(prepared, 0, CONFIG, again=False) is None  # asked for once
+
+
+def test_figures_stay_where_measuring_them_again_fails(tmp_path: Path, prepared: Prepared) -> None:
+    store = stored(tmp_path, prepared, REFERENCE_FIGURES - {"accuracy_s"})
+    audits = AuditLedger(store, (), retry=True)
+    job = audits.reference_job(prepared, 0, CONFIG, again=False)
+    assert job is not None
+    audits.fail(Broke(job, Status.TIMEOUT, "too slow", None, 60.0))
+    (kept,) = store.records(ReferenceRecord)
+    assert kept.done
+    assert kept.figures["mutual_information_max"] == 0.5
+
+
+def test_what_was_never_measured_is_failed(tmp_path: Path, prepared: Prepared) -> None:
+    store = Store.in_folder(tmp_path)
+    audits = AuditLedger(store, (), retry=True)
+    job = audits.reference_job(prepared, 0, CONFIG, again=False)
+    assert job is not None
+    audits.fail(Broke(job, Status.TIMEOUT, "too slow", None, 60.0))
+    assert [one.status for one in store.records(ReferenceRecord)] == [Status.TIMEOUT]
