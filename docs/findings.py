@@ -77,7 +77,8 @@ def _columns(board: Published) -> Iterator[str]:
         f"`{REFERENCE}` learns nothing: it leaves out the columns that tell most of s. Its area",
         f"is {format_interval(reference.value, *reference.interval())}.",
         f"Of {len(others)} blind methods that are no baselines, by the 95% intervals of the",
-        f"differences, {len(ahead)} are ahead of it ({_names(ahead)}), {len(behind)} behind",
+        "differences, each taken alone ([ranks](protocol.md#ranks-over-splits) are corrected for",
+        f"all pairs), {len(ahead)} are ahead of it ({_names(ahead)}), {len(behind)} behind",
         f"({_names(behind)}){_level(level)}. For predicting income where at most a tenth of the",
         f"information leaks, `{REFERENCE}` has an accuracy of",
         f"{format_share(_task(board, REFERENCE) or 0.0)}; the best row of a method that is no",
@@ -92,6 +93,7 @@ def _columns(board: Published) -> Iterator[str]:
         f"So far {format_count(len(verdict.tables), 'table')} have boards with the same rows. By",
         f"the mean rank over them, those ahead of `{REFERENCE}` are {_names(list(before))} ([all",
         "figures](across.md#what-is-published)).",
+        "`kept-cells`, `merged-cells` and `paired-cells` are [our own](own-method.md).",
     )
     yield from _image("Ranks over five splits", "readme-ranks")
 
@@ -142,11 +144,11 @@ def _open(_: Published) -> Iterator[str]:
 
     yield "## 5. Low distortion is nearly solved here, usefulness is not"
     yield from _paragraph(
-        f"If an encoder may know only which of {_LIMIT_CELLS} groups of similar people a person is",
-        f"in, none that does not see s can have an area below {area('the limit')} on the training",
-        f"set; `merged-cells` has {area('merged cells')} there ([how that is",
+        f"If an encoder may know only which of {_LIMIT_CELLS} cells, sets of similar people, a",
+        f"person is in, none that does not see s can have an area below {area('the limit')} on the",
+        f"training set; `merged-cells` has {area('merged cells')} there ([how that is",
         "known](own-method.md#the-limit)). In the findings above, `merged-cells` and",
-        "`paired-cells` have up to 1,500 groups, and so smaller areas. What is open is",
+        "`paired-cells` have up to 1,500 cells, and so smaller areas. What is open is",
         "to hide s and to keep what tasks need: see the accuracies of finding 2.",
     )
     yield from _image("Curves beside the limit", "adults-gender-limit")

@@ -376,7 +376,7 @@ def read_yaml(file: Path, option: str, *, as_text: bool = False) -> Mapping[str,
     try:
         content = yaml.load(file.read_text(encoding="utf-8"), Loader=loader)
     except OSError as error:
-        raise ConfigError(f"{option} {file}: {error.strerror}.") from None
+        raise ConfigError(f"{option} {file}: {error.strerror}.", "Check the path.") from None
     # A date like 2001-99-99 is a ValueError, nesting without end a RecursionError.
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)

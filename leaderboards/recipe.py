@@ -62,7 +62,10 @@ Recipe = TypeVar("Recipe", Boards, Searches)
 
 
 def read(kind: type[Recipe], path: Path) -> Recipe:
-    """Read a recipe, with the full names of its methods and datasets; SystemExit says what is wrong with it."""
+    """Read a recipe, with the full names of its methods and datasets.
+
+    SystemExit says what is wrong with it.
+    """
     try:
         recipe = kind(**yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, yaml.YAMLError, TypeError, ValidationError) as error:

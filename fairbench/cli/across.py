@@ -172,8 +172,9 @@ def _notes(verdict: Verdict) -> list[str]:
     if verdict.missing:
         known = len(verdict.missing) + len(verdict.tables)
         notes.append(
-            f"Without replicated rows: {', '.join(verdict.missing)}; so this is of "
-            f"{len(verdict.tables)} of {known} tables, not a verdict of {verdict.collection}."
+            f"Missing: {', '.join(verdict.missing)}. This covers {len(verdict.tables)} of the "
+            f"{known} entries of {verdict.collection}: do not cite it as the verdict of "
+            f"{verdict.collection}."
         )
     if verdict.partial:
         notes.append(f"Not on all of these tables, so left out: {', '.join(verdict.partial)}.")

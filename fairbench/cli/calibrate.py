@@ -41,7 +41,9 @@ def calibrate_command(
     seeds: Annotated[int, typer.Option(help="Number of draws per channel: seeds 0 to N-1.")] = 1,
     attacks: Annotated[
         bool,
-        typer.Option("--attacks", help="Audit encoders that hide what they keep, on a dataset."),
+        typer.Option(
+            "--attacks", help="Audit encoders built to hide s from auditors, on a dataset."
+        ),
     ] = False,
     dataset: Annotated[
         str, typer.Option(help="Dataset of --attacks.", autocompletion=complete_datasets)
@@ -57,7 +59,7 @@ def calibrate_command(
     """Test the auditors on synthetic data whose I(Z;S) is known.
 
     Prints the truth beside each auditor and the audit ensemble. The exit code is 1 if a target is
-    missed. With --attacks, the auditors are tested on encoders that hide what they keep.
+    missed. With --attacks, the auditors are tested on encoders built to hide s from them.
     """
     if attacks:
         from fairbench.cli.calibrate_attacks import calibrate_attacks

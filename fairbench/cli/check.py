@@ -36,7 +36,7 @@ def check_command(
 ) -> None:
     """Check that a plugin implements its interface.
 
-    The exit code is 1 if one is broken.
+    The exit code is 1 if a rule of the interface is broken.
     """
     raise typer.Exit(check_plugin(load_plugins(), name, dataset, data_root))
 

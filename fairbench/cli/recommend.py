@@ -280,9 +280,12 @@ def _show_misses(answer: Recommendation) -> None:
     out.print("What to try:", markup=False)
     if options:
         out.print(f"  {' or '.join(options)}", markup=False)
-    if answer.untried:
+    untried = [
+        name for name in answer.untried if answer.certificates is None or name in answer.certifiable
+    ]
+    if untried:
         dataset = answer.candidates.points[0].model.dataset_option
-        methods = ",".join(answer.untried)
+        methods = ",".join(untried)
         out.print(
             f"  other methods: fairbench run --dataset {dataset} --methods {methods}", markup=False
         )
@@ -333,10 +336,11 @@ def _certified_misses(answer: Recommendation) -> list[str]:
         )
         options.append(f"--max-leakage {int(bound * 1000 + 1) / 1000:g}")
     _print_folded(
-        "A certificate needs z of few values: only quantised methods have them "
-        f"({', '.join(answer.certifiable) or 'none is registered'}), and fewer codes, or more test "
-        "rows, make it tighter. So do fewer candidates, but only where they are decided before the "
-        "test rows are looked at: to leave some out now that these bounds are known would make the "
-        "statement untrue. Without --certified there is what auditors found: a lower bound."
+        "A certificate needs a z that many people share. Quantised methods have one "
+        f"({', '.join(answer.certifiable) or 'none is registered'}), and so may others where z "
+        "takes few values. Fewer codes, or more test rows, make it tighter. So do fewer "
+        "candidates, but only where they are decided before the test rows are looked at: to leave "
+        "some out now that these bounds are known would make the statement untrue. Without "
+        "--certified there is what auditors found: a lower bound."
     )
     return options

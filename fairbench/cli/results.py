@@ -201,7 +201,7 @@ def results_import(
         typer.Option("--own", help="Take the rows as made here: a backup, or your other machine."),
     ] = False,
 ) -> None:
-    """Merge exported records by key; what was made here stays."""
+    """Merge exported records by key; your own results are kept."""
     if own and origin is not None:
         raise ConfigError("--own and --origin exclude each other.", "Leave one of them out.")
     try:
@@ -230,7 +230,7 @@ def results_remove(
         bool, typer.Option("--dry-run", help="Print what would be deleted, and exit.")
     ] = False,
 ) -> None:
-    """Delete imported records; what was made here stays."""
+    """Delete imported records; your own results are kept."""
     target = ResultsLocation(results, store).open_store()
     known = target.origins()
     if origin not in known:

@@ -29,14 +29,16 @@ def run_command(
         int | None,
         typer.Option(
             metavar="N",
-            help="Number of rotating test folds, which ranks need: 5 [default: one split].",
+            help="Number of test folds, 2 to 20, for ranks; published boards have 5 "
+            "[default: one split, no ranks].",
         ),
     ] = None,
     shift: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN[=VALUE]",
-            help="Train where COLUMN has VALUE [default: its commonest], and read elsewhere.",
+            help="Train on the rows where COLUMN has VALUE [default: its most frequent], and "
+            "audit on the others too.",
         ),
     ] = None,
     budget: options.BudgetOption = None,

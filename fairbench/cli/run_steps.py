@@ -103,7 +103,9 @@ def _show_jobs(jobs: Sequence[Job], run: TrainingRun, workers: int) -> None:
         out.print(line, markup=False)
     later, seconds = _later_audits(jobs)
     if later:
-        out.print(f"then audits of {later} points: about {format_seconds(seconds)}", markup=False)
+        out.print(
+            f"then audits of at most {later} points: about {format_seconds(seconds)}", markup=False
+        )
     total = sum(job.estimate for job in jobs) + seconds
     if not jobs:
         out.print("Nothing to do: everything is in the store.")
@@ -181,7 +183,7 @@ def _remaining(jobs: Sequence[Job], workers: int) -> Remaining:
 def _announce(jobs: Sequence[Job], remaining: Remaining, workers: int) -> None:
     """Say how much there is to do."""
     later, _ = _later_audits(jobs)
-    then = f", then audits of {format_count(later, 'point')}" if later else ""
+    then = f", then audits of at most {format_count(later, 'point')}" if later else ""
     err.print(
         f"{format_count(len(jobs), 'job')}{then}: "
         f"{format_seconds_between(*remaining.between())} on "

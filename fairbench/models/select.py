@@ -47,7 +47,7 @@ def select_unit(query: ModelQuery, results: StoredResults) -> UnitRecord:
     units = _of_point(units, query.point, results.measured_points(units))
     if len(units) > 1:
         raise ConfigError(
-            f"{len(units)} models of {name} fit: name one with --unit.\n"
+            f"{len(units)} models of {name} match. Choose one with --unit:\n"
             + "\n".join(f"  --unit {_describe(unit)}" for unit in units)
         )
     return units[0]

@@ -36,7 +36,7 @@ def search_space(method: type[Method], held: Mapping[str, Any]) -> dict[str, Any
     if not declared:
         raise ConfigError(
             f"{method.name} has nothing to search: it declares no search space.",
-            "docs/methods.md lists the parameters of each method.",
+            "To see the methods: fairbench list methods.",
         )
     for name, distribution in declared.items():
         if name not in method.Params.model_fields:

@@ -38,7 +38,9 @@ def read_export(path: Path) -> list[Record]:
     # A truncated file ends early, a garbled one is no gzip, or fails in its decompressor.
     except (OSError, EOFError, zlib.error, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{path} cannot be read: {why}.", "Nothing was imported.") from None
+        raise ConfigError(
+            f"{path} cannot be read: {why}.", "Check the path; nothing was changed."
+        ) from None
 
 
 def parse_export(lines: Iterable[str]) -> list[Record]:

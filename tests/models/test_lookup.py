@@ -88,7 +88,7 @@ def test_several_models_that_fit_are_listed_by_key(folder: Path, prepared: Prepa
     params = {"learning_rate": 0.01}
     key = store_model(folder, prepared, "sofair", POINTS, params=params)
     with pytest.raises(
-        FairbenchError, match="2 models of sofair fit: name one with --unit"
+        FairbenchError, match=r"2 models of sofair match\. Choose one with --unit"
     ) as said:
         find(folder, "sofair")
     assert f"--unit {key[:KEY_DIGITS]}  hidden=[16] latent=3 learning_rate=0.01" in str(said.value)
