@@ -14,7 +14,7 @@ from rich.text import Text
 from fairbench.api.collection import Collection
 from fairbench.cli.console import err, group_heading, out
 from fairbench.errors import ConfigError, StoreError
-from fairbench.files import write_atomically
+from fairbench.files import write_file
 from fairbench.files.paths import within
 from fairbench.leaderboard.across import Unranked, Verdict
 from fairbench.leaderboard.boards import PUBLISHED
@@ -121,11 +121,7 @@ def write_across(verdicts: Sequence[Verdict], collection: str, results: Path) ->
     """Write all rows of all verdicts as one CSV file, and return its path."""
     path = within(results / LEADERBOARDS, f"across-{collection}.csv")
     rows = [row.cells() for verdict in verdicts for row in verdict.rows]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, to_csv(to_frame(rows)).encode())
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
+    write_file(path, to_csv(to_frame(rows)).encode())
     err.print(str(path), markup=False)
     return path
 

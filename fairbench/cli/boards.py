@@ -19,8 +19,8 @@ from fairbench.cli.console import (
 )
 from fairbench.cli.options import DatasetName, Results, StoreUrl
 from fairbench.cli.plugins import load_plugins
-from fairbench.cli.report import write
 from fairbench.errors import ConfigError
+from fairbench.files import write_file
 from fairbench.leaderboard import build
 from fairbench.leaderboard.board import make_board
 from fairbench.leaderboard.board_changes import compare_boards
@@ -99,7 +99,7 @@ def board_page(
     if not found:
         raise ConfigError("No published boards are installed.", "Name a file: FILE.board")
     content = page(gather_boards(found, registry)).encode()
-    write(output, content)
+    write_file(output, content)
     out.print(f"{output} ({len(content) / 1e6:.1f} MB): open it in a browser.", markup=False)
 
 
@@ -164,7 +164,7 @@ def board_export(
     earlier = read_board(path) if path.exists() else installed_board(name, registry)
     board = make_board(records, name, registry, version=version, budget=budget, earlier=earlier)
     content = to_bytes(board)
-    write(path, content)
+    write_file(path, content)
     out.print(
         f"{path}: {len(board.units)} models, {len(board.points)} points, {len(content):,} bytes. "
         f"Rank in it: fairbench run --methods METHOD --dataset {name} --against {path}",

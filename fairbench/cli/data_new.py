@@ -24,7 +24,7 @@ from fairbench.data.column_values import ColumnKind, guess_kind, is_number, numb
 from fairbench.data.csv_files import sniff
 from fairbench.data.tables import read_table
 from fairbench.errors import ConfigError, DataError, FairbenchError, nearest
-from fairbench.files import write_atomically
+from fairbench.files import write_file
 from fairbench.registry import Registry
 from fairbench.training import NeuralMethod
 
@@ -130,10 +130,7 @@ def _new_card(
     if options.name is None and slug(card.stem) in registry.datasets:
         options = replace(options, name=f"my-{slug(card.stem)}")
     contents = _contents(frame, options, table, separator, header)
-    try:
-        write_atomically(card, card_text(contents, frame, card).encode())
-    except OSError as error:
-        raise ConfigError(f"{card} cannot be written: {error.strerror}.") from None
+    write_file(card, card_text(contents, frame, card).encode())
     out.print(f"Written: {card}. Read and edit it.", markup=False)
     for column, why in contents.drop.items():
         if why:

@@ -11,8 +11,9 @@ from fairbench.api import Shots
 from fairbench.cli import options
 from fairbench.cli.console import err, out
 from fairbench.cli.plugins import load_plugins
-from fairbench.cli.report import split_formats, write, write_figure
+from fairbench.cli.report import split_formats, write_figure
 from fairbench.errors import StoreError
+from fairbench.files import write_file
 from fairbench.files.paths import within
 from fairbench.metrics.rows import DEFAULT
 from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
@@ -70,9 +71,9 @@ def explain_command(
     figures = {"bits": bits_figure(explanation.tables, title)}
     if explanation.steps:
         figures["information"] = information_figure(explanation.steps, title)
-    write(path.with_name(f"{stem}-bits.csv"), bits_csv(explanation.tables))
+    write_file(path.with_name(f"{stem}-bits.csv"), bits_csv(explanation.tables))
     if explanation.steps:
-        write(path.with_name(f"{stem}-information.csv"), information_csv(explanation.steps))
+        write_file(path.with_name(f"{stem}-information.csv"), information_csv(explanation.steps))
     err.print(str(target / f"{stem}-bits.csv"), markup=False)
     for kind, figure in figures.items():
         write_figure(path.with_name(f"{stem}-{kind}"), figure, extensions)

@@ -10,8 +10,8 @@ import typer
 from fairbench.cli import options
 from fairbench.cli.console import err
 from fairbench.cli.plugins import load_plugins
-from fairbench.errors import FairbenchError, StoreError
-from fairbench.files import write_atomically
+from fairbench.errors import FairbenchError
+from fairbench.files import write_file
 from fairbench.models.certify import SelectedCertificate
 from fairbench.models.lookup import StoredPoint, find_model
 from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
@@ -52,8 +52,5 @@ def make_card(stored: StoredPoint, certificate: SelectedCertificate | None = Non
 
 def write_card(output: Path, text: str) -> None:
     """Write a card to a file; StoreError where that is not possible."""
-    try:
-        write_atomically(output, text.encode())
-    except OSError as error:
-        raise StoreError(f"{output} cannot be written: {error.strerror}.") from None
+    write_file(output, text.encode())
     err.print(str(output), markup=False)

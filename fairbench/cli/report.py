@@ -17,7 +17,7 @@ from fairbench.cli.options import Against, Formats, Results, StoreUrl, complete_
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import split_names
 from fairbench.errors import ConfigError, StoreError, UnknownNameError
-from fairbench.files import write_atomically
+from fairbench.files import write_file
 from fairbench.files.paths import within
 from fairbench.leaderboard.across import compare_across
 from fairbench.leaderboard.board import Board
@@ -80,7 +80,7 @@ def report(
         need_own_rows(location, board, against, "page")
     gathered = gather(location.open_store(), registry, board, location.folder)
     content = page(gathered).encode()
-    write(target, content)
+    write_file(target, content)
     out.print(f"{target} ({len(content) / 1e6:.1f} MB): open it in a browser.", markup=False)
 
 
@@ -243,14 +243,5 @@ def write_figure(stem: Path, figure: Figure, extensions: Sequence[str]) -> None:
         with styled():
             figure.savefig(buffer, format=extension, metadata=metadata)
         path = stem.with_name(f"{stem.name}.{extension}")
-        write(path, buffer.getvalue())
+        write_file(path, buffer.getvalue())
         err.print(str(path), markup=False)
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file whole, making its folder."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}.") from None

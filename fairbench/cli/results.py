@@ -25,7 +25,7 @@ from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import DEFAULT_RESULTS
 from fairbench.errors import ConfigError, StoreError, UnknownNameError
-from fairbench.files import write_atomically
+from fairbench.files import write_file
 from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard import ranking
 from fairbench.leaderboard.across import compare_across
@@ -181,10 +181,7 @@ def results_export(
     content = "".join(f"{line}\n" for line in lines).encode()
     if file.suffix == ".gz":
         content = gzip.compress(content, mtime=0)  # the same records, the same bytes
-    try:
-        write_atomically(file, content)
-    except OSError as error:
-        raise StoreError(f"{file} cannot be written: {error.strerror}.") from None
+    write_file(file, content)
     out.print(f"{len(lines) - 1} records written to {file}", markup=False)
 
 

@@ -20,8 +20,8 @@ from fairbench.cli.plugins import load_plugins
 from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.remaining import Remaining
 from fairbench.config import Device, RunConfig
-from fairbench.errors import ConfigError, StoreError
-from fairbench.files import write_atomically
+from fairbench.errors import ConfigError
+from fairbench.files import write_file
 from fairbench.leaderboard.against import compare_with
 from fairbench.leaderboard.boards import PUBLISHED, find_board
 from fairbench.leaderboard.select import select
@@ -200,7 +200,4 @@ def _write(
             for one in compared
         ],
     }
-    try:
-        write_atomically(path, json.dumps(content, indent=1).encode())
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
+    write_file(path, json.dumps(content, indent=1).encode())

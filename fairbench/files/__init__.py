@@ -6,6 +6,25 @@ import os
 import tempfile
 from pathlib import Path
 
+from fairbench.errors import StoreError
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file whole, making its folder; StoreError where that cannot be done."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def remove_file(path: Path) -> None:
+    """Delete a file, if it is there; StoreError where that cannot be done."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be deleted: {error.strerror}.") from None
+
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write beside ``path``, then rename; on any failure nothing is left behind. Raises OSError."""

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fairbench.errors import StoreError
-from fairbench.files import write_atomically
+from fairbench.files import remove_file, write_file
 from fairbench.files.paths import is_file_name, within
 from fairbench.leaderboard.attainment import LEVELS, compute_surfaces
 from fairbench.leaderboard.entries import MeasuredCurve, evaluate_curves, make_entry, mean_of
@@ -171,13 +170,9 @@ def write(tables: Sequence[Tables], folder: Path) -> list[Path]:
         for name, rows in files:
             path = within(folder, f"{name}.csv")
             frame = to_frame([row.cells() for row in rows])
-            try:
-                if not rows:  # a table of an earlier state of the store
-                    path.unlink(missing_ok=True)
-                    continue
-                folder.mkdir(parents=True, exist_ok=True)
-                write_atomically(path, to_csv(frame).encode())
-            except OSError as error:
-                raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
+            if not rows:  # a table of an earlier state of the store
+                remove_file(path)
+                continue
+            write_file(path, to_csv(frame).encode())
             written.append(path)
     return written

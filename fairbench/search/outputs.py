@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairbench.errors import StoreError
-from fairbench.files import write_atomically
+from fairbench.files import write_file
 from fairbench.files.paths import within
 from fairbench.leaderboard.build import table_name
 from fairbench.leaderboard.frames import to_csv
@@ -65,11 +64,7 @@ def write(search: Search, output: Path | None = None) -> list[Path]:
         if folder / name not in files:
             (folder / name).unlink(missing_ok=True)
     for path, content in files.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, content)
-        except OSError as error:
-            raise StoreError(f"{path} cannot be written: {error.strerror}.") from error
+        write_file(path, content)
     return list(files)
 
 

@@ -82,7 +82,7 @@ def pack(encoder: Encoder) -> bytes | None:
 
 def write(path: Path, encoder: Encoder) -> None:
     """Write an encoder to a file; StoreError where its method cannot be stored."""
-    from fairbench.files import write_atomically
+    from fairbench.files import write_file
 
     content = pack(encoder)
     if content is None:
@@ -90,10 +90,7 @@ def write(path: Path, encoder: Encoder) -> None:
             f"What {encoder.method.name} fits has no form that could be stored in a file.",
             "Its Representation has no state(): see docs/plugins.md, or choose another method.",
         )
-    try:
-        write_atomically(path, content)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
+    write_file(path, content)
 
 
 def read(path: Path, registry: Registry) -> Encoder:

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fairbench.errors import StoreError, say_why
-from fairbench.files import write_atomically
+from fairbench.files import write_file
 from fairbench.files.unpacking import read_lines
 from fairbench.store.database import lines_of
 from fairbench.store.export import LONGEST_LINE, MOST_BYTES, read_export
@@ -72,10 +72,7 @@ def write_submission(path: Path, submission: Submission) -> int:
     header = {"submission": submission.info.model_dump()}
     text = "".join(f"{line}\n" for line in lines_of(submission.records, header))
     content = gzip.compress(text.encode(), mtime=0)
-    try:
-        write_atomically(path, content)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
+    write_file(path, content)
     return len(content)
 
 

@@ -159,7 +159,7 @@ def test_a_card_is_written_or_printed(here: Here, folder: Path) -> None:
         # The data of this store were made up: they are not those of its name.
         ("recommend --max-leakage 0.1 --certified", "are not those that its models"),
         ("model-card --method sofair", "--point is missing. Audited:"),
-        ("model-card --method identity --output no/card.md", "cannot be written"),
+        ("model-card --method identity --output /dev/null/card.md", "cannot be written"),
     ],
 )
 def test_a_users_mistake_is_answered_in_a_few_lines(here: Here, words: str, says: str) -> None:

@@ -155,10 +155,20 @@ def test_two_methods_are_compared_where_both_have_a_row() -> None:
 
 
 def test_a_comparison_of_nobody_is_told() -> None:
+    entries = [one_split("latfr", 1, aufdc=0.1), one_split("sofair", 2, aufdc=0.2)]
     with pytest.raises(UnknownNameError, match="'soair'"):
-        check_names({"sofair", "latfr"}, "latfr", "soair")
+        check_names(entries, "latfr", "soair")
     with pytest.raises(ConfigError, match="with itself"):
-        check_names({"sofair"}, "sofair", "sofair")
+        check_names(entries, "sofair", "sofair")
+
+
+def test_hyperparameters_are_named_as_people_type_them() -> None:
+    tuned = replace(one_split("sofair", 2, aufdc=0.2).row, params="rate=2.0 a=x", label="tuned")
+    entries = [one_split("latfr", 1, aufdc=0.1), RankedRow(tuned, {})]
+    for name in ("sofair", "sofair:tuned", "sofair:a=x rate=2", "sofair:rate=2.0 a=x"):
+        check_names(entries, "latfr", name)
+    with pytest.raises(ConfigError, match="No row of sofair has the hyperparameters 'rate=3'"):
+        check_names(entries, "latfr", "sofair:rate=3")
 
 
 def with_intervals(entry: RankedRow) -> RankedRow:
