@@ -284,11 +284,9 @@ def _show_misses(answer: Recommendation) -> None:
         name for name in answer.untried if answer.certificates is None or name in answer.certifiable
     ]
     if untried:
-        dataset = answer.candidates.points[0].model.dataset_option
+        data = shlex.join(answer.candidates.points[0].model.data_options)
         methods = ",".join(untried)
-        out.print(
-            f"  other methods: fairbench run --dataset {dataset} --methods {methods}", markup=False
-        )
+        out.print(f"  other methods: fairbench run {data} --methods {methods}", markup=False)
     most_useful = rank_by_usefulness(answer.candidates.points)[0]
     out.print(
         f"  other hyperparameters: fairbench run --methods {most_useful.unit.method} ... "

@@ -23,7 +23,7 @@ from fairbench.models.points import list_points, parse_point, resolve_point
 from fairbench.models.query import ModelQuery, ResultsLocation
 from fairbench.models.results import StoredResults
 from fairbench.models.select import KEY_DIGITS, select_unit
-from fairbench.models.stored_data import find_card, load_training_data
+from fairbench.models.stored_data import find_source, load_training_data
 from fairbench.registry import Registry
 from fairbench.runs.curve_points import DEFAULT_POINTS
 from fairbench.store import encoders
@@ -77,7 +77,13 @@ class StoredModel:
     @cached_property
     def dataset_option(self) -> str:
         """What ``fairbench run --dataset`` takes: the path of its dataset card, or its name."""
-        return find_card(self.unit, self.results) or self.unit.dataset
+        return find_source(self.unit, self.results)[0]
+
+    @property
+    def data_options(self) -> list[str]:
+        """The options of ``fairbench run`` that say on which data it was trained."""
+        dataset, shift = find_source(self.unit, self.results)
+        return ["--dataset", dataset, *(["--shift", shift] if shift else [])]
 
     @property
     def encoder(self) -> Encoder:
@@ -146,7 +152,7 @@ class StoredModel:
     def run_command(self) -> list[str]:
         """Return the words of a ``fairbench run`` command that trains it."""
         unit = self.unit
-        words = ["fairbench", "run", "--methods", unit.method, "--dataset", self.dataset_option]
+        words = ["fairbench", "run", "--methods", unit.method, *self.data_options]
         words += ["--seed-list", str(unit.seed), "--budget", unit.budget]
         if (folds := Split.parse(unit.split).folds) > 0:
             words += ["--splits", str(folds)]

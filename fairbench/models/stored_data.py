@@ -55,6 +55,23 @@ def find_card(unit: UnitRecord, results: StoredResults) -> str | None:
     return next((c for c in cards if _dataset_name(c, results.registry) == unit.dataset), None)
 
 
+def find_source(unit: UnitRecord, results: StoredResults) -> tuple[str, str | None]:
+    """Return what ``--dataset`` and ``--shift`` of ``fairbench run`` take for a unit's data."""
+    config = results.configuration_of(unit)
+    shift = config.get("shift") if is_shifted(unit.dataset) else None
+    for text in config.get("datasets", ()) if shift else ():
+        if _shifted_name(text, str(shift), results.registry) == unit.dataset:
+            return text, str(shift)
+    return find_card(unit, results) or unit.dataset, None
+
+
+def _shifted_name(text: str, shift: str, registry: Registry) -> str | None:
+    try:
+        return shifted(registry.dataset(text), shift).name
+    except FairbenchError:
+        return None
+
+
 def _dataset_name(card: str, registry: Registry) -> str:
     """The dataset of a card; of one that cannot be read, what its file's name suggests."""
     try:

@@ -56,6 +56,10 @@ def test_a_shift_has_a_leaderboard_of_its_own_and_unseen_tasks_are_measured(
     assert "trained where place is 'north'" in done.stderr
     board = pd.read_csv(tmp_path / "out/leaderboards/people-shift-place.csv").set_index("method")
     assert board["shift_leakage_change"].notna().all()
+    of = ("--dataset", "people-shift-place", "--method", "pca", "--results", "out")
+    told = fairbench_here("model-card", *of, "--point", "dimensions=1")
+    assert told.returncode == 0, told.stderr
+    assert f"--dataset {card} --shift place" in told.stdout, "the command that trains it again"
     assert board.loc["constant", "shift_points_within"] == 1
     assert board.loc["pca", "transfer_at_leakage_25"] >= 0
     points = pd.read_csv(tmp_path / "out/leaderboards/people-shift-place-points.csv")

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from fairbench.data.shift import base_of
 from fairbench.metrics.rows import DEFAULT, Group, LeaderboardRow, Variant
 from fairbench.report.gather import DatasetReport
 from fairbench.report.identity import Identities
@@ -73,7 +74,10 @@ def lit_rows(panel: Panel) -> list[LeaderboardRow]:
 
 def command_of(row: LeaderboardRow) -> str:
     """Return the command that makes a row again."""
-    words = ["fairbench", "run", "--methods", row.method, "--dataset", row.dataset]
+    dataset, shift = base_of(row.dataset)
+    words = ["fairbench", "run", "--methods", row.method, "--dataset", dataset]
+    if shift:
+        words += ["--shift", shift]
     if row.budget != "full":
         words += ["--budget", row.budget]
     if row.splits.endswith("folds"):
