@@ -83,11 +83,11 @@ class SamplerName(enum.StrEnum):
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of ``90``, ``90s``, ``30m`` or ``2h``; ValueError if none of these."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip())
+    """Seconds of ``90s``, ``30m`` or ``2h``; ValueError if none of these."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", text.strip())
     if not match:
-        raise ValueError(f"{text!r} is not a duration like 90s, 30m or 2h")
-    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+        raise ValueError(f"{text!r} is not a duration with its unit, like 90s, 30m or 2h")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
 def split_names(text: str) -> tuple[str, ...]:

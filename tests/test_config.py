@@ -25,7 +25,7 @@ def test_repeated_names_count_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90", 90), ("90s", 90), ("30m", 1800), ("1.5h", 5400)]
+    ("text", "seconds"), [("90s", 90), (" 45 s", 45), ("30m", 1800), ("1.5h", 5400)]
 )
 def test_durations(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
