@@ -29,6 +29,7 @@ from fairbench.metrics.rows import describe_p_value, p_value_column
 from fairbench.registry import Registry, load_registry
 from fairbench.report.tables import TableFormat, render
 from findings import format_findings
+from own_parts import format_parts
 from released import format_claims_of_bits, load_explained
 from single_shot import format_single_shot
 from verdict import format_verdict
@@ -223,6 +224,7 @@ WRITERS: dict[str, Callable[[], str]] = {
     "claims of bits": format_claims_of_bits,
     "findings": format_findings,
     "verdict": format_verdict,
+    "parts": format_parts,
 }
 """What is written between ``<!-- NAME -->`` and ``<!-- end of NAME -->``."""
 

@@ -1,0 +1,46 @@
+"""The table of what each part of this project's methods is worth, from a board of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from fairbench.leaderboard.board_file import read_board
+from fairbench.leaderboard.build import build_tables
+from fairbench.leaderboard.ranking import RankedRow, difference
+from fairbench.metrics.rows import DEFAULT
+from fairbench.registry import load_registry
+from fairbench.report.format import format_interval, format_share
+from published_figures import read_published
+
+BOARD = Path(__file__).parent.parent / "leaderboards" / "experiments" / "own-method-parts.board"
+_AREA, _TASK = "aufdc", "accuracy_y_at_leakage_10"
+
+
+def format_parts() -> str:
+    """Format the table: a row for each change, with the difference to the method as it is."""
+    heads = "| method | changed | AUFDC | more than the method as it is | A_y where a tenth leaks |"
+    return "\n".join([heads, "|---|---|---|---|---|", *_rows()]) + "\n"
+
+
+def read_parts() -> list[RankedRow]:
+    """Read the rows with something changed, those of one method together."""
+    (table,) = build_tables(read_board(BOARD).records(), load_registry())
+    changed = [e for e in table.entries if e.row.replicated and e.row.params != DEFAULT]
+    return sorted(changed, key=lambda e: (e.row.method, e.row.figures[_AREA] or 0.0))
+
+
+def _rows() -> Iterator[str]:
+    whole = read_published()
+    for part in read_parts():
+        row = part.row
+        gap = difference(part, whole.rows[row.method], _AREA)
+        assert gap is not None
+        cells = (
+            f"`{row.method}`",
+            f"{row.label}: `{row.params}`",
+            format_interval(row.figures[_AREA] or 0.0, *(row.interval(_AREA) or (None, None))),
+            format_interval(gap.value, *gap.interval()),
+            format_share(row.figures[_TASK] or 0.0),
+        )
+        yield f"| {' | '.join(cells)} |"
