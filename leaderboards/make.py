@@ -54,8 +54,10 @@ def make_board(dataset: str, boards: recipe.Boards, given: argparse.Namespace) -
         if not given.dry_run:
             budget = str(boards.run.get("budget", "full"))
             export = ("board", "export", dataset, "--version", version, "--budget", budget)
-            if code := recipe.fairbench(*export, "--output", str(board), *results):
-                return code
+            failed = recipe.fairbench(*export, "--output", str(board), *results)
+            # Where all models of the first method failed there is nothing to write yet.
+            if failed and (code != _MODELS_FAILED or board.exists()):
+                return failed
     return worst
 
 

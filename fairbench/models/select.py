@@ -153,7 +153,8 @@ def _of_point(
 
 def _describe(unit: UnitRecord) -> str:
     kind = ", simulated" if unit.simulated else ""
+    label = f"{unit.label}: " if unit.label else ""
     return (
-        f"{unit.key[:KEY_DIGITS]}  {unit.params_label}, budget {unit.budget}{kind}, "
+        f"{unit.key[:KEY_DIGITS]}  {label}{unit.params_label}, budget {unit.budget}{kind}, "
         f"finished {unit.finished}"
     )
