@@ -12,6 +12,7 @@ from fairbench.report.headings import HEADINGS
 from fairbench.report.identity import Identities
 from fairbench.report.style import GREY, QUIET, Look, new_figure, styled
 from fairbench.stats.across import groups_alike, profile
+from fairbench.stats.intervals import LEVEL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,15 +111,28 @@ def _draw_families(axes: Axes, verdict: Verdict, best: list[AcrossRow]) -> None:
             va="center",
         )
     bars = groups_alike(ranks, verdict.p_families)
+    wide = float(np.ptp(ranks)) or 1.0
     for number, (first, last) in enumerate(bars):
-        x = ranks[order[0]] - 0.15 - 0.12 * number
+        x = ranks[order[0]] - wide * (0.04 + 0.02 * number)
         axes.plot([x, x], [first - 0.25, last + 0.25], color=QUIET, linewidth=3)
     axes.invert_yaxis()
     axes.set_yticks([])
     axes.set(
         xlabel="mean rank of the best row of each family; a bar joins families that are not told "
-        "apart at 5%",
-        xlim=(ranks.min() - 0.3 - 0.12 * len(bars), ranks.max() + 0.45 * np.ptp(ranks) + 1),
+        f"apart at 5%{_power(len(best), len(verdict.tables))}",
+        xlim=(ranks.min() - wide * (0.06 + 0.02 * len(bars)), ranks.max() + 0.45 * wide + 1),
+    )
+
+
+def _power(families: int, tables: int) -> str:
+    """Say so where no result on so few tables could tell two families apart."""
+    pairs = families * (families - 1) // 2
+    least = 2 / 2**tables  # two of all ways to give the differences their signs
+    if pairs * least <= 1 - LEVEL:
+        return ""
+    return (
+        f"\n{tables} tables cannot tell any of {pairs} pairs apart: no p-value is below "
+        f"{least:.2g}, before its correction"
     )
 
 
