@@ -123,7 +123,7 @@ def plot(
     extensions = split_formats(formats)
     folder = output or location.folder / "figures"
     if kind == _ACROSS:
-        if not dataset == methods == highlight == None:  # noqa: E711
+        if any(option is not None for option in (dataset, methods, highlight)):
             raise ConfigError(
                 "across draws all methods and tables of a collection.",
                 "Leave --dataset, --methods and --highlight out.",

@@ -174,7 +174,7 @@ def check_names(entries: Sequence[RankedRow], a: str, b: str) -> None:
         if method not in known:
             raise UnknownNameError("method", name, known)
         if not _named(entries, name):
-            rows = {(e.row.params, e.row.label) for e in entries if e.row.method == method}
+            rows = {(e.row.params, e.row.label or "") for e in entries if e.row.method == method}
             found = [f"{params} ({label})" if label else params for params, label in sorted(rows)]
             raise ConfigError(
                 f"No row of {method} has the hyperparameters {settings!r}.",

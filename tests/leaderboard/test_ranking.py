@@ -167,6 +167,8 @@ def test_hyperparameters_are_named_as_people_type_them() -> None:
     entries = [one_split("latfr", 1, aufdc=0.1), RankedRow(tuned, {})]
     for name in ("sofair", "sofair:tuned", "sofair:a=x rate=2", "sofair:rate=2.0 a=x"):
         check_names(entries, "latfr", name)
+    # The same hyperparameters with and without a label, as in two editions of a board.
+    entries.append(RankedRow(replace(tuned, label=None), {}))
     with pytest.raises(ConfigError, match="No row of sofair has the hyperparameters 'rate=3'"):
         check_names(entries, "latfr", "sofair:rate=3")
 
