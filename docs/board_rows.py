@@ -21,7 +21,7 @@ from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import load_registry
 from fairbench.report.format import format_interval, format_share
 
-FOLDER = Path(__file__).parents[1] / "leaderboards" / "fairbench_boards"
+LEADERBOARDS = Path(__file__).parents[1] / "leaderboards"
 BLOCK = re.compile(
     r"(?P<start><!-- (?P<kind>rows|areas|fronts|misses) of "
     r"(?P<boards>[\w -]+): (?P<rows>[^>]+) -->\n)"
@@ -106,9 +106,10 @@ def format_misses(board: str, names: Sequence[str]) -> str:
 
 
 @functools.cache
-def read_table(board: str) -> Tables:
-    """Read a published board, once; callers must not change it."""
-    (table,) = build_tables(read_board(FOLDER / f"{board}.board").records(), load_registry())
+def read_table(board: str, folder: str = "fairbench_boards") -> Tables:
+    """Read a board of a folder of leaderboards/, once; callers must not change it."""
+    path = LEADERBOARDS / folder / f"{board}.board"
+    (table,) = build_tables(read_board(path).records(), load_registry())
     return table
 
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from fairbench.leaderboard.board_file import read_board
-from fairbench.leaderboard.build import build_tables
+from board_rows import read_table
 from fairbench.leaderboard.ranking import RankedRow, difference
 from fairbench.metrics.rows import DEFAULT
-from fairbench.registry import load_registry
 from fairbench.report.format import format_interval, format_share
 from published_figures import read_published
 
-BOARD = Path(__file__).parent.parent / "leaderboards" / "experiments" / "own-method-parts.board"
 _AREA, _TASK = "aufdc", "accuracy_y_at_leakage_10"
 
 
@@ -25,8 +21,8 @@ def format_parts() -> str:
 
 def read_parts() -> list[RankedRow]:
     """Read the rows with something changed, those of one method together."""
-    (table,) = build_tables(read_board(BOARD).records(), load_registry())
-    changed = [e for e in table.entries if e.row.replicated and e.row.params != DEFAULT]
+    entries = read_table("own-method-parts", "experiments").entries
+    changed = [e for e in entries if e.row.replicated and e.row.params != DEFAULT]
     return sorted(changed, key=lambda e: (e.row.method, e.row.figures[_AREA] or 0.0))
 
 

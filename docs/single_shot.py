@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from fairbench.leaderboard.board_file import read_board
-from fairbench.leaderboard.build import build_tables
+from board_rows import read_table
 from fairbench.leaderboard.ranking import RankedRow, compare
-from fairbench.registry import load_registry
 from fairbench.report.format import format_interval, format_share
 
-BOARD = Path(__file__).parent.parent / "leaderboards" / "experiments" / "single-shot.board"
 SUFFIX = "-ss"
 """What the name of a twin ends in."""
 
@@ -33,10 +29,10 @@ def _line(cells: tuple[str, ...]) -> str:
 
 def read_pairs() -> tuple[list[RankedRow], list[tuple[RankedRow, RankedRow]]]:
     """Return all rows of the board, and each method with its twin."""
-    (table,) = build_tables(read_board(BOARD).records(), load_registry())
-    entries = {entry.row.method: entry for entry in table.entries if entry.row.complete}
+    rows = read_table("single-shot", "experiments").entries
+    entries = {entry.row.method: entry for entry in rows if entry.row.complete}
     twins = [name for name in sorted(entries) if name + SUFFIX in entries]
-    return table.entries, [(entries[name], entries[name + SUFFIX]) for name in twins]
+    return rows, [(entries[name], entries[name + SUFFIX]) for name in twins]
 
 
 def _rows() -> Iterator[tuple[str, ...]]:

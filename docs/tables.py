@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from board_rows import FOLDER as BOARDS
-from board_rows import read_table, rewrite_rows
+from board_rows import LEADERBOARDS, read_table, rewrite_rows
 from claims import format_claims
 from fairbench.metrics.columns import (
     ACROSS_COLUMNS,
@@ -35,7 +34,6 @@ from single_shot import format_single_shot
 from verdict import format_verdict
 
 ROOT = Path(__file__).parent.parent
-FOLDER = ROOT / "leaderboards"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 BLOCK = re.compile(r"(?:^\|.*\|\n)+", re.MULTILINE)
@@ -255,8 +253,8 @@ def rewrite(page: Path) -> str:
 
 
 def main() -> None:
-    for board in sorted(BOARDS.glob("*.board")):
-        (FOLDER / f"{board.stem}.csv").write_text(format_board(board), encoding="utf-8")
+    for board in sorted(LEADERBOARDS.glob("fairbench_boards/*.board")):
+        (LEADERBOARDS / f"{board.stem}.csv").write_text(format_board(board), encoding="utf-8")
     for page in PAGES:
         text = rewrite(page)
         if text != page.read_text(encoding="utf-8"):

@@ -15,13 +15,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from board_rows import FOLDER as BOARD_FOLDER
-from board_rows import read_table
+from board_rows import LEADERBOARDS, read_table
 from fairbench.metrics.aufdc import strict_area
 from fairbench.metrics.rows import PointRow
 from tables import (
     BLOCK,
-    FOLDER,
     PAGES,
     ROOT,
     STEPS,
@@ -33,7 +31,7 @@ from tables import (
     rewrite,
 )
 
-BOARDS = sorted(BOARD_FOLDER.glob("*.board"))
+BOARDS = sorted(LEADERBOARDS.glob("fairbench_boards/*.board"))
 
 
 def compute_area(points: list[PointRow]) -> float:
@@ -70,13 +68,13 @@ def test_a_published_area_is_what_its_points_give(path: Path) -> None:
 
 @pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.stem)
 def test_each_board_has_its_table_as_csv(path: Path) -> None:
-    published = pd.read_csv(FOLDER / f"{path.stem}.csv")
+    published = pd.read_csv(LEADERBOARDS / f"{path.stem}.csv")
     again = pd.read_csv(io.StringIO(format_board(path)))
     pd.testing.assert_frame_equal(published, again, rtol=1e-4, atol=1e-5)
 
 
 def test_there_is_no_csv_without_a_board() -> None:
-    assert {path.stem for path in FOLDER.glob("*.csv")} == {path.stem for path in BOARDS}
+    assert {path.stem for path in LEADERBOARDS.glob("*.csv")} == {path.stem for path in BOARDS}
 
 
 def tables(page: Path) -> Iterator[list[dict[str, str]]]:
