@@ -216,7 +216,17 @@ def prepare(
 
     rows = dealt(roles)
     info = DatasetInfo(dataset.name, features, table.groups, dataset.architecture)
+    preprocessing = Preprocessing(
+        features,
+        mean,
+        scale,
+        most_common_categories(table.x.iloc[roles[Role.ENCODER_TRAIN]], features),
+        table.missing,
+    )
     fingerprint = _fingerprint(rows, roles, info)
+    # x is scaled, so it does not tell the units of a column; files with a checksum cannot change.
+    if not dataset.files or any(file.sha256 is None for file in dataset.files):
+        fingerprint = _joined(fingerprint, preprocessing.digest())
     target = None
     if table.target is not None:
         elsewhere = replace(table, is_test=None)
@@ -231,7 +241,7 @@ def prepare(
             fingerprint=_fingerprint(there, roles_there, info),
             split=split,
         )
-        fingerprint = hashlib.sha256((fingerprint + target.fingerprint).encode()).hexdigest()
+        fingerprint = _joined(fingerprint, target.fingerprint)
     return Prepared(
         info=info,
         roles=rows,
@@ -240,13 +250,7 @@ def prepare(
         iterations=dataset.iterations or default_iterations(len(rows[Role.ENCODER_TRAIN].s)),
         fingerprint=fingerprint,
         notes=table.notes,
-        preprocessing=Preprocessing(
-            features,
-            mean,
-            scale,
-            most_common_categories(table.x.iloc[roles[Role.ENCODER_TRAIN]], features),
-            table.missing,
-        ),
+        preprocessing=preprocessing,
         split=split,
         domains={name: tuple(np.unique(held).tolist()) for name, held in table.domains.items()},
         target=target,
@@ -335,3 +339,7 @@ def _fingerprint(rows: Mapping[Role, Rows], roles: Mapping[Role, Ints], info: Da
         for array in (roles[role], rows[role].stored, rows[role].s, *labels):
             digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
+
+
+def _joined(one: str, other: str) -> str:
+    return hashlib.sha256((one + other).encode()).hexdigest()

@@ -5,6 +5,8 @@ Categories and scales are those of the training table, so that new rows are trea
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -160,6 +162,15 @@ class Preprocessing:
             "common": dict(self.common),
             "missing": list(self.missing),
         }
+
+    def digest(self) -> str:
+        """Return the sha256 of all that maps raw rows to x.
+
+        Of 9 digits of each mean and scale: the last ones depend on the processor.
+        """
+        rounded = {key: [f"{x:.9g}" for x in getattr(self, key)] for key in ("mean", "scale")}
+        text = json.dumps({**self.to_json(), **rounded}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Preprocessing:
