@@ -83,6 +83,9 @@ class Elsewhere:
     job: Job
 
 
+CANNOT_SEND = "the job cannot be sent to a process of its own"
+"""How errors begin of a method class that was made in a function, or arrays whose file is gone."""
+
 Event = Started | Progressed | Printed | Finished | Broke | Idle | Waits | Elsewhere
 
 
@@ -120,15 +123,20 @@ def classify(error: BaseException) -> Status:
 
 
 def run_guarded(
-    job: Job, progress: Callable[[float, str], None]
+    job: Job,
+    progress: Callable[[float, str], None],
+    *,
+    let_out: tuple[type[BaseException], ...] = (),
 ) -> tuple[Callable[..., Finished | Broke], tuple[Any, ...]]:
     """Run a job and catch whatever it raises: the event that ends it, and its fields in order.
 
-    Texts of errors are cleaned here, before they travel.
+    ``let_out``: what is not caught. Texts of errors are cleaned here, before they travel.
     """
     use_one_thread()
     try:
         return Finished, (job.run(progress),)
+    except let_out:
+        raise
     # A plugin may raise anything, SystemExit included; the driver decides what becomes of it.
     except BaseException as error:
         return Broke, (classify(error), describe(error), describe_fully(error))

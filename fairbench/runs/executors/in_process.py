@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import bdb
 import time
 from collections import deque
 from collections.abc import Iterator
 
 from fairbench.runs.executors.base import Event, Executor, Started, run_guarded
 from fairbench.runs.job import Job
+
+_LEAVES = (KeyboardInterrupt, bdb.BdbQuit)
+"""How a person ends a run here: by Ctrl-C, or ``quit`` in the debugger."""
 
 
 class InProcessExecutor(Executor):
@@ -28,7 +32,10 @@ class InProcessExecutor(Executor):
             job = self._waiting.popleft()
             yield Started(job)
             started = time.monotonic()
-            event, fields = run_guarded(job, lambda fraction, note: None)
+            try:
+                event, fields = run_guarded(job, lambda fraction, note: None, let_out=_LEAVES)
+            except _LEAVES:
+                raise KeyboardInterrupt from None
             yield event(job, *fields, time.monotonic() - started)
 
     def stop(self) -> None:

@@ -16,11 +16,13 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from fairbench.errors import ExecutorError
 from fairbench.runs.executors import session, worker
 from fairbench.runs.executors.base import (
+    CANNOT_SEND,
     Broke,
     Event,
     Executor,
@@ -35,6 +37,7 @@ from fairbench.runs.executors.devices import Devices, count_devices, environment
 from fairbench.runs.executors.output import JobOutput
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
+from fairbench.store.text import describe, describe_fully
 from fairbench.training.threads import THREAD_VARIABLES
 
 JOB_ENVIRONMENT = {
@@ -118,10 +121,16 @@ class InlineExecutor(Executor):
                 job = self._next_that_fits()
                 if job is None:
                     break
-                child = self._start(job)
-                self._running.append(child)
                 if job.id not in self._started_again:
-                    yield Started(child.job)
+                    yield Started(job)
+                try:
+                    content = ForkingPickler.dumps(job)
+                # A class that was made in a function, or arrays whose file is gone.
+                except Exception as error:
+                    text = f"{CANNOT_SEND}: {describe(error)}"
+                    yield Broke(job, Status.FAILED, text, describe_fully(error), 0.0)
+                    continue
+                self._running.append(self._start(job, content))
             yield from self._wait()
 
     def stop(self) -> None:
@@ -146,7 +155,8 @@ class InlineExecutor(Executor):
             self._devices = Devices(count_devices())
         return self._devices
 
-    def _start(self, job: Job) -> _Child:
+    def _start(self, job: Job, content: bytes | memoryview) -> _Child:
+        """Start a job, given as itself and pickled."""
         ours, theirs = self._context.Pipe(duplex=True)
         printed, prints = self._context.Pipe(duplex=False)
         process = self._start_process(theirs, prints)
@@ -156,7 +166,8 @@ class InlineExecutor(Executor):
         # The server that children are forked from may be older than this process's environment.
         seen = {k: os.environ[k] for k in (_VISIBLE,) if k in os.environ} | environment_of(device)
         with contextlib.suppress(OSError):  # the child died at once: _wait reports it
-            ours.send((seen, job))
+            ours.send(seen)
+            ours.send_bytes(content)
         receiver, output = Receiver(ours), JobOutput(printed)
         return _Child(job, process, ours, printed, receiver, output, time.monotonic(), device)
 

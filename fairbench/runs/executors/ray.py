@@ -22,6 +22,7 @@ from typing import Any
 
 from fairbench.errors import ConfigError, ExecutorError
 from fairbench.runs.executors.base import (
+    CANNOT_SEND,
     Broke,
     Event,
     Executor,
@@ -33,7 +34,7 @@ from fairbench.runs.executors.base import (
 from fairbench.runs.executors.inline import InlineExecutor
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
-from fairbench.store.text import clean, clean_line
+from fairbench.store.text import clean, clean_line, describe, describe_fully
 from fairbench.training.device import cores
 
 _LOOK_EVERY = 1.0
@@ -121,7 +122,9 @@ class RayExecutor(Executor):
     def events(self) -> Iterator[Event]:
         while self._waiting or self._tasks:
             while self._waiting and len(self._tasks) < self.workers:
-                self._start(self._waiting.popleft())
+                yield from self._start(self._waiting.popleft())
+            if not self._tasks:
+                continue
             ready, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=_LOOK_EVERY)
             if not ready:
                 self._check_cluster()
@@ -169,10 +172,19 @@ class RayExecutor(Executor):
             "What is done is kept, and the same command resumes.",
         )
 
-    def _start(self, job: Job) -> None:
+    def _start(self, job: Job) -> Iterator[Broke]:
+        """Start a job; Broke where it cannot be sent, as where its arrays are gone."""
         run = self._run.options(num_gpus=getattr(job, "gpus", 0.0))
         announced = job.id in self._losses
-        self._tasks[run.remote(job, self.timeout)] = _Task(job, time.monotonic(), announced)
+        try:
+            stream = run.remote(job, self.timeout)
+        except self._ray.exceptions.RayError:
+            raise
+        except Exception as error:
+            text = f"{CANNOT_SEND}: {describe(error)}"
+            yield Broke(job, Status.FAILED, text, describe_fully(error), 0.0)
+        else:
+            self._tasks[stream] = _Task(job, time.monotonic(), announced)
 
     def _next(self, stream: Any) -> Iterator[Event]:
         """The next event of a task, or its loss."""

@@ -31,10 +31,10 @@ def main(connection: Connection, prints: Connection) -> NoReturn:
     start_guarded([connection.fileno(), prints.fileno()])
     _redirect_output(prints)
     try:
-        seen, job = connection.recv()
+        os.environ.update(connection.recv())
+        job = connection.recv()
     except EOFError:  # the driver is gone
         os._exit(1)
-    os.environ.update(seen)
     threading.Thread(target=_die_with_the_driver, args=(connection,), daemon=True).start()
     sender = Sender(connection)
     last = 0.0

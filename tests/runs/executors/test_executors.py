@@ -26,6 +26,7 @@ from fairbench.runs.executors.base import (
     Progressed,
     Started,
 )
+from fairbench.runs.executors.in_process import InProcessExecutor
 from fairbench.runs.executors.inline import InlineExecutor
 from fairbench.store.status import Status
 
@@ -60,6 +61,8 @@ class Work:
             return os.getpid()
         if self.what == "raise":
             raise ValueError("no luck")
+        if self.what == "interrupt":
+            raise KeyboardInterrupt
         if self.what == "memory":
             raise MemoryError("no more")
         if self.what == "exit":
@@ -112,6 +115,11 @@ class Work:
         if self.what == "big":
             return bytes(20_000_000)
         return self.what
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.what == "cannot-leave":
+            raise ValueError("its arrays are gone")
+        return vars(self)
 
     def end_as(self, what: str) -> None:
         if what == "raise":
@@ -315,6 +323,14 @@ class ExecutorTestCase:
         assert unsendable.status is Status.FAILED
         assert unsendable.error.startswith("the result cannot be sent to the driver: ")
 
+    def test_a_job_that_cannot_be_sent_fails_and_the_rest_go_on(self, executor: Executor) -> None:
+        ends = self.ends(executor, "cannot-leave", "fine")
+        stuck = ends["cannot-leave"]
+        assert isinstance(stuck, Broke)
+        assert stuck.status is Status.FAILED
+        assert stuck.error.endswith("to a process of its own: ValueError: its arrays are gone")
+        assert isinstance(ends["fine"], Finished)
+
     def test_more_workers_than_jobs_and_back(self, executor: Executor) -> None:
         assert len(self.ends(executor, "one", "two", "three", "four", "five")) == 5
         assert len(self.ends(executor, "six")) == 1
@@ -390,6 +406,16 @@ class TestInline(ExecutorTestCase):
         executor.stop()
         assert not child.process.is_alive()
         assert_none_lives(tmp_path)
+
+
+def test_in_this_process_ctrl_c_ends_the_run_and_is_no_failure_of_the_job() -> None:
+    executor = InProcessExecutor()
+    executor.submit(Work("interrupt"))  # type: ignore[arg-type]
+    executor.submit(Work("raise"))  # type: ignore[arg-type]
+    events = executor.events()
+    assert isinstance(next(events), Started)
+    with pytest.raises(KeyboardInterrupt):
+        next(events)
 
 
 @pytest.fixture(scope="class")
