@@ -17,8 +17,8 @@ from fairbench.models.query import ModelQuery, ResultsLocation
 from fairbench.models.results import StoredResults
 from fairbench.models.select import select_unit
 from fairbench.registry import Registry
+from fairbench.runs.after_encoding import unpack_bits
 from fairbench.runs.audit_rows import AuditRows
-from fairbench.runs.encoding import unpack_bits
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
 

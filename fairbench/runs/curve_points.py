@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from fairbench.api import Floats, Ints, Point, iterate_points
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api import AUDIT_ROLES, Ints, Point, Role, iterate_points
 from fairbench.api.method import Curve, Representation
 
 DEFAULT_POINTS = 16
 """Points at which a single-shot curve is read; both AUFDCs use them."""
 
 _MOST_CELLS = 2_000_000
-"""Rows times features used to find them: of images some 500 do, for a forward pass of all
-validation rows at 65 settings would take longer than the training."""
+"""Rows of all roles times features used to find them: of images some 500 do, for a forward pass of
+all validation rows at 65 settings would take longer than the training."""
 
 _MOST_ROWS = 2_000
-"""Rows used to find them: the same ones at each setting, so differences have little noise."""
+"""Rows of a role used to find them: the same ones at each setting, so differences have little
+noise."""
 
 _GRID = 65
 """Settings of the knob tried to find them."""
@@ -28,24 +33,28 @@ def detailed_points(count: int) -> set[int]:
 
 def points_to_read(
     curve: Curve,
-    x: Floats,
-    s: Ints,
+    features: Mapping[Role, np.ndarray],
+    groups: Mapping[Role, Ints],
     count: int | None,
     *,
+    seed: int,
     aware: bool = False,
     stochastic: bool = False,
 ) -> tuple[Point, ...]:
     """Choose the points of a single-shot curve on the validation set.
 
     Distortion is measured by the curve's own decoder; without one the points are spread evenly over
-    the knob.
+    the knob. Rows of the other roles are encoded among those of the validation set, so that an
+    encoder does not learn which rows these are, and decoded for every group.
 
     Parameters
     ----------
-    x, s : ndarray, shape (n, features) and (n,)
-        The validation set.
+    features, groups : mapping of Role to ndarray
+        x and s of the audit roles.
     count : int, optional
         How many; default: the curve's own list, else 16.
+    seed : int
+        Of the order of rows; not known to the method.
     aware, stochastic : bool
         Whether the encoder is given s, and a generator.
 
@@ -55,8 +64,6 @@ def points_to_read(
         From the informative to the fair end, both included; fewer than ``count`` where neighbours
         coincide.
     """
-    every = max(1, x.size // _MOST_CELLS, len(x) // _MOST_ROWS)
-    x, s = x[::every], s[::every]
     if curve.points is not None:
         return tuple(iterate_points(curve.points, count))
     most = count or DEFAULT_POINTS
@@ -65,12 +72,16 @@ def points_to_read(
     grid = spread(knob.low, knob.high, _GRID)
     settings = (curve.at(Point.of(**{knob.name: value})) for value in grid)
     generators = np.random.default_rng(0).spawn(_GRID) if stochastic else [None] * _GRID
+    rows = _MixedRows.of(features, groups, seed)
     distortion = np.array(
         [
-            _distortion(representation, x, s, aware, generator)
+            rows.distortion(representation, aware, generator)
             for representation, generator in zip(settings, generators, strict=True)
         ]
     )
+    falling = distortion[0] > distortion[-1]  # a knob of which less is fairer
+    if falling:
+        grid, distortion = grid[::-1], distortion[::-1]
     if np.isnan(distortion).any():
         chosen = spread(knob.low, knob.high, most)
     else:
@@ -82,18 +93,51 @@ def points_to_read(
         scaled = np.log(grid) if knob.logarithmic else grid
         chosen = np.interp(targets, rising[steps], scaled[steps])
         chosen = np.exp(chosen) if knob.logarithmic else chosen
-        chosen[0], chosen[-1] = knob.low, knob.high
+        chosen[0], chosen[-1] = (knob.high, knob.low) if falling else (knob.low, knob.high)
     values = np.unique([float(f"{value:.6g}") for value in chosen])
+    if falling:
+        values = values[::-1]
     return tuple(Point.of(**{knob.name: float(value)}) for value in values)
 
 
-def _distortion(
-    representation: Representation,
-    x: Floats,
-    s: Ints,
-    aware: bool,
-    generator: np.random.Generator | None,
-) -> float:
-    z = representation.encode(x, s=s if aware else None, generator=generator)
-    x_hat = representation.decode(z, s)
-    return float("nan") if x_hat is None else float(((x_hat - x) ** 2).sum(axis=1).mean())
+@dataclass(frozen=True)
+class _MixedRows:
+    """Some rows of each audit role in one random order."""
+
+    x: np.ndarray  # (n, features)
+    s: Ints  # (n,)
+    validation: npt.NDArray[np.bool_]  # (n,)
+
+    @classmethod
+    def of(
+        cls, features: Mapping[Role, np.ndarray], groups: Mapping[Role, Ints], seed: int
+    ) -> _MixedRows:
+        x = features[Role.VALIDATION]
+        roles = len(AUDIT_ROLES)
+        every = max(1, roles * x.size // _MOST_CELLS, len(x) // _MOST_ROWS)
+        most = len(x[::every])
+        steps = {
+            role: every if role is Role.VALIDATION else max(1, -(-len(features[role]) // most))
+            for role in AUDIT_ROLES
+        }
+        mixed = np.concatenate([features[role][:: steps[role]] for role in AUDIT_ROLES])
+        s = np.concatenate([groups[role][:: steps[role]] for role in AUDIT_ROLES])
+        counts = [len(groups[role][:: steps[role]]) for role in AUDIT_ROLES]
+        validation = np.repeat([role is Role.VALIDATION for role in AUDIT_ROLES], counts)
+        order = np.random.default_rng(seed).permutation(len(s))
+        return cls(mixed[order], s[order], validation[order])
+
+    def distortion(
+        self, representation: Representation, aware: bool, generator: np.random.Generator | None
+    ) -> float:
+        """Mean squared error of validation rows, summed over columns; NaN without a decoder."""
+        s = self.s if aware else None
+        z = representation.encode(self.x, s=s, generator=generator)
+        squares = np.empty(len(self.s))
+        for group in range(int(self.s.max()) + 1):
+            x_hat = representation.decode(z, np.full(len(self.s), group, np.int64))
+            if x_hat is None:
+                return float("nan")
+            own = self.s == group
+            squares[own] = ((x_hat[own] - self.x[own]) ** 2).sum(axis=1)
+        return float(squares[self.validation].mean())

@@ -1,9 +1,10 @@
 """Reconstructions by a method's own decoder: their distortion, and what auditors see of them.
 
-The decoder is called once for each group, with that group for all rows; the reconstruction of a row
-is the one for its own group. Whoever has the reconstructions for all groups, and s, has that
-distortion. So auditors see all of them: what they cannot find there, nobody needs to reveal for the
-distortion that a method is credited with, however z itself is encrypted.
+The decoder is called once for each group, with that group for all rows: it never learns the group
+of a row, and its reconstruction is the one for its own group. Whoever has the reconstructions for
+all groups, and s, has that distortion. So auditors see all of them: what they cannot find there,
+nobody needs to reveal for the distortion that a method is credited with, however z itself is
+encrypted.
 """
 
 from __future__ import annotations
@@ -91,18 +92,12 @@ class GroupDecoder:
     def squared_errors(
         self, z: Floats, s: Ints, features: Callable[[Ints], Floats], parts: Sequence[Ints]
     ) -> Floats | None:
-        """Squared errors of rows alone, ``(n,)``, decoded for their own groups at once.
+        """Squared errors of rows alone, ``(n,)``, for what a method is not credited with.
 
-        For what a method is not credited with; parameters and errors are those of :meth:`decode`.
+        Parameters and errors are those of :meth:`decode`.
         """
-        squares = np.empty(len(z), np.float32)
-        for rows in parts:
-            x = features(rows)
-            x_hat = self._for_groups(z[rows], s[rows], x.shape[1])
-            if x_hat is None:
-                return None
-            squares[rows] = ((x_hat - x) ** 2).sum(axis=1)
-        return squares
+        decoded = self._decode(z, s, features, parts, lambda by_group: by_group[0][:, :0])
+        return None if decoded is None else decoded.squares
 
     def _decode(
         self,

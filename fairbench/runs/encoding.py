@@ -1,7 +1,9 @@
 """The encoded arrays of one representation, as audits take them.
 
 The rows of all audit roles are encoded together and shuffled, so that an encoder cannot tell the
-rows that auditors are trained on from those that it is measured on.
+rows that auditors are trained on from those that it is measured on. The order depends on the rows
+of all roles, so a method cannot compute it from the seed it is given. What takes the test rows
+alone comes later: :mod:`fairbench.runs.after_encoding`.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fairbench.api import AUDIT_ROLES, Access, Coding, Floats, Ints, Role, Track
 from fairbench.api.method import Method, Representation
@@ -19,8 +20,7 @@ from fairbench.data.prepare import Prepared
 from fairbench.runs.contract import ContractError
 from fairbench.runs.cost import Meter
 from fairbench.runs.decoding import GroupDecoder
-from fairbench.runs.reconstructions import FOLDER as KEPT
-from fairbench.runs.reconstructions import draw_again, kept_images
+from fairbench.stats.seeds import derive_seed
 
 TARGET = "target/"
 """In names of arrays: of the rows of another domain."""
@@ -54,9 +54,9 @@ def encode_point(
     closely; a stochastic encoder is then queried repeatedly. Raises ContractError for arrays that
     the interface does not allow.
     """
-    rng = np.random.default_rng([seed, i])
+    rng = np.random.default_rng(derive_seed("encode", data.fingerprint, seed, i))
     rows = _AuditRows(features, np.concatenate([data.roles[role].s for role in AUDIT_ROLES]))
-    parts = _in_parts(rng.permutation(len(rows.s)), features)
+    parts = in_parts(rng.permutation(len(rows.s)), features[Role.TEST].shape[1])
     decoder = GroupDecoder(
         representation, len(data.info.groups), method.name, data.info.architecture.image
     )
@@ -75,20 +75,6 @@ def encode_point(
         if decoded:
             arrays[f"{i}/decoded/{role}"] = np.concatenate([one.shown[where] for one in decoded])
             arrays[f"{i}/own/{role}"] = np.mean([one.squares[where] for one in decoded], axis=0)
-    x, s = features[Role.TEST], data.roles[Role.TEST].s
-    if decoder.image is not None:
-        kept = kept_images(data.roles[Role.TEST], decoder.groups)
-        drawn_again = draw_again(decoder, drawn[0][rows.of(Role.TEST)], x, s, kept)
-        arrays |= {f"{i}/{KEPT}/{what}": array for what, array in drawn_again.items()}
-    order = rng.permutation(len(x))
-    permuted = decoder.squared_errors(
-        drawn[0][rows.of(Role.TEST)][order],
-        s,
-        lambda numbers: x[numbers],
-        _in_parts(np.arange(len(x)), features),
-    )
-    if permuted is not None:
-        arrays[f"{i}/permuted"] = np.array(permuted.mean(dtype=np.float64))
     if stochastic:
         arrays[f"{i}/fresh"] = _fresh(representation, method, rows, parts, rng, meter)
     if detailed:
@@ -97,12 +83,6 @@ def encode_point(
         for access, spread in _queries(representation, method, rows, parts, rng, meter):
             for role in AUDIT_ROLES:
                 arrays[f"{i}/{access.value}/{role}"] = spread[rows.of(role)]
-    if method.has_bits:
-        packed = pack_bits(representation.bits(x))
-        arrays |= {f"{i}/bits/{k}": array for k, array in packed.items()}
-    rate = representation.rate(x)
-    if rate is not None:
-        arrays[f"{i}/rate"] = np.array(rate, dtype=np.float64)
     return arrays
 
 
@@ -130,9 +110,8 @@ class _AuditRows:
         return out
 
 
-def _in_parts(numbers: Ints, features: Mapping[Role, np.ndarray]) -> list[Ints]:
-    """Rows in parts that fit into memory."""
-    width = features[Role.TEST].shape[1]
+def in_parts(numbers: Ints, width: int) -> list[Ints]:
+    """Return rows in parts that fit into memory, ``width`` columns of x each."""
     most = max(1, min(_MOST_ROWS, _MOST_VALUES // width))
     if width >= _WIDE:
         most = min(most, _MOST_WIDE_ROWS)
@@ -212,25 +191,6 @@ def _queries(
         if draw in accesses:
             together = np.hstack([mean, np.sqrt(squares / draw)])
             yield accesses[draw], together.astype(np.float32)
-
-
-def pack_bits(bits: npt.NDArray[np.int8]) -> dict[str, np.ndarray]:
-    """Released bits ``(n, k, bits)`` of 0, 1, or -1 where masked, at two bits each."""
-    return {
-        "ones": np.packbits(bits == 1),
-        "kept": np.packbits(bits >= 0),
-        "shape": np.array(bits.shape, np.int64),
-    }
-
-
-def unpack_bits(packed: Mapping[str, np.ndarray]) -> npt.NDArray[np.int8]:
-    """What :func:`pack_bits` was given."""
-    n, k, width = (int(size) for size in packed["shape"])
-    ones, kept = (
-        np.unpackbits(packed[name], count=n * k * width).reshape(n, k, width).astype(np.int8)
-        for name in ("ones", "kept")
-    )
-    return ones - (1 - kept)
 
 
 def _checked(z: Any, rows: int, what: str) -> np.ndarray:

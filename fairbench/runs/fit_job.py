@@ -18,11 +18,13 @@ from fairbench.api import AUDIT_ROLES, Coding, FitContext, Point, Role, Track, T
 from fairbench.api.costs import EARLIER_SECONDS
 from fairbench.api.method import Curve, Diverged, Method, Params, Representation
 from fairbench.data.prepare import Prepared
+from fairbench.runs.after_encoding import measure_test_rows
 from fairbench.runs.audit_rows import ENCODED, AuditRows
 from fairbench.runs.contract import ContractError, Progress, ReportedCosts, finite_number
 from fairbench.runs.cost import Meter, hardware, versions
 from fairbench.runs.curve_points import detailed_points, points_to_read
 from fairbench.runs.encoding import TARGET, encode_point
+from fairbench.stats.seeds import derive_seed
 from fairbench.store.encoders import Encoder, pack
 from fairbench.store.status import Status
 from fairbench.store.text import clean_line, describe, describe_fully
@@ -46,8 +48,8 @@ class UnitResult:
         that are examined closely, ``{i}/detailed``, and of a stochastic encoder
         ``{i}/queries-16/{role}``, ``{i}/queries-256/{role}``: mean and standard deviation of z over
         so many draws, ``(n, 2 k)``. Where the method has bits, those of test as
-        :func:`fairbench.runs.encoding.pack_bits` packs them. Where the dataset has rows of another
-        domain, ``{i}/target/...`` of them.
+        :func:`fairbench.runs.after_encoding.pack_bits` packs them. Where the dataset has rows of
+        another domain, ``{i}/target/...`` of them.
     encoder : bytes or None
         File of the trained encoder, see fairbench.store.encoders; None where there is none.
     not_stored : str, optional
@@ -135,7 +137,8 @@ class FitJob:
             raise ContractError(
                 f"{method.name}.fit returned {len(fitted)} results for {len(self.units)} units."
             )
-        results = []
+        results: list[UnitResult] = []
+        encoded: dict[int, list[Representation]] = {}
         for number, (key, unit, outcome) in enumerate(
             zip(self.keys, self.units, fitted, strict=True)
         ):
@@ -145,12 +148,42 @@ class FitJob:
                 results.append(UnitResult(key, Status.DIVERGED, reason))
                 continue
             try:
-                results.append(self._encode(key, unit, outcome, method, features, meter, reported))
+                result, encoded[number] = self._encode(
+                    key, unit, outcome, method, features, meter, reported
+                )
+                results.append(result)
             # What one unit's plugin code raises must not cost its stack-mates their training.
             except Exception as error:
-                text, full = describe(error), describe_fully(error)
-                results.append(UnitResult(key, Status.FAILED, text, full))
+                results.append(_failed(key, error))
+        for number, representations in encoded.items():
+            result = results[number]
+            try:
+                arrays = self._after_encoding(result, representations, method, number, features)
+                results[number] = replace(result, arrays={**result.arrays, **arrays})
+            except Exception as error:
+                results[number] = _failed(result.key, error)
         return results
+
+    def _after_encoding(
+        self,
+        result: UnitResult,
+        representations: Sequence[Representation],
+        method: Method,
+        number: int,
+        features: Mapping[Role, np.ndarray],
+    ) -> dict[str, np.ndarray]:
+        """Measure what tells an encoder which rows are the test rows, of all points of a unit."""
+        arrays: dict[str, np.ndarray] = {}
+        seed, target = self.units[number].seed, self.data.target
+        domains = {"": (self.data, features[Role.TEST])}
+        if target is not None:
+            domains[TARGET] = (target, target.roles[Role.TEST].x)
+        for i, representation in enumerate(representations):
+            for domain, (data, x) in domains.items():
+                z = result.arrays[f"{i}/{domain}z/{Role.TEST}"][: len(x)]
+                measured = measure_test_rows(representation, method, seed, data, x, z)
+                arrays |= {f"{i}/{domain}{name}": array for name, array in measured.items()}
+        return arrays
 
     def _encode(
         self,
@@ -161,9 +194,9 @@ class FitJob:
         features: Mapping[Role, np.ndarray],
         meter: Meter,
         reported: Mapping[str, float],
-    ) -> UnitResult:
+    ) -> tuple[UnitResult, list[Representation]]:
         before = meter.seconds.get("encode", 0.0)
-        points, representations = self._points(unit, outcome, method, features[Role.VALIDATION])
+        points, representations = self._points(unit, outcome, method, features)
         arrays = {} if self.rows is None else {ENCODED: np.array(self.rows)}
         closely = detailed_points(len(points)) if key in self.detailed else set()
         for i, representation in enumerate(representations):
@@ -194,7 +227,7 @@ class FitJob:
         encoder, not_stored = _packed(
             Encoder(method, unit, self.data.info, outcome, self.data.preprocessing)
         )
-        return UnitResult(
+        result = UnitResult(
             key=key,
             status=Status.DONE,
             points=points,
@@ -205,6 +238,7 @@ class FitJob:
             encoder=encoder,
             not_stored=not_stored,
         )
+        return result, representations
 
     def _encode_target(
         self, i: int, representation: Representation, method: Method, unit: Unit, meter: Meter
@@ -218,14 +252,19 @@ class FitJob:
         return {f"{i}/{TARGET}{name[start:]}": array for name, array in arrays.items()}
 
     def _points(
-        self, unit: Unit, outcome: Representation | Curve, method: Method, x: np.ndarray
+        self,
+        unit: Unit,
+        outcome: Representation | Curve,
+        method: Method,
+        features: Mapping[Role, np.ndarray],
     ) -> tuple[tuple[Point, ...], list[Representation]]:
         if isinstance(outcome, Curve):
             points = points_to_read(
                 outcome,
-                x,
-                self.data.roles[Role.VALIDATION].s,
+                features,
+                {role: self.data.roles[role].s for role in AUDIT_ROLES},
                 self.curve_points,
+                seed=derive_seed("curve points", self.data.fingerprint, unit.seed),
                 aware=method.track is Track.AWARE,
                 stochastic=method.coding is Coding.STOCHASTIC,
             )
@@ -263,6 +302,10 @@ class FitJob:
         if meter.energy_j is not None and not earlier:  # of the part before nothing is known
             costs["energy_joules"] = meter.energy_j / units
         return costs
+
+
+def _failed(key: str, error: Exception) -> UnitResult:
+    return UnitResult(key, Status.FAILED, describe(error), describe_fully(error))
 
 
 def _packed(encoder: Encoder) -> tuple[bytes | None, str | None]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
+from fairbench.api import AUDIT_ROLES, FitContext, Point, Role, TrainingRows, Unit
 from fairbench.api.method import Curve, Diverged, Method
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError
@@ -114,8 +114,9 @@ def test_beta_zero_keeps_all_bits_and_z_is_their_binary_fraction(
 
 
 def test_the_curve_is_read_from_one_end_to_the_other(curve: Curve, prepared: Prepared) -> None:
-    rows = prepared.roles[Role.VALIDATION]
-    betas = [p["beta"] for p in points_to_read(curve, rows.x, rows.s, 6)]
+    x = {role: prepared.roles[role].x for role in AUDIT_ROLES}
+    s = {role: prepared.roles[role].s for role in AUDIT_ROLES}
+    betas = [p["beta"] for p in points_to_read(curve, x, s, 6, seed=0)]
     assert betas == sorted(betas)
     assert (betas[0], betas[-1]) == (0.0, curve.knob.high)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fairbench.api import Architecture, DatasetInfo, Feature
 from fairbench.report.bits import bits_figure, information_figure
 from fairbench.report.explain import bit_rows, bit_table, step
-from fairbench.runs.encoding import pack_bits, unpack_bits
+from fairbench.runs.after_encoding import pack_bits, unpack_bits
 
 N = 4000
 RNG = np.random.default_rng(0)

@@ -5,12 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairbench.api import Floats, Ints, Knob, Point
+from fairbench.api import AUDIT_ROLES, Floats, Ints, Knob, Point, Role
 from fairbench.api.method import Curve, Representation
 from fairbench.runs.curve_points import points_to_read
 
-X = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
-S = np.zeros(300, np.int64)
+X = {
+    role: np.random.default_rng(number).normal(size=(300, 2)).astype(np.float32)
+    for number, role in enumerate(AUDIT_ROLES)
+}
+S = {role: np.arange(300) % 2 for role in AUDIT_ROLES}
+
+
+def read(curve: Curve, count: int | None) -> list[float]:
+    """Values of the knob at the points that are chosen."""
+    return [p["t"] for p in points_to_read(curve, X, S, count, seed=0)]
 
 
 class Shrunk(Representation):
@@ -41,24 +49,57 @@ class Steep(Curve):
 
 
 def test_points_are_spread_evenly_over_distortion() -> None:
-    points = points_to_read(Steep(), X, S, 9)
-    assert (points[0]["t"], points[-1]["t"]) == (0.0, 2.0)
-    distortion = np.array([max(0.0, p["t"] - 1.0) ** 2 for p in points])
+    points = read(Steep(), 9)
+    assert (points[0], points[-1]) == (0.0, 2.0)
+    distortion = np.array([max(0.0, t - 1.0) ** 2 for t in points])
     np.testing.assert_allclose(np.diff(distortion), 1 / 8, atol=0.01)
 
 
 def test_no_point_is_wasted_on_a_plateau() -> None:
-    points = points_to_read(Steep(), X, S, 6)
-    assert sum(p["t"] < 1.0 for p in points) == 1
+    assert sum(t < 1.0 for t in read(Steep(), 6)) == 1
+
+
+def test_a_knob_of_which_less_is_fairer_is_read_as_well() -> None:
+    class Turned(Steep):
+        def at(self, point: Point) -> Representation:
+            return super().at(Point.of(t=2.0 - point["t"]))
+
+    # Of the plateau the end that is next to the rest counts.
+    assert read(Turned(), 9) == pytest.approx([2.0 - t for t in read(Steep(), 9)], abs=1e-4)
+
+
+def test_neither_encoder_nor_decoder_learns_the_role_or_the_group_of_a_row() -> None:
+    seen: list[Floats] = []
+    told: list[Ints] = []
+
+    class Watching(Shrunk):
+        def encode(
+            self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+        ) -> Floats:
+            seen.append(x)
+            return x
+
+        def decode(self, z: Floats, s: Ints) -> Floats | None:
+            told.append(s)
+            return super().decode(z, s)
+
+    class Watched(Steep):
+        def at(self, point: Point) -> Representation:
+            return Watching(point["t"], True)
+
+    read(Watched(), 3)
+    validation = {tuple(row) for row in X[Role.VALIDATION].tolist()}
+    share = [np.mean([tuple(row) in validation for row in x[:450].tolist()]) for x in seen]
+    assert all(0.2 < one < 0.5 for one in share)
+    assert all(len(np.unique(s)) == 1 for s in told)
 
 
 def test_without_a_decoder_they_are_spread_over_the_knob() -> None:
-    points = points_to_read(Steep(decodes=False), X, S, 5)
-    assert [p["t"] for p in points] == [0.0, 0.5, 1.0, 1.5, 2.0]
+    assert read(Steep(decodes=False), 5) == [0.0, 0.5, 1.0, 1.5, 2.0]
 
 
 def test_sixteen_points_unless_told() -> None:
-    assert len(points_to_read(Steep(), X, S, None)) == 16
+    assert len(read(Steep(), None)) == 16
 
 
 @pytest.mark.parametrize(("count", "expected"), [(None, [1, 2, 3, 4, 5]), (3, [1, 3, 5])])
@@ -67,4 +108,4 @@ def test_a_curve_with_a_list_of_its_own_is_read_there(
 ) -> None:
     curve = Steep()
     curve.points = tuple(Point.of(t=n) for n in range(1, 6))
-    assert [p["t"] for p in points_to_read(curve, X, S, count)] == expected
+    assert read(curve, count) == expected
