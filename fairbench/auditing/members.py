@@ -16,6 +16,7 @@ from fairbench.auditing.auditors.blend import calibrated, calibration, pool_weig
 from fairbench.auditing.auditors.group_tree import GroupSplit, find_splits, fit_split_trees
 from fairbench.auditing.auditors.interactions import find_products, improve_on, product_columns
 from fairbench.auditing.auditors.mlp import MLPSettings, fit_weighted_classifiers
+from fairbench.auditing.auditors.patterns import find_patterns
 from fairbench.auditing.auditors.samples import (
     Distinct,
     Training,
@@ -32,7 +33,7 @@ from fairbench.auditing.auditors.simple import (
     held_out_loss,
 )
 from fairbench.auditing.auditors.trees import fit_soft_trees, fit_trees
-from fairbench.auditing.auditors.views import View
+from fairbench.auditing.auditors.views import View, standardised
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.stats.seeds import derive_seed
 
@@ -147,7 +148,7 @@ class _Ensemble:
         return MemberPrediction(Member.PRIOR, "none", tiled(len(self.rows.held.labels)), by_role)
 
     def fit_views(self, views: list[View]) -> list[MemberPrediction]:
-        """Fit the members of each view, then those of interactions of the last view's columns."""
+        """Fit the members of each view, then of interactions of the last one, and of patterns."""
         if len(np.unique(self.rows.fit.labels)) < 2:
             return []  # one class alone: nothing to learn
         members = [one for view in views for one in self.fit_view(view)]
@@ -155,6 +156,8 @@ class _Ensemble:
             rows = self.rows.seen_through(views[-1].apply)
             if rows.fit.x.shape[1] <= MOST_COLUMNS:
                 members += self._fit_interactions(views[-1], rows, members)
+            if self.rows.fit.x.shape[1] <= MOST_COLUMNS:
+                members += self._fit_patterns(members)
         return members
 
     def fit_view(self, view: View) -> list[MemberPrediction]:
@@ -180,7 +183,7 @@ class _Ensemble:
         left_out = {
             "ranks": _TREES | _COUNTING,
             "bit-planes": {Member.KNN} | _COUNTING,
-            "interactions": set(Member) - {*_TREES, Member.LOGISTIC},
+            **dict.fromkeys(("interactions", "patterns"), set(Member) - {*_TREES, Member.LOGISTIC}),
             "reconstruction": {Member.KNN} | _COUNTING,
         }.get(view, set())
         if columns > MOST_COLUMNS:
@@ -269,6 +272,17 @@ class _Ensemble:
         join = product_columns(products, signs)
         joined = View("interactions", lambda z: join(view.apply(z)))
         return self._fit_members(joined, rows.seen_through(join), seed)
+
+    def _fit_patterns(self, members: list[MemberPrediction]) -> list[MemberPrediction]:
+        """Fit members on z and patterns of its columns, if any explain what the best one missed."""
+        best = min(members, key=lambda one: held_out_loss(one.held_out, self.rows.held))
+        common = standardised(self.rows.fit.x)
+        columns = find_patterns(self.rows, common.apply, best.held_out)
+        if columns is None:
+            return []
+        view = View("patterns", columns)
+        seed = derive_seed(self.seed, view.name)
+        return self._fit_members(view, self.rows.seen_through(columns), seed)
 
 
 def _split_groups(rows: Training, config: AuditConfig, seed: int) -> GroupSplit | int | None:
