@@ -53,6 +53,12 @@ def show_notes(dataset: str, notes: Sequence[str]) -> None:
         err.print(f"Warning: {dataset}: {note}", markup=False)
 
 
+def show_warnings(warnings: Sequence[str]) -> None:
+    """Print a line each."""
+    for warning in warnings:
+        err.print(f"Warning: {warning}", markup=False)
+
+
 _RANKS = (
     "95% confidence intervals and ranks are over {count} folds. With 95% confidence the",
     "rank of a method is in the range shown.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -176,7 +176,9 @@ class StoredModel:
         words += ["--seed", str(unit.seed)]
         try:
             query = ModelQuery(unit.method, dataset, unit.seed, point.label)
-            unique = select_unit(query, self.results).key == unit.key
+            # The command names the dataset, not a card: it takes the data used last.
+            location = replace(self.results.location, cards=())
+            unique = select_unit(query, replace(self.results, location=location)).key == unit.key
         except FairbenchError:
             unique = False
         if not unique:

@@ -233,7 +233,7 @@ def gather_candidates(
             f"No point of {table} is of the {track} track.",
             f"There are: {', '.join(sorted(tracks))}.",
         )
-    notes = []
+    notes = list(results.card_data.notes)
     if others := sorted(tracks - {track.value}):
         notes.append(f"Left out: points of the {', '.join(others)} track (--track).")
     # A quick audit finds less: beside it a strictly audited point would look the worse one.

@@ -36,12 +36,13 @@ def select_unit(query: ModelQuery, results: StoredResults) -> UnitRecord:
         raise ConfigError("--method is missing.", f"Methods here: {methods}.")
     name = _stored_method(query.method, fitted, results.registry)
     units = [unit for unit in fitted if unit.method == name]
-    units = latest([unit for unit in units if not unit.of_a_trial]) or units
     if not units:
         raise StoreError(
             f"The store holds no fitted model of {name}.",
             f"Methods here: {methods}. Run it first: fairbench run --methods {name}",
         )
+    units = results.card_data.select(units)
+    units = latest([unit for unit in units if not unit.of_a_trial], results.runs) or units
     units = _of_one_split(_of_dataset(units, query.dataset, results.registry))
     units = _of_seed(units, query.seed)
     units = _of_point(units, query.point, results.measured_points(units))
