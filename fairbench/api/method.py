@@ -101,6 +101,13 @@ class Curve(ABC):
     def at(self, point: Point) -> Representation:
         """Return the representation at one setting of the knob."""
 
+    def find_point(self, point: Point) -> Point | None:
+        """Find the one of its ``points`` with the label of another; numbers in labels are rounded.
+
+        None: there is none, or the curve has no list of points.
+        """
+        return next((own for own in self.points or () if own.label == point.label), None)
+
     def state(self) -> Mapping[str, npt.NDArray[Any]] | None:
         """Arrays from which ``Method.restore`` rebuilds it; None: it cannot be stored."""
         return None

@@ -166,7 +166,9 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InputError
-            X, s or a knob cannot be used; it is a ValueError.
+            X, s or a knob cannot be used; it is a ValueError. The settings of some single-shot
+            methods are known only after the training: of these, another is refused then, and the
+            encoder stays fitted.
         ConfigError, UnknownNameError
             A parameter cannot be used, or the method does not support such a table.
         FitError
@@ -220,6 +222,8 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         self.encoder_ = Encoder(method, unit, info, outcome, preprocessing)
         self.groups_ = np.array(groups)
+        if method.shots is Shots.SINGLE and self._knobs:
+            representation_at(self.encoder_, self._knobs)
         return self
 
     def transform(

@@ -261,6 +261,20 @@ def test_widths_that_depend_on_the_setting() -> None:
     assert list(fair.set_params(dimensions=1).transform(X).columns) == ["z0"]
 
 
+def test_points_of_a_curve_are_named_by_their_labels() -> None:
+    """A label is rounded: it names the number that it was made of."""
+    undecided = FairRepresentation("merged-cells", budget="quick").fit(X, s=S)
+    point = undecided.encoder_.fitted.points[3]
+    price = float(point.label.partition("=")[2])
+    assert price != point["price"]
+    fair = FairRepresentation("merged-cells", budget="quick", price=price).fit(X, s=S)
+    np.testing.assert_array_equal(fair.transform(X), undecided.transform(X, price=point["price"]))
+    between = FairRepresentation("merged-cells", budget="quick", price=price * 1.001)
+    with pytest.raises(InputError, match=rf"It is fitted, and can be read at .*{point.label}"):
+        between.fit(X, s=S)
+    np.testing.assert_array_equal(between.transform(X, price=price), fair.transform(X))
+
+
 def test_a_multi_shot_method_has_to_be_fitted_again() -> None:
     fair = small("msfair", beta=0.1).fit(X, s=S)
     fair.transform(X, beta=0.1)
