@@ -68,7 +68,11 @@ def test_what_is_left_out_is_the_only_or_first_one(folder: Path) -> None:
     [
         (ModelQuery(), "Methods here: identity, latfr, sofair"),
         (ModelQuery("sofiar"), "Did you mean 'sofair'"),
-        (ModelQuery("leace"), "no fitted model of leace"),
+        (
+            ModelQuery("leace"),
+            r"no fitted model of leace.\nMethods here: identity, latfr, sofair. Run it first: "
+            r"fairbench run --methods leace --dataset adults-gender --results \S+$",
+        ),
         (ModelQuery("sofair", "adults-race"), "holds nothing of 'adults-race'"),
         (ModelQuery("sofair", seed=7), "no fitted model of seed 7"),
         (ModelQuery("latfr"), r"--point is missing.\n  gamma=0.5: I = 0.010 nats"),
