@@ -171,15 +171,18 @@ def test_an_s_that_cannot_be_used_is_a_value_error_that_says_why(s: Any, message
         (X.assign(noise=[[1.0]] * 300), "column 'noise' of X, row 1: a list is neither"),
         (X.assign(noise=[0.0, *[{}] * 299]), "column 'noise' of X, row 2: a dict is neither"),
         (X.assign(noise=np.linspace(0, 1e300, 300)), "the values of noise are too large"),
-        (X.set_axis(["a", "a", "b"], axis=1), "unique column names"),
+        (X.set_axis(["a", "a", "b"], axis=1), "several columns named 'a'"),
+        (X.set_axis(["a", 1, "b"], axis=1), "text, and the column 1, whose name is not"),
         (X.to_numpy(), "could not convert string to float"),
         (X.iloc[:1], "1 sample"),
         (X[[]], r"0 feature\(s\)"),
     ],
 )
 def test_an_x_that_cannot_be_used_is_a_value_error_that_says_why(x: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as said:
         FairRepresentation("leace").fit(x, s=S[: len(x)])
+    # scikit-learn's own check of arrays has words of its own.
+    assert isinstance(said.value, FairbenchError) or not isinstance(x, pd.DataFrame)
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
@@ -510,6 +513,23 @@ def test_nothing_is_written_and_threads_stay_as_they_were(
 def test_a_copy_of_s_within_x_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="column 'gender' of X tells s exactly"):
         FairRepresentation("leace").fit(X.assign(gender=S), s=S)
+
+
+@pytest.mark.parametrize("ids", [[f"p{i}" for i in range(300)], range(300)])
+def test_a_column_that_may_be_an_id_is_warned_of(ids: Any) -> None:
+    with pytest.warns(UserWarning, match="column 'id' of X has a different value in every row"):
+        FairRepresentation("leace").fit(X.assign(id=ids), s=S)
+
+
+@pytest.mark.parametrize("method", ["leace", "merged-cells", "sofair"])
+def test_no_rows_are_released_as_no_rows(method: str) -> None:
+    given = {"params": SMALL, "budget": 20, "beta": 0.1} if method == "sofair" else {}
+    fair = FairRepresentation(method, **given).fit(X, s=S)
+    if method == "merged-cells":
+        fair.set_params(**dict(fair.encoder_.fitted.points[0].values))
+    assert fair.transform(X[:0]).shape == (0, fair.transform(X[:5]).shape[1])
+    frame = fair.set_output(transform="pandas").transform(X[:0])
+    assert list(frame.columns) == list(fair.get_feature_names_out())
 
 
 def test_the_package_offers_it_and_loads_it_late() -> None:
