@@ -122,6 +122,11 @@ def _show_query(answer: Recommendation) -> None:
         ceiling = f"; I(X;S) of x itself: {most:.3f} nats (test set)"
     count = format_count(len(answer.within_limits), "point")
     out.print(f"{wanted} on the validation set: {count} fit{ceiling}", markup=False)
+    if (leakage := answer.leakage_of_x) is not None:
+        _print_folded(
+            f"x itself is within the limit: the auditors find {max(leakage, 0.0):.3f} nats in it "
+            "on the validation set. By that estimate nothing needs to be done to keep the limit."
+        )
 
 
 def _show_chosen(chosen: StoredPoint, candidates: CandidateSet, limits: Limits) -> None:
