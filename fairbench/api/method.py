@@ -55,6 +55,10 @@ class Representation(ABC):
             The released codes.
         """
 
+    def input_columns(self) -> Sequence[int] | None:
+        """Columns of x that ``encode`` reads, from 0; None: all. New rows need no others."""
+        return None
+
     def decode(self, z: Floats, s: Ints) -> Floats | None:
         """Reconstruct x, ``(n, d)``, from z ``(n, k)`` and s ``(n,)``; None: no decoder.
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from fairbench.api import Access, Track
-from fairbench.cli.console import out, show_columns
+from fairbench.cli.console import out, say_unused_columns, show_columns
 from fairbench.cli.model_card import make_card, write_card
 from fairbench.cli.options import DataRoot, OneDataset, Results, StoreUrl
 from fairbench.cli.plugins import load_plugins
@@ -138,6 +138,8 @@ def _show_chosen(chosen: StoredPoint, candidates: CandidateSet, limits: Limits) 
         + " on the validation set",
         markup=False,
     )
+    if unused := chosen.unused_columns:
+        _print_folded(say_unused_columns(unused))
     _show_figures(chosen)
     auditor = chosen.point.chosen_auditor
     by = f" ({auditor.auditor} on {auditor.view})" if auditor else ""

@@ -13,6 +13,7 @@ from fairbench.api import Floats, Ints
 from fairbench.data.checks import determines, is_id
 from fairbench.data.in_memory import named
 from fairbench.data.preprocessing import Preprocessing, Unknown
+from fairbench.data.used_columns import UsedColumns
 from fairbench.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -79,14 +80,14 @@ def without_column(X: Any, column: str | None) -> tuple[Any, Any]:
     return X.drop(columns=[column]), X[column]
 
 
-def prepare_new_rows(frame: pd.DataFrame, preprocessing: Preprocessing, unknown: Unknown) -> Floats:
+def prepare_new_rows(frame: pd.DataFrame, used: UsedColumns, unknown: Unknown) -> Floats:
     """Prepared rows ``(n, d)`` of a table of ``transform``; a warning counts replaced values."""
     try:
-        x, replaced = preprocessing.apply(frame, where="X", unknown=unknown)
+        x, replaced = used.apply(frame, where="X", unknown=unknown)
     except DataError as error:
         hint = 'Correct it; unknown="common" replaces unseen categories and missing numbers.'
         raise InputError(error.message, hint) from None
-    check_finite(x, frame, preprocessing)
+    check_finite(x[:, used.places], frame, used.preprocessing)
     if replaced:
         counts = ", ".join(f"{source}: {count:,}" for source, count in replaced.items())
         warnings.warn(

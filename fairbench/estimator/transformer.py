@@ -27,6 +27,7 @@ from fairbench.api import (
 )
 from fairbench.data.in_memory import codes_of, fit_preprocessing, groups_of
 from fairbench.data.preprocessing import Unknown
+from fairbench.data.used_columns import UsedColumns
 from fairbench.errors import ConfigError, FitError, InputError
 from fairbench.estimator.encoding import any_knobs, encode, representation_at
 from fairbench.estimator.inputs import (
@@ -269,7 +270,8 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         frame = read_frame(self, X, fitting=False, gaps=unknown is Unknown.COMMON)
         if frame.empty:
             return self._encode_zeros(all_knobs)[:0]
-        x = prepare_new_rows(frame, preprocessing, unknown)
+        used = UsedColumns.of(preprocessing, representation.input_columns())
+        x = prepare_new_rows(frame, used, unknown)
         codes = None
         if method.track is Track.AWARE:
             if s is None:

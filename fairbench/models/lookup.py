@@ -16,6 +16,7 @@ from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
 from fairbench.data.prepare import Prepared
 from fairbench.data.splits import Split
+from fairbench.data.used_columns import UsedColumns
 from fairbench.errors import ConfigError, FairbenchError, StoreError
 from fairbench.leaderboard.build import table_name
 from fairbench.metrics.rows import DEFAULT
@@ -110,6 +111,14 @@ class StoredModel:
             return load_training_data(self.unit, self.results)
         except FairbenchError as error:
             return error
+
+    def unused_columns(self, point: Point | None) -> tuple[str, ...]:
+        """Columns of the raw table that its encoder does not read at a point; none if unknown."""
+        encoder = self.encoder_or_error
+        if isinstance(encoder, FairbenchError) or encoder.preprocessing is None:
+            return ()
+        columns = encoder.at(point).input_columns()
+        return UsedColumns.of(encoder.preprocessing, columns).unused
 
     def load_representations(self) -> Mapping[str, np.ndarray] | None:
         """Load its representations, and its bits where it has any; None where the file is gone."""
@@ -260,6 +269,11 @@ class StoredPoint:
     def reference(self) -> ReferenceRecord | None:
         """What its curve is normalised by; None where it was not measured."""
         return self.model.results.reference_of(self.unit, self.point)
+
+    @property
+    def unused_columns(self) -> tuple[str, ...]:
+        """Columns of the raw table that its encoder does not read; none if that is not known."""
+        return self.model.unused_columns(Point(tuple(sorted(self.point.knobs.items()))))
 
     @property
     def is_baseline(self) -> bool:

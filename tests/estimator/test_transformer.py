@@ -214,6 +214,13 @@ def test_values_unseen_in_fit_are_told_or_replaced() -> None:
         by_array.set_params(unknown="common").transform(gaps)
 
 
+def test_values_of_columns_that_are_not_read_are_not_looked_at() -> None:
+    fair = FairRepresentation("drop-features", params={"trees": 2}, dropped=2).fit(X, s=S)
+    # The column that tells of s goes first.
+    z = fair.transform(X.assign(shifted=np.nan))
+    np.testing.assert_array_equal(z, fair.transform(X))
+
+
 def test_columns_are_those_of_fit() -> None:
     fair = FairRepresentation("leace").fit(X, s=S)
     assert list(fair.feature_names_in_) == list(X.columns)
