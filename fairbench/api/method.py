@@ -55,6 +55,10 @@ class Representation(ABC):
             The released codes.
         """
 
+    def input_columns(self) -> Sequence[int] | None:
+        """Columns of x that ``encode`` reads, from 0; None: all. New rows need no others."""
+        return None
+
     def decode(self, z: Floats, s: Ints) -> Floats | None:
         """Reconstruct x, ``(n, d)``, from z ``(n, k)`` and s ``(n,)``; None: no decoder.
 
@@ -100,6 +104,13 @@ class Curve(ABC):
     @abstractmethod
     def at(self, point: Point) -> Representation:
         """Return the representation at one setting of the knob."""
+
+    def find_point(self, point: Point) -> Point | None:
+        """Find the one of its ``points`` with the label of another; numbers in labels are rounded.
+
+        None: there is none, or the curve has no list of points.
+        """
+        return next((own for own in self.points or () if own.label == point.label), None)
 
     def state(self) -> Mapping[str, npt.NDArray[Any]] | None:
         """Arrays from which ``Method.restore`` rebuilds it; None: it cannot be stored."""

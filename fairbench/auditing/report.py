@@ -276,8 +276,9 @@ class AuditReport:
             sentences.append(f"I(Z;S) is at most {bound.information:.3f} nats")
         text = "; ".join(sentences) or "vacuous: too few rows to exclude anything"
         text += (
-            f" (each with {bound.confidence:.0%} confidence; {bound.cells:,} distinct z, "
-            f"{bound.rows:,} rows, {bound.overflow:.1%} of them with another z)"
+            f" (each with {bound.confidence:.0%} confidence; {bound.cells:,} distinct z among the "
+            f"rows that train the auditors; {bound.rows:,} test rows, {bound.overflow:.1%} of them "
+            "with another z)"
         )
         return ["", *_wrapped("certificate", text)]
 

@@ -150,7 +150,7 @@ def _units(
         raise ConfigError(
             f"The store of {folder} holds no fitted model.", "Run something first: fairbench run"
         )
-    keys = {unit.key for unit in latest(units)}
+    keys = {unit.key for unit in latest(units, store.runs())}
     shown = [unit for unit in fitted if unit.key in keys]
     older = [
         unit for unit in fitted if unit.key not in keys and artefacts.exists(folder, unit.artefact)

@@ -53,6 +53,17 @@ def show_notes(dataset: str, notes: Sequence[str]) -> None:
         err.print(f"Warning: {dataset}: {note}", markup=False)
 
 
+def show_warnings(warnings: Sequence[str]) -> None:
+    """Print a line each."""
+    for warning in warnings:
+        err.print(f"Warning: {warning}", markup=False)
+
+
+def say_unused_columns(columns: Sequence[str]) -> str:
+    """Say which columns of x an encoder does not read."""
+    return f"It reads all columns of x but {', '.join(columns)}: new rows need not hold these."
+
+
 _RANKS = (
     "95% confidence intervals and ranks are over {count} folds. With 95% confidence the",
     "rank of a method is in the range shown.",

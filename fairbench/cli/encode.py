@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fairbench.cli import options
-from fairbench.cli.console import err, spinner
+from fairbench.cli.console import err, say_unused_columns, show_warnings, spinner
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import split_names
 from fairbench.data.unknown import Unknown
@@ -62,6 +62,7 @@ def encode_command(
     query = ModelQuery(method, dataset, seed, point, unit)
     location = ResultsLocation(results, store, cards=dataset_cards(dataset))
     model = find_model(query, location, load_plugins())
+    show_warnings(model.results.card_data.notes)
     encoder = make_row_encoder(model, point, unknown=unknown, random_state=random_state)
     between = given or detect_separator(input_)
     started, done = time.perf_counter(), 0
@@ -94,6 +95,8 @@ def _describe(model: StoredModel, encoder: RowEncoder) -> None:
             "SIMULATED DATA: this encoder was trained on a simulated twin, not on real data.",
             markup=False,
         )
+    if unused := encoder.used.unused:
+        err.print(say_unused_columns(unused), markup=False)
     known = [p for p in model.points if point is None or p.label == point.label]
     if known:
         figures = describe_point(known[0])

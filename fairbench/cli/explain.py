@@ -9,7 +9,7 @@ import typer
 
 from fairbench.api import Shots
 from fairbench.cli import options
-from fairbench.cli.console import err, out
+from fairbench.cli.console import err, out, show_warnings
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.report import split_formats, write_figure
 from fairbench.errors import StoreError
@@ -61,6 +61,7 @@ def explain_command(
         if method is None or not _has_curve_of_bits(method, registry):
             return
     model = find_explained_model(query, location, registry)
+    show_warnings(model.results.card_data.notes)
     explanation = explain_bits(model)
     title, key = model.unit.title, model.unit.key[:KEY_DIGITS]
     stem = f"{model.unit.dataset}-{model.unit.method}-seed{model.unit.seed}"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fairbench.cli import options
-from fairbench.cli.console import err
+from fairbench.cli.console import err, show_warnings
 from fairbench.cli.plugins import load_plugins
 from fairbench.errors import FairbenchError
 from fairbench.files import write_file
@@ -35,6 +35,7 @@ def model_card_command(
     query = ModelQuery(method, dataset, seed, point, unit)
     location = ResultsLocation(results, store, data_root, dataset_cards(dataset))
     stored = find_model(query, location, load_plugins()).measured_point(point)
+    show_warnings(stored.model.results.card_data.notes)
     text = make_card(stored)
     if output is None:
         print(text, end="")

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from fairbench.api import Access, Track
-from fairbench.cli.console import out, show_columns
+from fairbench.cli.console import out, say_unused_columns, show_columns
 from fairbench.cli.model_card import make_card, write_card
 from fairbench.cli.options import DataRoot, OneDataset, Results, StoreUrl
 from fairbench.cli.plugins import load_plugins
@@ -122,6 +122,11 @@ def _show_query(answer: Recommendation) -> None:
         ceiling = f"; I(X;S) of x itself: {most:.3f} nats (test set)"
     count = format_count(len(answer.within_limits), "point")
     out.print(f"{wanted} on the validation set: {count} fit{ceiling}", markup=False)
+    if (leakage := answer.leakage_of_x) is not None:
+        _print_folded(
+            f"x itself is within the limit: the auditors find {max(leakage, 0.0):.3f} nats in it "
+            "on the validation set. By that estimate nothing needs to be done to keep the limit."
+        )
 
 
 def _show_chosen(chosen: StoredPoint, candidates: CandidateSet, limits: Limits) -> None:
@@ -133,6 +138,8 @@ def _show_chosen(chosen: StoredPoint, candidates: CandidateSet, limits: Limits) 
         + " on the validation set",
         markup=False,
     )
+    if unused := chosen.unused_columns:
+        _print_folded(say_unused_columns(unused))
     _show_figures(chosen)
     auditor = chosen.point.chosen_auditor
     by = f" ({auditor.auditor} on {auditor.view})" if auditor else ""

@@ -18,13 +18,17 @@ def representation_at(encoder: Encoder, knobs: Mapping[str, float]) -> Represent
     """The representation at a setting of the knobs; InputError where there is none."""
     unit, point = encoder.unit, make_point(encoder.method, knobs)
     if isinstance(encoder.fitted, Curve):
-        points = encoder.fitted.points
-        if points is not None and point not in points:
+        if encoder.fitted.points is None:
+            return encoder.at(point)
+        own = encoder.fitted.find_point(point)
+        if own is None:
+            labels = "; ".join(known.label for known in encoder.fitted.points)
             raise InputError(
                 f"{encoder.method.name} cannot be read at {point.label}.",
-                f"Here it can be read at {'; '.join(known.label for known in points)}.",
+                f"It is fitted, and can be read at {labels}: set_params(...) or transform(X, ...).",
             )
-    elif unit.point is not None and point != unit.point:
+        return encoder.at(own)
+    if unit.point is not None and point.label != unit.point.label:
         raise InputError(
             f"{encoder.method.name} is multi-shot, a model for each setting, and this one "
             f"was fitted at {unit.point.label}.",

@@ -10,9 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from fairbench.api import Floats, Ints
-from fairbench.data.checks import determines
+from fairbench.data.checks import determines, is_id
 from fairbench.data.in_memory import named
 from fairbench.data.preprocessing import Preprocessing, Unknown
+from fairbench.data.used_columns import UsedColumns
 from fairbench.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -31,8 +32,9 @@ def read_frame(estimator: BaseEstimator, X: Any, *, fitting: bool, gaps: bool) -
     if hasattr(X, "to_pandas"):  # polars, Arrow
         X = X.to_pandas()
     if isinstance(X, pd.DataFrame):
+        _check_names(X)
         validate_data(estimator, X, reset=fitting, skip_check_array=True)
-        if len(X) < 1 + fitting or not X.shape[1]:
+        if len(X) < 2 * fitting or not X.shape[1]:
             raise InputError(f"X has {len(X)} sample(s) and {X.shape[1]} feature(s): too few.")
     else:
         coded = not fitting and any(f.categories for f in estimator.encoder_.info.features)
@@ -42,11 +44,24 @@ def read_frame(estimator: BaseEstimator, X: Any, *, fitting: bool, gaps: bool) -
             reset=fitting,
             dtype=None if coded else "numeric",
             ensure_all_finite="allow-nan" if gaps and not coded else not coded,
-            ensure_min_samples=1 + fitting,
+            ensure_min_samples=2 * fitting,
         )
     numbered = [f"x{i}" for i in range(estimator.n_features_in_)]
     names = getattr(estimator, "feature_names_in_", numbered)
     return named(pd.DataFrame(X), [str(name) for name in names])
+
+
+def _check_names(frame: pd.DataFrame) -> None:
+    """Raise InputError for a name of two columns, and for names of which only some are text."""
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise InputError(f"X has several columns named {twice[0]!r}.", "Rename or drop one.")
+    other = [name for name in frame.columns if not isinstance(name, str)]
+    if other and len(other) < frame.shape[1]:
+        raise InputError(
+            f"X has columns whose names are text, and the column {other[0]!r}, whose name is not.",
+            "Make them text: X.columns = X.columns.astype(str)",
+        )
 
 
 def without_column(X: Any, column: str | None) -> tuple[Any, Any]:
@@ -65,14 +80,14 @@ def without_column(X: Any, column: str | None) -> tuple[Any, Any]:
     return X.drop(columns=[column]), X[column]
 
 
-def prepare_new_rows(frame: pd.DataFrame, preprocessing: Preprocessing, unknown: Unknown) -> Floats:
+def prepare_new_rows(frame: pd.DataFrame, used: UsedColumns, unknown: Unknown) -> Floats:
     """Prepared rows ``(n, d)`` of a table of ``transform``; a warning counts replaced values."""
     try:
-        x, replaced = preprocessing.apply(frame, where="X", unknown=unknown)
+        x, replaced = used.apply(frame, where="X", unknown=unknown)
     except DataError as error:
         hint = 'Correct it; unknown="common" replaces unseen categories and missing numbers.'
         raise InputError(error.message, hint) from None
-    check_finite(x, frame, preprocessing)
+    check_finite(x[:, used.places], frame, used.preprocessing)
     if replaced:
         counts = ", ".join(f"{source}: {count:,}" for source, count in replaced.items())
         warnings.warn(
@@ -92,6 +107,17 @@ def check_finite(x: Floats, frame: pd.DataFrame, preprocessing: Preprocessing) -
             "that fit saw to be encoded.",
             "Correct it, or leave the row out.",
         )
+
+
+def warn_of_ids(frame: pd.DataFrame) -> None:
+    """Warn of categories, and of whole numbers, that differ in every row."""
+    for name, column in frame.items():
+        if is_id(column) if column.dtype.kind in "biuf" else column.is_unique:
+            warnings.warn(
+                f"The column {name!r} of X has a different value in every row. If it is a name or "
+                "an id, leave it out of X: no encoder can learn from it.",
+                stacklevel=3,
+            )
 
 
 def warn_of_copies(frame: pd.DataFrame, s: Ints) -> None:

@@ -27,6 +27,7 @@ from fairbench.api import (
 )
 from fairbench.data.in_memory import codes_of, fit_preprocessing, groups_of
 from fairbench.data.preprocessing import Unknown
+from fairbench.data.used_columns import UsedColumns
 from fairbench.errors import ConfigError, FitError, InputError
 from fairbench.estimator.encoding import any_knobs, encode, representation_at
 from fairbench.estimator.inputs import (
@@ -34,6 +35,7 @@ from fairbench.estimator.inputs import (
     prepare_new_rows,
     read_frame,
     warn_of_copies,
+    warn_of_ids,
     without_column,
 )
 from fairbench.estimator.settings import (
@@ -166,7 +168,9 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InputError
-            X, s or a knob cannot be used; it is a ValueError.
+            X, s or a knob cannot be used; it is a ValueError. The settings of some single-shot
+            methods are known only after the training: of these, another is refused then, and the
+            encoder stays fitted.
         ConfigError, UnknownNameError
             A parameter cannot be used, or the method does not support such a table.
         FitError
@@ -191,6 +195,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         groups, codes = groups_of(s, len(frame))
         preprocessing = fit_preprocessing(frame)
+        warn_of_ids(frame)
         if method.track is Track.BLIND:
             warn_of_copies(frame, codes)
         x, _ = preprocessing.apply(frame, where="X", unknown=unknown)
@@ -220,6 +225,8 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         self.encoder_ = Encoder(method, unit, info, outcome, preprocessing)
         self.groups_ = np.array(groups)
+        if method.shots is Shots.SINGLE and self._knobs:
+            representation_at(self.encoder_, self._knobs)
         return self
 
     def transform(
@@ -256,11 +263,15 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         method, preprocessing = encoder.method, encoder.preprocessing
         assert preprocessing is not None
         unknown = parse_choice(Unknown, self.unknown, "unknown")
-        representation = representation_at(encoder, self._knobs | knobs_by_name(knobs))
+        all_knobs = self._knobs | knobs_by_name(knobs)
+        representation = representation_at(encoder, all_knobs)
         X, of_column = without_column(X, self.s_column_)
         s = of_column if s is None or isinstance(s, str) else s
         frame = read_frame(self, X, fitting=False, gaps=unknown is Unknown.COMMON)
-        x = prepare_new_rows(frame, preprocessing, unknown)
+        if frame.empty:
+            return self._encode_zeros(all_knobs)[:0]
+        used = UsedColumns.of(preprocessing, representation.input_columns())
+        x = prepare_new_rows(frame, used, unknown)
         codes = None
         if method.track is Track.AWARE:
             if s is None:
@@ -298,14 +309,17 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError(f"input_features should have length equal to {count}.")
             if given != list(getattr(self, "feature_names_in_", given)):
                 raise InputError("input_features is not equal to feature_names_in_.")
-        encoder = self.encoder_
+        z = self._encode_zeros(self._knobs or any_knobs(self.encoder_))
+        return np.array([f"z{i}" for i in range(z.shape[1])], dtype=object)
+
+    def _encode_zeros(self, knobs: Mapping[str, float]) -> Floats:
+        """Encode one row of zeros ``(1, k)``: as wide as all others at a setting."""
+        encoder: Encoder = self.encoder_
         method = encoder.method
-        knobs = self._knobs or any_knobs(encoder)
         zeros = np.zeros((1, len(encoder.info.features)), np.float32)
         s = np.zeros(1, np.int64) if method.track is Track.AWARE else None
         generator = np.random.default_rng(0) if method.coding is Coding.STOCHASTIC else None
-        z = encode(method, representation_at(encoder, knobs), zeros, s, generator)
-        return np.array([f"z{i}" for i in range(z.shape[1])], dtype=object)
+        return encode(method, representation_at(encoder, knobs), zeros, s, generator)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted encoder to a file, weights as safetensors and the rest as JSON.

@@ -77,6 +77,7 @@ class EarlierFigures:
                 one.replace(audit_version=AUDIT_VERSION)
                 for one in _select_earlier(references, again, _reference_place)
             ],
+            store.runs(),
         )
         self.aufdc = _aufdcs(build_tables(records, registry))
 

@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 
 from fairbench.stats.intervals import Array
 from fairbench.store.database import Store
-from fairbench.store.records import PointRecord, ReferenceRecord, UnitRecord
+from fairbench.store.records import PointRecord, ReferenceRecord, RunRecord, UnitRecord
 from fairbench.store.status import Status
+
+USED = "used"
+"""Key of a run's configuration: fingerprints of its data, and the code of its methods."""
 
 Identity = tuple[str, ...]
 """Values of :data:`IDENTITY`, as JSON."""
@@ -79,7 +82,10 @@ class SelectedRecords:
 def read(store: Store) -> SelectedRecords:
     """Read the records that count from a store."""
     return select(
-        store.records(UnitRecord), store.records(PointRecord), store.records(ReferenceRecord)
+        store.records(UnitRecord),
+        store.records(PointRecord),
+        store.records(ReferenceRecord),
+        store.runs(),
     )
 
 
@@ -87,14 +93,15 @@ def select(
     units: Iterable[UnitRecord],
     points: Iterable[PointRecord],
     references: Iterable[ReferenceRecord],
+    runs: Iterable[RunRecord] = (),
 ) -> SelectedRecords:
-    """Select the records that count, of the newest code, data, protocol and audit.
+    """Select the records that count: of the code and data used last, the newest protocol and audit.
 
     What was made here comes before what was imported, whatever that says of its time and versions.
     Of records alike in all that orders them, the earlier ones come first.
     """
     of_runs = [unit for unit in units if not unit.of_a_trial]
-    newest_units = latest([unit for unit in of_runs if unit.status is not Status.SKIPPED])
+    newest_units = latest([unit for unit in of_runs if unit.status is not Status.SKIPPED], runs)
     by_key = {unit.key: unit for unit in newest_units}
     # A model that was trained again may be read elsewhere: points of the old one do not count.
     measured = [point for point in points if point.belongs_to(by_key.get(point.unit))]
@@ -117,17 +124,22 @@ def select(
     return SelectedRecords(curves_of(newest_units, of_unit), of_place)
 
 
-def latest(units: Sequence[UnitRecord]) -> list[UnitRecord]:
+def latest(units: Sequence[UnitRecord], runs: Iterable[RunRecord] = ()) -> list[UnitRecord]:
     """Select the units that a leaderboard speaks of.
 
     Of each split of a dataset those of the data and protocol used last; of a method those of the
     code used last; of a single-shot unit that was read at different numbers of points, the one
     with most. Imported units count where nothing of the same identity was made here.
+
+    Data and code are used by training, and by ``runs``: one of an earlier table trains nothing.
     """
-    units = _newest(units, ("dataset", "data_source", "split"), ("fingerprint", "protocol"))
+    used: dict[str, str] = {}
+    for run in sorted(runs, key=lambda run: run.started):
+        used |= dict.fromkeys(run.config.get(USED, ()), run.started)
+    units = _newest(units, ("dataset", "data_source", "split"), ("fingerprint", "protocol"), used)
     own = {_identity(unit) for unit in units if unit.origin is None}
     units = [unit for unit in units if unit.origin is None or _identity(unit) not in own]
-    units = _newest(units, IDENTITY, ("code", "params"))
+    units = _newest(units, IDENTITY, ("code", "params"), used)
     chosen: dict[Identity, UnitRecord] = {}
     for unit in sorted(units, key=lambda u: (u.curve_points or 0, u.finished or "")):
         chosen[(*_identity(unit), unit.split, str(unit.seed), str(unit.point))] = unit
@@ -135,15 +147,22 @@ def latest(units: Sequence[UnitRecord]) -> list[UnitRecord]:
 
 
 def _newest(
-    units: Sequence[UnitRecord], same: Sequence[str], differ: Sequence[str]
+    units: Sequence[UnitRecord],
+    same: Sequence[str],
+    differ: Sequence[str],
+    used: Mapping[str, str],
 ) -> list[UnitRecord]:
-    """Of units alike in ``same``, those whose ``differ`` are as in the one finished last.
+    """Of units alike in ``same``, those whose ``differ`` are as in the one used or finished last.
 
-    Imported ones are asked only where none was made here.
+    ``used``: when a run last used the first of ``differ``, by its value. Imported ones are asked
+    only where none was made here.
     """
-    newest: dict[Identity, tuple[bool, str, Identity]] = {}
+    newest: dict[Identity, tuple[bool, str, str, str, Identity]] = {}
     for unit in units:
-        made = (unit.origin is None, unit.finished or "", _values(unit, differ))
+        finished, last = unit.finished or "", used.get(getattr(unit, differ[0]), "")
+        # Times are in whole seconds: a run starts after what finished in the same second.
+        when = max(finished, last), last, finished
+        made = (unit.origin is None, *when, _values(unit, differ))
         key = _values(unit, same)
         newest[key] = max(newest.get(key, made), made)
     return [unit for unit in units if newest[_values(unit, same)][-1] == _values(unit, differ)]

@@ -15,6 +15,7 @@ from fairbench.data.csv_files import sniff
 from fairbench.data.preprocessing import Preprocessing
 from fairbench.data.tables import CHUNK, TableStream, is_parquet
 from fairbench.data.unknown import Unknown
+from fairbench.data.used_columns import UsedColumns
 from fairbench.data.writing import TableWriter
 from fairbench.errors import ConfigError, DataError, nearest
 from fairbench.models.lookup import StoredModel
@@ -73,6 +74,11 @@ class RowEncoder:
     random_state: int | None = None
     point: Point | None = None
 
+    @property
+    def used(self) -> UsedColumns:
+        """The columns of the raw table that it reads; a file may lack the others."""
+        return UsedColumns.of(self.preprocessing, self.representation.input_columns())
+
     def encode_file(
         self,
         source: Path,
@@ -115,16 +121,15 @@ class RowEncoder:
                     f"{source} has no column {name!r}, which --keep names.",
                     nearest(name, stream.names),
                 )
-        self.preprocessing.check_columns(stream.names, str(source))
+        used = self.used
+        used.preprocessing.check_columns(stream.names, str(source))
         generator = None
         if self.coding is Coding.STOCHASTIC:
             generator = np.random.default_rng(self.random_state)
         summary = EncodingSummary()
         with writer:
-            for frame, kept in stream.parts(self.preprocessing.sources, keep):
-                x, replaced = self.preprocessing.apply(
-                    frame, where=str(source), unknown=self.unknown
-                )
+            for frame, kept in stream.parts(used.preprocessing.sources, keep):
+                x, replaced = used.apply(frame, where=str(source), unknown=self.unknown)
                 z = self._encode(x, generator, source, summary.rows)
                 writer.write(_columns(z, kept))
                 for name, count in replaced.items():

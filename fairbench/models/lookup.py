@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
 from fairbench.data.prepare import Prepared
 from fairbench.data.splits import Split
+from fairbench.data.used_columns import UsedColumns
 from fairbench.errors import ConfigError, FairbenchError, StoreError
 from fairbench.leaderboard.build import table_name
 from fairbench.metrics.rows import DEFAULT
@@ -111,6 +112,14 @@ class StoredModel:
         except FairbenchError as error:
             return error
 
+    def unused_columns(self, point: Point | None) -> tuple[str, ...]:
+        """Columns of the raw table that its encoder does not read at a point; none if unknown."""
+        encoder = self.encoder_or_error
+        if isinstance(encoder, FairbenchError) or encoder.preprocessing is None:
+            return ()
+        columns = encoder.at(point).input_columns()
+        return UsedColumns.of(encoder.preprocessing, columns).unused
+
     def load_representations(self) -> Mapping[str, np.ndarray] | None:
         """Load its representations, and its bits where it has any; None where the file is gone."""
         if self.unit.artefact is None:
@@ -176,7 +185,9 @@ class StoredModel:
         words += ["--seed", str(unit.seed)]
         try:
             query = ModelQuery(unit.method, dataset, unit.seed, point.label)
-            unique = select_unit(query, self.results).key == unit.key
+            # The command names the dataset, not a card: it takes the data used last.
+            location = replace(self.results.location, cards=())
+            unique = select_unit(query, replace(self.results, location=location)).key == unit.key
         except FairbenchError:
             unique = False
         if not unique:
@@ -258,6 +269,11 @@ class StoredPoint:
     def reference(self) -> ReferenceRecord | None:
         """What its curve is normalised by; None where it was not measured."""
         return self.model.results.reference_of(self.unit, self.point)
+
+    @property
+    def unused_columns(self) -> tuple[str, ...]:
+        """Columns of the raw table that its encoder does not read; none if that is not known."""
+        return self.model.unused_columns(Point(tuple(sorted(self.point.knobs.items()))))
 
     @property
     def is_baseline(self) -> bool:

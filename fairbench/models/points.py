@@ -71,10 +71,13 @@ def resolve_point(
             )
         return own
     if text is None:
+        knob, points = fitted.knob.name, fitted.points
+        where = f"any {knob}" if points is None else f"{len(points)} values of {knob}"
+        others = _labels(points or (), measured)
         raise ConfigError(
-            f"{method} is single-shot: its model can be read at any {fitted.knob.name}, so name "
-            f'one with --point "{fitted.knob.name}=NUMBER". Audited:\n'
-            f"{list_points(measured) or '  none'}"
+            f"{method} is single-shot: its model can be read at {where}, so name "
+            f'one with --point "{knob}=NUMBER". Audited:\n'
+            f"{list_points(measured) or '  none'}" + (f"\nOthers: {others}" if others else "")
         )
     point = parse_point(text)
     for known in measured:  # a label is rounded
@@ -91,19 +94,25 @@ def _on_curve(curve: Curve, method: str, point: Point) -> Point:
         wrong = next((name for name in names if name != knob.name), NO_KNOBS)
         raise UnknownNameError(f"knob of {method}", wrong, [knob.name])
     if curve.points is not None:
-        natural = {one.label: one for one in curve.points}
-        if point.label not in natural:
+        own = curve.find_point(point)
+        if own is None:
             raise ConfigError(
-                f"{method} can be read at these points alone: {', '.join(natural)}.",
+                f"{method} can be read at these points alone: {_labels(curve.points)}.",
                 f"{point.label} is none of them.",
             )
-        return natural[point.label]
+        return own
     value = point[knob.name]
     if not knob.low <= value <= knob.high or math.isnan(value):
         raise ConfigError(
             f"{knob.name} of {method} goes from {knob.low:g} to {knob.high:g}, not to {value:g}."
         )
     return point
+
+
+def _labels(points: Sequence[Point], measured: Sequence[PointRecord] = ()) -> str:
+    """Labels of points, without those that were measured."""
+    known = {point.label for point in measured}
+    return ", ".join(point.label for point in points if point.label not in known)
 
 
 def find_neighbours(point: Point, measured: Sequence[PointRecord]) -> list[PointRecord]:

@@ -160,6 +160,18 @@ class Recommendation:
         return tuple(p for p in self.within_limits if self.certificates.certifies(p, leakage))
 
     @property
+    def leakage_of_x(self) -> float | None:
+        """I(X;S) of x itself on the validation set, nats, where x is within the limit of leakage.
+
+        None where it is not, where that is not known, and where certificates decide.
+        """
+        reference = self.candidates.reference
+        figures = {} if reference is None or self.query.certified else reference.figures
+        leakage = figures.get("mutual_information_max_validation")
+        within = leakage is not None and leakage <= self.query.limits.leakage
+        return leakage if within else None
+
+    @property
     def chosen(self) -> StoredPoint | None:
         """The recommended point; None where nothing fits."""
         return next(iter(self.accepted), None)
@@ -233,7 +245,7 @@ def gather_candidates(
             f"No point of {table} is of the {track} track.",
             f"There are: {', '.join(sorted(tracks))}.",
         )
-    notes = []
+    notes = list(results.card_data.notes)
     if others := sorted(tracks - {track.value}):
         notes.append(f"Left out: points of the {', '.join(others)} track (--track).")
     # A quick audit finds less: beside it a strictly audited point would look the worse one.

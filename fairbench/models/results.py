@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fairbench.leaderboard.select import SelectedRecords, read
+from fairbench.leaderboard.select import SelectedRecords, select
+from fairbench.models.card_data import CardData
 from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
 from fairbench.store.database import Store
-from fairbench.store.records import PointRecord, ReferenceRecord, UnitRecord
+from fairbench.store.records import PointRecord, ReferenceRecord, RunRecord, UnitRecord
 from fairbench.store.status import Status
 
 
@@ -35,8 +36,18 @@ class StoredResults:
         return self.location.folder
 
     @cached_property
+    def runs(self) -> Sequence[RunRecord]:
+        """The runs that wrote to the store."""
+        return self.store.runs()
+
+    @cached_property
+    def card_data(self) -> CardData:
+        """The data of the dataset cards of the location."""
+        return CardData({card: self.registry.dataset(card) for card in self.location.cards})
+
+    @cached_property
     def _configurations(self) -> Mapping[str, Mapping[str, Any]]:
-        return {run.id: run.config for run in self.store.runs()}
+        return {run.id: run.config for run in self.runs}
 
     def configuration_of(self, unit: UnitRecord) -> Mapping[str, Any]:
         """Return the configuration of the run that trained a unit; empty where it is unknown."""
@@ -44,8 +55,13 @@ class StoredResults:
 
     @cached_property
     def leaderboard_records(self) -> SelectedRecords:
-        """The records that leaderboards are made of."""
-        return read(self.store)
+        """The records that leaderboards are made of; of a card's dataset those of its data."""
+        return select(
+            self.card_data.select(self.store.records(UnitRecord)),
+            self.store.records(PointRecord),
+            self.store.records(ReferenceRecord),
+            self.runs,
+        )
 
     def reference_of(self, unit: UnitRecord, point: PointRecord) -> ReferenceRecord | None:
         """Return the reference of a unit's dataset and seed, measured by the audit of a point."""

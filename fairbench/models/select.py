@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Sequence
 
 from fairbench.api import NO_KNOBS
 from fairbench.data.card import is_card
@@ -13,6 +14,7 @@ from fairbench.leaderboard.select import latest
 from fairbench.models.points import list_points, parse_point
 from fairbench.models.query import ModelQuery
 from fairbench.models.results import StoredResults
+from fairbench.models.stored_data import find_source
 from fairbench.registry import Registry
 from fairbench.store.records import PointRecord, UnitRecord
 
@@ -20,8 +22,15 @@ KEY_DIGITS = 10
 """Digits of a unit's key that are shown."""
 
 
-def select_unit(query: ModelQuery, results: StoredResults) -> UnitRecord:
+def select_unit(
+    query: ModelQuery,
+    results: StoredResults,
+    *,
+    lists: Callable[[UnitRecord], bool] = lambda unit: True,
+) -> UnitRecord:
     """Select the one trained unit that a query means.
+
+    ``lists``: whether messages offer the method of a unit.
 
     Raises
     ------
@@ -31,17 +40,21 @@ def select_unit(query: ModelQuery, results: StoredResults) -> UnitRecord:
     fitted = results.fitted_units()
     if query.unit is not None:
         return _with_key(fitted, query.unit)
-    methods = ", ".join(sorted({unit.method for unit in fitted})) or "none"
+    names = sorted({unit.method for unit in fitted if lists(unit)})
+    methods = f"Methods here: {', '.join(names) or 'none'}."
     if query.method is None:
-        raise ConfigError("--method is missing.", f"Methods here: {methods}.")
+        if not names:
+            methods += f" Run one first: {_run_command('METHOD', query, fitted, results)}"
+        raise ConfigError("No method is named.", methods)
     name = _stored_method(query.method, fitted, results.registry)
     units = [unit for unit in fitted if unit.method == name]
-    units = latest([unit for unit in units if not unit.of_a_trial]) or units
     if not units:
         raise StoreError(
             f"The store holds no fitted model of {name}.",
-            f"Methods here: {methods}. Run it first: fairbench run --methods {name}",
+            f"{methods} Run it first: {_run_command(name, query, fitted, results)}",
         )
+    units = results.card_data.select(units)
+    units = latest([unit for unit in units if not unit.of_a_trial], results.runs) or units
     units = _of_one_split(_of_dataset(units, query.dataset, results.registry))
     units = _of_seed(units, query.seed)
     units = _of_point(units, query.point, results.measured_points(units))
@@ -78,6 +91,18 @@ def resolve_dataset(units: Iterable[UnitRecord], text: str | None, registry: Reg
         if candidate in known:
             return candidate
     raise ConfigError(f"The store holds nothing of {text!r}.", nearest(name, known))
+
+
+def _run_command(
+    method: str, query: ModelQuery, fitted: Sequence[UnitRecord], results: StoredResults
+) -> str:
+    """A command that trains a method, on data that something here was trained on."""
+    dataset, shift = query.dataset or "NAME", None
+    if query.dataset is None and fitted:
+        dataset, shift = find_source(fitted[0], results)
+    words = ["fairbench", "run", "--methods", method, "--dataset", dataset]
+    words += ["--shift", shift] if shift else []
+    return shlex.join(words + results.location.options)
 
 
 def _with_key(units: Sequence[UnitRecord], start: str) -> UnitRecord:

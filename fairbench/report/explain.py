@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import Access, DatasetInfo, Floats, Ints, Role
+from fairbench.api import Access, DatasetInfo, Floats, Ints, Role, Shots
 from fairbench.errors import StoreError
 from fairbench.leaderboard.frames import to_csv, to_frame
 from fairbench.models.lookup import StoredModel
@@ -20,7 +20,6 @@ from fairbench.registry import Registry
 from fairbench.runs.after_encoding import unpack_bits
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.store.records import UnitRecord
-from fairbench.store.status import Status
 
 Bits = npt.NDArray[np.int8]
 """``(n, k, bits)``: 0, 1, or -1 where masked."""
@@ -121,16 +120,26 @@ def find_explained_model(
     results = StoredResults.open(location, registry)
     if query.unit is None and query.method is not None:
         method = registry.methods.resolve(query.method)
-        units = results.store.records(UnitRecord, method=method, status=Status.DONE.value)
-        if units and all(unit.point is not None for unit in units):
+        if not registry.methods[method].has_bits:
+            raise _no_bits(method)
+        if registry.methods[method].shots is not Shots.SINGLE:
             raise _no_curve(method)
-    model = StoredModel(select_unit(query, results), results)
+
+    def has_curve_of_bits(unit: UnitRecord) -> bool:
+        method = registry.methods.classes.get(unit.method)
+        return unit.point is None and method is not None and method.has_bits
+
+    model = StoredModel(select_unit(query, results, lists=has_curve_of_bits), results)
     # A method that is no longer installed may have stored bits.
     if model.method is not None and not model.method.has_bits:
-        raise StoreError(f"The code of {model.unit.method} is not made of bits.", _EXAMPLE)
+        raise _no_bits(model.unit.method)
     if model.unit.point is not None:
         raise _no_curve(model.unit.method)
     return model
+
+
+def _no_bits(method: str) -> StoreError:
+    return StoreError(f"The code of {method} is not made of bits.", _EXAMPLE)
 
 
 def _no_curve(method: str) -> StoreError:

@@ -77,6 +77,7 @@ def model_card(stored: StoredPoint, certificate: SelectedCertificate | None = No
         groups=list(data.info.groups) if data else [],
         roles=_roles(data) if data else [],
         columns=_columns(preprocessing) if preprocessing else [],
+        unused=", ".join(stored.unused_columns),
         leaks=_leaks(figures, reference, data),
         auditors=_auditors(stored),
         bound=bound,

@@ -11,6 +11,7 @@ from typing import Any
 from fairbench.api import Coding
 from fairbench.config import Rerun, RunConfig
 from fairbench.errors import UnstorableError
+from fairbench.leaderboard.select import USED
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import StoredArrays
 from fairbench.runs.audits import AuditLedger, MissingPoint, point_metrics
@@ -171,6 +172,10 @@ class TrainingRun(JobSource):
         """Record the run and what it is going to do; ``command`` is what was typed."""
         self.summary.broken += self.units.earlier_failures()
         config = self.config.model_dump(mode="json")
+        if not self._is_trial:
+            records = [planned.record(self.id) for planned in self.plan.units]
+            used = {value for record in records for value in (record.fingerprint, record.code)}
+            config[USED] = sorted(used)
         self.store.add_run(RunRecord(self.id, now(), command, config, versions()))
         checkpoint_files.make_folder(self.config.results)
         self.units.adopt(self.plan.units)

@@ -45,6 +45,7 @@ METHOD = (
     method_codes.unseen,
     method_codes.alone,
     method_codes.precisions,
+    method_codes.input_columns,
     method_keeping.restores,
     method_fits.stacks,
     method_fits.many_groups,

@@ -190,6 +190,28 @@ def _check_few_values(trial: MethodTrial) -> None:
             )
 
 
+@promise("codes depend on the input columns that it names alone")
+def input_columns(trial: MethodTrial) -> None:
+    """New rows need no other columns: where they lack them, x is zero there."""
+    x, s = trial.test.x, trial.test.s
+    for representation in trial.first:
+        columns = representation.input_columns()
+        if columns is None:
+            continue
+        if not columns or not set(columns) <= set(range(x.shape[1])):
+            raise BrokenPromise(
+                f"input_columns returned {columns!r} of {x.shape[1]} columns.",
+                "Return numbers of columns of x, from 0, or None for all.",
+            )
+        alone = np.zeros_like(x)
+        alone[:, columns] = x[:, columns]
+        if rows_apart(trial.encode(representation, x, s), trial.encode(representation, alone, s)):
+            raise BrokenPromise(
+                "Without the columns that input_columns leaves out, codes are others.",
+                "Name every column that encode reads, or return None.",
+            )
+
+
 @promise("it decodes if it declares a decoder")
 def decodes(trial: MethodTrial) -> None:
     """D is measured by its own and the refitted decoder, or by the latter alone."""

@@ -9,6 +9,7 @@ __fairbench_same_results__ = {
     "cb3effa3af09dc0e": "8a11eac711cb59c1",  # variational
     "30a09775aab8ade3": "722183acbd487b9b",  # adversarial
     "83a3534748e186fd": "3f45b4923fe17cc0",  # merged_cells
+    "bd6dfae87672c155": "93c018cf4f92ed83",  # baselines
 }
 """Codes of sources that give the results of an earlier source, and the codes of that: to the last
 bit where matrices are multiplied in float32, else to less than the spread over seeds.

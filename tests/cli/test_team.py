@@ -129,7 +129,7 @@ def test_a_card_is_written_or_printed(here: Here, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("encode --input new.csv --output z.csv", "--method is missing"),
+        ("encode --input new.csv --output z.csv", "No method is named"),
         ("encode --method identity --input no.csv --output z.csv", "There is no file no.csv"),
         ("encode --method identity --input new.csv --output z.txt", "suffix must name"),
         ("encode --method identity --input new.csv --output no/z.csv", "cannot be written"),

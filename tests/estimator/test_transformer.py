@@ -171,15 +171,18 @@ def test_an_s_that_cannot_be_used_is_a_value_error_that_says_why(s: Any, message
         (X.assign(noise=[[1.0]] * 300), "column 'noise' of X, row 1: a list is neither"),
         (X.assign(noise=[0.0, *[{}] * 299]), "column 'noise' of X, row 2: a dict is neither"),
         (X.assign(noise=np.linspace(0, 1e300, 300)), "the values of noise are too large"),
-        (X.set_axis(["a", "a", "b"], axis=1), "unique column names"),
+        (X.set_axis(["a", "a", "b"], axis=1), "several columns named 'a'"),
+        (X.set_axis(["a", 1, "b"], axis=1), "text, and the column 1, whose name is not"),
         (X.to_numpy(), "could not convert string to float"),
         (X.iloc[:1], "1 sample"),
         (X[[]], r"0 feature\(s\)"),
     ],
 )
 def test_an_x_that_cannot_be_used_is_a_value_error_that_says_why(x: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as said:
         FairRepresentation("leace").fit(x, s=S[: len(x)])
+    # scikit-learn's own check of arrays has words of its own.
+    assert isinstance(said.value, FairbenchError) or not isinstance(x, pd.DataFrame)
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
@@ -209,6 +212,13 @@ def test_values_unseen_in_fit_are_told_or_replaced() -> None:
         by_array.transform(gaps)
     with pytest.warns(UserWarning, match="x0: 1"):
         by_array.set_params(unknown="common").transform(gaps)
+
+
+def test_values_of_columns_that_are_not_read_are_not_looked_at() -> None:
+    fair = FairRepresentation("drop-features", params={"trees": 2}, dropped=2).fit(X, s=S)
+    # The column that tells of s goes first.
+    z = fair.transform(X.assign(shifted=np.nan))
+    np.testing.assert_array_equal(z, fair.transform(X))
 
 
 def test_columns_are_those_of_fit() -> None:
@@ -259,6 +269,20 @@ def test_widths_that_depend_on_the_setting() -> None:
     with pytest.raises(InputError, match=r"set_params\(...\).transform"):
         fair.transform(X, dimensions=1)
     assert list(fair.set_params(dimensions=1).transform(X).columns) == ["z0"]
+
+
+def test_points_of_a_curve_are_named_by_their_labels() -> None:
+    """A label is rounded: it names the number that it was made of."""
+    undecided = FairRepresentation("merged-cells", budget="quick").fit(X, s=S)
+    point = undecided.encoder_.fitted.points[3]
+    price = float(point.label.partition("=")[2])
+    assert price != point["price"]
+    fair = FairRepresentation("merged-cells", budget="quick", price=price).fit(X, s=S)
+    np.testing.assert_array_equal(fair.transform(X), undecided.transform(X, price=point["price"]))
+    between = FairRepresentation("merged-cells", budget="quick", price=price * 1.001)
+    with pytest.raises(InputError, match=rf"It is fitted, and can be read at .*{point.label}"):
+        between.fit(X, s=S)
+    np.testing.assert_array_equal(between.transform(X, price=price), fair.transform(X))
 
 
 def test_a_multi_shot_method_has_to_be_fitted_again() -> None:
@@ -496,6 +520,23 @@ def test_nothing_is_written_and_threads_stay_as_they_were(
 def test_a_copy_of_s_within_x_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="column 'gender' of X tells s exactly"):
         FairRepresentation("leace").fit(X.assign(gender=S), s=S)
+
+
+@pytest.mark.parametrize("ids", [[f"p{i}" for i in range(300)], range(300)])
+def test_a_column_that_may_be_an_id_is_warned_of(ids: Any) -> None:
+    with pytest.warns(UserWarning, match="column 'id' of X has a different value in every row"):
+        FairRepresentation("leace").fit(X.assign(id=ids), s=S)
+
+
+@pytest.mark.parametrize("method", ["leace", "merged-cells", "sofair"])
+def test_no_rows_are_released_as_no_rows(method: str) -> None:
+    given = {"params": SMALL, "budget": 20, "beta": 0.1} if method == "sofair" else {}
+    fair = FairRepresentation(method, **given).fit(X, s=S)
+    if method == "merged-cells":
+        fair.set_params(**dict(fair.encoder_.fitted.points[0].values))
+    assert fair.transform(X[:0]).shape == (0, fair.transform(X[:5]).shape[1])
+    frame = fair.set_output(transform="pandas").transform(X[:0])
+    assert list(frame.columns) == list(fair.get_feature_names_out())
 
 
 def test_the_package_offers_it_and_loads_it_late() -> None:

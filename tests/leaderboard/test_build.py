@@ -5,10 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fairbench.leaderboard.build import Tables, write_results
 from fairbench.leaderboard.frames import to_frame
 from fairbench.leaderboard.ranking import RankedRow
-from fairbench.leaderboard.select import curves_of, latest
+from fairbench.leaderboard.select import USED, curves_of, latest
 from fairbench.metrics.columns import (
     ACROSS_COLUMNS,
     ATTAINMENT_COLUMNS,
@@ -19,7 +21,7 @@ from fairbench.metrics.columns import (
 )
 from fairbench.metrics.rows import AttainmentRow, PointRow
 from fairbench.registry import load_registry
-from fairbench.store.records import PointRecord, ReadPoint, UnitRecord
+from fairbench.store.records import PointRecord, ReadPoint, RunRecord, UnitRecord
 from fairbench.store.status import Status
 from tables import COLUMN_BLOCK, describe_columns, describe_tests, format_columns
 from tests.support.rows import a_row
@@ -81,6 +83,25 @@ def test_rows_of_older_code_or_data_make_way_for_newer_ones() -> None:
     # A curve read at fewer points makes no row worse.
     assert left(unit("1", "01"), unit("2", "02", curve_points=2)) == ["1"]
     assert left(unit("1", "01"), unit("2", "02", seed=1)) == ["1", "2"]
+
+
+@pytest.mark.parametrize("field", ["fingerprint", "code"])
+def test_a_run_of_earlier_code_or_data_brings_their_rows_back(field: str) -> None:
+    """It trains nothing: what it looks up was finished before the others."""
+    units = [a_unit(key, finished=f"0{key}").replace(**{field: key}) for key in ("1", "2")]
+
+    def run(started: str, *used: str) -> RunRecord:
+        config = {USED: list(used)} if used else {}
+        return RunRecord(id=started, started=started, command="", config=config, versions={})
+
+    def left(*runs: RunRecord) -> list[str]:
+        return [unit.key for unit in latest(units, runs)]
+
+    assert left(run("01", "1"), run("02", "2")) == ["2"]
+    assert left(run("03", "1")) == ["1"]
+    assert left(run("02", "1")) == ["1"]  # times are in whole seconds
+    assert left(run("04", "2"), run("03", "1")) == ["2"]
+    assert left(run("03", "1"), run("09")) == ["1"]  # of a version that did not record it
 
 
 def test_what_an_audit_has_not_come_to_is_missing_in_its_curve() -> None:

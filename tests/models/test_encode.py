@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,39 @@ def test_parts_and_formats_make_no_difference(
     every = np.concatenate([2 * prepared.roles[role].x for role in Role])
     z = first[["z0", "z1", "z2"]].to_numpy()
     np.testing.assert_array_equal(z[np.lexsort(z.T)], every[np.lexsort(every.T)])
+
+
+class Kept(Representation):
+    """The first column of x."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        return x[:, :1].copy()
+
+    def input_columns(self) -> Sequence[int]:
+        return [0]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_columns_that_the_encoder_does_not_read_may_be_absent_or_unknown(
+    prepared: Prepared, people: Path, ending: str
+) -> None:
+    assert prepared.preprocessing is not None
+    encoder = RowEncoder(Kept(), prepared.preprocessing, Coding.DETERMINISTIC)
+    assert encoder.used.unused == ("noise", "colour")
+    frame = make_table().x
+    changed = frame.assign(colour="violet", noise=None)
+    for name, table in (("all", frame), ("one", frame[["shifted"]]), ("changed", changed)):
+        source = people.parent / f"{name}.{ending}"
+        table.to_csv(source, index=False) if ending == "csv" else table.to_parquet(source)
+        encoder.encode_file(source, people.parent / f"z-{name}.parquet")
+    z = [pd.read_parquet(people.parent / f"z-{name}.parquet") for name in ("all", "one", "changed")]
+    pd.testing.assert_frame_equal(z[0], z[1])
+    pd.testing.assert_frame_equal(z[0], z[2])
+    frame[["noise"]].to_csv(people.parent / "other.csv", index=False)
+    with pytest.raises(DataError, match="no column 'shifted'"):
+        encoder.encode_file(people.parent / "other.csv", people.parent / "z.parquet")
 
 
 def test_csv_holds_what_parquet_holds(encoder: RowEncoder, people: Path) -> None:

@@ -68,7 +68,11 @@ def test_what_is_left_out_is_the_only_or_first_one(folder: Path) -> None:
     [
         (ModelQuery(), "Methods here: identity, latfr, sofair"),
         (ModelQuery("sofiar"), "Did you mean 'sofair'"),
-        (ModelQuery("leace"), "no fitted model of leace"),
+        (
+            ModelQuery("leace"),
+            r"no fitted model of leace.\nMethods here: identity, latfr, sofair. Run it first: "
+            r"fairbench run --methods leace --dataset adults-gender --results \S+$",
+        ),
         (ModelQuery("sofair", "adults-race"), "holds nothing of 'adults-race'"),
         (ModelQuery("sofair", seed=7), "no fitted model of seed 7"),
         (ModelQuery("latfr"), r"--point is missing.\n  gamma=0.5: I = 0.010 nats"),
@@ -130,6 +134,11 @@ def test_a_curve_with_points_of_its_own_is_read_at_those(
     assert resolve_point(encoder, "dropped=2", []) == Point.of(dropped=2)
     with pytest.raises(FairbenchError, match="at these points alone: dropped=1, dropped=2"):
         resolve_point(encoder, "dropped=1.5", [])
+    with pytest.raises(FairbenchError) as said:
+        find(tmp_path, "drop-features").resolve_point(None)
+    assert "can be read at 2 values of dropped" in str(said.value)
+    assert "Audited:\n  dropped=1: I = 0.010" in str(said.value)
+    assert "Others: dropped=2" in str(said.value)
 
 
 def test_a_model_without_an_encoder_says_why(folder: Path) -> None:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from fairbench.api import Point, Role
 from fairbench.api.types import Track
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import Audit
+from fairbench.cli.app import app
 from fairbench.data.prepare import Prepared
 from fairbench.errors import FairbenchError
 from fairbench.models.certify import certify_candidates
@@ -29,6 +31,9 @@ from fairbench.models.recommend import (
 )
 from fairbench.models.results import StoredResults
 from fairbench.store.database import Store
+from fairbench.store.records import ReferenceRecord
+from fairbench.store.status import Status
+from fairbench.versions import AUDIT_VERSION, PROTOCOL_VERSION
 from tests.support.stored_models import REGISTRY, store_model
 
 
@@ -175,6 +180,32 @@ def test_a_recommendation_holds_the_best_and_the_others_in_order(
     none = recommend(RecommendQuery(Limits(0.001)), location, REGISTRY)
     assert none.chosen is None
     assert rank_by_usefulness(none.candidates.points)[0].point.label == "beta=0.2"
+
+
+@pytest.mark.parametrize(("limit", "within"), [(0.3, False), (0.4, True), (5.0, True)])
+def test_x_itself_may_keep_the_limit(
+    tmp_path: Path, prepared: Prepared, limit: float, within: bool
+) -> None:
+    store_model(tmp_path, prepared, "identity", {"-": {}}, point=Point())
+    figures = {"mutual_information_max": 0.2, "mutual_information_max_validation": 0.4}
+    reference = ReferenceRecord(
+        key="reference",
+        status=Status.DONE,
+        dataset="adults-gender",
+        fingerprint=prepared.fingerprint,
+        protocol=PROTOCOL_VERSION,
+        seed=0,
+        audit="quick",
+        values=figures,
+        audit_version=AUDIT_VERSION,
+    )
+    Store.in_folder(tmp_path).put([reference])
+    location = ResultsLocation(tmp_path)
+    found = recommend(RecommendQuery(Limits(limit)), location, REGISTRY)
+    assert found.leakage_of_x == (0.4 if within else None)
+    assert CliRunner().invoke(
+        app, ["recommend", "--max-leakage", str(limit), "--results", str(tmp_path)]
+    ).stdout.count("x itself is within the limit: the auditors find 0.400 nats") == int(within)
 
 
 def test_certificates_allow_for_every_candidate_that_could_have_one(

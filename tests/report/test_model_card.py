@@ -100,8 +100,19 @@ def with_point(stored: StoredPoint, **fields: object) -> StoredPoint:
     return replace(stored, point=stored.point.replace(**fields))
 
 
+def test_columns_that_are_not_read_are_named(tmp_path: Path, prepared: Prepared) -> None:
+    quick = {"search_rows": 300, "search_trees": 2, "trees": 2}
+    store_model(tmp_path, prepared, "drop-features", {"dropped=2": FIGURES}, params=quick)
+    stored = stored_point(tmp_path, "drop-features")
+    assert len(stored.unused_columns) == 2
+    assert set(stored.unused_columns) < {"shifted", "noise", "colour"}
+    named = ", ".join(stored.unused_columns)
+    assert f"the encoder does not read: {named}. New rows need not hold" in model_card(stored)
+
+
 def test_it_says_what_is_known(stored: StoredPoint, folder: Path) -> None:
     card = model_card(stored)
+    assert "does not read" not in card
     assert card.startswith("# sofair on adults-gender, beta=0.2\n")
     for said in (
         "I(Z;S) = .012 [.010, .020] nats; I(X;S) of x itself: 0.345",

@@ -137,6 +137,18 @@ class UnseededEncoder(Right):
             return super().encode(x) + np.random.default_rng().normal(size=1).astype("f4")
 
 
+class ReadsMoreThanItSays(Right):
+    class released(Released):
+        def input_columns(self):
+            return [0]
+
+
+class ReadsWhatIsNotThere(Right):
+    class released(Released):
+        def input_columns(self):
+            return [0, 99]
+
+
 class DrawsForAllAtOnce(Right):
     """What the second unit gets depends on who is first."""
 

@@ -77,6 +77,8 @@ WRONG = [
     (wrong.ScalesDrawsByBatch, "among others", "64 draws"),
     (wrong.NeedsS, "codes are float32", "TypeError"),
     (wrong.UsesSIfThere, "blind means blind", "Track.AWARE"),
+    (wrong.ReadsMoreThanItSays, "input columns that it names", "codes are others"),
+    (wrong.ReadsWhatIsNotThere, "input columns that it names", "[0, 99] of"),
     (wrong.LosesFloat64, "float64 rows", "x.astype"),
     (wrong.DecodesUndeclared, "decodes if it declares a decoder", "has_decoder = True"),
     (wrong.HasNoDecoder, "decodes if it declares a decoder", "has_decoder = False"),

@@ -190,6 +190,9 @@ class _Dropped(Representation):
     ) -> Floats:
         return x[:, self.kept].copy()
 
+    def input_columns(self) -> Sequence[int]:
+        return self.kept
+
     def decode(self, z: Floats, s: Ints) -> Floats | None:
         if self.decoders is None:
             return None

@@ -1,0 +1,69 @@
+"""Which results are of the data that a dataset card describes now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from fairbench.api.dataset import Dataset
+from fairbench.data.prepare import load_dataset
+from fairbench.data.splits import Split
+from fairbench.errors import FairbenchError, StoreError
+from fairbench.store.records import UnitRecord
+
+
+class CardData:
+    """The data of the dataset cards that a user names; a card or its table may have changed.
+
+    Parameters
+    ----------
+    datasets : mapping of str to Dataset
+        By the path of the card.
+    """
+
+    def __init__(self, datasets: Mapping[str, type[Dataset]]) -> None:
+        self._datasets = datasets
+        self._fingerprints: dict[tuple[str, str], str] = {}
+        self.notes: list[str] = []
+        """Cards whose data cannot be loaded, a sentence each."""
+
+    def select(self, units: Iterable[UnitRecord]) -> list[UnitRecord]:
+        """Leave out units of a card's dataset that were trained on other data.
+
+        Raises
+        ------
+        StoreError
+            All of a dataset's were.
+        """
+        selected = list(units)
+        for card, dataset in self._datasets.items():
+            own = [unit for unit in selected if unit.dataset == dataset.name]
+            try:
+                prints = {split: self._fingerprint(card, split) for split in {u.split for u in own}}
+            except FairbenchError as error:
+                note = f"{card}: its data cannot be loaded, so these are results of those that "
+                note += f"were used last. {error.message}"
+                self.notes += [] if note in self.notes else [note]
+                continue
+            other = {unit.key for unit in own if unit.fingerprint != prints[unit.split]}
+            if own and len(other) == len(own):
+                raise _other_data(card, own, prints)
+            selected = [unit for unit in selected if unit.key not in other]
+        return selected
+
+    def _fingerprint(self, card: str, split: str) -> str:
+        if (card, split) not in self._fingerprints:
+            data = load_dataset(self._datasets[card], split=Split.parse(split))
+            self._fingerprints[card, split] = data.fingerprint
+        return self._fingerprints[card, split]
+
+
+def _other_data(
+    card: str, units: Sequence[UnitRecord], fingerprints: Mapping[str, str]
+) -> StoreError:
+    unit = units[0]
+    return StoreError(
+        f"The models of {unit.dataset} here were trained on other data than {card} describes "
+        f"now (fingerprint {unit.fingerprint[:12]}, now {fingerprints[unit.split][:12]}).",
+        f"Train on these: fairbench run --dataset {card}. Or take the models as they are: "
+        f"--dataset {unit.dataset}",
+    )
