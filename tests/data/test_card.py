@@ -115,7 +115,7 @@ def test_editing_the_table_or_the_card_changes_the_fingerprint(card: Write) -> N
     frame["age"] *= 4  # other units: x is the same
     other = load(card(frame))
     assert other.fingerprint != first
-    assert_array_equal(other.roles[Role.TEST].x, load(card(people())).roles[Role.TEST].x)
+    np.testing.assert_array_equal(other.roles[Role.TEST].x, load(card(people())).roles[Role.TEST].x)
 
 
 def test_several_sensitive_columns_make_intersections(card: Write) -> None:
