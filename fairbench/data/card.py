@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from fairbench.api import Architecture
-from fairbench.data.column_values import ColumnKind
+from fairbench.data.column_values import ColumnKind, Decimal
 from fairbench.files.paths import TAKEN_ENDINGS
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -112,6 +112,7 @@ class Card(_Part):
     file: Path  # the table; absolute once read
     # separator, header, columns: format of a CSV file; see :func:`fairbench.data.tables.read_table`
     separator: str = Field(",", min_length=1, max_length=1)
+    decimal: Decimal = "."  # sign before the decimals of numbers that are text
     header: bool = True
     columns: tuple[str, ...] = ()
     # Columns of X; a kind of None is guessed. None: all columns without another use.

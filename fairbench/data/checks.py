@@ -9,6 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Ints
+from fairbench.data.column_values import (
+    ColumnKind,
+    Decimal,
+    Notation,
+    are_dates,
+    find_notation,
+    guess_kind,
+)
 from fairbench.errors import DataError, nearest
 from fairbench.stats.scores import entropy
 
@@ -54,6 +62,34 @@ def check_missing(frame: pd.DataFrame, where: str) -> None:
             )
 
 
+def check_notation(frame: pd.DataFrame, where: str, decimal: Decimal) -> None:
+    """Raise DataError for the first column whose numbers would become categories, as text."""
+    for name in frame.columns:
+        column = frame[name]
+        if guess_kind(column, decimal) is ColumnKind.NUMBER:
+            continue
+        if written := find_notation(column, decimal):
+            raise DataError(
+                f"{where}: the column {_say_notation(column, *written)}.",
+                f"{_REMEDIES[written[0]]} If each value is meant to be a category, say so: under "
+                f"`features` of the card, {name}: category; or --category {name}",
+            )
+
+
+_REMEDIES = {
+    Notation.COMMA: 'Write in the card: decimal: ",".',
+    Notation.GROUPED: "Write its numbers without thousands separators; if the comma is a decimal one, "
+    'write in the card: decimal: ","',
+}
+
+
+def _say_notation(column: pd.Series, notation: Notation, example: str) -> str:
+    return (
+        f"{str(column.name)!r} looks like numbers with {notation.value}, such as {example!r}: as a "
+        f"category it has {column.nunique():,} values, in the order of their text"
+    )
+
+
 def check_features(x: pd.DataFrame, where: str) -> None:
     """Raise DataError for a constant column, and for a category with a new value in every row."""
     for name in x.columns:
@@ -86,7 +122,7 @@ def check_copies(x: pd.DataFrame, s: Ints, allowed: Collection[str], where: str)
             )
 
 
-def notes_on(x: pd.DataFrame, s: Ints, *, onehot: bool) -> tuple[str, ...]:
+def notes_on(x: pd.DataFrame, s: Ints, *, onehot: bool, decimal: Decimal = ".") -> tuple[str, ...]:
     """Return doubts about a table that can still be used, one sentence each."""
     notes = []
     width = 0
@@ -95,7 +131,18 @@ def notes_on(x: pd.DataFrame, s: Ints, *, onehot: bool) -> tuple[str, ...]:
         text, values = str(name), column.nunique()
         category = column.dtype.kind not in "biuf"
         width += values if category else 1
-        if category and values > ID_LIKE * len(column):
+        if written := find_notation(column, decimal):
+            remedy = _REMEDIES[written[0]].rstrip(".")
+            notes.append(
+                f"the column {_say_notation(column, *written)}. {remedy}; "
+                f"and under `features`: {text}: number"
+            )
+        elif are_dates(column):
+            notes.append(
+                f"the category {text!r} holds {values:,} dates, each a category of its own: leave "
+                "it out, or put a number of days in its place."
+            )
+        elif category and values > ID_LIKE * len(column):
             notes.append(
                 f"the category {text!r} has {values:,} values in {len(column):,} rows: if it is a "
                 "name or an id, drop it."

@@ -202,6 +202,11 @@ def _read_parquet(path: Path) -> pd.DataFrame:
                     f"{path}: the column {field.name!r} holds {field.type}, not a value a row.",
                     "Write the file without it, or with a column for each value.",
                 )
+            if pa.types.is_duration(field.type):
+                raise DataError(
+                    f"{path}: the column {field.name!r} holds durations ({field.type}).",
+                    "Write them as a number, as in frame[column].dt.total_seconds() / 86400.",
+                )
         frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
     for place in range(len(frame.columns)):
         column = frame.iloc[:, place]

@@ -230,3 +230,13 @@ def test_describe_tells_what_there_is_to_hide(fairbench_here: Call) -> None:
     assert [line.split() for line in text.splitlines() if line.startswith("c ")] == [
         ["c", "category", "3"]
     ]
+
+
+def test_new_sees_a_decimal_comma(fairbench_here: Call, tmp_path: Path) -> None:
+    people().to_csv(tmp_path / "people.csv", index=False, sep=";", decimal=",")
+    made = fairbench_here(*NEW)
+    assert made.returncode == 0, made.stderr
+    assert 'the card says decimal: ","' in made.stdout
+    card = (tmp_path / "people.yaml").read_text()
+    assert 'decimal: ","' in card
+    assert "score: number" in card
