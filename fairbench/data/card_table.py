@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,11 @@ from fairbench.data.checks import (
     check_columns,
     check_copies,
     check_features,
-    check_missing,
     check_notation,
     notes_on,
 )
 from fairbench.data.column_values import ColumnKind, Decimal, guess_kind, numbers, texts
-from fairbench.data.preprocessing import NO_VALUE
+from fairbench.data.missing import fill, note_changed_shares, note_dropped
 from fairbench.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -48,7 +47,8 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     check_columns(frame, card.used(), where)
     kinds = _kinds(card, frame, where)
     others = [c for key, c in card.used() if key in _OUTSIDE_X]
-    frame = _filled(card, frame[list(dict.fromkeys([*kinds, *others]))], kinds, where)
+    whole = frame[list(dict.fromkeys([*kinds, *others]))]
+    frame = fill(card, whole, kinds, where)
     x = pd.DataFrame(
         {
             name: (
@@ -85,6 +85,8 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     check_copies(x, s, card.allowed_copies, where)
     onehot = card.encoding is Encoding.ONEHOT
     notes = notes_on(x, s, onehot=onehot, decimal=card.decimal)
+    if len(frame) < len(whole):
+        notes = (*_notes_on_dropped(card, whole, frame, groups, s, where), *notes)
     missing: tuple[str, ...] = ()
     if card.missing is MissingPolicy.CATEGORY:
         missing = tuple(name for name, kind in kinds.items() if kind is ColumnKind.CATEGORY)
@@ -116,39 +118,34 @@ def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, ColumnKind]
     return {name: kind or guess_kind(frame[name], card.decimal) for name, kind in chosen.items()}
 
 
-def _filled(
-    card: Card, frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], where: str
-) -> pd.DataFrame:
-    """Apply the card's policy for missing values; the index still counts the rows of the file."""
-    if card.missing is MissingPolicy.DROP:
-        kept = frame.dropna()
-        if not len(kept):
-            raise DataError(
-                f"{where}: every row has a missing value, so `missing: drop` leaves none.",
-                "Drop the columns that are mostly empty.",
-            )
-        return kept
-    if card.missing is MissingPolicy.CATEGORY:
-        filled = {name for name, kind in kinds.items() if kind is ColumnKind.CATEGORY}
-        filled |= {part.column for part in (*card.sensitive, *card.domains) if not part.bins}
-        frame = frame.copy()
-        for name in filled:
-            frame[name] = texts(frame[name]).fillna(NO_VALUE)
-    check_missing(frame, where)
-    return frame
-
-
 def _groups(card: Card, frame: pd.DataFrame, where: str) -> tuple[tuple[str, ...], Ints]:
     """Return the sorted names of the groups, and the code of each row."""
-    parts = [_group_names(part, frame[part.column], where, card.decimal) for part in card.sensitive]
-    names = np.array([" ".join(values) for values in zip(*parts, strict=True)])
-    groups, s = np.unique(names, return_inverse=True)
+    groups, s = np.unique(_group_of_rows(card, frame, where), return_inverse=True)
     if len(groups) < 2:
         raise DataError(
             f"{where}: the sensitive attribute has only one group, {str(groups[0])!r}.",
             "Name another column under `sensitive`.",
         )
     return tuple(str(group) for group in groups), s.astype(np.int64)
+
+
+def _group_of_rows(card: Card, frame: pd.DataFrame, where: str) -> list[str]:
+    parts = [_group_names(part, frame[part.column], where, card.decimal) for part in card.sensitive]
+    return [" ".join(values) for values in zip(*parts, strict=True)]
+
+
+def _notes_on_dropped(
+    card: Card,
+    whole: pd.DataFrame,
+    kept: pd.DataFrame,
+    groups: Sequence[str],
+    s: Ints,
+    where: str,
+) -> list[str]:
+    """Say which rows were left out for missing values, and how that changes groups."""
+    known = whole.dropna(subset=[part.column for part in card.sensitive])
+    changes = note_changed_shares(_group_of_rows(card, known, where), groups, s)
+    return [note_dropped(whole, kept), *([changes] if changes else [])]
 
 
 def _group_names(

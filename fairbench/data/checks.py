@@ -47,21 +47,6 @@ def check_columns(frame: pd.DataFrame, used: Iterable[tuple[str, str]], where: s
             )
 
 
-def check_missing(frame: pd.DataFrame, where: str) -> None:
-    """Raise DataError for the first column with missing values."""
-    for name in frame.columns:
-        missing = frame[name].isna()
-        if missing.any():
-            row = frame.index[np.flatnonzero(missing)[0]] + 1
-            raise DataError(
-                f"{where}, row {row}: the column {str(name)!r} has no value "
-                f"(missing in {int(missing.sum()):,} of {len(frame):,} rows).",
-                "Fill it in, or leave the column out, or write in the card `missing: drop` (leaves "
-                "such rows out) or `missing: category` (makes it a category; only in columns of X "
-                "that are categories).",
-            )
-
-
 def check_notation(frame: pd.DataFrame, where: str, decimal: Decimal) -> None:
     """Raise DataError for the first column whose numbers would become categories, as text."""
     for name in frame.columns:
@@ -78,8 +63,10 @@ def check_notation(frame: pd.DataFrame, where: str, decimal: Decimal) -> None:
 
 _REMEDIES = {
     Notation.COMMA: 'Write in the card: decimal: ",".',
-    Notation.GROUPED: "Write its numbers without thousands separators; if the comma is a decimal one, "
-    'write in the card: decimal: ","',
+    Notation.GROUPED: (
+        "Write its numbers without thousands separators; if the comma is a decimal one, write in "
+        'the card: decimal: ",".'
+    ),
 }
 
 
