@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,9 +23,9 @@ from fairbench.cli.data_new_ask import (
 )
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import split_names
-from fairbench.data.card import slug
+from fairbench.data.card import check_name, slug
 from fairbench.data.card_table import many_numbers
-from fairbench.data.checks import check_notation
+from fairbench.data.checks import check_groups, check_notation
 from fairbench.data.column_values import (
     ColumnKind,
     Decimal,
@@ -115,13 +115,14 @@ def _new_card(
         raise ConfigError(
             f"{card} is there already.", "Overwrite it with --force, or give --output."
         )
+    if options.name is None and slug(card.stem) in registry.datasets:
+        options = replace(options, name=f"my-{slug(card.stem)}")
+    _check_name(options.name or slug(card.stem), registry)
     separator, header = sniff(table)
     frame = read_table(table, separator=separator, header=header)
     options = replace(options, decimal=_decimal(frame, options.categories))
     if options.sensitive is None or options.labels is None:
         options = ask_missing(frame, options, table)
-    if options.name is None and slug(card.stem) in registry.datasets:
-        options = replace(options, name=f"my-{slug(card.stem)}")
     contents = _contents(frame, options, table, separator, header)
     write_file(card, card_text(contents, frame, card).encode())
     out.print(f"Written: {card}. Read and edit it.", markup=False)
@@ -169,6 +170,8 @@ def _contents(
         bins[column] = split_names(cuts)
         if not bins[column] or not all(is_number(cut) for cut in bins[column]):
             raise ConfigError(f"--bins {text!r} gives no numbers.", "As in --bins age:25,45")
+        if sorted({float(cut) for cut in bins[column]}) != [float(cut) for cut in bins[column]]:
+            raise ConfigError(f"--bins {text!r}: cuts must increase.", "As in --bins age:25,45")
     sensitive = options.sensitive or ()
     for column in sensitive:
         _known("--sensitive", column, frame)
@@ -177,9 +180,21 @@ def _contents(
                 f"The sensitive column {column!r} holds {frame[column].nunique():,} numbers.",
                 f"Name its cuts: --bins {column}:{propose_cuts(frame[column], options.decimal)}",
             )
+        if column not in bins:
+            check_groups(frame[column].dropna(), str(table))
+    for column in bins:
+        if column not in sensitive:
+            raise ConfigError(
+                f"--bins {column}: the column is not sensitive.",
+                f"Name it: --sensitive {','.join([*sensitive, column])}",
+            )
     labels = tuple(_label(text, frame, options.decimal) for text in options.labels or ())
-    test = _split("--test", options.test, frame) if options.test else None
-    taken = {*sensitive, *(label.column for label in labels), *((test[0],) if test else ())}
+    test = _test(options.test, frame) if options.test else None
+    taken = _one_use_each(
+        [("--sensitive", column) for column in sensitive]
+        + [("--label", label.column) for label in labels]
+        + ([("--test", test[0])] if test else [])
+    )
     drop = dict.fromkeys(options.drop or (), "")
     for option, columns in (("--drop", drop), ("--category", options.categories)):
         for column in columns:
@@ -224,6 +239,38 @@ def _split(option: str, text: str, frame: pd.DataFrame) -> tuple[str, str]:
         raise ConfigError(f"{option} {text!r} is not COLUMN:VALUE.", "Put a colon between the two.")
     _known(option, column, frame)
     return column, value
+
+
+def _test(text: str, frame: pd.DataFrame) -> tuple[str, str]:
+    column, value = _split("--test", text, frame)
+    values = set(texts(frame[column].dropna()))
+    if value not in values:
+        raise ConfigError(f"--test: no row of {column!r} is {value!r}.", nearest(value, values))
+    return column, value
+
+
+def _one_use_each(uses: Sequence[tuple[str, str]]) -> set[str]:
+    """Return the columns of (option, column); ConfigError where one stands twice."""
+    by_column: dict[str, str] = {}
+    for option, column in uses:
+        if column in by_column:
+            both = " and ".join(dict.fromkeys((by_column[column], option)))
+            raise ConfigError(
+                f"{both}: the column {column!r} stands twice.", "A column has one use."
+            )
+        by_column[column] = option
+    return set(by_column)
+
+
+def _check_name(name: str, registry: Registry) -> None:
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise ConfigError(f"--name {name!r}: {error}.", f"As in --name {slug(name)}") from None
+    if name in registry.datasets:
+        raise ConfigError(
+            f"--name {name!r} belongs to a registered dataset.", f"As in --name my-{name}"
+        )
 
 
 def _label(text: str, frame: pd.DataFrame, decimal: Decimal) -> LabelText:

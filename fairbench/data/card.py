@@ -165,12 +165,7 @@ class Card(_Part):
     @field_validator("name")
     @classmethod
     def _good_name(cls, value: str) -> str:
-        if not _NAME.fullmatch(value) or value.endswith(TAKEN_ENDINGS):
-            raise ValueError(
-                "names are lower-case words joined by single hyphens, and do not end in "
-                + " or ".join(TAKEN_ENDINGS)
-            )
-        return value
+        return check_name(value)
 
     @field_validator("separator")
     @classmethod
@@ -197,6 +192,16 @@ class Card(_Part):
         yield from (("allowed_copies", name) for name in self.allowed_copies)
         if self.test:
             yield "test", self.test.column
+
+
+def check_name(name: str) -> str:
+    """Return the name of a dataset; ValueError where it can be none."""
+    if not _NAME.fullmatch(name) or name.endswith(TAKEN_ENDINGS):
+        raise ValueError(
+            "names are lower-case words joined by single hyphens, and do not end in "
+            + " or ".join(TAKEN_ENDINGS)
+        )
+    return name
 
 
 def is_card(text: str) -> bool:

@@ -16,6 +16,7 @@ from fairbench.data.checks import (
     check_columns,
     check_copies,
     check_features,
+    check_groups,
     check_notation,
     notes_on,
 )
@@ -168,6 +169,8 @@ def _group_names(
             f"{where}: the sensitive column {name!r} holds {column.nunique():,} distinct numbers.",
             "Cut it into groups, in the card: sensitive: {column: " + name + ", bins: [25, 45]}",
         )
+    if not part.groups:
+        check_groups(column, where)
     known = set(values)
     for value in part.groups:
         if value not in known:

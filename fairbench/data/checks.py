@@ -77,6 +77,17 @@ def _say_notation(column: pd.Series, notation: Notation, example: str) -> str:
     )
 
 
+def check_groups(column: pd.Series, where: str) -> None:
+    """Raise DataError for a column of s whose values are those of rows and not of groups."""
+    values = column.nunique()
+    if values > ID_LIKE * len(column):
+        raise DataError(
+            f"{where}: the sensitive column {str(column.name)!r} has {values:,} values in "
+            f"{len(column):,} rows: it looks like a name or an id, and makes no groups.",
+            "Name a column whose values many rows share.",
+        )
+
+
 def check_features(x: pd.DataFrame, where: str) -> None:
     """Raise DataError for a constant column, and for a category with a new value in every row."""
     for name in x.columns:

@@ -84,6 +84,15 @@ def test_new_never_asks_without_a_terminal_and_never_overwrites(
         (["--label", "score"], "--label 'score:>"),
         (["--label", "income:higher"], "Did you mean 'high'"),
         (["--drop", "jobb"], "Did you mean 'job'"),
+        (["--sensitive", "age", "--bins", "age:65,40"], "cuts must increase"),
+        (["--bins", "age:40"], "--sensitive sex,age"),
+        (["--sensitive", "name"], "looks like a name or an id"),
+        (["--sensitive", "income"], "'income' stands twice"),
+        (["--label", "income:low"], "'income' stands twice"),
+        (["--test", "town:c"], "no row of 'town' is 'c'"),
+        (["--name", "My Data"], "As in --name my-data"),
+        (["--name", "adults"], "belongs to a registered dataset"),
+        (["--output", "my-points.yaml"], "do not end in"),
         (["--output", "card.txt"], "does not end in .yaml"),
     ],
 )
@@ -95,13 +104,14 @@ def test_options_that_do_not_fit_the_table_are_told(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    people().assign(name=[f"p{i}" for i in range(600)]).to_csv(table, index=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["fairbench", *NEW, *words])
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 2
     assert says in capsys.readouterr().err
-    assert not (tmp_path / "people.yaml").exists()
+    assert list(tmp_path.glob("*.yaml")) == []
 
 
 def test_options_say_all_that_a_card_can(fairbench_here: Call, tmp_path: Path) -> None:
