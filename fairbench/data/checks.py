@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import Ints
+from fairbench.api import Ints, Role
 from fairbench.data.column_values import (
     ColumnKind,
     Decimal,
@@ -31,6 +31,9 @@ ID_LIKE = 0.5
 
 WIDE = 500
 """Most one-hot columns without a note."""
+
+FEW_ROWS = 30
+"""Rows of a group in a role below which figures about it are noted."""
 
 _CELLS = 255
 """Numbers with more distinct values are cut into this many cells of about equal size."""
@@ -162,6 +165,26 @@ def notes_on(x: pd.DataFrame, s: Ints, *, onehot: bool, decimal: Decimal = ".") 
             "`encoding: integer`."
         )
     return tuple(notes)
+
+
+def note_rare_groups(groups: Sequence[str], roles: Mapping[Role, Ints]) -> str | None:
+    """Name groups with few rows to train auditors on, or to measure; ``roles``: s of each role."""
+    counts = {
+        role: np.bincount(roles[role], minlength=len(groups))
+        for role in (Role.AUDITOR_TRAIN, Role.TEST)
+    }
+    rare = [
+        f"{group} (" + ", ".join(f"{role} {count[i]}" for role, count in counts.items()) + ")"
+        for i, group in enumerate(groups)
+        if min(count[i] for count in counts.values()) < FEW_ROWS
+    ]
+    if not rare:
+        return None
+    return (
+        f"groups with fewer than {FEW_ROWS} rows in a role: {', '.join(rare)}. Leakage of "
+        "theirs may go unseen, and figures about them are uncertain: merge them, or do not rely on "
+        "these figures."
+    )
 
 
 def determines(column: pd.Series, s: Ints) -> bool:

@@ -174,7 +174,7 @@ def _parts(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if len(start) == 9 and start[8:] != b"{":
         raise StoreError(
             f"{path} is not an encoder: it is another kind of file.",
-            "Name a file that fairbench wrote, ending in .safetensors.",
+            "Name a file that FairRepresentation.save or fairbench run wrote.",
         )
     try:
         with safe_open(path, framework="numpy") as file:

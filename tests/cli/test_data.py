@@ -250,3 +250,14 @@ def test_new_sees_a_decimal_comma(fairbench_here: Call, tmp_path: Path) -> None:
     card = (tmp_path / "people.yaml").read_text()
     assert 'decimal: ","' in card
     assert "score: number" in card
+
+
+def test_check_names_groups_with_few_rows(fairbench_here: Call, tmp_path: Path) -> None:
+    frame = people().assign(sex=lambda t: t["sex"].where(t.index > 59, "x"))
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "people.yaml").write_text(CARD)
+    told = fairbench_here("data", "check", "people.yaml")
+    assert told.returncode == 0
+    assert "groups with fewer than 30 rows in a role: x (auditor-train 12, test 20)" in told.stderr
+    people().to_csv(tmp_path / "people.csv", index=False)
+    assert "fewer than 30" not in fairbench_here("data", "check", "people.yaml").stderr
