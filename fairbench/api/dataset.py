@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +69,8 @@ class Table:
         Columns by whose values rows can be split, to train in one domain and read in another.
     target : ndarray of bool, shape (n,), optional
         Rows of another domain: no method, auditor or classifier of the others is fitted on them.
+    decimal : str
+        Sign before the decimals of numbers in the file, ``.`` or ``,``; new rows have it too.
     """
 
     x: pd.DataFrame
@@ -82,6 +84,7 @@ class Table:
     transfer: Mapping[str, Ints] = field(default_factory=dict)
     domains: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
     target: npt.NDArray[np.bool_] | None = None
+    decimal: Literal[".", ","] = "."
 
 
 @dataclass(frozen=True)

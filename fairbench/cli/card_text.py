@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairbench.data.column_values import ColumnKind, texts
+import numpy as np
+
+from fairbench.data.column_values import ColumnKind, Decimal, parse, texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +37,7 @@ class CardText:
 
     table: Path
     separator: str
+    decimal: Decimal
     header: bool
     name: str | None
     sensitive: Mapping[str, tuple[str, ...]]
@@ -61,6 +64,8 @@ def card_text(card: CardText, frame: pd.DataFrame, path: Path) -> str:
     lines.append(_line("", "file", quoted(file), note))
     if card.separator != ",":
         lines.append(_line("", "separator", json.dumps(card.separator)))
+    if card.decimal != ".":
+        lines.append(_line("", "decimal", json.dumps(card.decimal), "as in 19,8"))
     if not card.header:
         lines.append(_line("", "header", "false", "columns are called column-1, column-2, ..."))
     lines += ["", "# S, the sensitive attribute; several columns make intersections. Groups too"]
@@ -68,13 +73,15 @@ def card_text(card: CardText, frame: pd.DataFrame, path: Path) -> str:
     lines += ["sensitive:"]
     for column, bins in card.sensitive.items():
         kind = ColumnKind.NUMBER if bins else ColumnKind.CATEGORY
-        lines.append(_line("  - ", "column", quoted(column), _values(frame[column], kind)))
+        lines.append(
+            _line("  - ", "column", quoted(column), _values(frame[column], kind, card.decimal))
+        )
         if bins:
             lines.append(_line("    ", "bins", f"[{', '.join(bins)}]", "cuts between groups"))
     lines += ["", "# Y, the task labels, the main one first; encoders never see them.", "labels:"]
     for label in card.labels:
         kind = ColumnKind.CATEGORY if label.above is None else ColumnKind.NUMBER
-        comment = _values(frame[label.column], kind)
+        comment = _values(frame[label.column], kind, card.decimal)
         lines.append(_line("  - ", "column", quoted(label.column), comment))
         if label.positive is not None:
             lines.append(_line("    ", "positive", quoted(label.positive), "class 1"))
@@ -82,7 +89,7 @@ def card_text(card: CardText, frame: pd.DataFrame, path: Path) -> str:
             lines.append(_line("    ", "above", label.above, "numbers above it are class 1"))
     lines += ["", "# X: what encoders see; each column a number or a category.", "features:"]
     for column, kind in card.features.items():
-        comment = _values(frame[column], kind)
+        comment = _values(frame[column], kind, card.decimal)
         lines.append(_line("  ", quoted(column), kind.value, comment))
     if card.drop:
         lines += ["", "# Neither X, S nor Y.", "drop:"]
@@ -116,12 +123,12 @@ def _item(value: str, comment: str) -> str:
     return f"{text:{_COMMENT_AT}} # {comment}" if comment else text
 
 
-def _values(column: pd.Series, kind: ColumnKind = ColumnKind.CATEGORY) -> str:
+def _values(column: pd.Series, kind: ColumnKind, decimal: Decimal) -> str:
     """``3 values: a 60%, b 30%, c 10%``, or the range of numbers; always on one line."""
     held = column.dropna()
     missing = f", {len(column) - len(held):,} missing" if len(held) < len(column) else ""
     if kind is ColumnKind.NUMBER:
-        return f"{_range(held)}{missing}"
+        return f"{_range(held, decimal)}{missing}"
     shares = texts(held).value_counts(normalize=True)
     shown = ""
     for value, share in shares.items():
@@ -133,11 +140,9 @@ def _values(column: pd.Series, kind: ColumnKind = ColumnKind.CATEGORY) -> str:
     return f"{len(shares):,} values{missing}: {shown}"
 
 
-def _range(held: pd.Series) -> str:
-    import pandas as pd
-
-    parsed = pd.to_numeric(held, errors="coerce").dropna()
-    return f"{parsed.min():g} to {parsed.max():g}"
+def _range(held: pd.Series, decimal: Decimal) -> str:
+    parsed = parse(held, decimal)
+    return f"{np.nanmin(parsed):g} to {np.nanmax(parsed):g}"
 
 
 def _short(text: str) -> str:

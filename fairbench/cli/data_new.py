@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,14 +12,29 @@ import typer
 
 from fairbench.api import Shots, Track
 from fairbench.cli.card_text import CardText, LabelText, card_text
-from fairbench.cli.console import out, show_columns
+from fairbench.cli.console import out
 from fairbench.cli.data import check_data
+from fairbench.cli.data_new_ask import (
+    CardOptions,
+    ask_missing,
+    propose_cuts,
+    propose_limit,
+    useless,
+)
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import split_names
-from fairbench.data.card import slug
+from fairbench.data.card import check_name, slug
 from fairbench.data.card_table import many_numbers
-from fairbench.data.checks import is_id
-from fairbench.data.column_values import ColumnKind, guess_kind, is_number, numbers, texts
+from fairbench.data.checks import check_groups, check_notation
+from fairbench.data.column_values import (
+    ColumnKind,
+    Decimal,
+    Notation,
+    find_notation,
+    guess_kind,
+    is_number,
+    texts,
+)
 from fairbench.data.csv_files import sniff
 from fairbench.data.tables import read_table
 from fairbench.errors import ConfigError, DataError, FairbenchError, nearest
@@ -30,28 +44,6 @@ from fairbench.training import NeuralMethod
 
 if TYPE_CHECKING:
     import pandas as pd
-
-LIKELY_SENSITIVE = ("sex", "gender", "race", "ethnicity", "religion", "age", "nationality")
-"""Names proposed for S on a terminal, best first."""
-
-LIKELY_LABELS = ("label", "target", "class", "outcome", "income", "y", "default", "two_year_recid")
-"""Names proposed for Y on a terminal; else the last column."""
-
-_MOST_NAMES = 60
-
-
-@dataclass(frozen=True)
-class CardOptions:
-    """Contents of a dataset card as the options give them; None where the user is asked."""
-
-    sensitive: tuple[str, ...] | None
-    bins: tuple[str, ...]
-    labels: tuple[str, ...] | None
-    drop: tuple[str, ...] | None
-    categories: tuple[str, ...]
-    test: str | None
-    onehot: bool
-    name: str | None
 
 
 def data_new_command(
@@ -123,15 +115,19 @@ def _new_card(
         raise ConfigError(
             f"{card} is there already.", "Overwrite it with --force, or give --output."
         )
-    separator, header = sniff(table)
-    frame = read_table(table, separator=separator, header=header)
-    if options.sensitive is None or options.labels is None:
-        options = _ask_missing(frame, options, table)
     if options.name is None and slug(card.stem) in registry.datasets:
         options = replace(options, name=f"my-{slug(card.stem)}")
+    _check_name(options.name or slug(card.stem), registry)
+    separator, header = sniff(table)
+    frame = read_table(table, separator=separator, header=header)
+    options = replace(options, decimal=_decimal(frame, options.categories))
+    if options.sensitive is None or options.labels is None:
+        options = ask_missing(frame, options, table)
     contents = _contents(frame, options, table, separator, header)
     write_file(card, card_text(contents, frame, card).encode())
     out.print(f"Written: {card}. Read and edit it.", markup=False)
+    if options.decimal == ",":
+        out.print('Numbers have a decimal comma, as in 19,8: the card says decimal: ","')
     for column, why in contents.drop.items():
         if why:
             out.print(f"Left out of X: {column} ({why})", markup=False)
@@ -145,6 +141,13 @@ def _new_card(
     words = ["fairbench", "run", "--methods", _a_method(registry), "--dataset", path]
     out.print(f"\nNext:\n  fairbench data describe {shlex.quote(path)}", markup=False)
     out.print(f"  {shlex.join([*words, '--budget', 'quick'])}", markup=False)
+
+
+def _decimal(frame: pd.DataFrame, categories: Collection[str]) -> Decimal:
+    """Guess the sign before the decimals of a table's numbers."""
+    columns = [frame[name] for name in frame.columns if name not in categories]
+    found = [written for column in columns if (written := find_notation(column))]
+    return "," if any(notation is Notation.COMMA for notation, _ in found) else "."
 
 
 def _a_method(registry: Registry) -> str:
@@ -167,30 +170,49 @@ def _contents(
         bins[column] = split_names(cuts)
         if not bins[column] or not all(is_number(cut) for cut in bins[column]):
             raise ConfigError(f"--bins {text!r} gives no numbers.", "As in --bins age:25,45")
+        if sorted({float(cut) for cut in bins[column]}) != [float(cut) for cut in bins[column]]:
+            raise ConfigError(f"--bins {text!r}: cuts must increase.", "As in --bins age:25,45")
     sensitive = options.sensitive or ()
     for column in sensitive:
         _known("--sensitive", column, frame)
-        if many_numbers(frame[column]) and column not in bins:
+        if many_numbers(frame[column], options.decimal) and column not in bins:
             raise ConfigError(
                 f"The sensitive column {column!r} holds {frame[column].nunique():,} numbers.",
-                f"Name its cuts: --bins {column}:{_cuts(frame[column])}",
+                f"Name its cuts: --bins {column}:{propose_cuts(frame[column], options.decimal)}",
             )
-    labels = tuple(_label(text, frame) for text in options.labels or ())
-    test = _split("--test", options.test, frame) if options.test else None
-    taken = {*sensitive, *(label.column for label in labels), *((test[0],) if test else ())}
+        if column not in bins:
+            check_groups(frame[column].dropna(), str(table))
+    for column in bins:
+        if column not in sensitive:
+            raise ConfigError(
+                f"--bins {column}: the column is not sensitive.",
+                f"Name it: --sensitive {','.join([*sensitive, column])}",
+            )
+    labels = tuple(_label(text, frame, options.decimal) for text in options.labels or ())
+    test = _test(options.test, frame) if options.test else None
+    taken = _one_use_each(
+        [("--sensitive", column) for column in sensitive]
+        + [("--label", label.column) for label in labels]
+        + ([("--test", test[0])] if test else [])
+    )
     drop = dict.fromkeys(options.drop or (), "")
     for option, columns in (("--drop", drop), ("--category", options.categories)):
         for column in columns:
             _known(option, column, frame)
-    drop |= {c: why for c, why in _useless(frame).items() if c not in taken and not drop.get(c)}
-    features = {
-        str(name): ColumnKind.CATEGORY if name in options.categories else guess_kind(frame[name])
-        for name in frame.columns
-        if name not in taken and name not in drop
+    drop |= {
+        c: why
+        for c, why in useless(frame, options.decimal).items()
+        if c not in taken and not drop.get(c)
     }
+    of_x = [str(name) for name in frame.columns if name not in taken and name not in drop]
+    guessed = [name for name in of_x if name not in options.categories]
+    check_notation(frame[guessed], str(table), options.decimal)
+    features = dict.fromkeys(of_x, ColumnKind.CATEGORY)
+    features |= {name: guess_kind(frame[name], options.decimal) for name in guessed}
     return CardText(
         table=table,
         separator=separator,
+        decimal=options.decimal,
         header=header,
         name=options.name,
         sensitive={column: bins.get(column, ()) for column in sensitive},
@@ -219,7 +241,39 @@ def _split(option: str, text: str, frame: pd.DataFrame) -> tuple[str, str]:
     return column, value
 
 
-def _label(text: str, frame: pd.DataFrame) -> LabelText:
+def _test(text: str, frame: pd.DataFrame) -> tuple[str, str]:
+    column, value = _split("--test", text, frame)
+    values = set(texts(frame[column].dropna()))
+    if value not in values:
+        raise ConfigError(f"--test: no row of {column!r} is {value!r}.", nearest(value, values))
+    return column, value
+
+
+def _one_use_each(uses: Sequence[tuple[str, str]]) -> set[str]:
+    """Return the columns of (option, column); ConfigError where one stands twice."""
+    by_column: dict[str, str] = {}
+    for option, column in uses:
+        if column in by_column:
+            both = " and ".join(dict.fromkeys((by_column[column], option)))
+            raise ConfigError(
+                f"{both}: the column {column!r} stands twice.", "A column has one use."
+            )
+        by_column[column] = option
+    return set(by_column)
+
+
+def _check_name(name: str, registry: Registry) -> None:
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise ConfigError(f"--name {name!r}: {error}.", f"As in --name {slug(name)}") from None
+    if name in registry.datasets:
+        raise ConfigError(
+            f"--name {name!r} belongs to a registered dataset.", f"As in --name my-{name}"
+        )
+
+
+def _label(text: str, frame: pd.DataFrame, decimal: Decimal) -> LabelText:
     if text in frame.columns:
         column, value = text, ""
     elif ":" in text:
@@ -229,10 +283,11 @@ def _label(text: str, frame: pd.DataFrame) -> LabelText:
     held = frame[column]
     values = set(texts(held.dropna()))
     if not value:
-        if many_numbers(held):
+        if many_numbers(held, decimal):
+            limit = propose_limit(held, decimal)
             raise ConfigError(
                 f"The label {column!r} holds {held.nunique():,} numbers.",
-                f"Name the number above which it is class 1: --label '{column}:>{_middle(held)}'",
+                f"Name the number above which it is class 1: --label '{column}:>{limit}'",
             )
         return LabelText(column)
     if value in values:
@@ -240,129 +295,3 @@ def _label(text: str, frame: pd.DataFrame) -> LabelText:
     if value.startswith(">") and is_number(value[1:]):
         return LabelText(column, above=value[1:].strip())
     raise ConfigError(f"--label: no row of {column!r} is {value!r}.", nearest(value, values))
-
-
-def _useless(frame: pd.DataFrame) -> dict[str, str]:
-    """Return columns that no encoder can learn from, and why."""
-    import pandas as pd
-
-    useless = {}
-    for name in frame.columns:
-        held = frame[name].dropna()
-        category = guess_kind(held) is ColumnKind.CATEGORY
-        if held.nunique() < 2:
-            useless[str(name)] = "the same in every row" if len(held) else "no values"
-        elif category and held.is_unique:
-            useless[str(name)] = "another value in every row"
-        elif not category:
-            parsed = pd.to_numeric(held, errors="coerce")
-            if not parsed.isna().any() and is_id(parsed):
-                useless[str(name)] = "another whole number in every row"
-    return useless
-
-
-def _cuts(column: pd.Series) -> str:
-    """Return two cuts that make three groups of about equal size."""
-    held = numbers(column.dropna(), "the table")
-    low, high = sorted(held)[len(held) // 3], sorted(held)[2 * len(held) // 3]
-    return f"{low:g},{high:g}" if low < high else f"{high:g}"
-
-
-def _middle(column: pd.Series) -> str:
-    held = numbers(column.dropna(), "the table")
-    return f"{sorted(held)[len(held) // 2]:g}"
-
-
-def _ask_missing(frame: pd.DataFrame, options: CardOptions, table: Path) -> CardOptions:
-    """Ask for what the options leave open; ConfigError where there is no terminal."""
-    if not sys.stdin.isatty():
-        open_ = {"--sensitive": options.sensitive, "--label": options.labels}
-        missing = " and ".join(option for option, value in open_.items() if value is None)
-        raise ConfigError(
-            f"{missing} missing, and there is no terminal to ask on.",
-            f"As in: fairbench data new {table} --sensitive sex,race --label 'income:>50K'. "
-            f"Columns: {', '.join(str(name) for name in frame.columns[:_MOST_NAMES])}",
-        )
-    _show_table(frame)
-    if options.sensitive is None:
-        options = _ask_sensitive(frame, options)
-    if options.labels is None:
-        options = _ask_labels(frame, options)
-    if options.drop is None:
-        useless = ",".join(_useless(frame))
-        drop = _ask_columns("Columns to leave out of X, such as ids", useless, frame)
-        options = replace(options, drop=drop)
-    return options
-
-
-def _show_table(frame: pd.DataFrame) -> None:
-    rows = []
-    for name in frame.columns:
-        held = frame[name].dropna()
-        example = ", ".join(str(value) for value in held.unique()[:3])
-        rows.append([str(name), guess_kind(held).value, example[:40], f"{held.nunique():,}"])
-    show_columns(["column", "looks like", "such as", "values"], rows, words=3)
-
-
-def _ask_sensitive(frame: pd.DataFrame, options: CardOptions) -> CardOptions:
-    guess = _likely(LIKELY_SENSITIVE, frame, "")
-    question = "Sensitive attribute (several columns, a,b: their intersections)"
-    columns = _ask_columns(question, guess, frame, needed=True)
-    bins = list(options.bins)
-    for column in columns:
-        if many_numbers(frame[column]) and not any(b.startswith(f"{column}:") for b in bins):
-            cuts = _ask(
-                f"{column} holds numbers; cut it into groups at",
-                _cuts(frame[column]),
-                lambda text: bool(text) and all(is_number(cut) for cut in split_names(text)),
-            )
-            bins.append(f"{column}:{cuts}")
-    return replace(options, sensitive=columns, bins=tuple(bins))
-
-
-def _ask_labels(frame: pd.DataFrame, options: CardOptions) -> CardOptions:
-    guess = _likely(LIKELY_LABELS, frame, str(frame.columns[-1]))
-    question = "Task label (several columns, a,b: several tasks, the main one first)"
-    labels = []
-    for column in _ask_columns(question, guess, frame, needed=True):
-        values = sorted(set(texts(frame[column].dropna())))
-        if many_numbers(frame[column]):
-            middle = _middle(frame[column])
-            labels.append(f"{column}:>{_ask(f'{column} is class 1 above', middle, is_number)}")
-        elif len(values) > 2:
-            value = _ask(
-                f"Value of {column} that is class 1 (empty: {len(values)} classes)",
-                "",
-                lambda text, known=values: not text or text in known,  # type: ignore[misc]
-            )
-            labels.append(f"{column}:{value}" if value else column)
-        else:
-            labels.append(column)
-    return replace(options, labels=tuple(labels))
-
-
-def _likely(names: tuple[str, ...], frame: pd.DataFrame, otherwise: str) -> str:
-    """Return the column whose name is first on a list of names."""
-    by_name = {str(column).lower(): str(column) for column in frame.columns}
-    return next((by_name[name] for name in names if name in by_name), otherwise)
-
-
-def _ask_columns(
-    question: str, guess: str, frame: pd.DataFrame, *, needed: bool = False
-) -> tuple[str, ...]:
-    def valid(text: str) -> bool:
-        unknown = [c for c in split_names(text) if c not in frame.columns]
-        if unknown:
-            hint = nearest(unknown[0], (str(name) for name in frame.columns))
-            out.print(f"There is no column {unknown[0]!r}. {hint}", markup=False)
-        return not unknown and (bool(split_names(text)) or not needed)
-
-    return split_names(_ask(question, guess, valid))
-
-
-def _ask(question: str, guess: str, valid: Callable[[str], bool]) -> str:
-    """Ask until the answer is valid; enter takes the guess."""
-    while True:
-        answer = str(typer.prompt(question, default=guess, show_default=bool(guess))).strip()
-        if valid(answer):
-            return answer

@@ -10,6 +10,7 @@ import typer
 from fairbench.cli import options
 from fairbench.cli.configure import chosen_seeds, fields_of, with_params
 from fairbench.config import Rerun, RunConfig, build_config
+from fairbench.errors import ConfigError
 
 
 def run_command(
@@ -91,4 +92,9 @@ def run_command(
     configured = build_config(RunConfig, config, **given)
     if params_file is not None:
         configured = with_params(params_file, configured, registry)
+    elif label is not None and not configured.params and tune is None:
+        raise ConfigError(
+            f"--label {label!r} names rows with hyperparameters of their own, and there are none.",
+            "Add --params FILE, or leave --label out.",
+        )
     raise typer.Exit(run(configured, registry, dry_run=dry_run, tune=tune))

@@ -47,6 +47,8 @@ def parse_source(name: str, text: str) -> ArraySource:
     path = Path(match[1] if match else text)
     if not match and not path.exists():
         raise DataError(f"--{name}: there is no file {text}.{_neighbours(path)}")
+    if not match and path.is_dir():
+        raise DataError(f"--{name}: {text} is a folder: name a file in it.")
     if not match:
         raise DataError(
             f"--{name} {text}: a file of this kind cannot be read: save the array as npy, npz, CSV "

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from fairbench.api import Architecture
-from fairbench.data.column_values import ColumnKind
+from fairbench.data.column_values import ColumnKind, Decimal
 from fairbench.files.paths import TAKEN_ENDINGS
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -112,6 +112,7 @@ class Card(_Part):
     file: Path  # the table; absolute once read
     # separator, header, columns: format of a CSV file; see :func:`fairbench.data.tables.read_table`
     separator: str = Field(",", min_length=1, max_length=1)
+    decimal: Decimal = "."  # sign before the decimals of numbers that are text
     header: bool = True
     columns: tuple[str, ...] = ()
     # Columns of X; a kind of None is guessed. None: all columns without another use.
@@ -164,12 +165,7 @@ class Card(_Part):
     @field_validator("name")
     @classmethod
     def _good_name(cls, value: str) -> str:
-        if not _NAME.fullmatch(value) or value.endswith(TAKEN_ENDINGS):
-            raise ValueError(
-                "names are lower-case words joined by single hyphens, and do not end in "
-                + " or ".join(TAKEN_ENDINGS)
-            )
-        return value
+        return check_name(value)
 
     @field_validator("separator")
     @classmethod
@@ -196,6 +192,16 @@ class Card(_Part):
         yield from (("allowed_copies", name) for name in self.allowed_copies)
         if self.test:
             yield "test", self.test.column
+
+
+def check_name(name: str) -> str:
+    """Return the name of a dataset; ValueError where it can be none."""
+    if not _NAME.fullmatch(name) or name.endswith(TAKEN_ENDINGS):
+        raise ValueError(
+            "names are lower-case words joined by single hyphens, and do not end in "
+            + " or ".join(TAKEN_ENDINGS)
+        )
+    return name
 
 
 def is_card(text: str) -> bool:

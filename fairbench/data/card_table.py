@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,12 @@ from fairbench.data.checks import (
     check_columns,
     check_copies,
     check_features,
-    check_missing,
+    check_groups,
+    check_notation,
     notes_on,
 )
-from fairbench.data.column_values import ColumnKind, guess_kind, numbers, texts
-from fairbench.data.preprocessing import NO_VALUE
+from fairbench.data.column_values import ColumnKind, Decimal, guess_kind, numbers, texts
+from fairbench.data.missing import fill, note_changed_shares, note_dropped
 from fairbench.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -47,21 +48,29 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     check_columns(frame, card.used(), where)
     kinds = _kinds(card, frame, where)
     others = [c for key, c in card.used() if key in _OUTSIDE_X]
-    frame = _filled(card, frame[list(dict.fromkeys([*kinds, *others]))], kinds, where)
+    whole = frame[list(dict.fromkeys([*kinds, *others]))]
+    frame = fill(card, whole, kinds, where)
     x = pd.DataFrame(
         {
-            name: numbers(frame[name], where) if kind is ColumnKind.NUMBER else texts(frame[name])
+            name: (
+                numbers(frame[name], where, decimal=card.decimal)
+                if kind is ColumnKind.NUMBER
+                else texts(frame[name])
+            )
             for name, kind in kinds.items()
         },
         index=frame.index,
     )
     groups, s = _groups(card, frame, where)
     y, transfer = (
-        {label.column: _classes(label, frame[label.column], where) for label in labels}
+        {
+            label.column: _classes(label, frame[label.column], where, card.decimal)
+            for label in labels
+        }
         for labels in (card.labels, card.unseen)
     )
     domains = {
-        part.column: np.array(_group_names(part, frame[part.column], where))
+        part.column: np.array(_group_names(part, frame[part.column], where, card.decimal))
         for part in card.domains
     }
     is_test = None
@@ -76,7 +85,9 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     check_features(x, where)
     check_copies(x, s, card.allowed_copies, where)
     onehot = card.encoding is Encoding.ONEHOT
-    notes = notes_on(x, s, onehot=onehot)
+    notes = notes_on(x, s, onehot=onehot, decimal=card.decimal)
+    if len(frame) < len(whole):
+        notes = (*_notes_on_dropped(card, whole, frame, groups, s, where), *notes)
     missing: tuple[str, ...] = ()
     if card.missing is MissingPolicy.CATEGORY:
         missing = tuple(name for name, kind in kinds.items() if kind is ColumnKind.CATEGORY)
@@ -91,6 +102,7 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
         missing,
         transfer=transfer,
         domains=domains,
+        decimal=card.decimal,
     )
 
 
@@ -103,36 +115,13 @@ def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, ColumnKind]
         chosen = {str(name): None for name in frame.columns if name not in taken}
     if not chosen:
         raise DataError(f"{where}: no column is left for X.", "Name some under `features`.")
-    return {name: kind or guess_kind(frame[name]) for name, kind in chosen.items()}
-
-
-def _filled(
-    card: Card, frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], where: str
-) -> pd.DataFrame:
-    """Apply the card's policy for missing values; the index still counts the rows of the file."""
-    if card.missing is MissingPolicy.DROP:
-        kept = frame.dropna()
-        if not len(kept):
-            raise DataError(
-                f"{where}: every row has a missing value, so `missing: drop` leaves none.",
-                "Drop the columns that are mostly empty.",
-            )
-        return kept
-    if card.missing is MissingPolicy.CATEGORY:
-        filled = {name for name, kind in kinds.items() if kind is ColumnKind.CATEGORY}
-        filled |= {part.column for part in (*card.sensitive, *card.domains) if not part.bins}
-        frame = frame.copy()
-        for name in filled:
-            frame[name] = texts(frame[name]).fillna(NO_VALUE)
-    check_missing(frame, where)
-    return frame
+    check_notation(frame[[name for name, kind in chosen.items() if not kind]], where, card.decimal)
+    return {name: kind or guess_kind(frame[name], card.decimal) for name, kind in chosen.items()}
 
 
 def _groups(card: Card, frame: pd.DataFrame, where: str) -> tuple[tuple[str, ...], Ints]:
     """Return the sorted names of the groups, and the code of each row."""
-    parts = [_group_names(part, frame[part.column], where) for part in card.sensitive]
-    names = np.array([" ".join(values) for values in zip(*parts, strict=True)])
-    groups, s = np.unique(names, return_inverse=True)
+    groups, s = np.unique(_group_of_rows(card, frame, where), return_inverse=True)
     if len(groups) < 2:
         raise DataError(
             f"{where}: the sensitive attribute has only one group, {str(groups[0])!r}.",
@@ -141,7 +130,28 @@ def _groups(card: Card, frame: pd.DataFrame, where: str) -> tuple[tuple[str, ...
     return tuple(str(group) for group in groups), s.astype(np.int64)
 
 
-def _group_names(part: SensitiveColumn, column: pd.Series, where: str) -> list[str]:
+def _group_of_rows(card: Card, frame: pd.DataFrame, where: str) -> list[str]:
+    parts = [_group_names(part, frame[part.column], where, card.decimal) for part in card.sensitive]
+    return [" ".join(values) for values in zip(*parts, strict=True)]
+
+
+def _notes_on_dropped(
+    card: Card,
+    whole: pd.DataFrame,
+    kept: pd.DataFrame,
+    groups: Sequence[str],
+    s: Ints,
+    where: str,
+) -> list[str]:
+    """Say which rows were left out for missing values, and how that changes groups."""
+    known = whole.dropna(subset=[part.column for part in card.sensitive])
+    changes = note_changed_shares(_group_of_rows(card, known, where), groups, s)
+    return [note_dropped(whole, kept), *([changes] if changes else [])]
+
+
+def _group_names(
+    part: SensitiveColumn, column: pd.Series, where: str, decimal: Decimal
+) -> list[str]:
     name = part.column
     if part.bins:
         cuts = [f"{cut:g}" for cut in part.bins]
@@ -151,13 +161,16 @@ def _group_names(part: SensitiveColumn, column: pd.Series, where: str) -> list[s
             f"{name}>={cuts[-1]}",
         ]
         hint = "Correct the table, or take `bins` out of the card and name groups instead."
-        return [labels[i] for i in np.digitize(numbers(column, where, hint=hint), part.bins)]
+        held = numbers(column, where, hint=hint, decimal=decimal)
+        return [labels[i] for i in np.digitize(held, part.bins)]
     values = texts(column)
-    if not part.groups and many_numbers(column):
+    if not part.groups and many_numbers(column, decimal):
         raise DataError(
             f"{where}: the sensitive column {name!r} holds {column.nunique():,} distinct numbers.",
             "Cut it into groups, in the card: sensitive: {column: " + name + ", bins: [25, 45]}",
         )
+    if not part.groups:
+        check_groups(column, where)
     known = set(values)
     for value in part.groups:
         if value not in known:
@@ -169,7 +182,9 @@ def _group_names(part: SensitiveColumn, column: pd.Series, where: str) -> list[s
     return [part.groups.get(value, value) for value in values]
 
 
-def _classes(label: LabelColumn, column: pd.Series, where: str) -> npt.NDArray[np.int64]:
+def _classes(
+    label: LabelColumn, column: pd.Series, where: str, decimal: Decimal
+) -> npt.NDArray[np.int64]:
     """Return the class of each row."""
     name = label.column
     values = texts(column)
@@ -178,7 +193,7 @@ def _classes(label: LabelColumn, column: pd.Series, where: str) -> npt.NDArray[n
         hint = (
             f"Correct the table, or name values: positive: [...] in place of above: {label.above:g}"
         )
-        held = numbers(column, where, hint=hint)
+        held = numbers(column, where, hint=hint, decimal=decimal)
         y = (held > label.above).astype(np.int64)
         if len(np.unique(y)) < 2:
             raise DataError(
@@ -196,7 +211,7 @@ def _classes(label: LabelColumn, column: pd.Series, where: str) -> npt.NDArray[n
                 )
         y = np.asarray(values.isin(label.positive), dtype=np.int64)
     else:
-        if many_numbers(column) or values.nunique() > MOST_CLASSES:
+        if many_numbers(column, decimal) or values.nunique() > MOST_CLASSES:
             raise DataError(
                 f"{where}: the label {name!r} has {values.nunique():,} distinct values.",
                 "Name those of class 1 in the card, under `labels`: {column: "
@@ -215,6 +230,6 @@ def _classes(label: LabelColumn, column: pd.Series, where: str) -> npt.NDArray[n
     return y
 
 
-def many_numbers(column: pd.Series) -> bool:
+def many_numbers(column: pd.Series, decimal: Decimal = ".") -> bool:
     """Return whether a column holds too many distinct numbers to be groups or classes as it is."""
-    return guess_kind(column) is ColumnKind.NUMBER and column.nunique() > MOST_NUMBERS
+    return guess_kind(column, decimal) is ColumnKind.NUMBER and column.nunique() > MOST_NUMBERS

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import Ints
+from fairbench.api import Ints, Role
+from fairbench.data.column_values import (
+    ColumnKind,
+    Decimal,
+    Notation,
+    are_dates,
+    find_notation,
+    guess_kind,
+)
 from fairbench.errors import DataError, nearest
 from fairbench.stats.scores import entropy
 
@@ -23,6 +31,9 @@ ID_LIKE = 0.5
 
 WIDE = 500
 """Most one-hot columns without a note."""
+
+FEW_ROWS = 30
+"""Rows of a group in a role below which figures about it are noted."""
 
 _CELLS = 255
 """Numbers with more distinct values are cut into this many cells of about equal size."""
@@ -39,19 +50,45 @@ def check_columns(frame: pd.DataFrame, used: Iterable[tuple[str, str]], where: s
             )
 
 
-def check_missing(frame: pd.DataFrame, where: str) -> None:
-    """Raise DataError for the first column with missing values."""
+def check_notation(frame: pd.DataFrame, where: str, decimal: Decimal) -> None:
+    """Raise DataError for the first column whose numbers would become categories, as text."""
     for name in frame.columns:
-        missing = frame[name].isna()
-        if missing.any():
-            row = frame.index[np.flatnonzero(missing)[0]] + 1
+        column = frame[name]
+        if guess_kind(column, decimal) is ColumnKind.NUMBER:
+            continue
+        if written := find_notation(column, decimal):
             raise DataError(
-                f"{where}, row {row}: the column {str(name)!r} has no value "
-                f"(missing in {int(missing.sum()):,} of {len(frame):,} rows).",
-                "Fill it in, or leave the column out, or write in the card `missing: drop` (leaves "
-                "such rows out) or `missing: category` (makes it a category; only in columns of X "
-                "that are categories).",
+                f"{where}: the column {_say_notation(column, *written)}.",
+                f"{_REMEDIES[written[0]]} If each value is meant to be a category, say so: under "
+                f"`features` of the card, {name}: category; or --category {name}",
             )
+
+
+_REMEDIES = {
+    Notation.COMMA: 'Write in the card: decimal: ",".',
+    Notation.GROUPED: (
+        "Write its numbers without thousands separators; if the comma is a decimal one, write in "
+        'the card: decimal: ",".'
+    ),
+}
+
+
+def _say_notation(column: pd.Series, notation: Notation, example: str) -> str:
+    return (
+        f"{str(column.name)!r} looks like numbers with {notation.value}, such as {example!r}: as a "
+        f"category it has {column.nunique():,} values, in the order of their text"
+    )
+
+
+def check_groups(column: pd.Series, where: str) -> None:
+    """Raise DataError for a column of s whose values are those of rows and not of groups."""
+    values = column.nunique()
+    if values > ID_LIKE * len(column):
+        raise DataError(
+            f"{where}: the sensitive column {str(column.name)!r} has {values:,} values in "
+            f"{len(column):,} rows: it looks like a name or an id, and makes no groups.",
+            "Name a column whose values many rows share.",
+        )
 
 
 def check_features(x: pd.DataFrame, where: str) -> None:
@@ -86,7 +123,7 @@ def check_copies(x: pd.DataFrame, s: Ints, allowed: Collection[str], where: str)
             )
 
 
-def notes_on(x: pd.DataFrame, s: Ints, *, onehot: bool) -> tuple[str, ...]:
+def notes_on(x: pd.DataFrame, s: Ints, *, onehot: bool, decimal: Decimal = ".") -> tuple[str, ...]:
     """Return doubts about a table that can still be used, one sentence each."""
     notes = []
     width = 0
@@ -95,7 +132,18 @@ def notes_on(x: pd.DataFrame, s: Ints, *, onehot: bool) -> tuple[str, ...]:
         text, values = str(name), column.nunique()
         category = column.dtype.kind not in "biuf"
         width += values if category else 1
-        if category and values > ID_LIKE * len(column):
+        if written := find_notation(column, decimal):
+            remedy = _REMEDIES[written[0]].rstrip(".")
+            notes.append(
+                f"the column {_say_notation(column, *written)}. {remedy}; "
+                f"and under `features`: {text}: number"
+            )
+        elif are_dates(column):
+            notes.append(
+                f"the category {text!r} holds {values:,} dates, each a category of its own: leave "
+                "it out, or put a number of days in its place."
+            )
+        elif category and values > ID_LIKE * len(column):
             notes.append(
                 f"the category {text!r} has {values:,} values in {len(column):,} rows: if it is a "
                 "name or an id, drop it."
@@ -117,6 +165,26 @@ def notes_on(x: pd.DataFrame, s: Ints, *, onehot: bool) -> tuple[str, ...]:
             "`encoding: integer`."
         )
     return tuple(notes)
+
+
+def note_rare_groups(groups: Sequence[str], roles: Mapping[Role, Ints]) -> str | None:
+    """Name groups with few rows to train auditors on, or to measure; ``roles``: s of each role."""
+    counts = {
+        role: np.bincount(roles[role], minlength=len(groups))
+        for role in (Role.AUDITOR_TRAIN, Role.TEST)
+    }
+    rare = [
+        f"{group} (" + ", ".join(f"{role} {count[i]}" for role, count in counts.items()) + ")"
+        for i, group in enumerate(groups)
+        if min(count[i] for count in counts.values()) < FEW_ROWS
+    ]
+    if not rare:
+        return None
+    return (
+        f"groups with fewer than {FEW_ROWS} rows in a role: {', '.join(rare)}. Leakage of "
+        "theirs may go unseen, and figures about them are uncertain: merge them, or do not rely on "
+        "these figures."
+    )
 
 
 def determines(column: pd.Series, s: Ints) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,28 @@ class ColumnKind(enum.StrEnum):
     """Anything else: each distinct value is a category."""
 
 
+Decimal = Literal[".", ","]
+"""Sign before the decimals of numbers that are written as text."""
+
+
+class Notation(enum.StrEnum):
+    """Ways to write numbers that :func:`numbers` does not read."""
+
+    COMMA = "a decimal comma"
+    """``19,8``, where the decimal sign is a point."""
+    GROUPED = "thousands separators"
+    """``1,234`` or ``1.234,5`` or ``1 234``."""
+
+
+_COMMA = r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?"
+_GROUPED = r"[+-]?[1-9]\d{0,2}(?:[,.' \u00a0\u202f]\d{3})+(?:[,.]\d+)?"
+_GROUPED_BY_POINTS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"
+_DATE = r"(?:\d{4}-\d\d?-\d\d?|\d{4}/\d\d?/\d\d?|\d\d?([./-])\d\d?\1\d{2,4})(?:[T ]\d\d?:\d\d.*)?"
+
+NEARLY_ALL = 0.9
+"""Share of the distinct values from which text is taken for what most of it looks like."""
+
+
 def is_number(text: str) -> bool:
     """Return whether a text is a finite number."""
     try:
@@ -32,14 +55,48 @@ def is_number(text: str) -> bool:
         return False
 
 
-def guess_kind(column: pd.Series) -> ColumnKind:
+def guess_kind(column: pd.Series, decimal: Decimal = ".") -> ColumnKind:
     """Guess a column's kind: numbers where most values are, so that a stray word is an error."""
     if column.dtype.kind in "iuf":
         return ColumnKind.NUMBER
     held = column.dropna()
     if column.dtype.kind == "b" or not len(held):
         return ColumnKind.CATEGORY
-    return ColumnKind.NUMBER if np.isfinite(_parsed(held)).mean() > 0.5 else ColumnKind.CATEGORY
+    share = np.isfinite(parse(held, decimal)).mean()
+    return ColumnKind.NUMBER if share > 0.5 else ColumnKind.CATEGORY
+
+
+def find_notation(column: pd.Series, decimal: Decimal = ".") -> tuple[Notation, str] | None:
+    """Return how nearly all of a column's text writes numbers, and the first such text.
+
+    None: it does not hold numbers, or :func:`numbers` reads all of them.
+    """
+    import pandas as pd
+
+    if column.dtype.kind in "biuf":
+        return None
+    text = pd.Series(column.dropna().unique(), dtype=object).astype(str)
+    plain = np.isfinite(parse(text, decimal))
+    comma, grouped = (text.str.fullmatch(p).to_numpy(bool) for p in (_COMMA, _GROUPED))
+    unread = (comma | grouped) & ~plain
+    if not unread.any() or (plain | comma | grouped).mean() < NEARLY_ALL:
+        return None
+    # 1,234 alone may be either; 19,8 is no group of three, and 1.234,5 no plain decimal comma
+    if decimal == "." and (comma & ~grouped).any() and not (grouped & ~comma & ~plain).any():
+        notation = Notation.COMMA
+    else:
+        notation = Notation.GROUPED
+    return notation, str(text[unread.argmax()])
+
+
+def are_dates(column: pd.Series) -> bool:
+    """Return whether nearly all of a column's text looks like dates."""
+    import pandas as pd
+
+    if column.dtype.kind in "biuf":
+        return False
+    text = pd.Series(column.dropna().unique(), dtype=object).astype(str)
+    return bool(len(text)) and bool(text.str.fullmatch(_DATE).mean() >= NEARLY_ALL)
 
 
 def texts(column: pd.Series) -> pd.Series:
@@ -50,31 +107,62 @@ def texts(column: pd.Series) -> pd.Series:
     return held.astype(str).astype(object).reindex(column.index)
 
 
-def numbers(column: pd.Series, where: str, *, hint: str = "") -> npt.NDArray[np.float64]:
+def numbers(
+    column: pd.Series, where: str, *, hint: str = "", decimal: Decimal = "."
+) -> npt.NDArray[np.float64]:
     """Return values as numbers ``(n,)``; DataError quotes the first that is not one.
 
     ``column``: without missing values; its index counts the rows of the file from 0. ``where``: the
-    file, for the message. ``hint``: hint of the error, where there is no card.
+    file, for the message. ``hint``: hint of the error, where there is no card. ``decimal``: the
+    sign before the decimals, in text.
     """
-    parsed = _parsed(column)
+    if column.dtype.kind in "mM":
+        raise DataError(
+            f"{where}: the column {str(column.name)!r} of numbers holds dates or durations.",
+            hint or "Write them as a number of days.",
+        )
+    parsed = parse(column, decimal)
     bad = np.flatnonzero(~np.isfinite(parsed))
     if len(bad):
+        value = str(column.iloc[bad[0]])
         more = f" ({len(bad)} such rows)" if len(bad) > 1 else ""
         raise DataError(
             f"{where}, row {column.index[bad[0]] + 1}: the column {str(column.name)!r} of numbers "
-            f"holds {str(column.iloc[bad[0]])!r}, which is not a finite number{more}.",
-            hint
-            or "Correct the table; or declare the column a category under `features` of the card: "
-            f"{column.name}: category",
+            f"holds {value!r}, which is not a finite number{more}.",
+            hint or _hint(str(column.name), value, decimal),
         )
     return parsed
 
 
-def _parsed(column: pd.Series) -> npt.NDArray[np.float64]:
+def _hint(name: str, value: str, decimal: Decimal) -> str:
+    if re.fullmatch(_GROUPED, value):
+        return (
+            "Write numbers without thousands separators."
+            if decimal == "."
+            else f'The card says decimal: ",", so {value} may have thousands separators: write '
+            "numbers without them."
+        )
+    if decimal == "." and re.fullmatch(_COMMA, value):
+        return 'If numbers have a decimal comma here, write in the card: decimal: ","'
+    return (
+        "Correct the table; or declare the column a category under `features` of the card: "
+        f"{name}: category"
+    )
+
+
+def parse(column: pd.Series, decimal: Decimal = ".") -> npt.NDArray[np.float64]:
+    """Return values as numbers ``(n,)``, NaN where they are not.
+
+    With a decimal comma a point is read as one too, but for ``1.234``, which may be 1234.
+    """
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
-        of_category = _parsed(column.cat.categories.to_series())
-        values: npt.NDArray[np.float64] = of_category[column.cat.codes.to_numpy()]
+        of_category = parse(column.cat.categories.to_series(), decimal)
+        # One more place, at the end, for missing values.
+        values: npt.NDArray[np.float64] = np.append(of_category, np.nan)[column.cat.codes]
         return values
+    if decimal == "," and column.dtype.kind not in "biuf":
+        text = column.astype(str)
+        column = text.mask(text.str.fullmatch(_GROUPED_BY_POINTS)).str.replace(",", ".")
     return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)

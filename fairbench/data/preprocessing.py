@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Feature, Floats
-from fairbench.data.column_values import numbers, texts
+from fairbench.data.column_values import Decimal, numbers, texts
 from fairbench.data.unknown import Unknown as Unknown
 from fairbench.errors import DataError, nearest
 
@@ -39,6 +39,7 @@ class Preprocessing:
     # Sources whose missing values are the category ``missing``; elsewhere a category of that name
     # is like any other
     missing: tuple[str, ...] = ()
+    decimal: Decimal = "."  # sign before the decimals of numbers that are text
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -140,7 +141,7 @@ class Preprocessing:
             )
         values = np.full(len(column), self.mean[place])
         hint = "Correct the file: the encoder takes a number here."
-        values[~missing] = numbers(column[~missing], where, hint=hint)
+        values[~missing] = numbers(column[~missing], where, hint=hint, decimal=self.decimal)
         return values[:, None], int(missing.sum())
 
     def substitute(self, source: str) -> str:
@@ -161,6 +162,8 @@ class Preprocessing:
             "scale": self.scale.tolist(),
             "common": dict(self.common),
             "missing": list(self.missing),
+            # Only where it is not the default: fingerprints of other tables stay what they were.
+            **({} if self.decimal == "." else {"decimal": self.decimal}),
         }
 
     def digest(self) -> str:
@@ -184,7 +187,7 @@ class Preprocessing:
         mean, scale = (np.array(data[key], np.float64) for key in ("mean", "scale"))
         if not mean.shape == scale.shape == (len(features),):
             raise ValueError(f"{mean.shape} means and {scale.shape} scales for {len(features)}")
-        return cls(features, mean, scale, data["common"], missing)
+        return cls(features, mean, scale, data["common"], missing, data.get("decimal", "."))
 
 
 def most_common_categories(frame: pd.DataFrame, features: Sequence[Feature]) -> dict[str, str]:

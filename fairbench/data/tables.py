@@ -167,12 +167,31 @@ def is_parquet(path: Path) -> bool:
         raise DataError(f"{path} is empty.", "It must be a CSV or a Parquet file with rows.")
     if start[:4] == b"PAR1":
         return True
-    if b"\0" in start or path.suffix in (".parquet", ".pq", ".gz", ".zip", ".xlsx"):
+    kind = next((kind for magic, kind in _OTHER_KINDS.items() if start.startswith(magic)), "")
+    if kind or b"\0" in start:
         raise DataError(
-            f"{path} is neither a CSV nor a Parquet file.",
+            f"{path} is neither a CSV nor a Parquet file{kind and f': it looks like {kind}'}.",
             "Unpack it, or export the table as CSV (UTF-8) or Parquet.",
         )
+    if path.suffix.lower() in _NOT_OF_TEXT:
+        raise DataError(
+            f"{path} is named {path.suffix} and holds text: it looks like a CSV file.",
+            f"Rename it, if it is one: {path.with_suffix('.csv').name}",
+        )
     return False
+
+
+_NOT_OF_TEXT = (".parquet", ".pq", ".gz", ".zip", ".xlsx")
+
+_OTHER_KINDS = {
+    b"PK\x03\x04": "a zip archive or an Excel workbook",
+    b"\x1f\x8b": "a gzip archive",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"\x93NUMPY": "a NumPy array",
+    b"SQLite format 3": "an SQLite database",
+    b"ARROW1": "an Arrow file",
+}
+"""Kinds of other files, by their first bytes."""
 
 
 def _without_rows(path: Path) -> DataError:
@@ -201,6 +220,11 @@ def _read_parquet(path: Path) -> pd.DataFrame:
                 raise DataError(
                     f"{path}: the column {field.name!r} holds {field.type}, not a value a row.",
                     "Write the file without it, or with a column for each value.",
+                )
+            if pa.types.is_duration(field.type):
+                raise DataError(
+                    f"{path}: the column {field.name!r} holds durations ({field.type}).",
+                    "Write them as a number, as in frame[column].dt.total_seconds() / 86400.",
                 )
         frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
     for place in range(len(frame.columns)):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fairbench.errors import ConfigError
+from fairbench.data.card_dataset import CardDataset
+from fairbench.errors import ConfigError, FairbenchError
 from fairbench.leaderboard import build as leaderboard
 from fairbench.leaderboard.across import Verdict, compare_across
 from fairbench.leaderboard.against import compare_with
@@ -23,7 +25,9 @@ from fairbench.metrics.rows import (
     p_value_column,
 )
 from fairbench.models.reconstructions import Reconstructed, image_shape, read_reconstructions
+from fairbench.models.stored_data import Cards
 from fairbench.registry import Registry
+from fairbench.report.about_data import describe_data
 from fairbench.report.identity import Identities
 from fairbench.report.panels import Panel, panels
 from fairbench.store.database import Store
@@ -65,7 +69,8 @@ class AboutMethod:
 class DatasetReport:
     """One dataset's part of the page: its rankings, auditors, failures, and errors of metrics.
 
-    ``edition``: which published board it is, in words; empty for results of one's own.
+    ``edition``: which published board it is, in words; empty for results of one's own. ``about``:
+    what its rows are made of, as :func:`fairbench.report.about_data.describe_data` says.
     ``reconstructions``: of images, by the models of the results folder.
     """
 
@@ -76,6 +81,7 @@ class DatasetReport:
     failures: tuple[FailureRow, ...]
     problems: tuple[str, ...]
     edition: str = ""
+    about: tuple[tuple[str, str], ...] = ()
     reconstructions: tuple[Reconstructed, ...] = ()
 
 
@@ -180,6 +186,7 @@ def _report(
                 failures=tuple(table.failures),
                 problems=tuple(dict.fromkeys(table.problems)),
                 edition=(editions or {}).get(table.dataset, ""),
+                about=_about(table.dataset, provenance, registry),
             )
             for table in tables
         ),
@@ -194,6 +201,20 @@ def _report(
             for name, method in registry.methods.classes.items()
         },
     )
+
+
+def _about(
+    table: str, runs: Sequence[RunRecord], registry: Registry
+) -> tuple[tuple[str, str], ...]:
+    """Describe the data of a table, by the newest run that named them."""
+    for config in (*(run.config for run in reversed(runs)), {}):
+        with suppress(FairbenchError):  # of another dataset, or its card is gone
+            dataset = Cards(registry, ()).find(table.removesuffix("-simulated"), config)
+            about = [(name, text) for name, text in describe_data(dataset) if text]
+            if issubclass(dataset, CardDataset):
+                about.append(("source of this line", "the dataset card, as it is now"))
+            return tuple(about)
+    return ()
 
 
 def _verdicts(tables: Sequence[leaderboard.Tables], registry: Registry) -> tuple[Verdict, ...]:

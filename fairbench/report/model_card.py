@@ -17,12 +17,14 @@ import numpy as np
 
 from fairbench.api import Access, Role
 from fairbench.api.metric import Certificate
+from fairbench.data.card_dataset import CardDataset
 from fairbench.data.prepare import Prepared
 from fairbench.data.preprocessing import Preprocessing
 from fairbench.errors import FairbenchError
 from fairbench.metrics.access import BY_ACCESS
 from fairbench.models.certify import SelectedCertificate
 from fairbench.models.lookup import StoredModel, StoredPoint
+from fairbench.report.about_data import column_of_s, describe_data
 from fairbench.report.format import format_figure, format_interval
 from fairbench.report.markdown import escape, table
 from fairbench.store.encoders import Encoder
@@ -55,7 +57,8 @@ def model_card(stored: StoredPoint, certificate: SelectedCertificate | None = No
     if preprocessing:
         encode = model.encode_command(stored.point)
         commands.append(shlex.join([*encode, "--input", "new.csv", "--output", "z.parquet"]))
-        commands.append("fairbench audit --z 'z.parquet:z*' --s new.csv:SENSITIVE")
+        s = f"new.csv:{column_of_s(model.dataset) or 'SENSITIVE'}"
+        commands.append(shlex.join(["fairbench", "audit", "--z", "z.parquet:z*", "--s", s]))
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -73,7 +76,7 @@ def model_card(stored: StoredPoint, certificate: SelectedCertificate | None = No
         interval=partial(_interval, figures),
         table=table,
         about=_about(stored),
-        sources=_sources(model, encoder),
+        sources=_sources(model, encoder, data),
         groups=list(data.info.groups) if data else [],
         roles=_roles(data) if data else [],
         columns=_columns(preprocessing) if preprocessing else [],
@@ -86,6 +89,7 @@ def model_card(stored: StoredPoint, certificate: SelectedCertificate | None = No
         costs=_costs(stored),
         params=model.changed_params,
         commands=commands,
+        s_to_make=bool(preprocessing) and column_of_s(model.dataset) is None,
     )
 
 
@@ -109,7 +113,7 @@ def _about(stored: StoredPoint) -> Rows:
     ]
 
 
-def _sources(model: StoredModel, encoder: Encoder | None) -> Rows:
+def _sources(model: StoredModel, encoder: Encoder | None, data: Prepared | None) -> Rows:
     unit, dataset = model.unit, model.dataset
     rows: Rows = [
         ("dataset", unit.dataset),
@@ -118,9 +122,13 @@ def _sources(model: StoredModel, encoder: Encoder | None) -> Rows:
     ]
     if dataset is not None:
         rows += [("citation", dataset.citation), ("licence", dataset.licence)]
+        # A card may have been edited since: it describes these data if they are the same still.
+        if data is not None or not issubclass(dataset, CardDataset):
+            rows += describe_data(dataset)
     groups = encoder.info.groups if encoder else ()
     if groups:
         rows.append(("sensitive attribute", f"{len(groups)} groups: {', '.join(groups)}"))
+    rows += [("warning", note) for note in (data.notes if data else ())]
     return rows
 
 

@@ -168,6 +168,14 @@ def _parts(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
     if not path.is_file():
         raise StoreError(f"There is no file {path}.")
+    with path.open("rb") as stream:
+        start = stream.read(9)
+    # safetensors: the length of the header, 8 bytes, then the header, which is JSON
+    if len(start) == 9 and start[8:] != b"{":
+        raise StoreError(
+            f"{path} is not an encoder: it is another kind of file.",
+            "Name a file that FairRepresentation.save or fairbench run wrote.",
+        )
     try:
         with safe_open(path, framework="numpy") as file:
             described = json.loads((file.metadata() or {}).get(_KEY, "null"))

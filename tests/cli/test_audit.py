@@ -126,6 +126,7 @@ GOOD_S = ("--s", "s.npy")
     [
         (["--z", "zz.npy", *GOOD_S], "zz.npy does not exist. Did you mean 'z.npy'"),
         (["--z", "folder.npy", *GOOD_S], "is a folder"),
+        (["--z", ".", *GOOD_S], "--z: . is a folder"),
         (["--z", "z.pkl", *GOOD_S], "npy, npz, CSV or Parquet"),
         (["--z", "z.npy:z", *GOOD_S], "no name: give z.npy"),
         (["--z", "both.npz", *GOOD_S], "holds 2 arrays: name one"),

@@ -84,6 +84,15 @@ def test_new_never_asks_without_a_terminal_and_never_overwrites(
         (["--label", "score"], "--label 'score:>"),
         (["--label", "income:higher"], "Did you mean 'high'"),
         (["--drop", "jobb"], "Did you mean 'job'"),
+        (["--sensitive", "age", "--bins", "age:65,40"], "cuts must increase"),
+        (["--bins", "age:40"], "--sensitive sex,age"),
+        (["--sensitive", "name"], "looks like a name or an id"),
+        (["--sensitive", "income"], "'income' stands twice"),
+        (["--label", "income:low"], "'income' stands twice"),
+        (["--test", "town:c"], "no row of 'town' is 'c'"),
+        (["--name", "My Data"], "As in --name my-data"),
+        (["--name", "adults"], "belongs to a registered dataset"),
+        (["--output", "my-points.yaml"], "do not end in"),
         (["--output", "card.txt"], "does not end in .yaml"),
     ],
 )
@@ -95,13 +104,14 @@ def test_options_that_do_not_fit_the_table_are_told(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    people().assign(name=[f"p{i}" for i in range(600)]).to_csv(table, index=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["fairbench", *NEW, *words])
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 2
     assert says in capsys.readouterr().err
-    assert not (tmp_path / "people.yaml").exists()
+    assert list(tmp_path.glob("*.yaml")) == []
 
 
 def test_options_say_all_that_a_card_can(fairbench_here: Call, tmp_path: Path) -> None:
@@ -230,3 +240,24 @@ def test_describe_tells_what_there_is_to_hide(fairbench_here: Call) -> None:
     assert [line.split() for line in text.splitlines() if line.startswith("c ")] == [
         ["c", "category", "3"]
     ]
+
+
+def test_new_sees_a_decimal_comma(fairbench_here: Call, tmp_path: Path) -> None:
+    people().to_csv(tmp_path / "people.csv", index=False, sep=";", decimal=",")
+    made = fairbench_here(*NEW)
+    assert made.returncode == 0, made.stderr
+    assert 'the card says decimal: ","' in made.stdout
+    card = (tmp_path / "people.yaml").read_text()
+    assert 'decimal: ","' in card
+    assert "score: number" in card
+
+
+def test_check_names_groups_with_few_rows(fairbench_here: Call, tmp_path: Path) -> None:
+    frame = people().assign(sex=lambda t: t["sex"].where(t.index > 59, "x"))
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "people.yaml").write_text(CARD)
+    told = fairbench_here("data", "check", "people.yaml")
+    assert told.returncode == 0
+    assert "groups with fewer than 30 rows in a role: x (auditor-train 12, test 20)" in told.stderr
+    people().to_csv(tmp_path / "people.csv", index=False)
+    assert "fewer than 30" not in fairbench_here("data", "check", "people.yaml").stderr

@@ -342,6 +342,12 @@ def test_labels_are_short_names(fairbench_here: Call, tmp_path: Path) -> None:
         assert "is no label" in told.stderr
 
 
+def test_a_label_without_hyperparameters_is_refused(fairbench_here: Call) -> None:
+    told = fairbench_here(*RUN, "--methods", "sofair", "--dry-run", "--label", "mine")
+    assert told.returncode == 2
+    assert "Add --params FILE, or leave --label out." in told.stderr
+
+
 @pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there may be a CUDA device here")
 def test_cuda_without_a_device_is_told(fairbench: Call) -> None:
     told = fairbench(*RUN, "--methods", "plain", "--device", "cuda")

@@ -239,6 +239,12 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame | str | bytes, str, str]] = {
         CARD,
         "The group 'x' of the sensitive attribute has",
     ),
+    "id as s": (
+        people().assign(id=[f"p{i}" for i in range(600)]),
+        CARD.replace("sex", "id"),
+        "'id' has 600 values in 600 rows: it looks like a name or an id",
+    ),
+    "zip": (b"PK\x03\x04 and more", CARD, "it looks like a zip archive or an Excel workbook"),
     "one group": (people().assign(sex="f"), CARD, "only one group, 'f'"),
     "constant": (people().assign(town="a"), CARD, "'town' has the same value in every row, 'a'"),
     "one class": (people().assign(income="high"), CARD, "'income' has only one class"),

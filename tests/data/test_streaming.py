@@ -54,6 +54,14 @@ def test_a_column_of_lists_is_refused(tmp_path: Path) -> None:
         read_table(path)
 
 
+def test_text_under_the_name_of_another_format_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "fake.parquet"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(DataError, match=r"named .parquet and holds text") as error:
+        read_table(path)
+    assert "fake.csv" in error.value.hint
+
+
 def test_parquet_in_parts_is_parquet_at_once(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     numbers = pa.array([1, None, 3, 4, 5], pa.int64())

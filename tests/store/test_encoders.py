@@ -73,6 +73,9 @@ def test_a_stored_encoder_says_what_is_wrong_with_it(prepared: Prepared, tmp_pat
     content = path.read_bytes()
     with pytest.raises(StoreError, match="no file"):
         encoders.read(tmp_path / "other", REGISTRY)
+    path.write_text("patient_id,sex\n1,f\n")
+    with pytest.raises(StoreError, match="is not an encoder: it is another kind of file"):
+        encoders.read(path, REGISTRY)
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(StoreError, match="damaged"):
         encoders.read(path, REGISTRY)

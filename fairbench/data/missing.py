@@ -1,0 +1,98 @@
+"""Missing values of a user's own table: refused, left out or made a category, by its card."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairbench.api import Ints
+from fairbench.data.card import Card, MissingPolicy
+from fairbench.data.column_values import ColumnKind, texts
+from fairbench.data.preprocessing import NO_VALUE
+from fairbench.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MUCH = 0.1
+"""Change of a group's share, relative to it, from which it is noted."""
+
+
+def fill(
+    card: Card, frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], where: str
+) -> pd.DataFrame:
+    """Apply the card's policy for missing values; the index still counts the rows of the file.
+
+    ``kinds``: of the columns of X. Raises DataError: missing values are left, or no rows.
+    """
+    if card.missing is MissingPolicy.DROP:
+        kept = frame.dropna()
+        if not len(kept):
+            raise DataError(
+                f"{where}: every row has a missing value, so `missing: drop` leaves none.",
+                "Drop the columns that are mostly empty.",
+            )
+        return kept
+    fillable = {name for name, kind in kinds.items() if kind is ColumnKind.CATEGORY}
+    fillable |= {part.column for part in (*card.sensitive, *card.domains) if not part.bins}
+    if card.missing is MissingPolicy.CATEGORY:
+        frame = frame.copy()
+        for name in fillable:
+            frame[name] = texts(frame[name]).fillna(NO_VALUE)
+    _check(frame, where, x=kinds, fillable=fillable)
+    return frame
+
+
+def _check(
+    frame: pd.DataFrame, where: str, *, x: Collection[str], fillable: Collection[str]
+) -> None:
+    """Raise DataError for the first column with missing values."""
+    missing = frame.isna()
+    columns = [str(name) for name in frame.columns[missing.any()]]
+    if not columns:
+        return
+    name, others = columns[0], columns[1:]
+    row = frame.index[np.flatnonzero(missing[name])[0]] + 1
+    too = f"; also missing: values of {', '.join(others)}" if others else ""
+    ways = ["fill it in"]
+    if name in x:
+        ways.append("leave the column out")
+    ways.append("write in the card `missing: drop` (leaves such rows out)")
+    if name in fillable:
+        ways.append("`missing: category` (makes it a category of its own)")
+    raise DataError(
+        f"{where}, row {row}: the column {name!r} has no value "
+        f"(missing in {int(missing[name].sum()):,} of {len(frame):,} rows{too}).",
+        f"{', or '.join(ways)}.".capitalize(),
+    )
+
+
+def note_dropped(frame: pd.DataFrame, kept: pd.DataFrame) -> str:
+    """Say how many rows were left out, and for which columns."""
+    missing = frame.isna().sum()
+    columns = ", ".join(f"{name} ({count:,})" for name, count in missing[missing > 0].items())
+    return (
+        f"{len(frame) - len(kept):,} of {len(frame):,} rows are left out, as the card says "
+        f"`missing: drop`. Missing values by column: {columns}."
+    )
+
+
+def note_changed_shares(before: Sequence[str], groups: Sequence[str], s: Ints) -> str | None:
+    """Say which groups' shares change much where rows are left out.
+
+    ``before``: group of each row before, where it is known. ``groups``, ``s``: as in a table.
+    """
+    names, counts = np.unique(before, return_counts=True)
+    after = dict(zip(groups, np.bincount(s, minlength=len(groups)) / len(s), strict=True))
+    changes = [
+        f"{name} from {was:.1%} to {after.get(str(name), 0):.1%}"
+        for name, was in zip(names, counts / counts.sum(), strict=True)
+        if abs(after.get(str(name), 0) - was) > MUCH * was
+    ]
+    return (
+        f"without the rows left out, shares of groups change: {', '.join(changes)}."
+        if changes
+        else None
+    )

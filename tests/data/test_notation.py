@@ -1,0 +1,144 @@
+"""Numbers, dates and durations that are written otherwise than ``19.8``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairbench.api import Role
+from fairbench.data.card_dataset import dataset_from_card
+from fairbench.data.column_values import Notation, are_dates, find_notation
+from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.data.preprocessing import Preprocessing
+from fairbench.data.tables import TableStream
+from fairbench.errors import DataError
+from tests.data.test_card import CARD, people
+
+
+def load(folder: Path, frame: pd.DataFrame, text: str = CARD, **how: str) -> Prepared:
+    frame.to_csv(folder / "people.csv", index=False, **how)  # type: ignore[call-overload]
+    (folder / "people.yaml").write_text(text)
+    return load_dataset(dataset_from_card(folder / "people.yaml"))
+
+
+def with_commas(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(score=frame["score"].astype(str).str.replace(".", ","))
+
+
+def test_a_table_with_decimal_commas_gives_what_one_with_points_gives(tmp_path: Path) -> None:
+    points = load(tmp_path, people())
+    commas = load(tmp_path, with_commas(people()), CARD + 'decimal: ","\n')
+    for role in Role:
+        np.testing.assert_array_equal(commas.roles[role].x, points.roles[role].x)
+    whole_file = load(
+        tmp_path, people(), CARD + 'decimal: ","\nseparator: ";"\n', sep=";", decimal=","
+    )
+    np.testing.assert_array_equal(whole_file.roles[Role.TEST].x, points.roles[Role.TEST].x)
+
+
+def test_cuts_and_limits_are_of_numbers_with_a_decimal_comma_too(tmp_path: Path) -> None:
+    text = """
+file: people.csv
+decimal: ","
+sensitive: {column: score, bins: [0.5]}
+labels: {column: rate, above: 2.5}
+"""
+    frame = people().assign(rate=lambda t: (t["age"] / 16).round(2).astype(str))
+    numbers = frame["rate"].astype(float)
+    frame["rate"] = frame["rate"].str.replace(".", ",")
+    data = load(tmp_path, with_commas(frame), text)
+    y = np.concatenate([rows.y["rate"] for rows in data.roles.values()])
+    s = np.concatenate([rows.s for rows in data.roles.values()])
+    assert y.sum() == (numbers > 2.5).sum()
+    assert s.sum() == (frame["score"] >= 0.5).sum()
+
+
+def test_numbers_that_would_become_categories_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="'score' looks like numbers with a decimal comma") as error:
+        load(tmp_path, with_commas(people()))
+    assert 'decimal: ","' in error.value.hint
+    grouped = people().assign(pay=lambda t: (t.index + 10_000).map("{:,}".format))
+    with pytest.raises(DataError, match=r"thousands separators, such as '10,000'"):
+        load(tmp_path, grouped)
+    # 1.234 is a number, and yet another one, where a comma is the decimal sign
+    ambiguous = with_commas(people()).assign(pay=lambda t: (t.index + 10_000) / 1000)
+    with pytest.raises(DataError, match="thousands separators"):
+        load(
+            tmp_path,
+            ambiguous.assign(pay=ambiguous["pay"].map("{:.3f}".format)),
+            CARD + 'decimal: ","\n',
+        )
+
+
+def test_what_the_card_calls_a_category_is_noted(tmp_path: Path) -> None:
+    features = "features: {age: number, score: category, job: category}\n"
+    (note,) = load(tmp_path, with_commas(people()), CARD + features).notes
+    assert "decimal comma" in note
+    assert "score: number" in note
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_new_rows_have_the_decimal_comma_of_their_table(tmp_path: Path, ending: str) -> None:
+    frame = with_commas(people())
+    data = load(tmp_path, frame, CARD + 'decimal: ","\n')
+    assert data.preprocessing is not None
+    steps = Preprocessing.from_json(data.preprocessing.to_json())
+    new = tmp_path / f"new.{ending}"
+    frame.to_csv(new, index=False) if ending == "csv" else frame.to_parquet(new)
+    stream = TableStream(new, rows=100)
+    x = np.concatenate([steps.apply(f, where="new")[0] for f in stream.frames(steps.sources)])
+    numbers = data.roles[Role.TEST].numbers
+    np.testing.assert_array_equal(x[numbers], data.roles[Role.TEST].x)
+
+
+def test_without_a_decimal_comma_the_fingerprint_is_what_it_was(tmp_path: Path) -> None:
+    steps = load(tmp_path, people()).preprocessing
+    assert steps is not None
+    assert "decimal" not in steps.to_json()
+
+
+@pytest.mark.parametrize(
+    ("values", "notation"),
+    [
+        (["19,8", "20", "-3,25", ",5"], Notation.COMMA),
+        (["1,234", "987", "12,345,678"], Notation.GROUPED),
+        (["1.234,5", "987,1", "2.000"], Notation.GROUPED),
+        (["1 234", "98 765,4"], Notation.GROUPED),
+        (["19.8", "20", "1.234"], None),
+        (["01.02.2021", "13.12.2020"], None),
+        (["cook", "clerk", "1,5"], None),
+        (["1,2,3", "2,3", "1,2,4,5"], None),
+    ],
+)
+def test_notations_are_told_apart(values: list[str], notation: Notation | None) -> None:
+    found = find_notation(pd.Series(values))
+    assert (found and found[0]) is notation
+
+
+def test_dates_are_noted(tmp_path: Path) -> None:
+    days = pd.Timestamp("2021-01-01") + pd.to_timedelta(np.arange(600) % 200, unit="D")
+    (note,) = load(tmp_path, people().assign(day=days.strftime("%Y-%m-%d"))).notes
+    assert "'day' holds 200 dates, each a category of its own" in note
+    for text in ("31.12.2020", "2021-03-04T10:20:30", "2021/3/4", "3/4/21"):
+        assert are_dates(pd.Series([text, text]))
+    for text in ("cook", "12", "1-2", "555-12-99-1"):
+        assert not are_dates(pd.Series([text]))
+
+
+def test_durations_are_refused(tmp_path: Path) -> None:
+    frame = people().assign(stay=lambda t: pd.to_timedelta(t["age"], unit="D"))
+    frame.to_parquet(tmp_path / "people.csv")
+    (tmp_path / "people.yaml").write_text(CARD)
+    with pytest.raises(DataError, match="'stay' holds durations"):
+        load_dataset(dataset_from_card(tmp_path / "people.yaml"))
+
+
+def test_new_rows_with_dates_for_numbers_are_refused(tmp_path: Path) -> None:
+    data = load(tmp_path, people())
+    assert data.preprocessing is not None
+    new = people().assign(score=pd.Timestamp("2021-01-01"))
+    with pytest.raises(DataError, match="'score' of numbers holds dates or durations"):
+        data.preprocessing.apply(new, where="new")
