@@ -12,7 +12,7 @@ from fairbench.cli.console import err, show_notes, warn_simulated
 from fairbench.config import Rerun, RunConfig
 from fairbench.data.prepare import Prepared, load_dataset, load_folds
 from fairbench.data.shift import shifted
-from fairbench.errors import ConfigError
+from fairbench.errors import ConfigError, FairbenchError
 from fairbench.registry import Registry
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
@@ -27,15 +27,34 @@ def command_line() -> str:
 
 
 def load_datasets(config: RunConfig, registry: Registry) -> list[Prepared]:
-    """Load and prepare the datasets of a run, in all its splits."""
-    root, real = config.data_root, config.require_real_data
-    loaded = []
-    for dataset in _datasets(config, registry):
-        if config.splits is None:
-            loaded.append(load_dataset(dataset, root=root, require_real=real))
-        else:
-            loaded += load_folds(dataset, config.splits, root=root, require_real=real)
+    """Load and prepare the datasets of a run, in all its splits; raise if one cannot be loaded."""
+    loaded, failed = try_datasets(config, registry)
+    for error in failed.values():
+        raise error
     return loaded
+
+
+def try_datasets(
+    config: RunConfig, registry: Registry
+) -> tuple[list[Prepared], dict[str, FairbenchError]]:
+    """Load the same; return those that can be loaded, and by name the errors of the others.
+
+    Raises the error where there is no dataset without one.
+    """
+    root, real = config.data_root, config.require_real_data
+    loaded: list[Prepared] = []
+    failed: dict[str, FairbenchError] = {}
+    for dataset in _datasets(config, registry):
+        try:
+            if config.splits is None:
+                loaded.append(load_dataset(dataset, root=root, require_real=real))
+            else:
+                loaded += load_folds(dataset, config.splits, root=root, require_real=real)
+        except FairbenchError as error:
+            failed[dataset.name] = error
+    if not loaded:
+        raise next(iter(failed.values()))
+    return loaded, failed
 
 
 def interrupted() -> int:

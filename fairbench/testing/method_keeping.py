@@ -9,10 +9,10 @@ import numpy as np
 
 from fairbench.api import Point
 from fairbench.api.method import Curve, Representation
-from fairbench.errors import StoreError
+from fairbench.errors import StoreError, say_raised
 from fairbench.store.encoders import Encoder, pack, read_as
 from fairbench.testing.method_trial import MethodTrial, middle
-from fairbench.testing.promises import convert_errors, describe_error, promise
+from fairbench.testing.promises import convert_errors, promise
 from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 
@@ -54,7 +54,7 @@ def _read(trial: MethodTrial, content: bytes) -> Encoder:
         except StoreError as error:
             raise BrokenPromise(
                 "From the result of state(), restore raised "
-                f"{describe_error(error.__cause__ or error)}.",
+                f"{say_raised(error.__cause__ or error)}.",
                 "Write restore(state, unit, info), which returns what fit did; or let state() "
                 "return None.",
             ) from None

@@ -333,3 +333,54 @@ def test_the_commands_of_the_page_run_in_their_order(fresh: Run, tmp_path: Path)
     assert board.loc["blur-means", "plugin"] == "blur-means 0.1.0"
     assert board.loc[["blur-means", "even-means"], "complete"].all()
     assert "worst_group" in pd.read_csv(folder / "hiring-simulated-points.csv").columns
+
+
+UNREADY = """
+from fairbench.api import Method, Params
+from fairbench.hookspecs import hookimpl
+
+
+class Needs(Params):
+    rank: int
+
+
+class Unready(Method):
+    name, summary, Params = "unready", "has a hyperparameter without a default", Needs
+
+    def fit(self, train, units, context):
+        return []
+
+
+class Stuck(Method):
+    name, summary = "stuck", "raises when it is planned"
+
+    def supports(self, info):
+        raise SystemExit(0)
+
+    def fit(self, train, units, context):
+        return []
+
+
+@hookimpl
+def register_methods():
+    return [Unready, Stuck]
+"""
+
+
+def test_methods_that_cannot_be_made_or_planned_leave_the_others_alone(
+    fairbench_here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "site", {"unready_plugin.py": UNREADY})
+    declare(tmp_path / "site", "unready", "unready_plugin")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    listed = fairbench_here("list", "methods")
+    assert listed.returncode == 0
+    assert "Warning: unready cannot be made: ValidationError" in listed.stderr
+    assert "unready\tblind\t-\thas a hyperparameter without a default" in listed.stdout
+    assert "\nplain\t" in listed.stdout
+    words = ("run", "--methods", "unready,stuck,plain", "--dataset", "toy", "--budget", "quick")
+    planned = fairbench_here(*words, "--dry-run")
+    assert planned.returncode == 1
+    assert "FAILED: unready: A hyperparameter has no usable default: rank of" in planned.stderr
+    assert "FAILED: stuck on toy: stuck raised SystemExit: 0 (site/unready_pl" in planned.stderr
+    assert "fit plain on toy" in planned.stdout
