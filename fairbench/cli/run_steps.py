@@ -221,6 +221,7 @@ def _report(run: TrainingRun, config: RunConfig, registry: Registry, board: Boar
         err.print(f"encoder not stored: {title}: {error}", markup=False)
     if run.summary.broken:
         err.print("Try these again with --rerun failed.")
+    setup.warn_of_metrics(run.audits.faults, config.results)
     for path in written:
         err.print(str(path), markup=False)
     return show_problems(tables) or (1 if run.summary.broken else 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairbench.api.dataset import Dataset
@@ -14,6 +14,7 @@ from fairbench.data.prepare import Prepared, load_dataset, load_folds
 from fairbench.data.shift import shifted
 from fairbench.errors import ConfigError, FairbenchError
 from fairbench.registry import Registry
+from fairbench.report.format import format_count
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.store.database import Store, make_folder
@@ -101,6 +102,17 @@ def describe(datasets: list[Prepared], device: str) -> None:
     for name, notes in {data.info.name: data.notes for data in datasets}.items():
         show_notes(name, notes)
     err.print(f"device: {device}", markup=False)
+
+
+def warn_of_metrics(faults: Mapping[str, int], results: Path) -> None:
+    """Print what metrics raised, and at how many points."""
+    for fault, points in faults.items():
+        err.print(
+            f"Warning: {fault} Its columns are missing at {format_count(points, 'point')}.",
+            markup=False,
+        )
+    if faults:
+        err.print(f"Mend it, then measure them: fairbench audit --results {results}", markup=False)
 
 
 def review_checkpoints(jobs: Sequence[Job], config: RunConfig) -> None:

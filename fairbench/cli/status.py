@@ -38,7 +38,7 @@ def status(results: Results = None, store: StoreUrl = None) -> None:
         if unit.status.bad:
             _show_failure(unit, unit.point, unit)
     for point in points:
-        if point.status.bad:
+        if point.status.bad or point.error:  # a measured point may lack a metric's columns
             _show_failure(units[point.unit], point.label, point)
 
 

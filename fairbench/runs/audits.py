@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -102,6 +103,8 @@ class AuditLedger:
 
     def __init__(self, store: Store, metrics: Sequence[type[Metric]], *, retry: bool) -> None:
         self.store, self.metrics, self.retry = store, tuple(metrics), retry
+        self.faults: Counter[str] = Counter()
+        """What metrics of plugins raised: points that lack their columns."""
         self._points = store.statuses(PointRecord)
         self._targets: dict[str, AuditTarget] = {}
         self._pending: dict[str, PointRecord | ReferenceRecord] = {}
@@ -286,7 +289,10 @@ class AuditLedger:
     def _finished(self, result: Measurement) -> PointRecord | ReferenceRecord:
         pending = self._pending[result.key]
         if isinstance(pending, PointRecord):
-            pending = pending.replace(auditors=tuple(result.auditors))
+            self.faults.update(result.faults)
+            pending = pending.replace(
+                auditors=tuple(result.auditors), error=" ".join(result.faults) or None
+            )
         return pending.replace(
             status=Status.DONE,
             values=dict(result.values),
