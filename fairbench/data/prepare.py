@@ -18,6 +18,7 @@ from fairbench.data.files import data_root, find_files, name_files, say_origin
 from fairbench.data.preprocessing import Preprocessing, most_common_categories
 from fairbench.data.roles import assign_roles
 from fairbench.data.splits import OFFICIAL, Split, rotating
+from fairbench.data.table_rules import check_table
 from fairbench.errors import DataError, FairbenchError, say_raised
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def _obtain(
     if files is not None:
         with _plugin_errors(dataset):
             table = dataset().load(files.folder)
-        return table, "real", f"{files.origin}: {files.path}"
+        return _checked(table, dataset), "real", f"{files.origin}: {files.path}"
     where = f"Put {name_files(dataset)} into a folder and name it with"
     hint = f"{where} --data-root or FAIRBENCH_DATA. {say_origin(dataset)}"
     if require_real:
@@ -178,7 +179,21 @@ def _obtain(
 
 def _simulated(dataset: type[Dataset]) -> Table | None:
     with _plugin_errors(dataset):
-        return dataset().simulate()
+        twin = dataset().simulate()
+    if twin is not None:
+        _checked(twin, dataset)
+    return twin
+
+
+def _checked(table: Any, dataset: type[Dataset]) -> Table | Images:
+    if not isinstance(table, Table | Images):
+        raise DataError(
+            f"The dataset {dataset.name!r} loads a {type(table).__name__}.",
+            "load and simulate return a fairbench.api.Table, or Images.",
+        )
+    if isinstance(table, Table):
+        check_table(table, dataset.name)
+    return table
 
 
 @contextmanager
