@@ -220,7 +220,11 @@ def _report(run: TrainingRun, config: RunConfig, registry: Registry, board: Boar
     for title, error in run.summary.not_stored:
         err.print(f"encoder not stored: {title}: {error}", markup=False)
     if run.summary.broken:
-        err.print("Try these again with --rerun failed.")
+        err.print(
+            "Try these again with --rerun failed. Where they were raised: "
+            f"fairbench status --results {config.results} --traceback",
+            markup=False,
+        )
     setup.warn_of_metrics(run.audits.faults, config.results)
     for path in written:
         err.print(str(path), markup=False)

@@ -112,9 +112,11 @@ class AuditLedger:
         self._soft: dict[str, SharedLabels] = {}
         self._seconds: dict[tuple[str, str, str | None], float] = {}
 
-    def status(self, target: AuditTarget, label: str) -> Status | None:
-        """What became of one point under the present auditors."""
-        return self._points.get(point_key(target.unit, label, target.config))
+    def failures(self, target: AuditTarget) -> list[PointRecord]:
+        """Points whose audit by the present auditors failed."""
+        keys = [point_key(target.unit, point.label, target.config) for point in target.points]
+        bad = [key for key in keys if key in self._points and self._points[key].bad]
+        return list(self.store.find(PointRecord, bad).values()) if bad else []
 
     def missing(
         self, target: AuditTarget, *, again: Mapping[str, str | None] | None = None
