@@ -129,7 +129,7 @@ def place_of(error: BaseException) -> str:
 
 def say_raised(error: BaseException) -> str:
     """Return ``ValueError: text (package/file.py:12)``: the text's first line, and the place."""
-    text = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
+    text = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".: ")
     place = place_of(error)
     return f"{text} ({place})" if place else text
 

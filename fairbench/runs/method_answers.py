@@ -36,7 +36,8 @@ def ask(method: type[Method], params: Params, info: DatasetInfo) -> MethodAnswer
     # A plugin may raise anything, SystemExit included: the other methods still run.
     except (Exception, SystemExit) as error:
         raise PluginError(
-            f"{method.name} raised {describe(error)}.", f"See: fairbench check {method.name}"
+            f"{method.name} raised {describe(error).rstrip('.')}.",
+            f"See: fairbench check {method.name}",
         ) from error
     if refusal is not None and not (isinstance(refusal, str) and refusal.strip()):
         raise PluginError(

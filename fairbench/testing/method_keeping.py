@@ -19,6 +19,7 @@ from fairbench.testing.verdicts import BrokenPromise, Unmet
 @promise("what is restored from its state gives the same codes")
 def restores(trial: MethodTrial) -> None:
     """New rows are encoded by the stored encoder, and must get the codes that were audited."""
+    _ = trial.encoders
     for unit, fitted in zip(trial.units(), trial.fitted, strict=True):
         assert isinstance(fitted, Curve | Representation)  # or there would be no first fit
         encoder = Encoder(trial.instance, unit, trial.data.info, fitted, trial.data.preprocessing)
