@@ -11,10 +11,12 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+from fairbench.api import Knob, Shots
 from fairbench.cli.check import check_plugin
 from fairbench.cli.plugin import new_plugin
 from fairbench.data.prepare import load_dataset, load_twin
@@ -22,6 +24,7 @@ from fairbench.errors import ConfigError
 from fairbench.registry import Registry, load_registry
 from fairbench.scaffold import PluginKind, render
 from fairbench.testing import check_dataset, check_method, check_metric, method_checks
+from fairbench.training import NeuralMethod
 from tests.conftest import TOY
 from tests.testing.test_methods import WRONG
 
@@ -223,6 +226,24 @@ def test_the_plugins_of_the_page_keep_their_promises(page_plugins: Path) -> None
     check_metric(registry.metrics["worst-group"])
     data = check_dataset(registry.datasets["hiring"])
     assert data.source == "simulated"
+
+
+class EvenMeansCurve(NeuralMethod):
+    """The page's model of a whole curve, as a method."""
+
+    name = "even-means-curve"
+    summary = "the page's single-shot method"
+    shots = Shots.SINGLE
+    knobs = (Knob("gamma", 0.01, 1000.0, "more is fairer", logarithmic=True),)
+
+    def build(self, units: Any, info: Any, networks: Any, streams: Any) -> Any:
+        curve = importlib.import_module("even_means.curve")
+        return curve.CurveModel(len(info.groups), networks, streams)
+
+
+@pytest.mark.usefixtures("page_plugins")
+def test_the_single_shot_model_of_the_page_keeps_its_promises() -> None:
+    check_method(EvenMeansCurve)
 
 
 def test_the_dataset_of_the_page_reads_its_file(page_plugins: Path, tmp_path: Path) -> None:
