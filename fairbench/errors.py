@@ -7,7 +7,10 @@ and exits with 2. Anything else is a bug and keeps its traceback.
 from __future__ import annotations
 
 import difflib
+import sys
+import traceback
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 _MOST_NAMES = 60
@@ -32,6 +35,11 @@ class FairbenchError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+def in_one_line(error: FairbenchError) -> str:
+    """Return message and hint in one line, for lists."""
+    return str(error).replace("\n", " ")
 
 
 class ConfigError(FairbenchError):
@@ -92,6 +100,38 @@ class UnstorableError(StoreError):
 
 class DeviceError(FairbenchError):
     """The requested device does not exist."""
+
+
+_NO_PLUGINS = frozenset(
+    {"fairbench", "numpy", "optuna", "pandas", "pluggy", "pydantic", "ray", "scipy", "sklearn"}
+    | {"torch", *sys.stdlib_module_names}
+)
+"""Packages that the suite itself calls."""
+
+
+def place_of(error: BaseException) -> str:
+    """Return ``package/file.py:12``: the line of a plugin that raised, or called what raised.
+
+    Empty where no plugin took part.
+    """
+    frames = [
+        (str(frame.f_globals.get("__name__", "")).partition(".")[0], frame.f_code, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    # The first foreign package is the plugin's; what it calls, numpy for one, comes after it.
+    theirs = [name for name, _, _ in frames if name not in _NO_PLUGINS]
+    for name, code, line in reversed(frames):
+        if theirs and name == theirs[0]:
+            path = Path(code.co_filename)
+            return f"{path.parent.name}/{path.name}:{line}"
+    return ""
+
+
+def say_raised(error: BaseException) -> str:
+    """Return ``ValueError: text (package/file.py:12)``: the text's first line, and the place."""
+    text = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".: ")
+    place = place_of(error)
+    return f"{text} ({place})" if place else text
 
 
 _REASONS = {

@@ -7,6 +7,7 @@ import functools
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -20,11 +21,13 @@ from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
 from fairbench.api.metric import Metric
 from fairbench.api.published import BoardFile
-from fairbench.errors import ConfigError, PluginError, UnknownNameError
+from fairbench.errors import ConfigError, PluginError, UnknownNameError, place_of
 from fairbench.metrics.columns import RESERVED
 
 T = TypeVar("T")
 N = TypeVar("N", Collection, BoardFile)
+DISTRIBUTION = "fairbench-frl"
+"""Name of the distribution that the built-in plugins come from."""
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -35,7 +38,7 @@ class BrokenPlugin:
     source: str
     """Entry point and distribution."""
     error: str
-    """Type and message of the exception."""
+    """Type, message and place of the exception."""
 
 
 @dataclass
@@ -121,16 +124,31 @@ def load_registry(points: Iterable[EntryPoint] | None = None) -> Registry:
     manager.add_hookspecs(hookspecs)
     registry = Registry()
     # Built-ins first: where a name is taken twice, the third-party plugin is the one reported.
-    for point in sorted(points, key=lambda p: (not p.value.startswith("fairbench"), p.name)):
+    for point in sorted(points, key=lambda p: (not _is_built_in(p), p.name)):
         source = f"{point.name} ({point.dist.name if point.dist else point.value})"
         try:
-            # Distributions may give their entry points one name, but not one name and value.
-            _add_plugin(registry, manager, point.load(), f"{source}: {point.value}", source)
+            # What a plugin prints must not stand among the output of a command.
+            with redirect_stdout(sys.stderr):
+                # Distributions may give their entry points one name, but not one name and value.
+                _add_plugin(registry, manager, point.load(), f"{source}: {point.value}", source)
         # A plugin may do anything at import, sys.exit included; the others must still load.
         except (Exception, SystemExit) as error:
-            message = getattr(error, "message", None) or str(error)
-            registry.broken.append(BrokenPlugin(source, f"{type(error).__name__}: {message}"))
+            registry.broken.append(BrokenPlugin(source, _describe(error)))
     return registry
+
+
+def _is_built_in(point: EntryPoint) -> bool:
+    """Whether an entry point is of this distribution; a module of any may be called fairbench_x."""
+    return (
+        point.dist is not None and re.sub(r"[-_.]+", "-", point.dist.name).lower() == DISTRIBUTION
+    )
+
+
+def _describe(error: BaseException) -> str:
+    """Return type, text with its hint, and place of an error, in one line."""
+    place = place_of(error)
+    text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return f"{text} ({place})" if place else text
 
 
 def _add_plugin(

@@ -1,7 +1,7 @@
 import importlib
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, PathDistribution, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -79,6 +79,34 @@ def test_a_name_taken_twice_names_both_sources(monkeypatch: pytest.MonkeyPatch) 
     registry = load_registry([first, second])
     assert "one" in registry.broken[0].error
     assert "two" in registry.broken[0].error
+
+
+def test_a_built_in_keeps_its_name_from_a_module_that_is_called_like_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    info = tmp_path / "early-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: early\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[fairbench]\naaa = fairbench_early\n")
+    plugin(monkeypatch, "fairbench_early", method("identity"))
+    early = PathDistribution(info).entry_points
+    registry = load_registry([*early, *entry_points(group="fairbench")])
+    assert registry.methods["identity"].__module__.startswith("fairbench_plugins.")
+    (broken,) = registry.broken
+    assert broken.source == "aaa (early)"
+    assert broken.error.endswith("and aaa (early). Uninstall one of them or rename one of the two.")
+
+
+def test_what_a_plugin_prints_or_raises_at_import_is_apart_and_has_its_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "chatty_plugin.py").write_text("print('hello')\nraise OSError('no licence')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = load_registry([EntryPoint("chatty", "chatty_plugin", "fairbench")])
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", "hello\n")
+    (broken,) = registry.broken
+    assert broken.error == f"OSError: no licence ({tmp_path.name}/chatty_plugin.py:2)"
 
 
 def test_two_metrics_cannot_write_one_column(monkeypatch: pytest.MonkeyPatch) -> None:

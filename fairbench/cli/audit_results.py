@@ -17,7 +17,7 @@ from fairbench.cli.console import err, out, show_columns, show_problems
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.remaining import Remaining
-from fairbench.cli.setup import command_line, interrupted
+from fairbench.cli.setup import command_line, interrupted, warn_of_metrics
 from fairbench.config import ExecutorConfig, Names, build_config
 from fairbench.data.prepare import Prepared
 from fairbench.data.splits import Split
@@ -257,5 +257,6 @@ def _report(audit: Reaudit, written: Sequence[Path]) -> None:
         err.print(f"{status.value}: {title}: {error}", markup=False)
     if outcome.broken:
         err.print("The same command tries these again.")
+    warn_of_metrics(audit.audits.faults, audit.results)
     for path in written:
         err.print(str(path), markup=False)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from fairbench.cli.console import out
+from fairbench.cli.console import out, spinner
 from fairbench.cli.data import load_warning
 from fairbench.cli.options import DataRoot, complete_datasets
 from fairbench.cli.plugins import load_plugins
@@ -89,7 +89,8 @@ def _contracts(
 
 def _shown(check: Check) -> CheckOutcome:
     """Check, and print a line; of a broken promise also why it matters and what to do."""
-    outcome = check.outcome()
+    with spinner(check.promise.text):
+        outcome = check.outcome()
     reason = f": {outcome.what}" if outcome.what else ""
     out.print(f"{outcome.verdict.value:8} {check.promise.text}{reason}", markup=False)
     if outcome.verdict is Verdict.FAILED:

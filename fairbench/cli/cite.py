@@ -13,7 +13,7 @@ from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
 from fairbench.cli.plugins import load_plugins
 from fairbench.leaderboard.board import Board
-from fairbench.leaderboard.boards import find_board
+from fairbench.leaderboard.boards import PUBLISHED, find_board
 
 _FILE = "references.bib"
 """File that a plugin's package may bring along; its field ``methods`` names an entry's methods."""
@@ -30,7 +30,9 @@ def cite_command(
     found = find_board(board, registry)
     names = sorted({unit.method for unit in found.units})
     known = registry.methods.classes
-    entries = [_of_board(found), *_of_methods([known[name] for name in names if name in known])]
+    published = board == PUBLISHED or board in registry.boards
+    entries = [_of_board(found, published=published)]
+    entries += _of_methods([known[name] for name in names if name in known])
     if found.info.dataset in registry.datasets:
         entries.append(_of_dataset(registry.datasets[found.info.dataset]))
     missing = [name for name in names if name not in known]
@@ -39,10 +41,11 @@ def cite_command(
     print("\n\n".join(entries))
 
 
-def _of_board(board: Board) -> str:
+def _of_board(board: Board, *, published: bool) -> str:
+    """Entry of a board; one that is a file has no author, for whoever exported it to fill in."""
     info = board.info
     fields = {
-        "author": "{The fairbench authors}",
+        **({"author": "{The fairbench authors}"} if published else {}),
         "title": f"{{fairbench}}: {info.title}",
         "year": info.made[:4],
         "note": f"fairbench {info.fairbench}, audit version {info.audit_version}, made {info.made}",

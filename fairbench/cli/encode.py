@@ -11,6 +11,7 @@ import typer
 from fairbench.cli import options
 from fairbench.cli.console import err, say_unused_columns, show_warnings, spinner
 from fairbench.cli.plugins import load_plugins
+from fairbench.cli.stored_code import warn_of_changed_code
 from fairbench.config import split_names
 from fairbench.data.unknown import Unknown
 from fairbench.models.encode import (
@@ -97,10 +98,12 @@ def _describe(model: StoredModel, encoder: RowEncoder) -> None:
         )
     if unused := encoder.used.unused:
         err.print(say_unused_columns(unused), markup=False)
+    changed = warn_of_changed_code(model)
     known = [p for p in model.points if point is None or p.label == point.label]
     if known:
         figures = describe_point(known[0])
-        err.print(f"Audited figures of this point, on the test set: {figures}", markup=False)
+        code = ", of the earlier code" if changed else ""
+        err.print(f"Audited figures of this point, on the test set{code}: {figures}", markup=False)
         return
     err.print("This very point was not audited: what its z leaks is not known.", markup=False)
     if point is not None and point.values:

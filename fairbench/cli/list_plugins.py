@@ -7,8 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from fairbench.cli.console import show_table
+from fairbench.api.method import Method
+from fairbench.cli.console import err, show_table
 from fairbench.cli.plugins import load_plugins
+from fairbench.store.text import describe
 
 
 class Listing(enum.StrEnum):
@@ -28,7 +30,7 @@ def list_command(
     if kind is Listing.METHODS:
         columns = ["method", "track", "tags", "summary"]
         rows = [
-            [_with_aliases(m), m.track.value, " ".join(m().tags), m.summary]
+            [_with_aliases(m), m.track.value, _tags(m), m.summary]
             for m in registry.methods.classes.values()
         ]
     elif kind is Listing.DATASETS:
@@ -43,6 +45,15 @@ def list_command(
             for m in registry.metrics.classes.values()
         ]
     show_table(columns, rows)
+
+
+def _tags(method: type[Method]) -> str:
+    """Return the tags of a method; of one that cannot be made a dash, after a warning."""
+    try:
+        return " ".join(method().tags)
+    except (Exception, SystemExit) as error:  # one plugin must not hide the others
+        err.print(f"Warning: {method.name} cannot be made: {describe(error)}", markup=False)
+        return "-"
 
 
 def _with_aliases(plugin: Any) -> str:

@@ -10,6 +10,7 @@ import typer
 from fairbench.cli import options
 from fairbench.cli.console import err, show_warnings
 from fairbench.cli.plugins import load_plugins
+from fairbench.cli.stored_code import warn_of_changed_code
 from fairbench.errors import FairbenchError
 from fairbench.files import write_file
 from fairbench.models.certify import SelectedCertificate
@@ -36,6 +37,7 @@ def model_card_command(
     location = ResultsLocation(results, store, data_root, dataset_cards(dataset))
     stored = find_model(query, location, load_plugins()).measured_point(point)
     show_warnings(stored.model.results.card_data.notes)
+    warn_of_changed_code(stored.model)
     text = make_card(stored)
     if output is None:
         print(text, end="")

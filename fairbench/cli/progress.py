@@ -12,11 +12,11 @@ from fairbench.cli.console import err
 from fairbench.cli.provisional import ProvisionalTable
 from fairbench.cli.remaining import Remaining
 from fairbench.cli.setup import review_checkpoints
-from fairbench.report.format import format_seconds, format_seconds_between
+from fairbench.report.format import format_count, format_seconds, format_seconds_between
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.audits import points_per_job
 from fairbench.runs.executors import base as events
-from fairbench.runs.fit_job import FitJob
+from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.runs.job import Job
 from fairbench.search.study import Search
 from fairbench.search.trials import Trial, TrialOutcome
@@ -118,7 +118,8 @@ class ProgressDisplay:
             if isinstance(job, FitJob):
                 self._learn(job, event)
             self._count("running", -1)
-            self._count("failed" if isinstance(event, events.Broke) else "done", 1)
+            bad = isinstance(event, events.Broke) or _bad_units(event)
+            self._count("failed" if bad else "done", 1)
             if isinstance(event, events.Finished) and isinstance(event.job, AuditJob):
                 self._read(event.job, event)
             self._end(event)
@@ -169,6 +170,12 @@ class ProgressDisplay:
                 err.print(f"  | {line}", markup=False)
             if event.log is not None:
                 err.print(f"  all that it printed: {event.log}", markup=False)
+            return
+        bad = _bad_units(event)
+        if bad:
+            models = f"{len(bad)} of {format_count(len(event.result), 'model')}"
+            text = f"{bad[0].status.value}  {event.job.title}: {models}: {bad[0].error}"
+            err.print(text, markup=False)
         elif self._bars is None:
             left = self._left(", ")
             err.print(f"done   {event.job.title} in {event.seconds:.1f} s{left}", markup=False)
@@ -211,6 +218,13 @@ class ProgressDisplay:
         if table is not None:
             view.add_row(table)
         return view
+
+
+def _bad_units(event: events.Finished) -> list[UnitResult]:
+    """Units of a fit that gave nothing, though the fit itself came to its end."""
+    if not isinstance(event.job, FitJob):
+        return []
+    return [result for result in event.result if result.status.bad]
 
 
 def _bars() -> Progress:

@@ -13,7 +13,7 @@ from fairbench.cli.provisional import ProvisionalTable
 from fairbench.cli.remaining import Remaining
 from fairbench.cli.tuning import Tuning, searched_methods
 from fairbench.config import RunConfig
-from fairbench.errors import ConfigError
+from fairbench.errors import ConfigError, in_one_line
 from fairbench.leaderboard import build as leaderboard
 from fairbench.leaderboard.board import Board
 from fairbench.registry import Registry
@@ -71,13 +71,14 @@ def _run(
 ) -> int:
     """Load the data, plan and run the jobs; return the exit code."""
     device = resolve_device(config.device)
-    datasets = setup.load_datasets(config, registry)
+    datasets, not_loaded = setup.try_datasets(config, registry)
     store = setup.open_store(config.results, config.store, dry_run=dry_run)
     err.print(
         f"{', '.join(config.methods)} on {', '.join(config.datasets)}, results in {config.results}",
         markup=False,
     )
     plan = make_plan(config, registry, datasets)
+    plan.failed |= {f"dataset {name}": in_one_line(e) for name, e in not_loaded.items()}
     setup.describe(datasets, device)
     workers = config.workers or cores()
     failed_searches = 0
@@ -92,8 +93,10 @@ def _run(
         err.print(f"SKIPPED: {title}: {reason}", markup=False)
     jobs = run.jobs()
     if dry_run:
+        for title, error in plan.failed.items():
+            err.print(f"FAILED: {title}: {error}", markup=False)
         _show_jobs(jobs, run, workers)
-        return 0
+        return 1 if plan.failed else 0
     code = _execute(jobs, run, executor, config, registry, board)
     return code or (1 if failed_searches else 0)
 
@@ -217,7 +220,12 @@ def _report(run: TrainingRun, config: RunConfig, registry: Registry, board: Boar
     for title, error in run.summary.not_stored:
         err.print(f"encoder not stored: {title}: {error}", markup=False)
     if run.summary.broken:
-        err.print("Try these again with --rerun failed.")
+        err.print(
+            "Try these again with --rerun failed. Where they were raised: "
+            f"fairbench status --results {config.results} --traceback",
+            markup=False,
+        )
+    setup.warn_of_metrics(run.audits.faults, config.results)
     for path in written:
         err.print(str(path), markup=False)
     return show_problems(tables) or (1 if run.summary.broken else 0)

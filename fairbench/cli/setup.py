@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairbench.api.dataset import Dataset
@@ -12,8 +12,9 @@ from fairbench.cli.console import err, show_notes, warn_simulated
 from fairbench.config import Rerun, RunConfig
 from fairbench.data.prepare import Prepared, load_dataset, load_folds
 from fairbench.data.shift import shifted
-from fairbench.errors import ConfigError
+from fairbench.errors import ConfigError, FairbenchError
 from fairbench.registry import Registry
+from fairbench.report.format import format_count
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.store.database import Store, make_folder
@@ -27,15 +28,34 @@ def command_line() -> str:
 
 
 def load_datasets(config: RunConfig, registry: Registry) -> list[Prepared]:
-    """Load and prepare the datasets of a run, in all its splits."""
-    root, real = config.data_root, config.require_real_data
-    loaded = []
-    for dataset in _datasets(config, registry):
-        if config.splits is None:
-            loaded.append(load_dataset(dataset, root=root, require_real=real))
-        else:
-            loaded += load_folds(dataset, config.splits, root=root, require_real=real)
+    """Load and prepare the datasets of a run, in all its splits; raise if one cannot be loaded."""
+    loaded, failed = try_datasets(config, registry)
+    for error in failed.values():
+        raise error
     return loaded
+
+
+def try_datasets(
+    config: RunConfig, registry: Registry
+) -> tuple[list[Prepared], dict[str, FairbenchError]]:
+    """Load the same; return those that can be loaded, and by name the errors of the others.
+
+    Raises the error where there is no dataset without one.
+    """
+    root, real = config.data_root, config.require_real_data
+    loaded: list[Prepared] = []
+    failed: dict[str, FairbenchError] = {}
+    for dataset in _datasets(config, registry):
+        try:
+            if config.splits is None:
+                loaded.append(load_dataset(dataset, root=root, require_real=real))
+            else:
+                loaded += load_folds(dataset, config.splits, root=root, require_real=real)
+        except FairbenchError as error:
+            failed[dataset.name] = error
+    if not loaded:
+        raise next(iter(failed.values()))
+    return loaded, failed
 
 
 def interrupted() -> int:
@@ -82,6 +102,17 @@ def describe(datasets: list[Prepared], device: str) -> None:
     for name, notes in {data.info.name: data.notes for data in datasets}.items():
         show_notes(name, notes)
     err.print(f"device: {device}", markup=False)
+
+
+def warn_of_metrics(faults: Mapping[str, int], results: Path) -> None:
+    """Print what metrics raised, and at how many points."""
+    for fault, points in faults.items():
+        err.print(
+            f"Warning: {fault} Its columns are missing at {format_count(points, 'point')}.",
+            markup=False,
+        )
+    if faults:
+        err.print(f"Mend it, then measure them: fairbench audit --results {results}", markup=False)
 
 
 def review_checkpoints(jobs: Sequence[Job], config: RunConfig) -> None:

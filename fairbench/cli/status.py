@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
+
+import typer
 
 from fairbench.cli.console import out, show_columns
 from fairbench.cli.options import Results, StoreUrl
@@ -15,7 +18,13 @@ from fairbench.store.status import Status
 from fairbench.store.text import clean
 
 
-def status(results: Results = None, store: StoreUrl = None) -> None:
+def status(
+    results: Results = None,
+    store: StoreUrl = None,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Print the traceback of each failure.")
+    ] = False,
+) -> None:
     """Show run progress: models and points by status, and failures."""
     opened = ResultsLocation(results, store).open_store()
     held = Claims(opened, "status").held()
@@ -36,10 +45,10 @@ def status(results: Results = None, store: StoreUrl = None) -> None:
     _show_remaining(points)
     for unit in units.values():
         if unit.status.bad:
-            _show_failure(unit, unit.point, unit)
+            _show_failure(unit, unit.point, unit, traceback=traceback)
     for point in points:
-        if point.status.bad:
-            _show_failure(units[point.unit], point.label, point)
+        if point.status.bad or point.error:  # a measured point may lack a metric's columns
+            _show_failure(units[point.unit], point.label, point, traceback=traceback)
 
 
 def _as_held(unit: UnitRecord, held: frozenset[str]) -> UnitRecord:
@@ -103,6 +112,10 @@ def _show_remaining(points: Sequence[PointRecord]) -> None:
         )
 
 
-def _show_failure(unit: UnitRecord, place: str | None, record: UnitRecord | PointRecord) -> None:
+def _show_failure(
+    unit: UnitRecord, place: str | None, record: UnitRecord | PointRecord, *, traceback: bool
+) -> None:
     text = f"{record.status}  {unit.method} {place or '-'}: {record.error}"
     out.print(clean(text), markup=False)
+    if traceback:
+        out.print(clean(record.traceback or "no traceback is stored"), markup=False)

@@ -11,8 +11,9 @@ from fairbench.cli.search import run_search, show_space
 from fairbench.cli.setup import command_line
 from fairbench.config import Rerun, RunConfig, SearchConfig, build_config
 from fairbench.data.prepare import Prepared
-from fairbench.errors import ConfigError
+from fairbench.errors import ConfigError, PluginError
 from fairbench.registry import Registry
+from fairbench.runs.method_answers import ask
 from fairbench.runs.plan import Plan, make_budget, resolve_methods, units_of, validated
 from fairbench.search import outputs as search_files
 from fairbench.search.space import held_params, search_space
@@ -68,7 +69,11 @@ class Tuning:
         for data in datasets:
             for method in methods:
                 held = held_params(self.config.params, method, self.registry)
-                if method(validated(method, held)).supports(data.info) is not None:
+                try:
+                    refused = ask(method, validated(method, held), data.info).refusal is not None
+                except PluginError:
+                    refused = True
+                if refused:
                     continue  # the run reports it
                 failed += not self._search(plan, method, data, dry_run=dry_run)
         return failed

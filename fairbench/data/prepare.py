@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,8 @@ from fairbench.data.files import data_root, find_files, name_files, say_origin
 from fairbench.data.preprocessing import Preprocessing, most_common_categories
 from fairbench.data.roles import assign_roles
 from fairbench.data.splits import OFFICIAL, Split, rotating
-from fairbench.errors import DataError
+from fairbench.data.table_rules import check_table
+from fairbench.errors import DataError, FairbenchError, say_raised
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,15 +160,16 @@ def load_table(dataset: type[Dataset], *, root: Path | None = None) -> tuple[Tab
 def _obtain(
     dataset: type[Dataset], root: Path | None, require_real: bool
 ) -> tuple[Table | Images, str, str]:
-    instance = dataset()
     files = find_files(dataset, data_root(root))
     if files is not None:
-        return instance.load(files.folder), "real", f"{files.origin}: {files.path}"
+        with _plugin_errors(dataset):
+            table = dataset().load(files.folder)
+        return _checked(table, dataset), "real", f"{files.origin}: {files.path}"
     where = f"Put {name_files(dataset)} into a folder and name it with"
     hint = f"{where} --data-root or FAIRBENCH_DATA. {say_origin(dataset)}"
     if require_real:
         raise DataError(f"The real files of {dataset.name!r} are not available.", hint)
-    twin = instance.simulate()
+    twin = _simulated(dataset)
     if twin is None:
         downloadable = all(file.urls for file in dataset.files)
         why = "and no network" if downloadable else "and none can be downloaded"
@@ -174,9 +177,42 @@ def _obtain(
     return twin, "simulated", _TWIN
 
 
+def _simulated(dataset: type[Dataset]) -> Table | None:
+    with _plugin_errors(dataset):
+        twin = dataset().simulate()
+    if twin is not None:
+        _checked(twin, dataset)
+    return twin
+
+
+def _checked(table: Any, dataset: type[Dataset]) -> Table | Images:
+    if not isinstance(table, Table | Images):
+        raise DataError(
+            f"The dataset {dataset.name!r} loads a {type(table).__name__}.",
+            "load and simulate return a fairbench.api.Table, or Images.",
+        )
+    if isinstance(table, Table):
+        check_table(table, dataset.name)
+    return table
+
+
+@contextmanager
+def _plugin_errors(dataset: type[Dataset]) -> Iterator[None]:
+    """Turn whatever a dataset raises, SystemExit too, into a DataError that says where."""
+    try:
+        yield
+    except FairbenchError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise DataError(
+            f"The dataset {dataset.name!r} raised {say_raised(error)}.",
+            f"See: fairbench check {dataset.name}",
+        ) from error
+
+
 def load_twin(dataset: type[Dataset], *, split: Split = OFFICIAL) -> Prepared:
     """Load the simulated twin, even where the real files exist; DataError if there is none."""
-    twin = dataset().simulate()
+    twin = _simulated(dataset)
     if twin is None:
         raise DataError(f"{dataset.name!r} has no simulated twin.")
     return prepare(twin, dataset, source="simulated", origin=_TWIN, split=split)

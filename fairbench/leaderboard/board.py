@@ -121,12 +121,14 @@ def make_board(
     are no rows, or rows of several audits or protocols.
     """
     chosen = [curve for own in records.curves.values() for curve in own if _is_of(curve, dataset)]
-    chosen = [curve for curve in chosen if curve.units[0].budget == budget]
     chosen = [curve for curve in chosen if curve.ended and curve.done]
+    budgets = {curve.units[0].budget for curve in chosen}
+    chosen = [curve for curve in chosen if curve.units[0].budget == budget]
     if not chosen:
+        others = " or ".join(f"--budget {other}" for other in sorted(budgets))
         raise ConfigError(
             f"There are no measured rows of {dataset} with real data and budget {budget}.",
-            "See what there is: fairbench leaderboard",
+            f"There are rows for {others}." if others else "See them: fairbench leaderboard",
         )
     audits = {curve.audit for curve in chosen}
     versions = {point.version for curve in chosen for point in curve.done}

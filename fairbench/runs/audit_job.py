@@ -24,14 +24,15 @@ from fairbench.runs.shared_labels import Estimated, SharedLabels, estimated
 from fairbench.stats.bootstrap import to_text
 from fairbench.store import files
 from fairbench.store.records import AuditorReading
-from fairbench.store.text import clean_line, describe
+from fairbench.store.text import clean_line, describe, text_of
 
 
 @dataclass(frozen=True)
 class Measurement:
     """Figures of one point or reference; ``replicates`` as stats.bootstrap writes them.
 
-    ``estimated``: soft labels that its job had to estimate.
+    ``estimated``: soft labels that its job had to estimate. ``faults``: what metrics of plugins
+    raised, whose columns are missing.
     """
 
     key: str
@@ -40,6 +41,7 @@ class Measurement:
     replicates: str
     auditors: Sequence[AuditorReading] = ()
     estimated: Estimated = field(default_factory=dict)
+    faults: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -144,8 +146,15 @@ class AuditJob:
                 )
                 evaluation = replace(evaluation, shift=shift)
             values: dict[str, float | None] = {}
+            faults = []
             for metric in self.metrics:
-                values.update(_measured(metric, evaluation))
+                try:
+                    values.update(_measured(metric, evaluation))
+                except ContractError as error:
+                    # Tables cannot be without a built-in figure; a plugin's columns may be empty.
+                    if metric.__module__.startswith("fairbench."):
+                        raise
+                    faults.append(text_of(error))
             auditors = [
                 AuditorReading(
                     auditor=result.auditor,
@@ -158,7 +167,9 @@ class AuditJob:
             ]
             seconds = time.perf_counter() - start
             replicates = to_text(evaluation.replicates)
-            results.append(Measurement(key, values, seconds, replicates, auditors, new_labels))
+            results.append(
+                Measurement(key, values, seconds, replicates, auditors, new_labels, faults)
+            )
         return results
 
     def _estimate_soft_labels(self) -> Estimated:
@@ -207,7 +218,7 @@ def encoded_from(arrays: Mapping[str, np.ndarray], number: int, of: str = "") ->
 def _measured(metric: type[Metric], evaluation: Any) -> dict[str, float | None]:
     try:
         values = dict(metric().compute(evaluation))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ContractError(f"The metric {metric.name} raised {describe(error)}.") from error
     for column, value in values.items():
         if value is not None and not _is_finite(value):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -102,6 +103,8 @@ class AuditLedger:
 
     def __init__(self, store: Store, metrics: Sequence[type[Metric]], *, retry: bool) -> None:
         self.store, self.metrics, self.retry = store, tuple(metrics), retry
+        self.faults: Counter[str] = Counter()
+        """What metrics of plugins raised: points that lack their columns."""
         self._points = store.statuses(PointRecord)
         self._targets: dict[str, AuditTarget] = {}
         self._pending: dict[str, PointRecord | ReferenceRecord] = {}
@@ -109,9 +112,11 @@ class AuditLedger:
         self._soft: dict[str, SharedLabels] = {}
         self._seconds: dict[tuple[str, str, str | None], float] = {}
 
-    def status(self, target: AuditTarget, label: str) -> Status | None:
-        """What became of one point under the present auditors."""
-        return self._points.get(point_key(target.unit, label, target.config))
+    def failures(self, target: AuditTarget) -> list[PointRecord]:
+        """Points whose audit by the present auditors failed."""
+        keys = [point_key(target.unit, point.label, target.config) for point in target.points]
+        bad = [key for key in keys if key in self._points and self._points[key].bad]
+        return list(self.store.find(PointRecord, bad).values()) if bad else []
 
     def missing(
         self, target: AuditTarget, *, again: Mapping[str, str | None] | None = None
@@ -286,7 +291,10 @@ class AuditLedger:
     def _finished(self, result: Measurement) -> PointRecord | ReferenceRecord:
         pending = self._pending[result.key]
         if isinstance(pending, PointRecord):
-            pending = pending.replace(auditors=tuple(result.auditors))
+            self.faults.update(result.faults)
+            pending = pending.replace(
+                auditors=tuple(result.auditors), error=" ".join(result.faults) or None
+            )
         return pending.replace(
             status=Status.DONE,
             values=dict(result.values),

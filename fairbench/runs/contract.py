@@ -31,7 +31,7 @@ def finite_number(value: Any, what: str) -> float:
         except OverflowError:
             number = math.inf
     if not math.isfinite(number):
-        raise ContractError(f"{what} is {_shown(value)}, not a finite number.")
+        raise ContractError(f"{what} is {shown(value)}, not a finite number.")
     return number
 
 
@@ -42,7 +42,7 @@ class ReportedCosts(dict[str, float]):
         """Take a cost; ContractError for a name or a value that cannot be one."""
         if not isinstance(name, str) or not _COST_NAME.fullmatch(name):
             raise ContractError(
-                f"report() got the name {_shown(name)}; names of costs have small letters, digits "
+                f"report() got the name {shown(name)}; names of costs have small letters, digits "
                 "and _, and at most 64 of them."
             )
         if name not in self and len(self) >= MOST_COSTS:
@@ -50,7 +50,8 @@ class ReportedCosts(dict[str, float]):
         self[name] = finite_number(value, f"the cost {name!r} given to report()")
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return the start of a value's text, for messages."""
     try:
         return clean_line(repr(value), 60)
     except Exception:  # a plugin's object may be of any kind

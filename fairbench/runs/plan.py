@@ -15,15 +15,23 @@ from fairbench.api.method import Method, Params
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.config import RunConfig
 from fairbench.data.prepare import Prepared
-from fairbench.errors import ConfigError, UnknownNameError, say_why_and_what
+from fairbench.errors import (
+    ConfigError,
+    PluginError,
+    UnknownNameError,
+    in_one_line,
+    say_why_and_what,
+)
 from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import Registry, earlier_code, plugin_source, plugin_version
 from fairbench.runs.audit_rows import is_larger
 from fairbench.runs.curve_points import DEFAULT_POINTS, detailed_points
+from fairbench.runs.method_answers import ask
 from fairbench.store import keys
 from fairbench.store.keys import hash_of
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
+from fairbench.store.text import describe
 from fairbench.training.stack_size import largest_stack, model_bytes, spread
 from fairbench.versions import AUDIT_VERSION, ENGINE_VERSION, IMAGES_VERSION, PROTOCOL_VERSION
 
@@ -114,28 +122,42 @@ class PlannedUnit:
 
 @dataclass
 class Plan:
-    """All units and references of a request."""
+    """All units and references of a request.
+
+    ``failed`` has the error of each method, or dataset, that could not be planned, by its title:
+    the others run without it.
+    """
 
     units: list[PlannedUnit] = field(default_factory=list)
     references: dict[str, tuple[Prepared, int, AuditConfig]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
 
 
 def make_plan(config: RunConfig, registry: Registry, datasets: Sequence[Prepared]) -> Plan:
     """List the units of a request, baselines included where it is not for a published board.
 
     Raises UnknownNameError or ConfigError for a name or parameter that does not exist, or a value
-    that cannot be used.
+    that cannot be used. A plugin that cannot be planned is listed as failed.
     """
     names = resolve_methods(config.methods, registry, baselines=config.against is None)
-    params = method_params(config.params, names, registry)
+    given = params_by_method(config.params, names, registry)
     plan = Plan()
+    params = {}
+    for name in names:
+        try:
+            params[name] = validated(registry.methods[name], given.get(name, {}))
+        except PluginError as error:
+            plan.failed[name] = in_one_line(error)
     for data in datasets:
         budget = make_budget(config.budget, data)
         for seed in config.seeds:
             key = reference_key(data, seed, budget.audit)
             plan.references[key] = (data, seed, budget.audit)
-        for name in names:
-            plan.units += units_of(registry.methods[name], params[name], data, budget, config)
+        for name in params:
+            try:
+                plan.units += units_of(registry.methods[name], params[name], data, budget, config)
+            except PluginError as error:
+                plan.failed[f"{name} on {data.info.name}"] = in_one_line(error)
     return plan
 
 
@@ -160,10 +182,10 @@ def resolve_methods(
     return list(dict.fromkeys([*requested, *joining]))
 
 
-def method_params(
+def params_by_method(
     given: Mapping[str, Mapping[str, Any]], names: Sequence[str], registry: Registry
-) -> dict[str, Params]:
-    """Validated hyperparameters of every method of a run."""
+) -> dict[str, Mapping[str, Any]]:
+    """Given hyperparameters by the registered names of their methods, all of them of this run."""
     by_name: dict[str, Mapping[str, Any]] = {}
     for name, values in given.items():
         resolved = registry.methods.resolve(name)
@@ -173,11 +195,26 @@ def method_params(
                 "Add it to --methods, or take its parameters out.",
             )
         by_name[resolved] = values
-    return {name: validated(registry.methods[name], by_name.get(name, {})) for name in names}
+    return by_name
 
 
 def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
-    """Hyperparameters of one method from plain values."""
+    """Hyperparameters of one method from plain values.
+
+    Raises ConfigError or UnknownNameError: a value cannot be used. PluginError: the defaults
+    cannot.
+    """
+    try:
+        method.Params()
+    except (Exception, SystemExit) as error:
+        without = [
+            name for name, field in method.Params.model_fields.items() if field.is_required()
+        ]
+        why = f"{', '.join(without)} of {method.name}" if without else describe(error)
+        raise PluginError(
+            f"A hyperparameter has no usable default: {why}.",
+            f"See: fairbench check {method.name}",
+        ) from None
     if not isinstance(values, Mapping):
         raise ConfigError(
             f"Parameters of {method.name} must be 'name: value' lines, not {values!r}."
@@ -214,16 +251,16 @@ def make_budget(requested: str | int, data: Prepared) -> Budget:
 def units_of(
     method: type[Method], params: Params, data: Prepared, budget: Budget, config: RunConfig
 ) -> list[PlannedUnit]:
-    """The units of one method on one dataset: seeds and points as ``config`` says."""
-    instance = method(params)
+    """The units of one method on one dataset: seeds and points as ``config`` says.
+
+    Raises PluginError: what the method says of itself cannot be used.
+    """
+    answers = ask(method, params, data.info)
     label = None if params_label(method, params) == DEFAULT else config.label
     single = method.shots is Shots.SINGLE
     count = config.points or budget.points.get(method.shots)
-    points: list[Point | None] = (
-        [None] if single else list(iterate_points(instance.points(), count))
-    )
+    points: list[Point | None] = [None] if single else list(iterate_points(answers.points, count))
     curve_points = (count or DEFAULT_POINTS) if single else None
-    skipped = instance.supports(data.info)
     content = {
         "method": method.name,
         "params": params.identity(),
@@ -256,7 +293,7 @@ def units_of(
                 unit,
                 budget,
                 curve_points,
-                skipped,
+                answers.refusal,
                 detailed=number in closely,
                 label=label,
             )

@@ -115,7 +115,8 @@ class Reaudit(JobSource):
         stale = {
             point.key: point.finished
             for point in points
-            if point.done and (self._again or not columns <= set(point.figures))
+            # A measured point has an error where a metric raised: it lacks that metric's columns.
+            if point.done and (self._again or point.error or not columns <= set(point.figures))
         }
         missing = self.audits.missing(target, again=stale)
         self.known += len(unit.points) - len(missing)

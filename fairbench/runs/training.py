@@ -170,6 +170,9 @@ class TrainingRun(JobSource):
 
     def begin(self, command: str) -> None:
         """Record the run and what it is going to do; ``command`` is what was typed."""
+        self.summary.broken += [
+            (title, Status.FAILED, error) for title, error in self.plan.failed.items()
+        ]
         self.summary.broken += self.units.earlier_failures()
         config = self.config.model_dump(mode="json")
         if not self._is_trial:

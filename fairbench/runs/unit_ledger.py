@@ -93,10 +93,11 @@ class UnitLedger:
                 continue
             if unit.status.bad:
                 failures.append((planned.title, unit.status, unit.error or ""))
-            for point in unit.points:
-                status = self.audits.status(self.target(planned), point.label)
-                if status is not None and status.bad:
-                    failures.append((f"audit of {planned.title}", status, point.label))
+            for point in self.audits.failures(self.target(planned)):
+                # The title has the point of a multi-shot method.
+                place = "" if planned.unit.point else f", {point.label}"
+                title = f"audit of {planned.title}{place}"
+                failures.append((title, point.status, point.error or ""))
         return failures
 
     def stacks(

@@ -23,6 +23,7 @@ from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
 from fairbench.runs.executors.base import Event, Executor
 from fairbench.runs.job import Job
+from fairbench.runs.method_answers import ask
 from fairbench.runs.plan import (
     Budget,
     Plan,
@@ -87,7 +88,7 @@ class Search:
         self.method = registry.methods[registry.methods.resolve(config.run.methods[0])]
         self.held = held_params(config.run.params, self.method, registry)
         self.space = search_space(self.method, self.held)
-        reason = self.method(validated(self.method, self.held)).supports(data.info)
+        reason = ask(self.method, validated(self.method, self.held), data.info).refusal
         if reason is not None:
             raise ConfigError(f"{self.method.name} cannot run on {data.info.name}: {reason}.")
         self.budget = make_budget(config.run.budget, data)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import traceback
 
+from fairbench.errors import place_of
 from fairbench.store.secrets import redact_text
 
 MOST_BYTES, MOST_LINE_BYTES = 10_000, 1_000
@@ -47,8 +48,9 @@ def clean_line(text: str, most: int = MOST_LINE_BYTES) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Return ``ValueError: text``, the first line of it, cleaned."""
-    return clean_line(f"{type(error).__name__}: {text_of(error)}")
+    """Return ``ValueError: text (file.py:12)``: its first line, cleaned, and its place if known."""
+    text, place = clean_line(f"{type(error).__name__}: {text_of(error)}"), place_of(error)
+    return f"{text} ({clean_line(place)})" if place else text
 
 
 def describe_fully(error: BaseException) -> str:

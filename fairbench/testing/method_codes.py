@@ -46,7 +46,7 @@ def unseen(trial: MethodTrial) -> None:
     """New rows can have values outside the range of the training set."""
     x = trial.test.x[:100]
     x = 1 - x if x.dtype == np.uint8 else 4 * x
-    for representation in trial.first:
+    for representation in trial.encoders:
         with convert_errors("encode", "Clip x, or extend its range."):
             z = trial.encode(representation, x, trial.test.s[:100])
         if not np.isfinite(z).all():
@@ -60,7 +60,7 @@ def alone(trial: MethodTrial) -> None:
     """The code of a row must depend on that row alone, not on the rest of the batch."""
     x = _among_strangers(trial.test.x)
     s = trial.test.s
-    for representation in trial.first:
+    for representation in trial.encoders:
         if trial.stochastic:
             _draws_alone(trial, representation, x, s)
             continue
@@ -111,7 +111,7 @@ def _draws_alone(
 @promise("float64 rows are encoded as float32 ones")
 def precisions(trial: MethodTrial) -> None:
     """Users of the encoder have tables of float64, as pandas makes them."""
-    for representation in trial.first:
+    for representation in trial.encoders:
         z = trial.encode(representation, trial.test.x, trial.test.s)
         with convert_errors("encode", "Begin with x.astype(numpy.float32)."):
             wide = trial.encode(representation, trial.test.x.astype(np.float64), trial.test.s)
@@ -128,7 +128,11 @@ def keeps_rows(trial: MethodTrial) -> None:
     """The same rows are encoded at every point, and then compared with decoded ones."""
     for representation in trial.first:
         x, s = trial.test.x.copy(), trial.test.s.copy()
-        trial.encode(representation, x, s)
+        try:
+            trial.encode(representation, x, s)
+        except (Exception, SystemExit):
+            _ = trial.encoders
+            raise
         if not np.array_equal(x, trial.test.x) or not np.array_equal(s, trial.test.s):
             raise BrokenPromise("encode writes into its rows.", "Work on a copy: x = x.copy().")
 
@@ -141,7 +145,7 @@ def blind(trial: MethodTrial) -> None:
     x, s = trial.test.x, trial.test.s
     permuted = np.random.default_rng(0).permutation(s)
     todo = "Do not use s in encode, or declare track = Track.AWARE."
-    for representation in trial.first:
+    for representation in trial.encoders:
         codes = []
         for s_input in (None, s, permuted):
             generator = np.random.default_rng(0) if trial.stochastic else None
@@ -155,7 +159,7 @@ def blind(trial: MethodTrial) -> None:
 def coding(trial: MethodTrial) -> None:
     """Audits use one draw of deterministic codes, several of stochastic ones, and count codes."""
     coded = trial.method.coding
-    for representation in trial.first:
+    for representation in trial.encoders:
         first, again = (trial.codes([representation])[0] for _ in range(2))
         if not np.array_equal(first, again, equal_nan=True):
             drawn = "the generator it is given" if trial.stochastic else "nothing at all"
@@ -166,7 +170,9 @@ def coding(trial: MethodTrial) -> None:
             )
     if trial.stochastic and all(
         np.array_equal(z, other)
-        for z, other in zip(trial.codes(trial.first), trial.codes(trial.first, seed=1), strict=True)
+        for z, other in zip(
+            trial.codes(trial.encoders), trial.codes(trial.encoders, seed=1), strict=True
+        )
     ):
         raise BrokenPromise(
             "It is declared stochastic, and another generator gives the same codes.",
@@ -180,7 +186,7 @@ def _check_few_values(trial: MethodTrial) -> None:
     rng = np.random.default_rng(0)
     picked = rng.integers(0, len(trial.test.s), _MANY)
     x = (trial.test.x[picked] + rng.normal(0, 0.3, (_MANY, trial.test.x.shape[1]))).astype("f4")
-    for representation in trial.first:
+    for representation in trial.encoders:
         z = trial.encode(representation, x, trial.test.s[picked])
         values = max(len(np.unique(column)) for column in z.T)
         if values > MOST_VALUES:
@@ -216,7 +222,7 @@ def input_columns(trial: MethodTrial) -> None:
 def decodes(trial: MethodTrial) -> None:
     """D is measured by its own and the refitted decoder, or by the latter alone."""
     x, s = trial.test.x, trial.test.s
-    for representation in trial.first:
+    for representation in trial.encoders:
         z = trial.encode(representation, x, s)
         x_hat = representation.decode(z.copy(), s.copy())
         if (x_hat is not None) != trial.method.has_decoder:
@@ -236,7 +242,7 @@ def decodes(trial: MethodTrial) -> None:
 def extras(trial: MethodTrial) -> None:
     """They become columns of the leaderboard and figures of the report."""
     x = trial.test.x
-    for representation in trial.first:
+    for representation in trial.encoders:
         rate, count = representation.rate(x), representation.parameters()
         bits = representation.bits(x) if trial.method.has_bits else None
         if rate is not None and not np.isfinite(rate):

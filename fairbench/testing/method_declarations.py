@@ -8,10 +8,11 @@ from contextlib import suppress
 from typing import Any
 
 from fairbench import api
-from fairbench.api import Coding, Knob, Point, Shots, Track, Unit
+from fairbench.api import Coding, Knob, Shots, Track, Unit
 from fairbench.errors import FairbenchError
 from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import NAME
+from fairbench.runs.method_answers import check_points
 from fairbench.runs.plan import params_label, validated
 from fairbench.testing.method_trial import MethodTrial
 from fairbench.testing.promises import convert_errors, promise
@@ -94,13 +95,11 @@ def points(trial: MethodTrial) -> None:
             )
         return
     grid = method.points()
-    if not isinstance(grid, tuple) or not all(isinstance(point, Point) for point in grid):
+    if not isinstance(grid, tuple):
         raise BrokenPromise(
             f"points() returned {grid!r}.", "Return a tuple of fairbench.api.Point."
         )
-    if not grid:
-        raise BrokenPromise("points() is empty.", "Return (Point(),) if there is no knob.")
-    for point in grid:
+    for point in check_points(grid):
         if sorted(name for name, _ in point.values) != known:
             raise BrokenPromise(
                 f"The point {point.label} does not set the knobs {', '.join(known) or '(none)'}.",
@@ -112,10 +111,6 @@ def points(trial: MethodTrial) -> None:
                     f"The point {point.label} lies outside {knob.low:g} .. {knob.high:g}.",
                     f"Widen the knob {knob.name!r}, or remove the point.",
                 )
-    if len({point.label for point in grid}) < len(grid):
-        raise BrokenPromise(
-            "Two of its points have the same label.", "Labels keep 6 digits; space them out."
-        )
 
 
 @promise("its search space is of its own parameters, within what they take")

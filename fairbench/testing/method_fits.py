@@ -44,7 +44,7 @@ def curve(trial: MethodTrial) -> None:
     """The suite chooses the points of a single-shot curve after the fit."""
     if trial.method.shots is not Shots.SINGLE:
         raise Unmet("it is multi-shot")
-    _ = trial.first
+    _ = trial.encoders
     (fitted,) = trial.fit(trial.units())
     assert isinstance(fitted, Curve)  # or there would be no first fit
     known = [knob.name for knob in trial.instance.knobs]
@@ -61,7 +61,7 @@ def curve(trial: MethodTrial) -> None:
 @promise("the same seed gives the same codes")
 def reproducible(trial: MethodTrial) -> None:
     """A figure that cannot be reproduced proves nothing."""
-    first, again = (trial.codes(fits) for fits in (trial.first, trial.trained()))
+    first, again = (trial.codes(fits) for fits in (trial.encoders, trial.trained()))
     for unit, z, other in zip(trial.units(), first, again, strict=True):
         if not np.array_equal(z, other):
             raise BrokenPromise(
@@ -110,7 +110,7 @@ def ignores_labels(trial: MethodTrial) -> None:
 
 
 def _codes_of_job(trial: MethodTrial, data: Prepared) -> dict[str, np.ndarray]:
-    _ = trial.first
+    _ = trial.encoders
     units = trial.units()
     job = FitJob(
         id="check",
@@ -130,7 +130,8 @@ def _codes_of_job(trial: MethodTrial, data: Prepared) -> dict[str, np.ndarray]:
     for result in job.run(lambda fraction, note: None):
         if result.status is not Status.DONE:
             raise BrokenPromise(
-                f"As a job of the suite it ends {result.status}: {result.error}.", ""
+                f"As a job of the suite it ends {result.status}: {str(result.error).rstrip('.')}.",
+                "",
             )
         arrays = {f"{result.key}/{name}": array for name, array in result.arrays.items()}
         codes.update({name: array for name, array in arrays.items() if "/z/" in name})
@@ -146,7 +147,7 @@ def _differ(codes: Mapping[str, np.ndarray], others: Mapping[str, np.ndarray]) -
 @promise("it reads no data")
 def reads_nothing(trial: MethodTrial) -> None:
     """It may use the training set alone: files and datasets hold task labels and test rows."""
-    first = trial.first
+    first = trial.encoders
     folders = [cache_folder(), data_root(trial.root)]
     folders += [cls.home for cls in Dataset.__subclasses__()]
     with watched_data(folder for folder in folders if folder is not None) as reads:
@@ -162,7 +163,7 @@ def reads_nothing(trial: MethodTrial) -> None:
 @promise("units fitted together are units fitted one by one")
 def stacks(trial: MethodTrial) -> None:
     """The suite stacks seeds and points to suit the machine; figures must not depend on it."""
-    _ = trial.first
+    _ = trial.encoders
     units = trial.units((SEED, OTHER_SEED), most=2)
     together = trial.codes(trial.trained(units))
     for unit, stacked in zip(units, together, strict=True):
@@ -179,7 +180,7 @@ def stacks(trial: MethodTrial) -> None:
 @promise("more than two groups are taken, or refused by supports()")
 def many_groups(trial: MethodTrial) -> None:
     """Datasets have up to 18 groups; a run should refuse beforehand what cannot be run."""
-    _ = trial.first
+    _ = trial.encoders
     data = sample_data(ManyGroups)
     if trial.instance.supports(data.info) is not None:
         raise Unmet("supports() refuses five groups")
@@ -193,10 +194,10 @@ def many_groups(trial: MethodTrial) -> None:
 @promise("CPU and GPU agree")
 def devices_agree(trial: MethodTrial) -> None:
     """A row of a leaderboard must not depend on the machine of training."""
-    _ = trial.first
+    _ = trial.encoders
     if resolve_device(Device.AUTO) == "cpu":
         raise Unmet("there is no GPU here")
-    on_cpu = trial.codes(trial.first)
+    on_cpu = trial.codes(trial.encoders)
     on_gpu = trial.codes(trial.trained(device="cuda"))
     for unit, one, other in zip(trial.units(), on_cpu, on_gpu, strict=True):
         apart = rows_apart(one, other)
@@ -211,6 +212,6 @@ def devices_agree(trial: MethodTrial) -> None:
 @promise("it leaves its process unchanged")
 def unharmed(trial: MethodTrial) -> None:
     """Other plugins run in the same process, and rely on its folder and random state."""
-    first = trial.first
+    first = trial.encoders
 
     check_unharmed(lambda: (trial.trained(), trial.codes(first)), "fit or encode")

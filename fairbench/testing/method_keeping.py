@@ -9,16 +9,17 @@ import numpy as np
 
 from fairbench.api import Point
 from fairbench.api.method import Curve, Representation
-from fairbench.errors import StoreError
+from fairbench.errors import StoreError, say_raised
 from fairbench.store.encoders import Encoder, pack, read_as
 from fairbench.testing.method_trial import MethodTrial, middle
-from fairbench.testing.promises import convert_errors, describe_error, promise
+from fairbench.testing.promises import convert_errors, promise
 from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 
 @promise("what is restored from its state gives the same codes")
 def restores(trial: MethodTrial) -> None:
     """New rows are encoded by the stored encoder, and must get the codes that were audited."""
+    _ = trial.encoders
     for unit, fitted in zip(trial.units(), trial.fitted, strict=True):
         assert isinstance(fitted, Curve | Representation)  # or there would be no first fit
         encoder = Encoder(trial.instance, unit, trial.data.info, fitted, trial.data.preprocessing)
@@ -54,7 +55,7 @@ def _read(trial: MethodTrial, content: bytes) -> Encoder:
         except StoreError as error:
             raise BrokenPromise(
                 "From the result of state(), restore raised "
-                f"{describe_error(error.__cause__ or error)}.",
+                f"{say_raised(error.__cause__ or error)}.",
                 "Write restore(state, unit, info), which returns what fit did; or let state() "
                 "return None.",
             ) from None

@@ -117,6 +117,25 @@ class MethodTrial:
             raise Unmet("there is no fit to look at; see above")
         return self._first[1]
 
+    @cached_property
+    def _has_codes(self) -> bool:
+        try:
+            return all(np.isfinite(z).all() for z in self.codes(self.first))
+        except Unmet:
+            raise
+        except (Exception, SystemExit):
+            return False
+
+    @property
+    def encoders(self) -> list[Representation]:
+        """Those of :attr:`first` whose codes can be compared; Unmet where encode gives none.
+
+        Another promise is that it does.
+        """
+        if not self._has_codes:
+            raise Unmet("there are no codes to look at; see above")
+        return self.first
+
     def opened(self, fitted: Sequence[Fitted], units: Sequence[Unit]) -> list[Representation]:
         """Return the representations of a fit's results; BrokenPromise for another kind."""
         name = self.method.name

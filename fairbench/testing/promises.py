@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from fairbench.errors import CheckError, FairbenchError
+from fairbench.errors import CheckError, FairbenchError, say_raised
 from fairbench.testing.verdicts import BrokenPromise, Unmet, Verdict
 
 
@@ -70,7 +68,7 @@ class Check:
         # A plugin may raise anything, sys.exit included.
         except (Exception, SystemExit) as error:
             return CheckOutcome(
-                self.promise, Verdict.FAILED, describe_error(error), "Fix what raised it."
+                self.promise, Verdict.FAILED, say_raised(error), "Fix what raised it."
             )
         return CheckOutcome(self.promise, Verdict.OK)
 
@@ -113,17 +111,4 @@ def convert_errors(doing: str, todo: str = "Fix what raised it.") -> Iterator[No
     except (BrokenPromise, Unmet):
         raise
     except (Exception, SystemExit) as error:
-        raise BrokenPromise(f"{doing} raised {describe_error(error)}.", todo) from None
-
-
-def describe_error(error: BaseException) -> str:
-    """Describe an error as ``ValueError: text (my_plugin/model.py, line 12)``, its place."""
-    text = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
-    frames = traceback.extract_tb(error.__traceback__)
-    # The plugin's own line is more useful than one of a library that it called.
-    own = [f for f in frames if "fairbench/testing" not in Path(f.filename).as_posix()]
-    theirs = [f for f in own if "site-packages" not in f.filename] or own
-    if not theirs:
-        return text
-    path = Path(theirs[-1].filename)
-    return f"{text} ({path.parent.name}/{path.name}, line {theirs[-1].lineno})"
+        raise BrokenPromise(f"{doing} raised {say_raised(error)}.", todo) from None

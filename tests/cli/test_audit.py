@@ -303,6 +303,31 @@ def test_a_store_is_measured_again_and_says_what_changed(
     assert "New figures: dimensions" in more.stdout
 
 
+def test_points_lack_the_columns_of_a_metric_that_raises_until_it_is_mended(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    stored(out)
+    words = ("audit", "--results", "out", "--in-process")
+    broken = fairbench_here(*words, TOY_BAD_METRIC="1")
+    assert broken.returncode == 0, broken.stderr
+    assert (
+        "Warning: The metric widest raised ValueError: this metric raises (toy/toy_plugin.py:"
+    ) in broken.stderr
+    assert "Its columns are missing at 2 points.\n" in broken.stderr
+    assert "fairbench audit --results out\n" in broken.stderr
+    file = out / "leaderboards" / "toy-simulated-points.csv"
+    points = pd.read_csv(file)
+    assert points["mutual_information"].notna().all()
+    assert "dimensions" not in points
+    assert "The metric widest raised" in fairbench_here("status", "--results", "out").stdout
+
+    mended = fairbench_here(*words)
+    assert "2 points measured." in mended.stderr
+    assert pd.read_csv(file)["dimensions"].notna().all()
+    assert "widest" not in fairbench_here("status", "--results", "out").stdout
+
+
 def test_trials_of_a_search_take_no_models_place(fairbench_here: Call, tmp_path: Path) -> None:
     out = tmp_path / "out"
     stored(out)

@@ -22,6 +22,7 @@ from tests.support.runs import change_units, stored
 
 ROOT = Path(__file__).parents[2]
 BOARD = "toy-drawn-1.board"
+NAMED = "adults-gender-5"
 RUN = ("run", "--dataset", "toy-drawn", "--budget", "quick")
 MINE = ("--params", "mine.yaml")
 FILE = "noisy-toy-drawn-1.submission.jsonl.gz"
@@ -231,6 +232,9 @@ def test_a_board_is_cited(fairbench_here: Call, tmp_path: Path) -> None:
     assert len(entries) == len(set(entries))
     assert "methods =" not in cited.stdout
     assert cited.stdout.count("{") == cited.stdout.count("}")
+    # Whose the file is, is not known; an installed board is of this project.
+    assert "author = {{The fairbench authors}}" not in cited.stdout
+    assert "  author = {{The fairbench authors}}," in fairbench_here("cite", NAMED).stdout
 
 
 def test_every_reference_is_of_a_method_that_is_there() -> None:

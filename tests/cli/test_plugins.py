@@ -11,10 +11,12 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+from fairbench.api import Knob, Shots
 from fairbench.cli.check import check_plugin
 from fairbench.cli.plugin import new_plugin
 from fairbench.data.prepare import load_dataset, load_twin
@@ -22,6 +24,7 @@ from fairbench.errors import ConfigError
 from fairbench.registry import Registry, load_registry
 from fairbench.scaffold import PluginKind, render
 from fairbench.testing import check_dataset, check_method, check_metric, method_checks
+from fairbench.training import NeuralMethod
 from tests.conftest import TOY
 from tests.testing.test_methods import WRONG
 
@@ -225,6 +228,24 @@ def test_the_plugins_of_the_page_keep_their_promises(page_plugins: Path) -> None
     assert data.source == "simulated"
 
 
+class EvenMeansCurve(NeuralMethod):
+    """The page's model of a whole curve, as a method."""
+
+    name = "even-means-curve"
+    summary = "the page's single-shot method"
+    shots = Shots.SINGLE
+    knobs = (Knob("gamma", 0.01, 1000.0, "more is fairer", logarithmic=True),)
+
+    def build(self, units: Any, info: Any, networks: Any, streams: Any) -> Any:
+        curve = importlib.import_module("even_means.curve")
+        return curve.CurveModel(len(info.groups), networks, streams)
+
+
+@pytest.mark.usefixtures("page_plugins")
+def test_the_single_shot_model_of_the_page_keeps_its_promises() -> None:
+    check_method(EvenMeansCurve)
+
+
 def test_the_dataset_of_the_page_reads_its_file(page_plugins: Path, tmp_path: Path) -> None:
     hiring = importlib.import_module("hiring").Hiring
     drawn = hiring().simulate()
@@ -333,3 +354,54 @@ def test_the_commands_of_the_page_run_in_their_order(fresh: Run, tmp_path: Path)
     assert board.loc["blur-means", "plugin"] == "blur-means 0.1.0"
     assert board.loc[["blur-means", "even-means"], "complete"].all()
     assert "worst_group" in pd.read_csv(folder / "hiring-simulated-points.csv").columns
+
+
+UNREADY = """
+from fairbench.api import Method, Params
+from fairbench.hookspecs import hookimpl
+
+
+class Needs(Params):
+    rank: int
+
+
+class Unready(Method):
+    name, summary, Params = "unready", "has a hyperparameter without a default", Needs
+
+    def fit(self, train, units, context):
+        return []
+
+
+class Stuck(Method):
+    name, summary = "stuck", "raises when it is planned"
+
+    def supports(self, info):
+        raise SystemExit(0)
+
+    def fit(self, train, units, context):
+        return []
+
+
+@hookimpl
+def register_methods():
+    return [Unready, Stuck]
+"""
+
+
+def test_methods_that_cannot_be_made_or_planned_leave_the_others_alone(
+    fairbench_here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "site", {"unready_plugin.py": UNREADY})
+    declare(tmp_path / "site", "unready", "unready_plugin")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    listed = fairbench_here("list", "methods")
+    assert listed.returncode == 0
+    assert "Warning: unready cannot be made: ValidationError" in listed.stderr
+    assert "unready\tblind\t-\thas a hyperparameter without a default" in listed.stdout
+    assert "\nplain\t" in listed.stdout
+    words = ("run", "--methods", "unready,stuck,plain", "--dataset", "toy", "--budget", "quick")
+    planned = fairbench_here(*words, "--dry-run")
+    assert planned.returncode == 1
+    assert "FAILED: unready: A hyperparameter has no usable default: rank of" in planned.stderr
+    assert "FAILED: stuck on toy: stuck raised SystemExit: 0 (site/unready_pl" in planned.stderr
+    assert "fit plain on toy" in planned.stdout

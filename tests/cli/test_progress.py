@@ -13,7 +13,7 @@ from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.remaining import Remaining
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.executors.base import Broke, Elsewhere, Finished, Idle, Progressed, Started
-from fairbench.runs.fit_job import FitJob
+from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.store.status import Status
 
 
@@ -51,7 +51,7 @@ def go(display: ProgressDisplay) -> None:
     first, second = fit(FIT), job(AuditJob, AUDIT, 30.0)
     display(Started(first))
     display(Progressed(first, 0.5, "step 500 of 1,000"))
-    result = [types.SimpleNamespace(points=(1, 2, 3, 4))]
+    result = [types.SimpleNamespace(points=(1, 2, 3, 4), status=Status.DONE)]
     display(Finished(first, result, 5.0))
     display(Started(second))
     display(Finished(second, audited((1.9, 0.161), (3.67, 0.048), (5.1, -0.01)), 9.0))
@@ -110,6 +110,21 @@ def test_elsewhere_there_is_one_line_per_job(monkeypatch: pytest.MonkeyPatch) ->
     ]
     assert FIT in lines[1]
     assert "left" in lines[1]
+
+
+def test_a_fit_whose_models_failed_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = terminal(monkeypatch, 200, is_one=False)
+    sound = UnitResult("a", Status.DONE)
+    failed = UnitResult("b", Status.FAILED, "ValueError: one column (plug/in.py:7)")
+    with ProgressDisplay(planned(), 2) as display:
+        first = fit("fit one on toy (2 models)")
+        display(Started(first))
+        display(Finished(first, [sound, failed], 1.0))
+        assert display._counts["failed"] == 1
+        assert display._counts["done"] == 0
+    assert printed.getvalue().splitlines()[-1] == (
+        "FAILED  fit one on toy (2 models): 1 of 2 models: ValueError: one column (plug/in.py:7)"
+    )
 
 
 def test_brackets_in_titles_and_notes_are_text(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,6 +164,29 @@ def test_failures_are_kept_apart_and_told(fairbench: Call, tmp_path: Path) -> No
     assert "fit raises" in retried.stderr
 
 
+def test_a_failed_audit_keeps_its_reason_and_its_traceback_can_be_seen(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
+    words = ("run", "--dataset", "toy", "--budget", "quick", "--points", "2", "--results", "out")
+    words = (*words, "--methods", "identity", "--in-process")
+    assert fairbench_here(*words).returncode == 0
+    with sqlite3.connect(tmp_path / "out" / "fairbench.sqlite") as connection:
+        connection.execute(
+            "UPDATE points SET status = 'FAILED', error = 'ValueError: too odd (plug/in.py:7)', "
+            "traceback = 'Traceback: line 7' "
+            "WHERE unit IN (SELECT key FROM units WHERE method = 'identity')"
+        )
+    again = fairbench_here(*words)
+    assert again.returncode == 1
+    assert "FAILED: audit of identity on toy, seed 0, -: ValueError: too odd (plug" in again.stderr
+    assert "fairbench status --results out --traceback" in again.stderr
+    status = fairbench_here("status", "--results", "out")
+    assert "FAILED  identity -: ValueError: too odd (plug/in.py:7)\n" in status.stdout
+    assert "Traceback" not in status.stdout
+    whole = fairbench_here("status", "--results", "out", "--traceback")
+    assert "too odd (plug/in.py:7)\nTraceback: line 7\n" in whole.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("done_run")
 def test_training_again_that_fails_loses_no_result(fairbench_here: Call, tmp_path: Path) -> None:

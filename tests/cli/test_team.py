@@ -99,6 +99,26 @@ def test_a_point_between_audited_ones_is_named_as_such(here: Here) -> None:
     assert "audited nearby: beta=0.9: I = 0.010" in err
 
 
+def test_figures_are_not_claimed_for_an_encoder_whose_code_has_changed(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("encode", "--method", "sofair", "--point", "beta=0.2", "--input", "new.csv")
+    words += ("--output", "z.csv")
+    _, _, err = here(*words)
+    assert "WARNING: the code" not in err
+    assert "on the test set: beta=0.2: I = 0.031" in err
+    monkeypatch.setattr("fairbench.cli.stored_code.code_of", lambda method: "another")
+    code, _, err = here(*words)
+    assert code == 0
+    assert "WARNING: the code of sofair (or of fairbench) has changed since sofair on" in err
+    assert "train it again: fairbench run --methods sofair" in err
+    assert "on the test set, of the earlier code: beta=0.2: I = 0.031" in err
+    code, card, err = here("model-card", "--method", "sofair", "--point", "beta=0.2")
+    assert code == 0
+    assert "WARNING: the code of sofair" in err
+    assert "WARNING" not in card
+
+
 def test_replaced_values_are_counted_by_column(here: Here, folder: Path) -> None:
     frame = pd.read_csv(folder / "new.csv", dtype=str)
     frame.loc[:9, "colour"] = "violet"

@@ -300,3 +300,11 @@ def test_python_gives_the_same_table(tmp_path: Path) -> None:
     assert table["rank_low"].dtype == "Int64"
     with pytest.raises(StoreError, match="There are no results"):
         fairbench.compare(tmp_path / "nothing", against=str(path))
+
+
+def test_where_there_are_rows_of_another_budget_the_error_names_it(tmp_path: Path) -> None:
+    records = selected(tmp_path)
+    with pytest.raises(ConfigError, match="There are rows for --budget quick"):
+        make_board(records, "adults-gender", REGISTRY, version=1)
+    with pytest.raises(ConfigError, match="See them: fairbench leaderboard"):
+        make_board(records, "heritage", REGISTRY, version=1)

@@ -1,0 +1,99 @@
+"""The rules of a Table, checked as soon as a dataset is loaded: a fault is one DataError."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fairbench.api.dataset import Table
+from fairbench.errors import DataError
+
+
+def check_table(table: Table, name: str) -> None:
+    """Raise DataError for the first rule that the table of dataset ``name`` breaks."""
+    try:
+        _check_columns(table.x)
+        rows = len(table.x)
+        _check_groups(table.groups)
+        _check_codes("s", table.s, rows, classes=len(table.groups))
+        if len(np.unique(table.s)) < 2:
+            raise _Fault("s has the same value in every row", "There must be two groups or more.")
+        for where, by_task in (("y", table.y), ("transfer", table.transfer)):
+            for task, labels in by_task.items():
+                _check_codes(f"{where}[{task!r}]", labels, rows)
+        for what, flags in (("is_test", table.is_test), ("target", table.target)):
+            if flags is not None:
+                _check_shape(what, flags, rows, "bool", "b")
+        for column, values in table.domains.items():
+            _check_shape(f"domains[{column!r}]", values, rows, "str", "OSTU")
+    except _Fault as fault:
+        what, rule = fault.args
+        raise DataError(f"The dataset {name!r}: {what}.", rule) from None
+
+
+class _Fault(Exception):
+    """What was found, and the rule."""
+
+
+def _check_columns(x: Any) -> None:
+    import pandas as pd
+
+    if not isinstance(x, pd.DataFrame):
+        raise _Fault(f"x is a {type(x).__name__}", "x is a pandas DataFrame.")
+    if x.empty:
+        raise _Fault(f"x has {len(x)} rows and {len(x.columns)} columns", "There must be some.")
+    names: set[str] = set()
+    for place, text in enumerate(map(str, x.columns)):
+        if text in names:
+            raise _Fault(f"two columns of x are called {text!r}", "Names of columns are distinct.")
+        names.add(text)
+        column = x.iloc[:, place]
+        if column.dtype.kind not in "biufO":
+            raise _Fault(
+                f"the column {text!r} of x holds {column.dtype} values",
+                "Columns of x are numbers, or categories as strings: convert it, or leave it out.",
+            )
+        _check_values(f"the column {text!r} of x", column)
+
+
+def _check_values(what: str, column: Any) -> None:
+    missing = column.isna().to_numpy()
+    if missing.any():
+        raise _Fault(
+            f"{what} has no value in row {_first(missing)} (and maybe others)",
+            "Fill in missing values, or make them a category of their own.",
+        )
+    if column.dtype.kind == "f":
+        infinite = ~np.isfinite(column.to_numpy(np.float64))
+        if infinite.any():
+            raise _Fault(f"{what} is infinite in row {_first(infinite)}", "Numbers are finite.")
+
+
+def _first(rows: np.ndarray) -> int:
+    return int(np.flatnonzero(rows)[0]) + 1
+
+
+def _check_groups(groups: Any) -> None:
+    texts = isinstance(groups, tuple | list) and all(isinstance(group, str) for group in groups)
+    if not texts or len(set(groups)) < len(groups):
+        raise _Fault(f"groups is {groups!r}", "groups is a tuple of distinct strings.")
+
+
+def _check_codes(what: str, codes: Any, rows: int, classes: int | None = None) -> None:
+    """Check whole numbers from 0, below ``classes`` where that is known."""
+    _check_shape(what, codes, rows, "int64", "biu")
+    low, high = int(codes.min()), int(codes.max())
+    if low < 0 or (classes is not None and high >= classes):
+        last = "" if classes is None else f" .. {classes - 1}, the places of groups"
+        raise _Fault(f"{what} has the values {low} to {high}", f"{what} is codes from 0{last}.")
+
+
+def _check_shape(what: str, values: Any, rows: int, dtype: str, kinds: str) -> None:
+    rule = f"{what} is a numpy array of {dtype}, with one value for each row of x."
+    if not isinstance(values, np.ndarray):
+        raise _Fault(f"{what} is a {type(values).__name__}", rule)
+    if values.shape != (rows,):
+        raise _Fault(f"{what} has the shape {values.shape}, and x has {rows:,} rows", rule)
+    if values.dtype.kind not in kinds:
+        raise _Fault(f"{what} holds {values.dtype} values", rule)

@@ -1,0 +1,75 @@
+"""What a plan asks of a method. Whatever the plugin raises then is one PluginError."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from fairbench.api import DatasetInfo, Point, Shots, Workload
+from fairbench.api.method import Method, Params
+from fairbench.errors import PluginError
+from fairbench.runs.contract import shown
+from fairbench.store.text import describe
+
+
+@dataclass(frozen=True)
+class MethodAnswers:
+    """What a method says of itself on a dataset; ``refusal``: why it cannot run there."""
+
+    points: tuple[Point, ...]
+    refusal: str | None
+
+
+def ask(method: type[Method], params: Params, info: DatasetInfo) -> MethodAnswers:
+    """Ask a method for all that a plan needs; a single-shot one has no points.
+
+    Raises PluginError: the plugin raised something, or an answer cannot be used.
+    """
+    try:
+        instance = method(params)
+        points = () if method.shots is Shots.SINGLE else check_points(instance.points())
+        refusal, workload = instance.supports(info), instance.workload(info)
+        _ = instance.tags
+    except PluginError:
+        raise
+    # A plugin may raise anything, SystemExit included: the other methods still run.
+    except (Exception, SystemExit) as error:
+        raise PluginError(
+            f"{method.name} raised {describe(error).rstrip('.')}.",
+            f"See: fairbench check {method.name}",
+        ) from error
+    if refusal is not None and not (isinstance(refusal, str) and refusal.strip()):
+        raise PluginError(
+            f"supports() returned {shown(refusal)}.",
+            "Return None if it can run, else the reason in words.",
+        )
+    if workload is not None and not isinstance(workload, Workload):
+        raise PluginError(
+            f"workload() returned {shown(workload)}.", "Return a fairbench.api.Workload, or None."
+        )
+    return MethodAnswers(points, refusal)
+
+
+def check_points(points: Any) -> tuple[Point, ...]:
+    """Return the points of a grid; PluginError unless each can be a row of its own in a table."""
+    is_grid = isinstance(points, tuple | list)
+    if not is_grid or not all(isinstance(point, Point) for point in points):
+        raise PluginError(
+            f"points() returned {shown(points)}.", "Return a tuple of fairbench.api.Point."
+        )
+    if not points:
+        raise PluginError("points() is empty.", "Return (Point(),) if there is no knob.")
+    labels = [point.label for point in points]
+    for point in points:
+        if not all(math.isfinite(value) for _, value in point.values):
+            raise PluginError(
+                f"The point {point.label} has a value that is not finite.",
+                "Give every knob a finite number.",
+            )
+        if labels.count(point.label) > 1:
+            raise PluginError(
+                f"Two of its points have the same label, {point.label}.",
+                "Labels keep 6 digits; space them out.",
+            )
+    return tuple(points)
