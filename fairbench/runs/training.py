@@ -254,6 +254,8 @@ class TrainingRun(JobSource):
         summary = copy.deepcopy(self.summary)
         records: list[UnitRecord | PointRecord] = []
         follow: list[Job] = []
+        again = self.config.rerun is Rerun.ALL
+        retrained = [one.key for one in results if again and one.status is Status.DONE]
         # Points that are examined closely take longest: begun first, they do not end alone.
         for result in sorted(results, key=lambda one: not self.units.by_key[one.key].detailed):
             planned = self.units.by_key[result.key]
@@ -268,7 +270,7 @@ class TrainingRun(JobSource):
             arrays = StoredArrays(self.results, str(unit.artefact))
             follow += self.audits.jobs(target, missing, arrays)
         try:
-            self.store.put(records)
+            self.store.put(records, retrained=retrained)
         except UnstorableError:
             self.units.records |= before
             self.summary = summary
@@ -294,7 +296,7 @@ class TrainingRun(JobSource):
         )
         self.units.records[result.key] = unit
         if self.config.rerun is Rerun.ALL:
-            # Everything measured of the old model is of the past.
+            # Everything measured of the old model is of the past, and deleted with it.
             self.audits.forget(self.units.target(planned))
         self.summary.done += 1
         if result.not_stored is not None:

@@ -11,7 +11,7 @@ import dataclasses
 import datetime as dt
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -116,15 +116,19 @@ class Store:
         with translate_database_errors(_CANNOT_WRITE):
             self.transactions.run(lambda connection: connection.execute(insert))
 
-    def put(self, records: Iterable[Record]) -> None:
+    def put(self, records: Iterable[Record], *, retrained: Collection[str] = ()) -> None:
         """Insert what was made here, or replace records of the same key, in one transaction.
 
+        Of units that were ``retrained`` no earlier point stays: it was measured on another model.
         Raises UnstorableError, and writes none, where the database does not take one of them.
         """
-        self._put(record.replace(origin=None) for record in records)
+        self._put((record.replace(origin=None) for record in records), retrained)
 
-    def _put(self, records: Iterable[Record]) -> None:
+    def _put(self, records: Iterable[Record], retrained: Collection[str] = ()) -> None:
         def upserts() -> Iterator[Any]:
+            if retrained:
+                points = TABLE_OF[PointRecord]
+                yield points.delete().where(points.c.unit.in_(retrained))
             for record in _in_order(records):
                 row = to_row(record)
                 insert = self.insert(TABLE_OF[type(record)]).values(**row)

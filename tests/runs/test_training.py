@@ -1,0 +1,41 @@
+"""What a training run leaves in the store."""
+
+from pathlib import Path
+
+import pytest
+
+from fairbench.data.prepare import Prepared
+from fairbench.runs.driver import drive
+from fairbench.runs.plan import Plan, make_budget, units_of, validated
+from fairbench.runs.training import TrainingRun
+from fairbench.store.records import PointRecord
+from tests.search.bench import Answers, Bench, Bowl, bowl
+
+
+@pytest.fixture
+def bench(prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return Bench(prepared, tmp_path / "out", monkeypatch)
+
+
+def run(bench: Bench, **given: object) -> None:
+    config, store = bench.run_config(**given), bench.store()
+    budget = make_budget(10, bench.data)
+    plan = Plan(units_of(Bowl, validated(Bowl, {}), bench.data, budget, config))
+    made = TrainingRun(config, bench.registry, plan, store, "cpu")
+    made.begin("fairbench run")
+    drive(made, Answers(bowl), lambda event: None)
+
+
+def test_training_again_deletes_what_other_audits_measured_of_the_old_model(bench: Bench) -> None:
+    run(bench)
+    store = bench.store()
+    first = store.records(PointRecord)
+    store.put([p.replace(key=p.key[::-1], audit="quick", finished="2020-01-01") for p in first])
+    strangers = first[0].replace(key="f" * 64, unit="e" * 64)
+    store.put([strangers])
+    run(bench)  # nothing is trained, so nothing is deleted
+    assert len(store.records(PointRecord)) == 2 * len(first) + 1
+    run(bench, rerun="all")
+    again = store.records(PointRecord)
+    assert {p.key for p in again} == {p.key for p in first} | {strangers.key}
+    assert all(p.done for p in again)
