@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import shlex
@@ -39,6 +40,7 @@ from fairbench.report.tables import TableFormat, render
 from fairbench.runs import job_logs
 from fairbench.store import encoders
 from fairbench.store import files as artefacts
+from fairbench.store.claims import Claims
 from fairbench.store.database import Store
 from fairbench.store.door import check_origin
 from fairbench.store.export import read_export
@@ -269,6 +271,20 @@ def clean(
         return
     if not yes:
         typer.confirm("Delete them?", abort=True)
+    _check_idle(folder)
     for path in files:
         path.unlink(missing_ok=True)
     out.print(f"{size / 1e6:.1f} MB freed.")
+
+
+def _check_idle(folder: Path) -> None:
+    """Raise StoreError where a living run uses the files of a results folder."""
+    running = None
+    # Files beside a store that cannot be read, or that has another place, can still be deleted.
+    with contextlib.suppress(StoreError):
+        running = Claims(Store.in_folder(folder, create=False), "clean").living_holder()
+    if running is not None:
+        raise StoreError(
+            f"A run uses these files: {running}. Nothing was deleted.",
+            "Wait for it to end (fairbench status), or stop it with Ctrl-C.",
+        )

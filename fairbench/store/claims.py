@@ -110,13 +110,20 @@ class Claims:
     def holder(self, keys: Sequence[str]) -> str | None:
         """Who holds one of ``keys``, in words; None where nobody else does."""
         for row in self._select(_claims.c.key.in_(keys), _claims.c.owner != self.owner):
-            return f"process {row['pid']} on {row['host'].split('/')[0]}"
+            return _in_words(row)
         return None
+
+    def living_holder(self) -> str | None:
+        """A living run that holds any key, in words; None where there is none."""
+        return next((_in_words(row) for row in self._living()), None)
 
     def held(self) -> frozenset[str]:
         """Keys that a living run holds."""
+        return frozenset(row["key"] for row in self._living())
+
+    def _living(self) -> list[sa.RowMapping]:
         rows = self._select(_claims.c.heartbeat >= self._clock() - self.stale)
-        return frozenset(row["key"] for row in rows if not _is_dead(row))
+        return [row for row in rows if not _is_dead(row)]
 
     def _select(self, *where: sa.ColumnElement[bool]) -> Sequence[sa.RowMapping]:
         query = sa.select(_claims).where(*where)
@@ -164,6 +171,10 @@ def _host() -> str:
         except OSError:
             continue
     return "/".join(parts)[:256]
+
+
+def _in_words(claim: sa.RowMapping) -> str:
+    return f"process {claim['pid']} on {claim['host'].split('/')[0]}"
 
 
 def _is_dead(claim: sa.RowMapping) -> bool:
