@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import itertools
 import json
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -47,6 +48,8 @@ _ENOUGH_TO_ESTIMATE = 3
 """Points whose mean time says how long others will take."""
 
 K = TypeVar("K", bound=Record)
+Write = tuple[Any, list[dict[str, Any]] | None]
+"""A statement, and the rows that it is executed for; None: it needs none."""
 
 
 def now() -> str:
@@ -125,23 +128,22 @@ class Store:
         self._put((record.replace(origin=None) for record in records), retrained)
 
     def _put(self, records: Iterable[Record], retrained: Collection[str] = ()) -> None:
-        def upserts() -> Iterator[Any]:
+        def writes() -> Iterator[Write]:
             if retrained:
                 points = TABLE_OF[PointRecord]
-                yield points.delete().where(points.c.unit.in_(retrained))
-            for record in _in_order(records):
-                row = to_row(record)
-                insert = self.insert(TABLE_OF[type(record)]).values(**row)
-                rest = {name: insert.excluded[name] for name in row if name != "key"}
-                yield insert.on_conflict_do_update(index_elements=["key"], set_=rest)
+                yield points.delete().where(points.c.unit.in_(retrained)), None
+            for table, rows in _rows_by_table(records):
+                insert = self.insert(table)
+                rest = {name: insert.excluded[name] for name in rows[0] if name != "key"}
+                yield insert.on_conflict_do_update(index_elements=["key"], set_=rest), rows
 
-        self._write_rows(upserts())
+        self._write(writes())
 
     def add(self, records: Iterable[Record]) -> None:
         """Insert records whose key is not there yet, and leave the others as they are."""
-        self._write_rows(
-            self.insert(TABLE_OF[type(record)]).values(**to_row(record)).on_conflict_do_nothing()
-            for record in _in_order(records)
+        self._write(
+            (self.insert(table).on_conflict_do_nothing(), rows)
+            for table, rows in _rows_by_table(records)
         )
 
     def adopt(self, keys: Sequence[str], run: str) -> None:
@@ -188,11 +190,14 @@ class Store:
     def _rows(self, query: sa.Select[Any]) -> Sequence[Any]:
         return self.transactions.run(lambda connection: connection.execute(query).all())
 
-    def _write_rows(self, statements: Iterable[Any]) -> None:
+    def _write(self, writes: Iterable[Write]) -> None:
+        """Execute in one transaction, each statement for all of its rows: others wait for it."""
         with translate_row_errors(_CANNOT_WRITE):
-            written = list(statements)
+            ready = list(writes)
             self.transactions.run(
-                lambda connection: [connection.execute(statement) for statement in written]
+                lambda connection: [
+                    connection.execute(statement, rows) for statement, rows in ready
+                ]
             )
 
     def runs(self) -> list[RunRecord]:
@@ -317,6 +322,11 @@ def _in_order(records: Iterable[Record]) -> list[Record]:
     """In one order for all runs, so that none of two waits for the other."""
     order = list(TABLES.values())
     return sorted(records, key=lambda record: (order.index(type(record)), record.key))
+
+
+def _rows_by_table(records: Iterable[Record]) -> Iterator[tuple[sa.Table, list[dict[str, Any]]]]:
+    for kind, alike in itertools.groupby(_in_order(records), key=type):
+        yield TABLE_OF[kind], [to_row(record) for record in alike]
 
 
 def _wins(record: Record, held: tuple[Status, str | None] | None) -> bool:

@@ -59,6 +59,18 @@ def store(folder: Path) -> Store:
     return Store.in_folder(folder)
 
 
+def test_many_rows_are_one_statement_for_others_wait_for_them(tmp_path: Path) -> None:
+    opened, statements = store(tmp_path), []
+    sa.event.listen(
+        opened.engine, "before_cursor_execute", lambda *event: statements.append(event[2])
+    )
+    keys = [f"{i:064x}" for i in range(500)]
+    opened.put([*(a_point(key, A) for key in keys), a_unit(A)])
+    assert len(statements) == 2
+    assert set(opened.statuses(PointRecord)) == set(keys)
+    assert opened.find(PointRecord, keys[7:8]) == {keys[7]: a_point(keys[7], A)}
+
+
 def test_rows_come_back_as_they_were_put(tmp_path: Path) -> None:
     first = store(tmp_path)
     first.put([reference("a"), reference("b", value=0.1 + 0.2)])
