@@ -7,6 +7,7 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -14,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fairbench.files import is_writable
 from fairbench.metrics.rows import DEFAULT
 from fairbench.report.format import format_cell, format_interval
 from fairbench.report.headings import NOT_REPLICATED, SHIFT, TERMINAL, headed
@@ -51,6 +53,14 @@ def show_notes(dataset: str, notes: Sequence[str]) -> None:
     """Warn of doubts about a dataset."""
     for note in notes:
         err.print(f"Warning: {dataset}: {note}", markup=False)
+
+
+def can_write_tables(folder: Path) -> bool:
+    """Whether the CSV files of printed tables can be written; say so where they cannot."""
+    writable = is_writable(folder)
+    if not writable:
+        err.print(f"No CSV files: {folder} cannot be written.", markup=False)
+    return writable
 
 
 _RANKS = (

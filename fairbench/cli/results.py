@@ -21,7 +21,14 @@ from fairbench.cli.across import (
     write_across,
 )
 from fairbench.cli.against import need_own_rows, show_against
-from fairbench.cli.console import err, out, show_comparison, show_leaderboard, show_problems
+from fairbench.cli.console import (
+    can_write_tables,
+    err,
+    out,
+    show_comparison,
+    show_leaderboard,
+    show_problems,
+)
 from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import DEFAULT_RESULTS
@@ -104,8 +111,9 @@ def leaderboard(
             show_leaderboard(table.dataset, table.leaderboard)
     else:
         sys.stdout.write(render(tables, form))
-    for path in tables_of.write_results(tables, location.folder):
-        err.print(str(path), markup=False)
+    if can_write_tables(location.folder / tables_of.LEADERBOARDS):
+        for path in tables_of.write_results(tables, location.folder):
+            err.print(str(path), markup=False)
     raise typer.Exit(show_problems(tables))
 
 
@@ -153,7 +161,7 @@ def show_across(
         raise ConfigError(
             f"--across has no {form.value} table.", "Use --format table, csv or json."
         )
-    if verdicts:
+    if verdicts and can_write_tables(location.folder / tables_of.LEADERBOARDS):
         named = collection.name if against is None else f"{collection.name}-and-mine"
         write_across(verdicts, named, location.folder)
 

@@ -26,6 +26,12 @@ def remove_file(path: Path) -> None:
         raise StoreError(f"{path} cannot be deleted: {error.strerror}.") from None
 
 
+def is_writable(folder: Path) -> bool:
+    """Whether files can be written to a folder, which need not be there yet."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    return os.access(there, os.W_OK)
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write beside ``path``, then rename; on any failure nothing is left behind. Raises OSError."""
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")

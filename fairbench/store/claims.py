@@ -61,7 +61,7 @@ class Claims:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         with translate_database_errors("The store cannot be opened"):
-            self._make_table()
+            self._has_table = self._make_table()
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self._beat, name="claims", daemon=True)
@@ -126,6 +126,8 @@ class Claims:
         return [row for row in rows if not _is_dead(row)]
 
     def _select(self, *where: sa.ColumnElement[bool]) -> Sequence[sa.RowMapping]:
+        if not self._has_table:
+            return []
         query = sa.select(_claims).where(*where)
         with translate_database_errors(_CANNOT):
             return self._transactions.run(
@@ -146,15 +148,19 @@ class Claims:
             return sa.literal_column("extract(epoch from clock_timestamp())", sa.Float())
         return sa.literal_column("(julianday('now') - 2440587.5) * 86400.0", sa.Float())
 
-    def _make_table(self) -> None:
+    def _make_table(self) -> bool:
+        """Make sure that there is a table; False where there is none and none can be made."""
         engine = self._store.engine
         if sa.inspect(engine).has_table(_claims.name):
-            return
+            return True
+        if self._store.read_only:
+            return False
         try:
             _metadata.create_all(engine)
         except sa.exc.DatabaseError:
             if not sa.inspect(engine).has_table(_claims.name):  # else another was faster
                 raise
+        return True
 
 
 @cache

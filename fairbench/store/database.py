@@ -25,6 +25,7 @@ from fairbench.store.problems import (
     translate_database_errors,
     translate_row_errors,
 )
+from fairbench.store.read_only import connect, is_read_only
 from fairbench.store.records import (
     TABLES,
     TRIAL,
@@ -58,11 +59,19 @@ def now() -> str:
 
 
 class Store:
-    """The results database at a URL."""
+    """The results database at a URL.
 
-    def __init__(self, url: str | sa.URL) -> None:
+    A database that is ``read_only`` is an SQLite file, and nothing is written to it or beside it.
+    """
+
+    def __init__(self, url: str | sa.URL, *, read_only: bool = False) -> None:
+        self.read_only = read_only
+        options: dict[str, Any] = {}
+        if read_only:
+            path = Path(str(sa.engine.make_url(url).database))
+            options["creator"] = lambda: connect(path)
         try:
-            self.engine = sa.create_engine(url, json_serializer=_dumps_finite)
+            self.engine = sa.create_engine(url, json_serializer=_dumps_finite, **options)
         # An unknown dialect, a missing driver, a port that is no number.
         except (sa.exc.SQLAlchemyError, ImportError, ValueError) as error:
             raise StoreError(
@@ -70,10 +79,10 @@ class Store:
                 "Give a database URL that SQLAlchemy knows, like postgresql+psycopg://host/name "
                 "(and install its driver).",
             ) from error
-        if self.engine.dialect.name == "sqlite":
+        if self.engine.dialect.name == "sqlite" and not read_only:
             sa.event.listen(self.engine, "connect", set_pragmas)
         with translate_database_errors(f"The store {show_url(url)} cannot be opened"):
-            open_schema(self.engine)
+            open_schema(self.engine, read_only=read_only)
         self.transactions = Transactions(self.engine)
 
     @classmethod
@@ -103,15 +112,20 @@ class Store:
 
     @classmethod
     def in_folder(cls, folder: Path, *, create: bool = True) -> Store:
-        """The SQLite store of a results folder; StoreError if there is none and not ``create``."""
+        """The SQLite store of a results folder; StoreError if there is none and not ``create``.
+
+        Without ``create`` it may be one that can only be read.
+        """
         path = folder / _FILE
         if not create and not cls.is_in(folder):
             raise StoreError(
                 f"There are no results in {folder}.",
                 "Run something first (fairbench run --help) or name the folder with --results.",
             )
-        make_folder(folder)
-        return cls(sa.URL.create("sqlite", database=str(path)))
+        if create:
+            make_folder(folder)
+        url = sa.URL.create("sqlite", database=str(path))
+        return cls(url, read_only=not create and is_read_only(path))
 
     def add_run(self, run: RunRecord) -> None:
         """Remember a command that was given, without the passwords in it."""

@@ -36,13 +36,19 @@ _TRIES, _PAUSE = 100, 0.05
 """Attempts, and seconds between them, to set up a store that others set up too."""
 
 
-def open_schema(engine: sa.Engine) -> None:
+def open_schema(engine: sa.Engine, *, read_only: bool = False) -> None:
     """Make the tables of an empty database, or bring older ones up to date.
 
     Several processes may do so at once. Raises StoreError where the database is damaged, or was
-    written by a newer fairbench.
+    written by a newer fairbench, or is an older one and ``read_only``.
     """
     _check(engine)
+    if read_only and _version(engine) in (None, *map(str, range(SCHEMA_VERSION))):
+        raise StoreError(
+            "The store was written by an older fairbench, and cannot be brought up to date: it "
+            "cannot be written.",
+            "Copy the results folder to where you can write, and name the copy with --results DIR.",
+        )
     _retry(lambda: _create(engine))
     version = _version(engine) or ""
     if version.isdigit() and int(version) < SCHEMA_VERSION:
