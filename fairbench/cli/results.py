@@ -33,7 +33,7 @@ from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import DEFAULT_RESULTS
 from fairbench.errors import ConfigError, StoreError, UnknownNameError
-from fairbench.files import write_file
+from fairbench.files import remove_file, write_file
 from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard import ranking
 from fairbench.leaderboard.across import compare_across
@@ -281,7 +281,7 @@ def clean(
         typer.confirm("Delete them?", abort=True)
     _check_idle(folder)
     for path in files:
-        path.unlink(missing_ok=True)
+        remove_file(path)
     out.print(f"{size / 1e6:.1f} MB freed.")
 
 
