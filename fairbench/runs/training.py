@@ -146,10 +146,10 @@ class TrainingRun(JobSource):
         )
 
     def _gpus(self, stack: Sequence[PlannedUnit]) -> float:
-        """The share of a GPU that a stack needs; nothing on the CPU."""
+        """The share of a GPU's free memory that a stack needs, as others may use the rest of it."""
         if not self.memory:
             return 0.0
-        return gpu_share(bytes_of(stack, stack[0].data), min(total for _, total in self.memory))
+        return gpu_share(bytes_of(stack, stack[0].data), min(free for free, _ in self.memory))
 
     def _audit_jobs(self, planned: PlannedUnit) -> list[Job]:
         missing = self.units.missing_points(planned)

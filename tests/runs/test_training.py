@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 
 from fairbench.data.prepare import Prepared
+from fairbench.runs import training
 from fairbench.runs.driver import drive
+from fairbench.runs.fit_job import FitJob
 from fairbench.runs.plan import Plan, make_budget, units_of, validated
 from fairbench.runs.training import TrainingRun
 from fairbench.store.records import PointRecord
+from fairbench.training.stack_size import CONTEXT_BYTES
 from tests.search.bench import Answers, Bench, Bowl, bowl
 
 
@@ -17,11 +20,15 @@ def bench(prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return Bench(prepared, tmp_path / "out", monkeypatch)
 
 
-def run(bench: Bench, **given: object) -> None:
+def planned(bench: Bench, device: str = "cpu", **given: object) -> TrainingRun:
     config, store = bench.run_config(**given), bench.store()
     budget = make_budget(10, bench.data)
     plan = Plan(units_of(Bowl, validated(Bowl, {}), bench.data, budget, config))
-    made = TrainingRun(config, bench.registry, plan, store, "cpu")
+    return TrainingRun(config, bench.registry, plan, store, device)
+
+
+def run(bench: Bench, **given: object) -> None:
+    made = planned(bench, **given)
     made.begin("fairbench run")
     drive(made, Answers(bowl), lambda event: None)
 
@@ -39,3 +46,13 @@ def test_training_again_deletes_what_other_audits_measured_of_the_old_model(benc
     again = store.records(PointRecord)
     assert {p.key for p in again} == {p.key for p in first} | {strangers.key}
     assert all(p.done for p in again)
+
+
+@pytest.mark.parametrize(("free", "at_once"), [(2.5e9, 1), (5e9, 3), (20e9, 10)])
+def test_jobs_beside_each_other_fit_the_memory_that_others_leave(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, free: float, at_once: int
+) -> None:
+    monkeypatch.setattr(training, "device_memory", lambda device: [(free, 80e9)])
+    (job,) = [one for one in planned(bench, "cuda").jobs() if isinstance(one, FitJob)]
+    assert round(1 / job.gpus) == at_once
+    assert at_once * CONTEXT_BYTES < free
