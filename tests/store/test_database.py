@@ -18,9 +18,10 @@ from fairbench.store.records import (
     PointRecord,
     ReferenceRecord,
     RunRecord,
+    UnitRecord,
     to_row,
 )
-from fairbench.store.schema import SCHEMA_VERSION
+from fairbench.store.schema import SCHEMA_VERSION, _upgrade
 from fairbench.store.status import Status
 from tests.support.exports import a_point, a_unit
 
@@ -266,6 +267,14 @@ def test_an_older_store_is_brought_up_to_date_in_both(store_url: str) -> None:
         opened = list(pool.map(lambda _: Store(store_url), range(3)))
     opened[0].put([reference("b").replace(replicates="x")])
     assert [row.replicates for row in opened[1].records(ReferenceRecord)] == [None, "x"]
+
+
+def test_what_was_written_since_another_upgraded_the_store_stays(store_url: str) -> None:
+    opened = Store(store_url)
+    fold = a_unit(A, split="5-fold-1")
+    opened.put([fold])
+    _upgrade(opened.engine, 4)  # of a process that looked before the other, and was slower
+    assert opened.find(UnitRecord, [A]) == {A: fold}
 
 
 def fill(folder: Path) -> Path:
