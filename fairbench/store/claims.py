@@ -31,6 +31,10 @@ STALE = 90.0
 A run that slept longer (a closed laptop) may find that another did its job: the same figures twice.
 """
 
+FORGOTTEN = 86_400.0
+"""Seconds without one after which a claim is deleted that nobody wants either: a day. Its run is
+dead, and no laptop that sleeps."""
+
 _metadata = sa.MetaData()
 
 _claims = sa.Table(
@@ -81,10 +85,12 @@ class Claims:
         mine = {"owner": self.owner, "host": _host(), "pid": os.getpid()}
         insert = self._store.insert(_claims).values(**mine, heartbeat=self._clock())
         expired = _claims.c.heartbeat < self._clock() - self.stale
+        forgotten = _claims.c.heartbeat < self._clock() - FORGOTTEN
 
         def claim(connection: sa.Connection) -> bool:
             free = expired | _claims.c.owner.in_(dead) | (_claims.c.owner == self.owner)
-            connection.execute(_claims.delete().where(_claims.c.key.in_(keys), free))
+            wanted = _claims.c.key.in_(keys) & free
+            connection.execute(_claims.delete().where(wanted | forgotten))
             # In one order for all runs, so that none of two waits for the other.
             for key in sorted(keys):
                 added = insert.values(key=key).on_conflict_do_nothing()
