@@ -99,15 +99,24 @@ class TrainingRun(JobSource):
     def _fit_jobs(self, to_fit: Sequence[PlannedUnit]) -> list[FitJob]:
         """Jobs that train some units, the longest first."""
         keys = {planned.key for planned in to_fit}
+        past: dict[tuple[str, str], list[UnitRecord]] = {}
+        for unit in self.units.records.values():
+            past.setdefault((unit.method, unit.dataset), []).append(unit)
         jobs = []
         for stack in self.units.stacks(to_fit, self.device, self.memory):
             needed = [planned for planned in stack if planned.key in keys]
-            job = self._fit_job(stack, needed)
+            alike = (stack[0].method.name, stack[0].data.info.name)
+            job = self._fit_job(stack, needed, past.get(alike, ()))
             self._fits[job.id] = needed
             jobs.append(job)
         return sorted(jobs, key=lambda job: -job.estimate)
 
-    def _fit_job(self, stack: Sequence[PlannedUnit], needed: Sequence[PlannedUnit]) -> FitJob:
+    def _fit_job(
+        self,
+        stack: Sequence[PlannedUnit],
+        needed: Sequence[PlannedUnit],
+        past: Sequence[UnitRecord],
+    ) -> FitJob:
         first = stack[0]
         models = f"{len(stack)} models" if len(stack) > 1 else "1 model"
         keys = tuple(planned.key for planned in stack)
@@ -119,7 +128,7 @@ class TrainingRun(JobSource):
                 len(stack),
                 first.budget,
                 first.data,
-                self.units.records.values(),
+                past,
                 points=len(stack) * (first.curve_points or 1),
             ),
             point_estimate=self.audits.seconds(

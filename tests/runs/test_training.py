@@ -1,6 +1,7 @@
 """What a training run leaves in the store."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from fairbench.runs.driver import drive
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.plan import Plan, make_budget, units_of, validated
 from fairbench.runs.training import TrainingRun
-from fairbench.store.records import PointRecord
+from fairbench.store.records import PointRecord, UnitRecord
 from fairbench.training.stack_size import CONTEXT_BYTES
 from tests.search.bench import Answers, Bench, Bowl, bowl
 
@@ -56,3 +57,21 @@ def test_jobs_beside_each_other_fit_the_memory_that_others_leave(
     (job,) = [one for one in planned(bench, "cuda").jobs() if isinstance(one, FitJob)]
     assert round(1 / job.gpus) == at_once
     assert at_once * CONTEXT_BYTES < free
+
+
+def test_estimates_of_a_fit_are_of_past_units_of_its_method_and_dataset(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(bench)
+    store = bench.store()
+    (unit, *_) = store.records(UnitRecord)
+    store.put([unit.replace(key=f"{i:064x}", method="another") for i in range(5)])
+    seen: list[UnitRecord] = []
+
+    def estimate(*given: Any, **_: int) -> float:
+        seen.extend(given[-1])
+        return 1.0
+
+    monkeypatch.setattr(training, "fit_seconds", estimate)
+    planned(bench, rerun="all").jobs()
+    assert {one.method for one in seen} == {"bowl"}
