@@ -10,7 +10,7 @@ import pytest
 
 from fairbench.api.method import Method
 from fairbench.api.metric import Metric
-from fairbench.errors import UnknownNameError
+from fairbench.errors import PluginError, UnknownNameError
 from fairbench.hookspecs import hookimpl
 from fairbench.registry import load_registry, plugin_source
 from fairbench.runs.plan import code_of
@@ -142,6 +142,66 @@ def test_the_source_of_a_plugin_is_its_whole_package(
     assert plugin_source(cls) != before
     families = plugin_source(load_registry().methods["latfr"])
     assert set(families) == {"adversarial/__init__.py", "adversarial/model.py"}
+
+
+def imported(monkeypatch: pytest.MonkeyPatch, folder: Path, module: str, text: str) -> ModuleType:
+    """A module of a file written below ``folder``, whose own folders have no ``__init__.py``."""
+    path = folder / (module.replace(".", "/") + ".py")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    importlib.invalidate_caches()
+    return importlib.import_module(module)
+
+
+def test_the_code_of_a_namespace_package_changes_with_its_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bare = imported(monkeypatch, tmp_path, "acme_bare.fair.plugin", LINEAR).Linear
+    (tmp_path / "acme_bare/fair/helper.py").write_text("SCALE = 1\n")
+    whole = tmp_path / "acme_whole/fair"
+    whole.mkdir(parents=True)
+    (whole / "__init__.py").write_text("")
+    (whole.parent / "strangers.py").write_text("")
+    real = imported(monkeypatch, tmp_path, "acme_whole.fair.plugin", LINEAR).Linear
+    assert set(plugin_source(bare)) == {"plugin.py", "helper.py"}
+    assert set(plugin_source(real)) == {"__init__.py", "plugin.py"}
+    for cls, folder in ((bare, tmp_path / "acme_bare/fair"), (real, whole)):
+        before = code_of(cls)
+        (folder / "plugin.py").write_text(LINEAR + "SCALE = 2\n")
+        plugin_source.cache_clear()  # as in the next process
+        assert code_of(cls) != before
+
+
+def test_the_code_of_a_method_changes_with_the_plugin_it_inherits_from(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    inherits = """
+from sklearn.base import BaseEstimator
+from fairbench.registry import load_registry
+from own_base import Linear
+
+class Mine(Linear, BaseEstimator): ...
+class MyLFR(load_registry().methods["lfr"]): ...
+"""
+    imported(monkeypatch, tmp_path, "own_base", LINEAR)
+    module = imported(monkeypatch, tmp_path, "own_method", inherits)
+    family = plugin_source(load_registry().methods["lfr"])
+    base = {f"fairbench_plugins:{name}": digest for name, digest in family.items()}
+    assert plugin_source(module.MyLFR).items() > base.items()
+    # A library is no part of it, whatever of it is inherited.
+    assert set(plugin_source(module.Mine)) == {"own_method.py", "own_base:own_base.py"}
+    before = code_of(module.Mine)
+    (tmp_path / "own_base.py").write_text(LINEAR + "SCALE = 2\n")
+    plugin_source.cache_clear()
+    assert code_of(module.Mine) != before
+
+
+def test_a_method_without_files_is_refused() -> None:
+    typed = method("typed", __module__="a_notebook.cell")
+    with pytest.raises(PluginError, match=r"no Python file of a_notebook.cell"):
+        code_of(typed)
 
 
 def test_a_hook_nobody_knows_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

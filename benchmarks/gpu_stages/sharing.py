@@ -104,7 +104,7 @@ def _share(method: NeuralMethod, data: Prepared, settings: Settings) -> float:
     units = units_of(method, seeds=1, points=settings.sizes.most_points)
     each = model_bytes(work.architecture, len(data.info.features), work.batch_size)
     needed = len(units) * each + data.roles[Role.ENCODER_TRAIN].x_bytes
-    return gpu_share(needed, min(total for _, total in memory))
+    return gpu_share(needed, min(free for free, _ in memory))
 
 
 def _job(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -146,8 +146,23 @@ class Params(BaseModel):
     def identity(self) -> dict[str, Any]:
         """Plain values that tell results of other hyperparameters apart."""
         fields = type(self).model_fields
-        later = {name for name in self.added if getattr(self, name) == fields[name].default}
+        defaults = {
+            name: fields[name].get_default(call_default_factory=True) for name in self.added
+        }
+        later = {name for name, default in defaults.items() if getattr(self, name) == default}
         return self.model_dump(mode="json", exclude=later)
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        """Return plain values as pydantic does, and sets in one order as JSON.
+
+        The order of a set of texts is another in each process.
+        """
+        plain = super().model_dump(**options)
+        if options.get("mode") == "json":
+            for name in plain:
+                if isinstance(getattr(self, name), Set):
+                    plain[name] = sorted(plain[name], key=repr)
+        return plain
 
 
 class Method(ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from fairbench.cli.console import err, out, show_leaderboard, show_problems
+from fairbench.cli.console import can_write_tables, err, out, show_leaderboard, show_problems
 from fairbench.config import RunConfig
 from fairbench.errors import ConfigError, StoreError
 from fairbench.leaderboard import build as tables_of
@@ -70,8 +70,9 @@ def show_against(store: Store, board: Board, registry: Registry, folder: Path) -
     show_compared(compared)
     # Beside the files of own results alone.
     named = replace(compared.table, dataset=f"{board.info.name}-and-mine")
-    for path in tables_of.write_results([named], folder):
-        err.print(str(path), markup=False)
+    if can_write_tables(folder / tables_of.LEADERBOARDS):
+        for path in tables_of.write_results([named], folder):
+            err.print(str(path), markup=False)
     return show_problems([named])
 
 

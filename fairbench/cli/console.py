@@ -7,6 +7,7 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -14,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fairbench.files import is_writable
 from fairbench.metrics.rows import DEFAULT
 from fairbench.report.format import format_cell, format_interval
 from fairbench.report.headings import NOT_REPLICATED, SHIFT, TERMINAL, headed
@@ -62,6 +64,14 @@ def show_warnings(warnings: Sequence[str]) -> None:
 def say_unused_columns(columns: Sequence[str]) -> str:
     """Say which columns of x an encoder does not read."""
     return f"It reads all columns of x but {', '.join(columns)}: new rows need not hold these."
+
+
+def can_write_tables(folder: Path) -> bool:
+    """Whether the CSV files of printed tables can be written; say so where they cannot."""
+    writable = is_writable(folder)
+    if not writable:
+        err.print(f"No CSV files: {folder} cannot be written.", markup=False)
+    return writable
 
 
 _RANKS = (

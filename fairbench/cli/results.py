@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import shlex
@@ -20,12 +21,19 @@ from fairbench.cli.across import (
     write_across,
 )
 from fairbench.cli.against import need_own_rows, show_against
-from fairbench.cli.console import err, out, show_comparison, show_leaderboard, show_problems
+from fairbench.cli.console import (
+    can_write_tables,
+    err,
+    out,
+    show_comparison,
+    show_leaderboard,
+    show_problems,
+)
 from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import DEFAULT_RESULTS
 from fairbench.errors import ConfigError, StoreError, UnknownNameError
-from fairbench.files import write_file
+from fairbench.files import remove_file, write_file
 from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard import ranking
 from fairbench.leaderboard.across import compare_across
@@ -39,6 +47,7 @@ from fairbench.report.tables import TableFormat, render
 from fairbench.runs import job_logs
 from fairbench.store import encoders
 from fairbench.store import files as artefacts
+from fairbench.store.claims import Claims
 from fairbench.store.database import Store
 from fairbench.store.door import check_origin
 from fairbench.store.export import read_export
@@ -102,8 +111,9 @@ def leaderboard(
             show_leaderboard(table.dataset, table.leaderboard)
     else:
         sys.stdout.write(render(tables, form))
-    for path in tables_of.write_results(tables, location.folder):
-        err.print(str(path), markup=False)
+    if can_write_tables(location.folder / tables_of.LEADERBOARDS):
+        for path in tables_of.write_results(tables, location.folder):
+            err.print(str(path), markup=False)
     raise typer.Exit(show_problems(tables))
 
 
@@ -151,7 +161,7 @@ def show_across(
         raise ConfigError(
             f"--across has no {form.value} table.", "Use --format table, csv or json."
         )
-    if verdicts:
+    if verdicts and can_write_tables(location.folder / tables_of.LEADERBOARDS):
         named = collection.name if against is None else f"{collection.name}-and-mine"
         write_across(verdicts, named, location.folder)
 
@@ -269,6 +279,20 @@ def clean(
         return
     if not yes:
         typer.confirm("Delete them?", abort=True)
+    _check_idle(folder)
     for path in files:
-        path.unlink(missing_ok=True)
+        remove_file(path)
     out.print(f"{size / 1e6:.1f} MB freed.")
+
+
+def _check_idle(folder: Path) -> None:
+    """Raise StoreError where a living run uses the files of a results folder."""
+    running = None
+    # Files beside a store that cannot be read, or that has another place, can still be deleted.
+    with contextlib.suppress(StoreError):
+        running = Claims(Store.in_folder(folder, create=False), "clean").living_holder()
+    if running is not None:
+        raise StoreError(
+            f"A run uses these files: {running}. Nothing was deleted.",
+            "Wait for it to end (fairbench status), or stop it with Ctrl-C.",
+        )

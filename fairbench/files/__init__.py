@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import uuid
 from pathlib import Path
 
 from fairbench.errors import StoreError
@@ -26,16 +26,22 @@ def remove_file(path: Path) -> None:
         raise StoreError(f"{path} cannot be deleted: {error.strerror}.") from None
 
 
+def is_writable(folder: Path) -> bool:
+    """Whether files can be written to a folder, which need not be there yet."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    return os.access(there, os.W_OK)
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write beside ``path``, then rename; on any failure nothing is left behind. Raises OSError."""
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    part = path.parent / f"{uuid.uuid4().hex}.part"
     try:
-        with os.fdopen(handle, "wb") as stream:
+        # Not a temporary file of Python's: others may read this one as far as the umask says.
+        with part.open("xb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
+        part.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise

@@ -100,15 +100,24 @@ class TrainingRun(JobSource):
     def _fit_jobs(self, to_fit: Sequence[PlannedUnit]) -> list[FitJob]:
         """Jobs that train some units, the longest first."""
         keys = {planned.key for planned in to_fit}
+        past: dict[tuple[str, str], list[UnitRecord]] = {}
+        for unit in self.units.records.values():
+            past.setdefault((unit.method, unit.dataset), []).append(unit)
         jobs = []
         for stack in self.units.stacks(to_fit, self.device, self.memory):
             needed = [planned for planned in stack if planned.key in keys]
-            job = self._fit_job(stack, needed)
+            alike = (stack[0].method.name, stack[0].data.info.name)
+            job = self._fit_job(stack, needed, past.get(alike, ()))
             self._fits[job.id] = needed
             jobs.append(job)
         return sorted(jobs, key=lambda job: -job.estimate)
 
-    def _fit_job(self, stack: Sequence[PlannedUnit], needed: Sequence[PlannedUnit]) -> FitJob:
+    def _fit_job(
+        self,
+        stack: Sequence[PlannedUnit],
+        needed: Sequence[PlannedUnit],
+        past: Sequence[UnitRecord],
+    ) -> FitJob:
         first = stack[0]
         models = f"{len(stack)} models" if len(stack) > 1 else "1 model"
         keys = tuple(planned.key for planned in stack)
@@ -120,7 +129,7 @@ class TrainingRun(JobSource):
                 len(stack),
                 first.budget,
                 first.data,
-                self.units.records.values(),
+                past,
                 points=len(stack) * (first.curve_points or 1),
             ),
             point_estimate=self.audits.seconds(
@@ -147,10 +156,10 @@ class TrainingRun(JobSource):
         )
 
     def _gpus(self, stack: Sequence[PlannedUnit]) -> float:
-        """The share of a GPU that a stack needs; nothing on the CPU."""
+        """The share of a GPU's free memory that a stack needs, as others may use the rest of it."""
         if not self.memory:
             return 0.0
-        return gpu_share(bytes_of(stack, stack[0].data), min(total for _, total in self.memory))
+        return gpu_share(bytes_of(stack, stack[0].data), min(free for free, _ in self.memory))
 
     def _audit_jobs(self, planned: PlannedUnit) -> list[Job]:
         missing = self.units.missing_points(planned)
@@ -262,6 +271,8 @@ class TrainingRun(JobSource):
         summary = copy.deepcopy(self.summary)
         records: list[UnitRecord | PointRecord] = []
         follow: list[Job] = []
+        again = self.config.rerun is Rerun.ALL
+        retrained = [one.key for one in results if again and one.status is Status.DONE]
         # Points that are examined closely take longest: begun first, they do not end alone.
         for result in sorted(results, key=lambda one: not self.units.by_key[one.key].detailed):
             planned = self.units.by_key[result.key]
@@ -276,7 +287,7 @@ class TrainingRun(JobSource):
             arrays = StoredArrays(self.results, str(unit.artefact))
             follow += self.audits.jobs(target, missing, arrays)
         try:
-            self.store.put(records)
+            self.store.put(records, retrained=retrained)
         except UnstorableError:
             self.units.records |= before
             self.summary = summary
@@ -302,7 +313,7 @@ class TrainingRun(JobSource):
         )
         self.units.records[result.key] = unit
         if self.config.rerun is Rerun.ALL:
-            # Everything measured of the old model is of the past.
+            # Everything measured of the old model is of the past, and deleted with it.
             self.audits.forget(self.units.target(planned))
         self.summary.done += 1
         if result.not_stored is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairbench.files import write_file
+from fairbench.files import remove_file, write_file
 from fairbench.files.paths import within
 from fairbench.leaderboard.build import table_name
 from fairbench.leaderboard.frames import to_csv
@@ -59,12 +59,12 @@ def write(search: Search, output: Path | None = None) -> list[Path]:
             files[folder / "importance.png"] = draw_importance(search, importance)
         if output is not None:
             files[output] = files[folder / ("pareto.yaml" if two else "best.yaml")]
+    for path, content in files.items():
+        write_file(path, content)
     # What an earlier search left and this one does not make would be read as this one's.
     for name in NAMES:
         if folder / name not in files:
-            (folder / name).unlink(missing_ok=True)
-    for path, content in files.items():
-        write_file(path, content)
+            remove_file(folder / name)
     return list(files)
 
 

@@ -99,8 +99,15 @@ def measure_trial(
 ) -> TrialMeasurements:
     """Gather what the store has of the units of a trial."""
     measured = TrialMeasurements()
+    found = store.find(UnitRecord, [planned.key for planned in units])
+    keys = {
+        unit.key: [point_key(unit.key, point.label, audit) for point in unit.points]
+        for unit in found.values()
+        if unit.done
+    }
+    points = store.find(PointRecord, [key for own in keys.values() for key in own])
     for planned in units:
-        unit = store.find(UnitRecord, [planned.key]).get(planned.key)
+        unit = found.get(planned.key)
         if unit is None or not (unit.done or unit.status.bad):
             measured.pending = True
             continue
@@ -111,9 +118,7 @@ def measure_trial(
             continue
         if "flops" in costs:
             measured.flops.append(costs["flops"])
-        keys = [point_key(unit.key, p.label, audit) for p in unit.points]
-        points = store.find(PointRecord, keys)
-        for point in (points.get(key) for key in keys):
+        for point in (points.get(key) for key in keys[unit.key]):
             if point is None or not (point.done or point.status.bad):
                 measured.pending = True
             elif point.done:

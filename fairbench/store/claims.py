@@ -31,6 +31,10 @@ STALE = 90.0
 A run that slept longer (a closed laptop) may find that another did its job: the same figures twice.
 """
 
+FORGOTTEN = 86_400.0
+"""Seconds without one after which a claim is deleted that nobody wants either: a day. Its run is
+dead, and no laptop that sleeps."""
+
 _metadata = sa.MetaData()
 
 _claims = sa.Table(
@@ -61,7 +65,7 @@ class Claims:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         with translate_database_errors("The store cannot be opened"):
-            self._make_table()
+            self._has_table = self._make_table()
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self._beat, name="claims", daemon=True)
@@ -81,10 +85,12 @@ class Claims:
         mine = {"owner": self.owner, "host": _host(), "pid": os.getpid()}
         insert = self._store.insert(_claims).values(**mine, heartbeat=self._clock())
         expired = _claims.c.heartbeat < self._clock() - self.stale
+        forgotten = _claims.c.heartbeat < self._clock() - FORGOTTEN
 
         def claim(connection: sa.Connection) -> bool:
             free = expired | _claims.c.owner.in_(dead) | (_claims.c.owner == self.owner)
-            connection.execute(_claims.delete().where(_claims.c.key.in_(keys), free))
+            wanted = _claims.c.key.in_(keys) & free
+            connection.execute(_claims.delete().where(wanted | forgotten))
             # In one order for all runs, so that none of two waits for the other.
             for key in sorted(keys):
                 added = insert.values(key=key).on_conflict_do_nothing()
@@ -110,15 +116,24 @@ class Claims:
     def holder(self, keys: Sequence[str]) -> str | None:
         """Who holds one of ``keys``, in words; None where nobody else does."""
         for row in self._select(_claims.c.key.in_(keys), _claims.c.owner != self.owner):
-            return f"process {row['pid']} on {row['host'].split('/')[0]}"
+            return _in_words(row)
         return None
+
+    def living_holder(self) -> str | None:
+        """A living run that holds any key, in words; None where there is none."""
+        return next((_in_words(row) for row in self._living()), None)
 
     def held(self) -> frozenset[str]:
         """Keys that a living run holds."""
+        return frozenset(row["key"] for row in self._living())
+
+    def _living(self) -> list[sa.RowMapping]:
         rows = self._select(_claims.c.heartbeat >= self._clock() - self.stale)
-        return frozenset(row["key"] for row in rows if not _is_dead(row))
+        return [row for row in rows if not _is_dead(row)]
 
     def _select(self, *where: sa.ColumnElement[bool]) -> Sequence[sa.RowMapping]:
+        if not self._has_table:
+            return []
         query = sa.select(_claims).where(*where)
         with translate_database_errors(_CANNOT):
             return self._transactions.run(
@@ -139,15 +154,19 @@ class Claims:
             return sa.literal_column("extract(epoch from clock_timestamp())", sa.Float())
         return sa.literal_column("(julianday('now') - 2440587.5) * 86400.0", sa.Float())
 
-    def _make_table(self) -> None:
+    def _make_table(self) -> bool:
+        """Make sure that there is a table; False where there is none and none can be made."""
         engine = self._store.engine
         if sa.inspect(engine).has_table(_claims.name):
-            return
+            return True
+        if self._store.read_only:
+            return False
         try:
             _metadata.create_all(engine)
         except sa.exc.DatabaseError:
             if not sa.inspect(engine).has_table(_claims.name):  # else another was faster
                 raise
+        return True
 
 
 @cache
@@ -164,6 +183,10 @@ def _host() -> str:
         except OSError:
             continue
     return "/".join(parts)[:256]
+
+
+def _in_words(claim: sa.RowMapping) -> str:
+    return f"process {claim['pid']} on {claim['host'].split('/')[0]}"
 
 
 def _is_dead(claim: sa.RowMapping) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import itertools
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from fairbench.store.problems import (
     translate_database_errors,
     translate_row_errors,
 )
+from fairbench.store.read_only import connect, is_read_only
 from fairbench.store.records import (
     TABLES,
     TRIAL,
@@ -47,6 +49,8 @@ _ENOUGH_TO_ESTIMATE = 3
 """Points whose mean time says how long others will take."""
 
 K = TypeVar("K", bound=Record)
+Write = tuple[Any, list[dict[str, Any]] | None]
+"""A statement, and the rows that it is executed for; None: it needs none."""
 
 
 def now() -> str:
@@ -55,11 +59,19 @@ def now() -> str:
 
 
 class Store:
-    """The results database at a URL."""
+    """The results database at a URL.
 
-    def __init__(self, url: str | sa.URL) -> None:
+    A database that is ``read_only`` is an SQLite file, and nothing is written to it or beside it.
+    """
+
+    def __init__(self, url: str | sa.URL, *, read_only: bool = False) -> None:
+        self.read_only = read_only
+        options: dict[str, Any] = {}
+        if read_only:
+            path = Path(str(sa.engine.make_url(url).database))
+            options["creator"] = lambda: connect(path)
         try:
-            self.engine = sa.create_engine(url, json_serializer=_dumps_finite)
+            self.engine = sa.create_engine(url, json_serializer=_dumps_finite, **options)
         # An unknown dialect, a missing driver, a port that is no number.
         except (sa.exc.SQLAlchemyError, ImportError, ValueError) as error:
             raise StoreError(
@@ -67,10 +79,10 @@ class Store:
                 "Give a database URL that SQLAlchemy knows, like postgresql+psycopg://host/name "
                 "(and install its driver).",
             ) from error
-        if self.engine.dialect.name == "sqlite":
+        if self.engine.dialect.name == "sqlite" and not read_only:
             sa.event.listen(self.engine, "connect", set_pragmas)
         with translate_database_errors(f"The store {show_url(url)} cannot be opened"):
-            open_schema(self.engine)
+            open_schema(self.engine, read_only=read_only)
         self.transactions = Transactions(self.engine)
 
     @classmethod
@@ -100,15 +112,20 @@ class Store:
 
     @classmethod
     def in_folder(cls, folder: Path, *, create: bool = True) -> Store:
-        """The SQLite store of a results folder; StoreError if there is none and not ``create``."""
+        """The SQLite store of a results folder; StoreError if there is none and not ``create``.
+
+        Without ``create`` it may be one that can only be read.
+        """
         path = folder / _FILE
         if not create and not cls.is_in(folder):
             raise StoreError(
                 f"There are no results in {folder}.",
                 "Run something first (fairbench run --help) or name the folder with --results.",
             )
-        make_folder(folder)
-        return cls(sa.URL.create("sqlite", database=str(path)))
+        if create:
+            make_folder(folder)
+        url = sa.URL.create("sqlite", database=str(path))
+        return cls(url, read_only=not create and is_read_only(path))
 
     def add_run(self, run: RunRecord) -> None:
         """Remember a command that was given, without the passwords in it."""
@@ -116,28 +133,31 @@ class Store:
         with translate_database_errors(_CANNOT_WRITE):
             self.transactions.run(lambda connection: connection.execute(insert))
 
-    def put(self, records: Iterable[Record]) -> None:
+    def put(self, records: Iterable[Record], *, retrained: Collection[str] = ()) -> None:
         """Insert what was made here, or replace records of the same key, in one transaction.
 
+        Of units that were ``retrained`` no earlier point stays: it was measured on another model.
         Raises UnstorableError, and writes none, where the database does not take one of them.
         """
-        self._put(record.replace(origin=None) for record in records)
+        self._put((record.replace(origin=None) for record in records), retrained)
 
-    def _put(self, records: Iterable[Record]) -> None:
-        def upserts() -> Iterator[Any]:
-            for record in _in_order(records):
-                row = to_row(record)
-                insert = self.insert(TABLE_OF[type(record)]).values(**row)
-                rest = {name: insert.excluded[name] for name in row if name != "key"}
-                yield insert.on_conflict_do_update(index_elements=["key"], set_=rest)
+    def _put(self, records: Iterable[Record], retrained: Collection[str] = ()) -> None:
+        def writes() -> Iterator[Write]:
+            if retrained:
+                points = TABLE_OF[PointRecord]
+                yield points.delete().where(points.c.unit.in_(retrained)), None
+            for table, rows in _rows_by_table(records):
+                insert = self.insert(table)
+                rest = {name: insert.excluded[name] for name in rows[0] if name != "key"}
+                yield insert.on_conflict_do_update(index_elements=["key"], set_=rest), rows
 
-        self._write_rows(upserts())
+        self._write(writes())
 
     def add(self, records: Iterable[Record]) -> None:
         """Insert records whose key is not there yet, and leave the others as they are."""
-        self._write_rows(
-            self.insert(TABLE_OF[type(record)]).values(**to_row(record)).on_conflict_do_nothing()
-            for record in _in_order(records)
+        self._write(
+            (self.insert(table).on_conflict_do_nothing(), rows)
+            for table, rows in _rows_by_table(records)
         )
 
     def adopt(self, keys: Sequence[str], run: str) -> None:
@@ -184,11 +204,14 @@ class Store:
     def _rows(self, query: sa.Select[Any]) -> Sequence[Any]:
         return self.transactions.run(lambda connection: connection.execute(query).all())
 
-    def _write_rows(self, statements: Iterable[Any]) -> None:
+    def _write(self, writes: Iterable[Write]) -> None:
+        """Execute in one transaction, each statement for all of its rows: others wait for it."""
         with translate_row_errors(_CANNOT_WRITE):
-            written = list(statements)
+            ready = list(writes)
             self.transactions.run(
-                lambda connection: [connection.execute(statement) for statement in written]
+                lambda connection: [
+                    connection.execute(statement, rows) for statement, rows in ready
+                ]
             )
 
     def runs(self) -> list[RunRecord]:
@@ -313,6 +336,11 @@ def _in_order(records: Iterable[Record]) -> list[Record]:
     """In one order for all runs, so that none of two waits for the other."""
     order = list(TABLES.values())
     return sorted(records, key=lambda record: (order.index(type(record)), record.key))
+
+
+def _rows_by_table(records: Iterable[Record]) -> Iterator[tuple[sa.Table, list[dict[str, Any]]]]:
+    for kind, alike in itertools.groupby(_in_order(records), key=type):
+        yield TABLE_OF[kind], [to_row(record) for record in alike]
 
 
 def _wins(record: Record, held: tuple[Status, str | None] | None) -> bool:

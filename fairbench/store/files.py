@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from fairbench.errors import StoreError
-from fairbench.files import write_atomically
+from fairbench.files import remove_file, write_atomically
 from fairbench.files.paths import CONTENT_NAME, within
 from fairbench.files.unpacking import check_arrays
 
@@ -98,10 +98,10 @@ def load_few(results: Path, name: str, wanted: Sequence[str]) -> dict[str, np.nd
 def drop(results: Path, name: str) -> None:
     """Delete a file, if it is there and named by its content.
 
-    Raises StoreError where it is a link that leads out of the folder.
+    Raises StoreError where it is a link that leads out of the folder, or cannot be deleted.
     """
     if is_own(name):
-        within(results / FOLDER, name).unlink(missing_ok=True)
+        remove_file(within(results / FOLDER, name))
 
 
 def files(folder: Path) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -36,19 +37,24 @@ _TRIES, _PAUSE = 100, 0.05
 """Attempts, and seconds between them, to set up a store that others set up too."""
 
 
-def open_schema(engine: sa.Engine) -> None:
+def open_schema(engine: sa.Engine, *, read_only: bool = False) -> None:
     """Make the tables of an empty database, or bring older ones up to date.
 
     Several processes may do so at once. Raises StoreError where the database is damaged, or was
-    written by a newer fairbench.
+    written by a newer fairbench, or is an older one and ``read_only``.
     """
     _check(engine)
+    if read_only and _version(engine) in (None, *map(str, range(SCHEMA_VERSION))):
+        raise StoreError(
+            "The store was written by an older fairbench, and cannot be brought up to date: it "
+            "cannot be written.",
+            "Copy the results folder to where you can write, and name the copy with --results DIR.",
+        )
     _retry(lambda: _create(engine))
     version = _version(engine) or ""
-    if version.isdigit() and int(version) < SCHEMA_VERSION:
-        before = int(version)
-        _retry(lambda: _upgrade(engine, before))
-        version = str(SCHEMA_VERSION)
+    while version.isdigit() and int(version) < SCHEMA_VERSION:
+        _retry(partial(_upgrade, engine, int(version)))
+        version = _version(engine) or ""
     if not version.isdigit() or int(version) > SCHEMA_VERSION:
         raise StoreError(
             f"The store was written by a newer fairbench (schema {version}; this one reads up "
@@ -98,11 +104,16 @@ def _create(engine: sa.Engine) -> None:
 
 
 def _upgrade(engine: sa.Engine, version: int) -> None:
+    """Bring a store of a version up to date, unless another process has done so by now."""
     for later in range(version + 1, SCHEMA_VERSION + 1):
         for name, columns in ADDED.get(later, {}).items():
             for column in columns:
                 _add_column(engine, TABLE_OF[TABLES[name]].c[column])
+    schema = _meta.update().where(_meta.c.name == "schema", _meta.c.value == str(version))
     with engine.begin() as connection:
+        # First, as it locks: of two processes one waits here, and then finds no such version.
+        if not connection.execute(schema.values(value=str(SCHEMA_VERSION))).rowcount:
+            return
         for name, kind in TABLES.items():
             table = TABLE_OF[kind]
             for row in connection.execute(sa.select(table)).mappings().all():
@@ -113,8 +124,6 @@ def _upgrade(engine: sa.Engine, version: int) -> None:
                 if changed:
                     own = table.update().where(table.c.key == row["key"])
                     connection.execute(own.values(**changed))
-        schema = _meta.update().where(_meta.c.name == "schema")
-        connection.execute(schema.values(value=str(SCHEMA_VERSION)))
 
 
 def _add_column(engine: sa.Engine, column: sa.Column[Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,12 +14,13 @@ import sqlalchemy as sa
 from fairbench.errors import StoreError
 
 PATIENCE = 90.0
-"""Seconds for which a server that has gone away is asked again."""
+"""Seconds for which a database that is locked, or has gone away, is asked again."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 
-_AWAY = ("08", "57P01", "57P02", "57P03")
-"""How SQLSTATEs begin: connection failures, and servers that shut down, crash or start up."""
+_AGAIN = ("08", "57P01", "57P02", "57P03", "40001", "40P01")
+"""How SQLSTATEs begin: connection failures; servers that shut down, crash or start up; transactions
+that gave way to another."""
 
 T = TypeVar("T")
 
@@ -38,8 +40,9 @@ class Transactions:
     def run(self, work: Callable[[sa.Connection], T], *, patience: float = PATIENCE) -> T:
         """Return what ``work`` returns, in one transaction.
 
-        A server that does not answer is asked again for ``patience`` seconds. It may have gone away
-        after it had committed, so twice ``work`` must give what once gives. Raises StoreError where
+        A server that does not answer, and a file that another program has locked, are asked again
+        for ``patience`` seconds. A server may have gone away after it had committed, so twice
+        ``work`` must give what once gives. Raises StoreError where
         an SQLite file was deleted or replaced: what is written to it from then on would be lost.
         """
         until, pause = None, _FIRST_PAUSE
@@ -49,12 +52,13 @@ class Transactions:
                 with self.engine.begin() as connection:
                     return work(connection)
             except sa.exc.DBAPIError as error:
-                if not patience or not self._is_away(error):
+                if not patience or not self._may_pass(error):
                     raise
                 if until is None:
                     until = time.monotonic() + patience
                     logging.getLogger(__name__).warning(
-                        "The database does not answer. Trying again for %.0f s.", patience
+                        "The database is busy or does not answer. Trying again for %.0f s.",
+                        patience,
                     )
                 if time.monotonic() + pause > until:
                     raise
@@ -79,11 +83,12 @@ class Transactions:
             "computes what is missing.",
         )
 
-    def _is_away(self, error: sa.exc.DBAPIError) -> bool:
-        """Whether the server cannot be reached, or ended the connection."""
+    def _may_pass(self, error: sa.exc.DBAPIError) -> bool:
+        """Whether the file is locked, or the server away, or another transaction came first."""
         if self.engine.dialect.name == "sqlite":
-            return False
+            code = getattr(error.orig, "sqlite_errorcode", 0)
+            return bool(code & 0xFF == sqlite3.SQLITE_BUSY)
         state = getattr(error.orig, "sqlstate", None)
         if state is not None:
-            return str(state).startswith(_AWAY)
+            return str(state).startswith(_AGAIN)
         return error.connection_invalidated or isinstance(error, sa.exc.OperationalError)

@@ -87,9 +87,9 @@ def spread(units: int, most: int, devices: int) -> list[int]:
     return [(units + i) // count for i in reversed(range(count))]
 
 
-def gpu_share(needed_bytes: float, total_bytes: float) -> float:
+def gpu_share(needed_bytes: float, free_bytes: float) -> float:
     """The smallest of the usual shares of a GPU that holds a job; 1 where none does."""
-    fitting = [s for s in _SHARES if needed_bytes + CONTEXT_BYTES <= USABLE * total_bytes * s]
+    fitting = [s for s in _SHARES if needed_bytes + CONTEXT_BYTES <= USABLE * free_bytes * s]
     return min(fitting, default=1.0)
 
 

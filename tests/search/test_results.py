@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from fairbench.errors import StoreError
 from fairbench.leaderboard import build as leaderboard
 from fairbench.runs.driver import drive
 from fairbench.runs.fit_job import FitJob
@@ -73,6 +74,26 @@ def test_two_objectives_give_the_pareto_set(bench: Bench) -> None:
     assert [entry["trial"] for entry in listed] == [trial.number for trial in front]
     assert list(pd.read_csv(written["pareto.csv"])["number"]) == [t.number for t in front]
     assert written["pareto.png"].read_bytes().startswith(b"\x89PNG")
+
+
+def test_files_of_an_earlier_search_stay_where_new_ones_cannot_be_written(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = bench.search(trials=5)
+    stale = search_files.folder_of(search) / "pareto.csv"
+    stale.parent.mkdir(parents=True)
+    stale.write_text("of an earlier search")
+
+    def refuse(path: Path, content: bytes) -> None:
+        raise StoreError(f"{path} cannot be written")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(search_files, "write_file", refuse)
+        with pytest.raises(StoreError):
+            search_files.write(search)
+    assert stale.exists()
+    search_files.write(search)
+    assert not stale.exists()
 
 
 def test_trials_are_no_rows_of_the_leaderboard_until_a_run_asks(bench: Bench) -> None:

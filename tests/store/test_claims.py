@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from fairbench.store.claims import Claims
+from fairbench.store.claims import FORGOTTEN, Claims
 from fairbench.store.database import Store
 
 
@@ -59,7 +59,7 @@ def test_a_claim_lives_while_its_run_does(store_url: str) -> None:
 def test_claims_of_a_killed_run_are_free_at_once(store_url: str) -> None:
     code = (
         "import os, sys; from fairbench.store.database import Store;"
-        "from fairbench.store.claims import Claims;"
+        "from fairbench.store.claims import FORGOTTEN, Claims;"
         "assert Claims(Store(sys.argv[1]), 'dead').take(['a']); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", code, store_url], check=False)
@@ -68,6 +68,19 @@ def test_claims_of_a_killed_run_are_free_at_once(store_url: str) -> None:
     assert not following.held()
     assert following.take(["a"])
     assert following.held() == {"a"}
+
+
+def test_claims_of_a_run_long_dead_are_deleted_though_nobody_wants_them(store_url: str) -> None:
+    store = Store(store_url)
+    for key, silent in (("a", 2 * FORGOTTEN), ("b", 0.5 * FORGOTTEN), ("c", 0.0)):
+        assert Claims(store, f"run {key}").take([key])
+        with store.engine.begin() as connection:
+            text = f"UPDATE claims SET heartbeat = heartbeat - {silent} WHERE key = '{key}'"
+            connection.execute(sa.text(text))
+    assert Claims(store, "next").take(["d"])
+    with store.engine.connect() as connection:
+        left = connection.execute(sa.text("SELECT key FROM claims ORDER BY key")).scalars()
+        assert list(left) == ["b", "c", "d"]
 
 
 def test_another_machines_process_number_says_nothing(store_url: str) -> None:

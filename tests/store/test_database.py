@@ -18,9 +18,10 @@ from fairbench.store.records import (
     PointRecord,
     ReferenceRecord,
     RunRecord,
+    UnitRecord,
     to_row,
 )
-from fairbench.store.schema import SCHEMA_VERSION
+from fairbench.store.schema import SCHEMA_VERSION, _upgrade
 from fairbench.store.status import Status
 from tests.support.exports import a_point, a_unit
 
@@ -57,6 +58,18 @@ def line(name: str, **changes: object) -> str:
 
 def store(folder: Path) -> Store:
     return Store.in_folder(folder)
+
+
+def test_many_rows_are_one_statement_for_others_wait_for_them(tmp_path: Path) -> None:
+    opened, statements = store(tmp_path), []
+    sa.event.listen(
+        opened.engine, "before_cursor_execute", lambda *event: statements.append(event[2])
+    )
+    keys = [f"{i:064x}" for i in range(500)]
+    opened.put([*(a_point(key, A) for key in keys), a_unit(A)])
+    assert len(statements) == 2
+    assert set(opened.statuses(PointRecord)) == set(keys)
+    assert opened.find(PointRecord, keys[7:8]) == {keys[7]: a_point(keys[7], A)}
 
 
 def test_rows_come_back_as_they_were_put(tmp_path: Path) -> None:
@@ -254,6 +267,14 @@ def test_an_older_store_is_brought_up_to_date_in_both(store_url: str) -> None:
         opened = list(pool.map(lambda _: Store(store_url), range(3)))
     opened[0].put([reference("b").replace(replicates="x")])
     assert [row.replicates for row in opened[1].records(ReferenceRecord)] == [None, "x"]
+
+
+def test_what_was_written_since_another_upgraded_the_store_stays(store_url: str) -> None:
+    opened = Store(store_url)
+    fold = a_unit(A, split="5-fold-1")
+    opened.put([fold])
+    _upgrade(opened.engine, 4)  # of a process that looked before the other, and was slower
+    assert opened.find(UnitRecord, [A]) == {A: fold}
 
 
 def fill(folder: Path) -> Path:

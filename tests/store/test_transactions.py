@@ -1,8 +1,12 @@
 """A database that is away for a while is waited for; one that is taken away ends the command."""
 
+import sqlite3
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -12,6 +16,7 @@ from fairbench.store import transactions
 from fairbench.store.database import Store
 from fairbench.store.records import RunRecord, UnitRecord
 from fairbench.store.transactions import Transactions
+from tests.support.exports import a_unit
 from tests.support.postgres import postgres_server
 
 RUN = RunRecord("a", "2026", "fairbench run", {}, {})
@@ -50,8 +55,53 @@ def test_a_server_that_restarts_is_waited_for(caplog: pytest.LogCaptureFixture) 
         writer.join()
         assert store.runs() == [RUN]
     assert [record.message for record in caplog.records] == [
-        "The database does not answer. Trying again for 90 s."
+        "The database is busy or does not answer. Trying again for 90 s."
     ]
+
+
+def locked(path: Path) -> sqlite3.Connection:
+    """A lock of another program on a file, as of a backup."""
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    return other
+
+
+def impatient(connection: Any, _: object) -> None:
+    connection.execute("PRAGMA busy_timeout=100")
+
+
+def test_a_file_that_another_program_has_locked_is_waited_for(tmp_path: Path) -> None:
+    store = Store.in_folder(tmp_path)
+    sa.event.listen(store.engine, "connect", impatient)
+    store.engine.dispose()
+    other = locked(tmp_path / "fairbench.sqlite")
+    with pytest.raises(sa.exc.OperationalError, match="locked"):
+        store.transactions.run(lambda c: c.execute(sa.text("DELETE FROM runs")), patience=0.3)
+    threading.Timer(1.0, other.close).start()
+    store.add_run(RUN)
+    assert store.runs() == [RUN]
+
+
+def test_a_transaction_that_gave_way_to_another_is_tried_again(postgres: str) -> None:
+    store = Store.by_url(postgres)
+    store.put([a_unit("a" * 64), a_unit("b" * 64)])
+    both = threading.Barrier(2)
+    first = [True, True]
+
+    def work(number: int, connection: sa.Connection) -> None:
+        for key in ("ab", "ba")[number]:
+            update = "UPDATE units SET label = :label WHERE key = :key"
+            values = {"label": str(number), "key": key * 64}
+            connection.execute(sa.text(update), values)
+            if first[number]:
+                first[number] = False
+                both.wait(10)
+
+    with ThreadPoolExecutor(2) as pool:
+        done = [pool.submit(store.transactions.run, partial(work, i)) for i in range(2)]
+        for one in done:
+            one.result()
+    assert len({unit.label for unit in store.records(UnitRecord)}) == 1
 
 
 def test_but_not_for_ever() -> None:

@@ -1,0 +1,46 @@
+"""What ``fairbench clean`` deletes, and when it refuses."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairbench.errors import StoreError
+from fairbench.store import files as artefacts
+from fairbench.store.claims import Claims
+from fairbench.store.database import Store
+from tests.conftest import Call
+
+CLEAN = ("clean", "--results", "out")
+
+
+def test_clean_refuses_while_a_run_uses_the_files(fairbench_here: Call, tmp_path: Path) -> None:
+    store = Store.in_folder(tmp_path / "out")
+    name = artefacts.save(tmp_path / "out", {"0/z/test": np.zeros((2, 2))})
+    with Claims(store, "a run") as claims:
+        claims.take(["a" * 64])
+        refused = fairbench_here(*CLEAN, "--yes")
+        assert refused.returncode == 2
+        assert f"process {os.getpid()}" in refused.stderr
+        assert artefacts.exists(tmp_path / "out", name)
+        assert fairbench_here(*CLEAN, "--dry-run").returncode == 0
+    assert fairbench_here(*CLEAN, "--yes").returncode == 0
+    assert not artefacts.exists(tmp_path / "out", name)
+
+
+def test_a_file_that_cannot_be_deleted_is_named(
+    fairbench_here: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Store.in_folder(tmp_path / "out")
+    name = artefacts.save(tmp_path / "out", {"0/z/test": np.zeros((2, 2))})
+
+    def refuse(path: Path, **_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    refused = fairbench_here(*CLEAN, "--yes")
+    assert refused.returncode == 2
+    assert f"{name} cannot be deleted: Permission denied." in refused.stderr
+    with pytest.raises(StoreError, match="cannot be deleted"):
+        artefacts.drop(tmp_path / "out", name)

@@ -1,0 +1,77 @@
+"""What a training run leaves in the store."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairbench.data.prepare import Prepared
+from fairbench.runs import training
+from fairbench.runs.driver import drive
+from fairbench.runs.fit_job import FitJob
+from fairbench.runs.plan import Plan, make_budget, units_of, validated
+from fairbench.runs.training import TrainingRun
+from fairbench.store.records import PointRecord, UnitRecord
+from fairbench.training.stack_size import CONTEXT_BYTES
+from tests.search.bench import Answers, Bench, Bowl, bowl
+
+
+@pytest.fixture
+def bench(prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return Bench(prepared, tmp_path / "out", monkeypatch)
+
+
+def planned(bench: Bench, device: str = "cpu", **given: object) -> TrainingRun:
+    config, store = bench.run_config(**given), bench.store()
+    budget = make_budget(10, bench.data)
+    plan = Plan(units_of(Bowl, validated(Bowl, {}), bench.data, budget, config))
+    return TrainingRun(config, bench.registry, plan, store, device)
+
+
+def run(bench: Bench, **given: object) -> None:
+    made = planned(bench, **given)
+    made.begin("fairbench run")
+    drive(made, Answers(bowl), lambda event: None)
+
+
+def test_training_again_deletes_what_other_audits_measured_of_the_old_model(bench: Bench) -> None:
+    run(bench)
+    store = bench.store()
+    first = store.records(PointRecord)
+    store.put([p.replace(key=p.key[::-1], audit="quick", finished="2020-01-01") for p in first])
+    strangers = first[0].replace(key="f" * 64, unit="e" * 64)
+    store.put([strangers])
+    run(bench)  # nothing is trained, so nothing is deleted
+    assert len(store.records(PointRecord)) == 2 * len(first) + 1
+    run(bench, rerun="all")
+    again = store.records(PointRecord)
+    assert {p.key for p in again} == {p.key for p in first} | {strangers.key}
+    assert all(p.done for p in again)
+
+
+@pytest.mark.parametrize(("free", "at_once"), [(2.5e9, 1), (5e9, 3), (20e9, 10)])
+def test_jobs_beside_each_other_fit_the_memory_that_others_leave(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, free: float, at_once: int
+) -> None:
+    monkeypatch.setattr(training, "device_memory", lambda device: [(free, 80e9)])
+    (job,) = [one for one in planned(bench, "cuda").jobs() if isinstance(one, FitJob)]
+    assert round(1 / job.gpus) == at_once
+    assert at_once * CONTEXT_BYTES < free
+
+
+def test_estimates_of_a_fit_are_of_past_units_of_its_method_and_dataset(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(bench)
+    store = bench.store()
+    (unit, *_) = store.records(UnitRecord)
+    store.put([unit.replace(key=f"{i:064x}", method="another") for i in range(5)])
+    seen: list[UnitRecord] = []
+
+    def estimate(*given: Any, **_: int) -> float:
+        seen.extend(given[-1])
+        return 1.0
+
+    monkeypatch.setattr(training, "fit_seconds", estimate)
+    planned(bench, rerun="all").jobs()
+    assert {one.method for one in seen} == {"bowl"}

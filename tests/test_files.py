@@ -1,0 +1,32 @@
+"""Files are written whole, and others may read them as far as the user lets them."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from fairbench.errors import StoreError
+from fairbench.files import write_file
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o022, 0o644), (0o002, 0o664)])
+def test_files_have_the_permissions_that_the_umask_leaves(
+    tmp_path: Path, umask: int, mode: int
+) -> None:
+    before = os.umask(umask)
+    try:
+        write_file(tmp_path / "new.csv", b"x")
+        write_file(tmp_path / "new.csv", b"y")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "new.csv").stat().st_mode) == mode
+    assert (tmp_path / "new.csv").read_bytes() == b"y"
+    assert os.listdir(tmp_path) == ["new.csv"]
+
+
+def test_nothing_is_left_behind_where_a_file_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(StoreError, match="cannot be written"):
+        write_file(tmp_path / "taken", b"x")
+    assert os.listdir(tmp_path) == ["taken"]
