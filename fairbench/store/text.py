@@ -13,6 +13,7 @@ from fairbench.errors import place_of
 from fairbench.store.secrets import redact_text
 
 MOST_BYTES, MOST_LINE_BYTES = 10_000, 1_000
+_MOST_PLACE_BYTES = 200
 """Length in UTF-8 of a text, such as a traceback, and of a line, such as a message."""
 
 _NO_TEXT = re.compile(
@@ -49,8 +50,10 @@ def clean_line(text: str, most: int = MOST_LINE_BYTES) -> str:
 
 def describe(error: BaseException) -> str:
     """Return ``ValueError: text (file.py:12)``: its first line, cleaned, and its place if known."""
-    text, place = clean_line(f"{type(error).__name__}: {text_of(error)}"), place_of(error)
-    return f"{text} ({clean_line(place)})" if place else text
+    place = place_of(error)
+    where = f" ({clean_line(place, _MOST_PLACE_BYTES)})" if place else ""
+    most = MOST_LINE_BYTES - len(where.encode())
+    return clean_line(f"{type(error).__name__}: {text_of(error)}", most) + where
 
 
 def describe_fully(error: BaseException) -> str:

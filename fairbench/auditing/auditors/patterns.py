@@ -43,6 +43,7 @@ _SHRINKAGE = 0.1
 """Share of the identity in each group's covariance."""
 _MOST_AXES, _MOST_COVARIANCES = 512, 128
 """Most columns of z for these."""
+_FARTHEST = 1e6
 _SURE = 3.5
 """By which a pattern must add to the best auditor so far: in standard errors, by likelihood."""
 _ROWS_PER_CELL = 10
@@ -120,20 +121,22 @@ def _fit_waves(fit: LabelledRows, targets: _Values) -> Columns | None:
         residual = residual[:, 1:]  # the other is its negative
     energy = (residual**2 / weights).sum(axis=0)
     tried = 2.0 * fit.x.shape[1] * len(energy)
-    waves: list[tuple[int, _Place, int]] = []
+    waves: list[tuple[int, _Place, float]] = []
     for column in range(fit.x.shape[1]):
         values = fit.x[:, column].astype(np.float64)
         for place, most in ((_by_value(values), _bins(values)), (_by_rank(values), _BINS)):
             if place is None:
                 continue
-            bins = np.clip(place(values) * most, 0, most - 1).astype(np.int64)
+            places = place(values)
+            bins = np.clip(places * most, 0, most - 1).astype(np.int64)
             limit = np.log(tried * most) + _CHANCE
-            found: set[int] = set()
+            found: set[float] = set()
             for k in range(len(energy)):
                 power = np.abs(np.fft.rfft(np.bincount(bins, residual[:, k], most))) ** 2
                 power[:_LONGEST_WAVE] = 0.0
                 strongest = np.argsort(-power)[:_PEAKS]
-                found |= set(strongest[power[strongest] > limit * energy[k]].tolist())
+                peaks = strongest[power[strongest] > limit * energy[k]].tolist()
+                found |= {_refined(peak, places, residual[:, k]) for peak in peaks}
             waves += [(column, place, frequency) for frequency in sorted(found)]
     if not waves:
         return None
@@ -146,6 +149,13 @@ def _fit_waves(fit: LabelledRows, targets: _Values) -> Columns | None:
         return np.column_stack(made).astype(np.float32)
 
     return apply
+
+
+def _refined(peak: int, places: _Values, residual: _Values) -> float:
+    """The frequency near a peak at which the power is largest, to a tenth of a wave."""
+    near = peak + np.linspace(-0.5, 0.5, 11)
+    turns = np.exp(-2j * np.pi * np.outer(near, places))
+    return float(round(near[np.argmax(np.abs(turns @ residual))], 1))
 
 
 def _bins(values: _Values) -> int:
@@ -225,7 +235,7 @@ def _fit_axes(fit: LabelledRows, common: Columns) -> Columns | None:
     variances, axes = np.linalg.eigh(np.cov(x, rowvar=False, aweights=fit.weights))
     alive = variances > 1e-10 * variances.max()
     directions = axes[:, alive] / np.sqrt(variances[alive])
-    return lambda z: (common(z).astype(np.float64) @ directions).astype(np.float32)
+    return lambda z: _single(common(z).astype(np.float64) @ directions)
 
 
 def _fit_covariances(fit: LabelledRows, axes: Columns, targets: _Values) -> Columns | None:
@@ -238,9 +248,14 @@ def _fit_covariances(fit: LabelledRows, axes: Columns, targets: _Values) -> Colu
     def apply(z: Floats) -> Floats:
         rows = axes(z).astype(np.float64)
         first, *others = (density(rows) for density in groups)
-        return np.column_stack([other - first for other in others]).astype(np.float32)
+        return _single(np.column_stack([other - first for other in others]))
 
     return apply
+
+
+def _single(columns: _Values) -> Floats:
+    """Return columns at single precision, a few rows that lie far out nearer."""
+    return np.clip(columns, -_FARTHEST, _FARTHEST).astype(np.float32)
 
 
 def _gaussian(x: _Values, weights: _Values) -> Callable[[_Values], _Values]:

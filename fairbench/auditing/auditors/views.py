@@ -27,6 +27,9 @@ _ROUNDING = 0.1
 _HEAVY = 15.0
 """Standard deviations from the mean at which a tail is heavy."""
 
+_FARTHEST = 1e6
+"""Standard deviations to which rows are moved that lie farther out than any of the training set."""
+
 _CHUNK = 8192
 """Rows scaled at once."""
 
@@ -35,7 +38,8 @@ _CHUNK = 8192
 class View:
     """A transformation of representations that auditors are fitted on."""
 
-    # ``raw``, ``standardised``, ``ranks``, ``bit-planes``, ``interactions`` or ``reconstruction``
+    # ``raw``, ``standardised``, ``ranks``, ``bit-planes``, ``interactions``, ``patterns`` or
+    # ``reconstruction``
     name: str
     apply: Callable[[Floats], Floats]  # maps ``(n, k)`` to ``(n, features of the view)``
 
@@ -65,7 +69,7 @@ def standardised(z: Floats) -> View:
         out = np.empty(rows.shape, np.float32)
         for start in range(0, len(rows), _CHUNK):  # double precision, but not of all rows at once
             part = slice(start, start + _CHUNK)
-            out[part] = (rows[part] / unit - mean) * factor
+            out[part] = np.clip((rows[part] / unit - mean) * factor, -_FARTHEST, _FARTHEST)
         return out
 
     return View("standardised", apply)

@@ -248,7 +248,7 @@ class ExecutorTestCase:
         }
         raised = ends["raise"]
         assert isinstance(raised, Broke)
-        assert raised.error == "ValueError: no luck"
+        assert raised.error.startswith("ValueError: no luck (executors/test_executors.py:")
         assert "no luck" in (raised.traceback or "")
         assert isinstance(ends["fine"], Finished)
 
@@ -328,7 +328,7 @@ class ExecutorTestCase:
         stuck = ends["cannot-leave"]
         assert isinstance(stuck, Broke)
         assert stuck.status is Status.FAILED
-        assert stuck.error.endswith("to a process of its own: ValueError: its arrays are gone")
+        assert "to a process of its own: ValueError: its arrays are gone" in stuck.error
         assert isinstance(ends["fine"], Finished)
 
     def test_more_workers_than_jobs_and_back(self, executor: Executor) -> None:
