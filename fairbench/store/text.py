@@ -13,8 +13,9 @@ from fairbench.errors import place_of
 from fairbench.store.secrets import redact_text
 
 MOST_BYTES, MOST_LINE_BYTES = 10_000, 1_000
-_MOST_PLACE_BYTES = 200
 """Length in UTF-8 of a text, such as a traceback, and of a line, such as a message."""
+_MOST_PLACE_BYTES = 200
+"""Of the file and line at the end of a message."""
 
 _NO_TEXT = re.compile(
     # Controls but tab and newline; marks that turn or break lines; halves of surrogate pairs.

@@ -23,6 +23,7 @@ from fairbench.api import Floats
 from fairbench.auditing.auditors.blend import pool_weights, pooled
 from fairbench.auditing.auditors.samples import LabelledRows, Training
 from fairbench.auditing.auditors.simple import fit_logistic, held_out_loss
+from fairbench.auditing.auditors.views import FARTHEST
 
 _Values = npt.NDArray[np.float64]
 Columns = Callable[[Floats], Floats]
@@ -43,7 +44,6 @@ _SHRINKAGE = 0.1
 """Share of the identity in each group's covariance."""
 _MOST_AXES, _MOST_COVARIANCES = 512, 128
 """Most columns of z for these."""
-_FARTHEST = 1e6
 _SURE = 3.5
 """By which a pattern must add to the best auditor so far: in standard errors, by likelihood."""
 _ROWS_PER_CELL = 10
@@ -95,7 +95,9 @@ def _explains(columns: Columns, rows: Training, p: Floats) -> bool:
 
     By a likelihood-ratio test: of the pool of both against that auditor alone.
     """
-    seen = rows.seen_through(_scaled(columns, rows.fit.x))
+    seen = rows.seen_through(columns)
+    mean, scale = seen.fit.x.mean(axis=0), np.maximum(seen.fit.x.std(axis=0), 1e-6)
+    seen = seen.seen_through(lambda made: (made - mean) / scale)
     if not np.ptp(seen.fit.x, axis=0).any():
         return False
     q = fit_logistic(seen)(seen.held.x)
@@ -105,12 +107,6 @@ def _explains(columns: Columns, rows: Training, p: Floats) -> bool:
         for members in ([p], [p, q])
     )
     return (alone - both) * held.total > _SURE**2 / 2
-
-
-def _scaled(columns: Columns, z: Floats) -> Columns:
-    made = columns(z)
-    mean, scale = made.mean(axis=0), np.maximum(made.std(axis=0), 1e-6)
-    return lambda rows: (columns(rows) - mean) / scale
 
 
 def _fit_waves(fit: LabelledRows, targets: _Values) -> Columns | None:
@@ -134,7 +130,7 @@ def _fit_waves(fit: LabelledRows, targets: _Values) -> Columns | None:
             for k in range(len(energy)):
                 power = np.abs(np.fft.rfft(np.bincount(bins, residual[:, k], most))) ** 2
                 power[:_LONGEST_WAVE] = 0.0
-                strongest = np.argsort(-power)[:_PEAKS]
+                strongest = np.argpartition(power, -_PEAKS)[-_PEAKS:]
                 peaks = strongest[power[strongest] > limit * energy[k]].tolist()
                 found |= {_refined(peak, places, residual[:, k]) for peak in peaks}
             waves += [(column, place, frequency) for frequency in sorted(found)]
@@ -255,7 +251,7 @@ def _fit_covariances(fit: LabelledRows, axes: Columns, targets: _Values) -> Colu
 
 def _single(columns: _Values) -> Floats:
     """Return columns at single precision, a few rows that lie far out nearer."""
-    return np.clip(columns, -_FARTHEST, _FARTHEST).astype(np.float32)
+    return np.clip(columns, -FARTHEST, FARTHEST).astype(np.float32)
 
 
 def _gaussian(x: _Values, weights: _Values) -> Callable[[_Values], _Values]:

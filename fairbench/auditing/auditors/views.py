@@ -27,7 +27,7 @@ _ROUNDING = 0.1
 _HEAVY = 15.0
 """Standard deviations from the mean at which a tail is heavy."""
 
-_FARTHEST = 1e6
+FARTHEST = 1e6
 """Standard deviations to which rows are moved that lie farther out than any of the training set."""
 
 _CHUNK = 8192
@@ -69,7 +69,7 @@ def standardised(z: Floats) -> View:
         out = np.empty(rows.shape, np.float32)
         for start in range(0, len(rows), _CHUNK):  # double precision, but not of all rows at once
             part = slice(start, start + _CHUNK)
-            out[part] = np.clip((rows[part] / unit - mean) * factor, -_FARTHEST, _FARTHEST)
+            out[part] = np.clip((rows[part] / unit - mean) * factor, -FARTHEST, FARTHEST)
         return out
 
     return View("standardised", apply)
