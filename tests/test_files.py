@@ -4,8 +4,10 @@ import os
 import stat
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from fairbench.data.writing import TableWriter
 from fairbench.errors import StoreError
 from fairbench.files import write_file
 
@@ -18,11 +20,14 @@ def test_files_have_the_permissions_that_the_umask_leaves(
     try:
         write_file(tmp_path / "new.csv", b"x")
         write_file(tmp_path / "new.csv", b"y")
+        with TableWriter(tmp_path / "z.csv") as writer:
+            writer.write(pa.table({"z0": [0.5]}))
     finally:
         os.umask(before)
-    assert stat.S_IMODE((tmp_path / "new.csv").stat().st_mode) == mode
+    for name in ("new.csv", "z.csv"):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == mode
     assert (tmp_path / "new.csv").read_bytes() == b"y"
-    assert os.listdir(tmp_path) == ["new.csv"]
+    assert sorted(os.listdir(tmp_path)) == ["new.csv", "z.csv"]
 
 
 def test_nothing_is_left_behind_where_a_file_cannot_be_written(tmp_path: Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from fairbench.errors import DataError
+from fairbench.files import open_part
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,11 +40,10 @@ class TableWriter:
 
     def __enter__(self) -> Self:
         try:
-            handle, name = tempfile.mkstemp(dir=self.path.parent, suffix=".part")
+            self._stream = open_part(self.path)
         except OSError as error:
             raise self._unwritable(error) from None
-        self._beside = Path(name)
-        self._stream = os.fdopen(handle, "wb")
+        self._beside = Path(self._stream.name)
         return self
 
     def __exit__(
@@ -64,7 +63,6 @@ class TableWriter:
                 self._stream.flush()
                 os.fsync(self._stream.fileno())
                 self._stream.close()
-                self._beside.chmod(0o644)
                 self._beside.replace(self.path)
         except (OSError, pa.ArrowException) as error:
             raise self._unwritable(error) from None

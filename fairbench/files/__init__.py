@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from pathlib import Path
+from typing import BinaryIO
 
 from fairbench.errors import StoreError
 
@@ -32,12 +33,20 @@ def is_writable(folder: Path) -> bool:
     return os.access(there, os.W_OK)
 
 
+def open_part(path: Path) -> BinaryIO:
+    """Open a new file beside ``path``, to be renamed to it once it is whole. Raises OSError.
+
+    It is not a temporary file of Python's: others may read it as far as the umask says.
+    """
+    return (path.parent / f"{uuid.uuid4().hex}.part").open("xb")
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write beside ``path``, then rename; on any failure nothing is left behind. Raises OSError."""
-    part = path.parent / f"{uuid.uuid4().hex}.part"
+    stream = open_part(path)
+    part = Path(stream.name)
     try:
-        # Not a temporary file of Python's: others may read this one as far as the umask says.
-        with part.open("xb") as stream:
+        with stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
