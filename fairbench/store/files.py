@@ -30,10 +30,10 @@ def save(results: Path, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def write(folder: Path, content: bytes, ending: str) -> str:
-    """Write a file named by the sha256 of its bytes, unless it is there; return its name."""
+    """Write a file named by the sha256 of its bytes, unless it is there whole; return its name."""
     name = f"{hashlib.sha256(content).hexdigest()}.{ending}"
     target = within(folder, name)
-    if target.exists():
+    if read(target) is not None:
         return name
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -122,7 +122,7 @@ def test_a_model_whose_file_is_damaged_trains_in_its_old_stack(
         connection.execute("DELETE FROM points WHERE unit = ?", (key,))
     (tmp_path / "out" / "representations" / name).write_bytes(b"garbled")
     again = fairbench(*words)
-    assert again.returncode == 0
+    assert again.returncode == 0, again.stderr
     assert "fit latfr on toy (3 models)" in again.stderr
     assert "1 fitted now" in again.stderr
     assert table(tmp_path / "out") == before
