@@ -177,5 +177,5 @@ def _to_channels(x: Tensor, image: tuple[int, int, int]) -> Tensor:
 
 
 def _to_rows(x: Tensor, models: int) -> Tensor:
-    """``(batch, models * channels, height, width)`` to ``(models, batch, pixels)``."""
-    return x.reshape(len(x), models, -1).transpose(0, 1)
+    """``(batch, models * channels, height, width)`` to ``(models, batch, pixels)``, float32."""
+    return x.reshape(len(x), models, -1).transpose(0, 1).float()

@@ -16,8 +16,9 @@ from fairbench.training.model import Batch, StackedModel, onehot
 from fairbench.training.streams import Streams
 from fairbench.training.watch import CHECK_EVERY, Schedule, Watch
 
-_LARGE_STACK = 4
-"""Models from which on bfloat16 products save time: of few models, casting costs what they gain."""
+_LARGE_STACK, _MANY_FEATURES = 4, 1000
+"""Models of a stack, or features of x, from which on bfloat16 products save time: in smaller ones
+casting costs what they gain."""
 
 
 def train(
@@ -75,7 +76,8 @@ def train(
     )
     watch = Watch(len(streams.seeds))
     model.train()
-    if device.type == "cpu" and len(streams.seeds) >= _LARGE_STACK and not exact:
+    large = len(streams.seeds) >= _LARGE_STACK or data.shape[1] >= _MANY_FEATURES
+    if device.type == "cpu" and large and not exact:
         multiply_fast(model)
     first = 0
     if checkpoint is not None:

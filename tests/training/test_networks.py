@@ -23,15 +23,17 @@ def test_a_grouped_convolution_is_each_models_own(transposed: bool) -> None:
         torch.testing.assert_close(together[:, i], one(x[:, i]), atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("outputs", [1, 5])
+@pytest.mark.parametrize(("inputs", "outputs"), [(3, 1), (1, 5), (3, 5), (1, 1)])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_one_model_alone_is_the_convolution_too(transposed: bool, outputs: int) -> None:
+def test_one_model_alone_is_the_convolution_too(
+    transposed: bool, inputs: int, outputs: int
+) -> None:
     """One model on a CPU goes other ways: channels innermost, one output channel by a product."""
-    alone = StackedConv(Streams([1]).generators("w"), 3, outputs, transposed=transposed)
+    alone = StackedConv(Streams([1]).generators("w"), inputs, outputs, transposed=transposed)
     single = torch.nn.ConvTranspose2d if transposed else torch.nn.Conv2d
-    plain = single(3, outputs, kernel_size=4, stride=2, padding=1)
+    plain = single(inputs, outputs, kernel_size=4, stride=2, padding=1)
     plain.weight.data, plain.bias.data = alone.weight[0].data.clone(), alone.bias[0].data.clone()
-    x = torch.randn(4, 3, 8, 16, requires_grad=True)
+    x = torch.randn(4, inputs, 8, 16, requires_grad=True)
     same = x.detach().clone().requires_grad_()
     out, expected = alone(x), plain(same)
     torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-4)
@@ -40,6 +42,27 @@ def test_one_model_alone_is_the_convolution_too(transposed: bool, outputs: int) 
     torch.testing.assert_close(x.grad, same.grad, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(alone.weight.grad[0], plain.weight.grad, atol=1e-3, rtol=1e-4)
     torch.testing.assert_close(alone.bias.grad[0], plain.bias.grad, atol=1e-3, rtol=1e-4)
+
+
+def test_convolutions_in_bfloat16_are_for_training_and_change_little() -> None:
+    make = Streams([0]).generators("w")
+    encoder, decoder = DSPRITES.encoder(make), DSPRITES.decoder(make, 24)
+    networks = torch.nn.Sequential(encoder, decoder)
+    x = (torch.rand(1, 16, 4096) < 0.1).float()
+    exact = networks(x)
+    parameters = list(networks.parameters())
+    of_exact = torch.autograd.grad((exact - x).square().sum(), parameters)
+    for layer in networks.modules():
+        if isinstance(layer, StackedConv):
+            layer.products = torch.bfloat16
+    near = networks(x)
+    assert near.dtype is torch.float32
+    assert 0 < (near - exact).norm() < 0.02 * exact.norm()
+    of_near = torch.autograd.grad((near - x).square().sum(), parameters)
+    for one, other in zip(of_near, of_exact, strict=True):
+        assert one.dtype is torch.float32
+        assert (one - other).norm() < 0.15 * other.norm()
+    torch.testing.assert_close(networks.eval()(x), exact)
 
 
 def test_the_papers_image_architecture() -> None:
