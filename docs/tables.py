@@ -28,6 +28,7 @@ from fairbench.metrics.rows import describe_p_value, p_value_column
 from fairbench.registry import Registry, load_registry
 from fairbench.report.tables import TableFormat, render
 from findings import format_findings
+from image_claims import format_claims_of_images, format_images
 from own_parts import format_parts
 from released import format_claims_of_bits, load_explained
 from single_shot import format_single_shot
@@ -220,6 +221,8 @@ WRITERS: dict[str, Callable[[], str]] = {
     "single-shot": format_single_shot,
     "claims": format_claims,
     "claims of bits": format_claims_of_bits,
+    "images": format_images,
+    "claims of images": format_claims_of_images,
     "findings": format_findings,
     "verdict": format_verdict,
     "parts": format_parts,

@@ -78,6 +78,16 @@ class Training:
         )
         return replace(self, fit=together, draws=self.draws + more)
 
+    def thinned(self, most: int) -> Training:
+        """Return the same with ``most`` rows to fit on, evenly spaced, where there are more."""
+        if self.fit.total <= most:
+            return self
+        all_rows = self.fit.repeated()
+        kept = all_rows[np.arange(most) * len(all_rows) // most]
+        soft = None if self.fit.soft is None else self.fit.soft[kept]
+        fit = LabelledRows(self.fit.x[kept], self.fit.labels[kept], np.ones(most), soft)
+        return replace(self, fit=fit)
+
     def seen_through(self, view: Callable[[Floats], Floats]) -> Training:
         """Return the same rows through a view."""
         fit, held = self.fit.seen_through(view), self.held.seen_through(view)

@@ -36,3 +36,16 @@ def test_codes_of_few_cells_need_no_further_draws() -> None:
     labels = np.arange(N) % 2
     rows = training(z, np.tile(labels, DRAWS), classes=2, seed=SEED, draws=DRAWS)
     assert rows.with_draws(z, labels, sides_of(N, SEED)[0]) is rows
+
+
+def test_thinned_rows_are_copies_of_rows_as_often_as_they_occur() -> None:
+    """Grouped rows too: a row that stands for many is drawn as often as it should be."""
+    z = np.repeat(np.arange(4.0), [1000, 500, 200, 300])[:, None].astype(np.float32)
+    rows = training(z, np.zeros(len(z), np.int64), classes=2, seed=SEED)
+    assert len(rows.fit.labels) < rows.fit.total
+    few = rows.thinned(200)
+    assert few.fit.total == 200
+    assert few.held is rows.held
+    counts = np.unique(few.fit.x[:, 0], return_counts=True)[1]
+    np.testing.assert_allclose(counts, [100, 50, 20, 30], atol=6)
+    assert rows.thinned(5000) is rows

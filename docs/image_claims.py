@@ -1,0 +1,156 @@
+"""Figures of the board of DSprites-Unfair, and the paper's claims about it.
+
+One replicate compares models, not methods: intervals are over test images alone. So a claim about
+the order of methods stays undecided, and says what these models show; one about the curve of one
+model is tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from board_rows import read_table
+from claims import FAILS, HOLDS, OTHERS, UNDECIDED, Claim, format_table
+from fairbench.leaderboard.build import Tables
+from fairbench.leaderboard.ranking import RankedRow, difference
+from fairbench.metrics.rows import PointRow
+from fairbench.report.format import format_count, format_interval, format_share
+from fairbench.store.status import Status
+from published_figures import count_rises
+
+BOARD, FOLDER = "dsprites", "experiments"
+OWN = ("sofair", "msfair", "sofair-nos")
+"""The paper's methods, with the hyperparameters that the board has for images."""
+HIDDEN = ("identity", "constant")
+"""References, whose area is .5 by definition or nearly so."""
+
+
+class ImageBoard:
+    """The rows of a board by method, and their points in the order of the knob."""
+
+    def __init__(self, table: Tables) -> None:
+        self.table = table
+        complete = (entry for entry in table.entries if entry.row.complete)
+        self.rows = {entry.row.method: entry for entry in complete}
+
+    def points(self, method: str) -> list[PointRow]:
+        """Measured points of a method."""
+        variant = self.rows[method].row.variant
+        own = [p for p in self.table.points if p.variant == variant and p.counted]
+        done = [p for p in own if p.status == Status.DONE.value]
+        return sorted(done, key=lambda point: point.point_number or 0)
+
+    def along(self, method: str, column: str) -> list[float]:
+        """A figure of each point, from the informative end to the fair one."""
+        points = sorted(self.points(method), key=lambda point: _figure(point, "distortion"))
+        return [_figure(point, column) for point in points]
+
+
+def read_images() -> ImageBoard:
+    """Read the board."""
+    return ImageBoard(read_table(BOARD, FOLDER))
+
+
+def format_images() -> str:
+    """Format the rows by area: D, I and the accuracy of the shape at both ends of each curve."""
+    board = read_images()
+    shown = [entry for name, entry in board.rows.items() if name not in HIDDEN]
+    shown.sort(key=lambda entry: entry.row.figures["aufdc"] or 0.0)
+    heads = ("method", "AUFDC", "D along the curve", "I, nats", "A_y, shape", "training, s a model")
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    lines += [f"| {' | '.join(_cells(board, entry))} |" for entry in shown]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(board: ImageBoard, entry: RankedRow) -> tuple[str, ...]:
+    method = entry.row.method
+    d, i, y = (
+        board.along(method, name) for name in ("distortion", "mutual_information", "accuracy_y")
+    )
+    seconds = entry.row.figures["train_seconds"] or 0.0
+    models = 1 if entry.row.method in ("sofair", "sofair-nos") else len(d)
+    return (
+        f"`{method}`",
+        _area(entry),
+        f"{d[0]:.1f} to {d[-1]:.1f}",
+        f"{format_share(i[0])} to {format_share(i[-1])}",
+        f"{format_share(y[0])} to {format_share(y[-1])}",
+        f"{seconds / models:,.0f}",
+    )
+
+
+def format_claims_of_images() -> str:
+    """Format the table of claims."""
+    return format_table("one replicate", _claims(read_images()))
+
+
+def _claims(board: ImageBoard) -> Iterator[Claim]:
+    if all(name in board.rows for name in OWN):
+        yield _order(board)
+        yield _along_one_curve(board)
+    for other in OTHERS:
+        if other in board.rows:
+            yield _ahead(board, other)
+
+
+def _order(board: ImageBoard) -> Claim:
+    """Table 1: the areas of the paper's three methods."""
+    paper = {"msfair": ".14", "sofair": ".21", "sofair-nos": ".25"}
+    words = ", ".join(f"`{name}` {area}" for name, area in paper.items())
+    figures = ", ".join(f"`{name}` {_area(board.rows[name])}" for name in paper)
+    gaps = [_gap(board, "msfair", "sofair"), _gap(board, "sofair", "sofair-nos")]
+    return Claim(
+        f"DSprites-Unfair, Table 1: this order of areas, by the paper's formula: {words}",
+        f"{figures}; differences of one to the next {' and '.join(gaps)}",
+        UNDECIDED,
+    )
+
+
+def _along_one_curve(board: ImageBoard) -> Claim:
+    """Figure 3: a larger beta never releases more, by the rule of claims.py."""
+    d, i = (board.along("sofair", name) for name in ("distortion", "mutual_information"))
+    low, high = (board.along("sofair", f"mutual_information_{end}") for end in ("low", "high"))
+    wide = [(b - a) / (2 * 1.96) for a, b in zip(low, high, strict=True)]
+    found = count_rises([(i, wide)])
+    return Claim(
+        "DSprites-Unfair, Figure 3: SoFaiR moves along one curve, from low D and high I to high D "
+        "and low I",
+        f"D from {d[0]:.1f} to {d[-1]:.1f} of 144, I from {format_share(i[0])} to "
+        f"{format_share(i[-1])} nats; I rises at {found.seen} of "
+        f"{format_count(found.steps, 'step')}, clearly at {found.clear}",
+        FAILS if found.clear else UNDECIDED if found.possible else HOLDS,
+    )
+
+
+def _ahead(board: ImageBoard, other: str) -> Claim:
+    """RQ2: the fronts of SoFaiR and MSFaiR, by area and by what they keep of the shape."""
+    names = ("sofair", "msfair")
+    gaps = "; ".join(f"`{name}` less `{other}` {_gap(board, name, other)}" for name in names)
+    column = "accuracy_y_at_leakage_10"
+    kept = ", ".join(f"`{name}` {_kept(board, name, column)}" for name in (*names, other))
+    return Claim(
+        f"DSprites-Unfair, RQ2: the fronts of `sofair` and `msfair` are ahead of that of `{other}`",
+        f"by area {gaps}; A_y of the shape where a tenth of I(X;S) is left: {kept}",
+        UNDECIDED,
+    )
+
+
+def _kept(board: ImageBoard, name: str, column: str) -> str:
+    value = board.rows[name].row.figures.get(column)
+    return "none" if value is None else format_share(value)
+
+
+def _gap(board: ImageBoard, a: str, b: str) -> str:
+    gap = difference(board.rows[a], board.rows[b], "aufdc")
+    if gap is None:
+        return "unknown"
+    return format_interval(gap.value, *gap.interval())
+
+
+def _area(entry: RankedRow) -> str:
+    row = entry.row
+    return format_interval(row.figures["aufdc"] or 0.0, *(row.interval("aufdc") or (None, None)))
+
+
+def _figure(point: PointRow, column: str) -> float:
+    return float(point.figures[column] or 0.0)
