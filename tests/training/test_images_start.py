@@ -24,14 +24,16 @@ def squares(count: int) -> np.ndarray:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("code", ["bits", "resolution"])
 @pytest.mark.parametrize("name", ["sofair", "sofair-nos", "msfair"])
-def test_sprites_are_drawn_after_a_few_hundred_steps(name: str) -> None:
+def test_sprites_are_drawn_after_a_few_hundred_steps(name: str, code: str) -> None:
     x = squares(2000)
     s = np.arange(len(x)) % 2
     image, channels = (1, SIDE, SIDE), (8, 16, 16)
     networks = Networks(SIDE**2, (64,), 12, image=image, channels=channels)
     info = DatasetInfo("squares", (), ("a", "b"), Architecture(image=image, channels=channels))
-    method = load_registry().methods[name]()
+    cls = load_registry().methods[name]
+    method = cls(cls.Params(code=code))
     point = method.points()[0] if name == "msfair" else None
     streams = Streams([0])
     model = method.build([Unit(0, point)], info, networks, streams)
