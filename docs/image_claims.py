@@ -81,16 +81,15 @@ def _cells(board: ImageBoard, entry: RankedRow) -> tuple[str, ...]:
 
 def format_claims_of_images() -> str:
     """Format the table of claims."""
-    return format_table("one replicate", _claims(read_images()))
+    return format_table("one replicate", make_claims(read_images()))
 
 
-def _claims(board: ImageBoard) -> Iterator[Claim]:
+def make_claims(board: ImageBoard) -> Iterator[Claim]:
+    """All claims whose methods are on the board."""
     if all(name in board.rows for name in OWN):
         yield _order(board)
         yield _along_one_curve(board)
-    for other in OTHERS:
-        if other in board.rows:
-            yield _ahead(board, other)
+        yield from (_ahead(board, other) for other in OTHERS if other in board.rows)
 
 
 def _order(board: ImageBoard) -> Claim:

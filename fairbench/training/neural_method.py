@@ -304,10 +304,15 @@ class NeuralRepresentation(Representation):
         """Released bits ``(n, k, bits)``, -1 where masked."""
         import torch
 
-        rows = torch.tensor(x, dtype=torch.float32)[None]
+        def one(rows: slice) -> npt.NDArray[np.int8]:
+            part = torch.tensor(x[rows], dtype=torch.float32)[None]
+            bits: npt.NDArray[np.int8] = self.model.code_bits(part, self._knob(part.shape[1]))[
+                0
+            ].numpy()
+            return bits
+
         with torch.no_grad():
-            bits: npt.NDArray[np.int8] = self.model.code_bits(rows, self._knob(len(x)))[0].numpy()
-        return bits
+            return np.concatenate([one(rows) for rows in self._chunks(len(x))])
 
     def parameters(self) -> int:
         """Trainable parameters of this model, adversaries included."""
