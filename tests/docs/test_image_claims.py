@@ -1,0 +1,32 @@
+"""Claims about images: one replicate decides nothing about the order of methods."""
+
+import pytest
+
+from board_rows import read_table
+from claims import UNDECIDED
+from image_claims import ImageBoard, make_claims
+
+
+@pytest.fixture(scope="module")
+def board() -> ImageBoard:
+    return ImageBoard(read_table("dsprites-quick", "experiments"))
+
+
+def test_points_stand_in_the_order_of_their_distortion(board: ImageBoard) -> None:
+    distortion = board.along("sofair", "distortion")
+    assert len(distortion) > 2
+    assert distortion == sorted(distortion)
+
+
+def test_the_order_of_methods_stays_undecided(board: ImageBoard) -> None:
+    order, curve, *fronts = make_claims(board)
+    assert "msfair" in order.figures
+    assert "I rises at" in curve.figures
+    assert {claim.verdict for claim in [order, *fronts]} == {UNDECIDED}
+
+
+def test_claims_need_the_rows_that_they_are_about(board: ImageBoard) -> None:
+    without = ImageBoard(board.table)
+    del without.rows["msfair"]
+    del without.rows["latfr"]
+    assert list(make_claims(without)) == []
