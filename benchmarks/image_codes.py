@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping
 
 import numpy as np
+from image_channels import EVALUATED, GROUPS, IMAGE, uniform
 from threadpoolctl import threadpool_limits
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
@@ -25,11 +26,8 @@ from fairbench.auditing.ensemble import audit
 from fairbench_datasets.dsprites_unfair.render import FACTORS, SHAPES, render
 from fairbench_datasets.dsprites_unfair.sampling import shape_given_orientation
 
-GROUPS, AXES = 4, 24
-IMAGE = (1, 64, 64)
+AXES = 24
 ORIENTATION = list(FACTORS).index("orientation")
-EVALUATED = 20_000
-"""Rows of the validation set, and of the test set."""
 
 Rows = Mapping[Role, Floats]
 
@@ -40,7 +38,7 @@ def draw(rows: int) -> Mapping[Role, Ints]:
     of_orientation = shape_given_orientation()
 
     def one(n: int) -> Ints:
-        drawn = np.stack([rng.integers(0, classes, n) for classes in FACTORS.values()], axis=1)
+        drawn = uniform(rng, n)
         chances = of_orientation[drawn[:, ORIENTATION]].cumsum(axis=1)
         shape = (rng.random(n)[:, None] > chances).sum(axis=1)
         drawn[:, 1] = np.minimum(shape, len(SHAPES) - 1)

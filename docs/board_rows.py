@@ -71,7 +71,7 @@ def format_rows(boards: Sequence[str], names: Sequence[str], *, kind: str = "row
     lines = [f"| | {' | '.join([*heads, *figures])} |"]
     lines += [f"|---|{'---|' * (len(heads) + len(figures))}"]
     for name in ordered:
-        cells = [_area(table[name]) for table in tables[: len(heads)]]
+        cells = [show_area(table[name]) for table in tables[: len(heads)]]
         cells += [_figure(tables[0][name], column) for column in figures.values()]
         lines.append(f"| {show_name(name)} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
@@ -128,7 +128,8 @@ def read_rows(board: str) -> Mapping[str, RankedRow]:
     }
 
 
-def _area(entry: RankedRow) -> str:
+def show_area(entry: RankedRow) -> str:
+    """Return a row's area and its interval as pages show them."""
     figures = entry.row.figures
     return format_interval(figures["aufdc"] or 0.0, *(entry.row.interval("aufdc") or (None, None)))
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from board_rows import read_table
+from board_rows import read_table, show_area
 from claims import FAILS, HOLDS, OTHERS, UNDECIDED, Claim, format_table
+from fairbench.api import Shots
 from fairbench.leaderboard.build import Tables
 from fairbench.leaderboard.ranking import RankedRow, difference
 from fairbench.metrics.rows import PointRow
+from fairbench.registry import load_registry
 from fairbench.report.format import format_count, format_interval, format_share
 from fairbench.store.status import Status
 from published_figures import count_rises
@@ -41,8 +43,11 @@ class ImageBoard:
         return sorted(done, key=lambda point: point.point_number or 0)
 
     def along(self, method: str, column: str) -> list[float]:
-        """A figure of each point, from the informative end to the fair one."""
-        points = sorted(self.points(method), key=lambda point: _figure(point, "distortion"))
+        """A figure of each point in the order of the knob, from its end of least D."""
+        points = self.points(method)
+        ends = [_figure(point, "distortion") for point in (points[0], points[-1])]
+        if ends[0] > ends[1]:
+            points = points[::-1]
         return [_figure(point, column) for point in points]
 
 
@@ -68,10 +73,11 @@ def _cells(board: ImageBoard, entry: RankedRow) -> tuple[str, ...]:
         board.along(method, name) for name in ("distortion", "mutual_information", "accuracy_y")
     )
     seconds = entry.row.figures["train_seconds"] or 0.0
-    models = 1 if entry.row.method in ("sofair", "sofair-nos") else len(d)
+    single = load_registry().methods[method].shots is Shots.SINGLE
+    models = 1 if single else len(d)
     return (
         f"`{method}`",
-        _area(entry),
+        show_area(entry),
         f"{d[0]:.1f} to {d[-1]:.1f}",
         f"{format_share(i[0])} to {format_share(i[-1])}",
         f"{format_share(y[0])} to {format_share(y[-1])}",
@@ -96,7 +102,7 @@ def _order(board: ImageBoard) -> Claim:
     """Table 1: the areas of the paper's three methods."""
     paper = {"msfair": ".14", "sofair": ".21", "sofair-nos": ".25"}
     words = ", ".join(f"`{name}` {area}" for name, area in paper.items())
-    figures = ", ".join(f"`{name}` {_area(board.rows[name])}" for name in paper)
+    figures = ", ".join(f"`{name}` {show_area(board.rows[name])}" for name in paper)
     gaps = [_gap(board, "msfair", "sofair"), _gap(board, "sofair", "sofair-nos")]
     return Claim(
         f"DSprites-Unfair, Table 1: this order of areas, by the paper's formula: {words}",
@@ -144,11 +150,6 @@ def _gap(board: ImageBoard, a: str, b: str) -> str:
     if gap is None:
         return "unknown"
     return format_interval(gap.value, *gap.interval())
-
-
-def _area(entry: RankedRow) -> str:
-    row = entry.row
-    return format_interval(row.figures["aufdc"] or 0.0, *(row.interval("aufdc") or (None, None)))
 
 
 def _figure(point: PointRow, column: str) -> float:

@@ -304,15 +304,11 @@ class NeuralRepresentation(Representation):
         """Released bits ``(n, k, bits)``, -1 where masked."""
         import torch
 
-        def one(rows: slice) -> npt.NDArray[np.int8]:
+        def one(rows: slice) -> torch.Tensor:
             part = torch.tensor(x[rows], dtype=torch.float32)[None]
-            bits: npt.NDArray[np.int8] = self.model.code_bits(part, self._knob(part.shape[1]))[
-                0
-            ].numpy()
-            return bits
+            return self.model.code_bits(part, self._knob(part.shape[1]))[0]
 
-        with torch.no_grad():
-            return np.concatenate([one(rows) for rows in self._chunks(len(x))])
+        return self._in_chunks(len(x), one)
 
     def parameters(self) -> int:
         """Trainable parameters of this model, adversaries included."""
@@ -344,7 +340,7 @@ class NeuralRepresentation(Representation):
             step = int(np.clip(_ENCODE_CELLS // self.features, 256, 8192))
         return [slice(start, start + step) for start in range(0, n, step)]
 
-    def _in_chunks(self, n: int, one: Callable[[slice], torch.Tensor]) -> Floats:
+    def _in_chunks(self, n: int, one: Callable[[slice], torch.Tensor]) -> npt.NDArray[Any]:
         import torch
 
         with torch.no_grad():

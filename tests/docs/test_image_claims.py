@@ -12,7 +12,7 @@ def board() -> ImageBoard:
     return ImageBoard(read_table("dsprites-quick", "experiments"))
 
 
-def test_points_stand_in_the_order_of_their_distortion(board: ImageBoard) -> None:
+def test_points_stand_from_the_end_of_least_distortion(board: ImageBoard) -> None:
     distortion = board.along("sofair", "distortion")
     assert len(distortion) > 2
     assert distortion == sorted(distortion)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from fairbench.api.types import Architecture, DatasetInfo, Role, Unit
 from fairbench.auditing.config import PRESETS, Audit
@@ -62,8 +63,12 @@ def test_records_of_other_datasets_do_not_count(prepared: Prepared) -> None:
     )
 
 
-def test_convolutions_are_expected_to_take_long(prepared: Prepared) -> None:
-    assert fit_seconds(Neural(), 1, BUDGET, images(prepared), [], points=1) > 15 * fit_seconds(
+@pytest.mark.parametrize(("products", "times"), [(torch.float32, 30), (torch.bfloat16, 15)])
+def test_convolutions_are_expected_to_take_long(
+    prepared: Prepared, products: torch.dtype, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairbench.training.layers.fastest_products", lambda: products)
+    assert fit_seconds(Neural(), 1, BUDGET, images(prepared), [], points=1) > times * fit_seconds(
         Neural(), 1, BUDGET, prepared, [], points=1
     )
 
