@@ -26,6 +26,8 @@ TARGET = "target/"
 """In names of arrays: of the rows of another domain."""
 DRAWS = 3
 """Draws of a stochastic encoder that audits see; what is released is one of them."""
+_MOST_DRAWN = 100_000
+"""Rows of the auditor training set, draws counted: of many rows fewer draws are enough."""
 FRESH_DRAWS = 3
 """Further draws of the auditor training set, for members that gain from them."""
 _COMPACT_ERROR = 1e-3
@@ -62,7 +64,7 @@ def encode_point(
     )
     stochastic = method.coding is Coding.STOCHASTIC
     drawn, decoded = [], []
-    for generator in rng.spawn(DRAWS) if stochastic else [None]:
+    for generator in rng.spawn(_draws(features[Role.AUDITOR_TRAIN])) if stochastic else [None]:
         z = _encode(representation, method, rows, parts, generator, meter)
         drawn.append(z)
         one = decoder.decode(z, rows.s, rows.x, parts)
@@ -84,6 +86,10 @@ def encode_point(
             for role in AUDIT_ROLES:
                 arrays[f"{i}/{access.value}/{role}"] = spread[rows.of(role)]
     return arrays
+
+
+def _draws(auditor_train: np.ndarray) -> int:
+    return int(np.clip(_MOST_DRAWN // len(auditor_train), 1, DRAWS))
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class UnitResult:
         The points that were read or fitted.
     arrays : mapping of str to ndarray
         ``{i}/z/{role}``, ``{i}/decoded/{role}``, ``{i}/own/{role}``, ``{i}/permuted``,
-        ``{i}/rate`` for point i; z of a stochastic encoder is ``(DRAWS * n, k)``, draw after draw,
+        ``{i}/rate`` for point i; z of a stochastic encoder is ``(draws * n, k)``, draw after draw,
         and so are its reconstructions for all groups, ``decoded``. ``own (n,)``: squared errors of
         the own decoder. ``{i}/fresh``: further draws of the auditor training set by a stochastic
         encoder, ``(FRESH_DRAWS * n, k)``, at half precision if that is enough. ``rows``: see

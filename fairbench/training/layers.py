@@ -7,7 +7,8 @@ slice ``i`` alone, so the gradient of the sum of all losses is, slice by slice, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -133,8 +134,8 @@ class StackedMLP(nn.Module):
     """
 
     products: torch.dtype | None = None
-    """Dtype in which matrices are multiplied in training; None: that of the weights. Evaluation,
-    what is returned and all updates are in the dtype of the weights."""
+    """Dtype in which matrices are multiplied, see :func:`fast_products`; None: that of the weights.
+    What is returned and all updates are in the dtype of the weights."""
 
     def __init__(self, generators: Sequence[torch.Generator], sizes: Sequence[int]) -> None:
         super().__init__()
@@ -143,7 +144,7 @@ class StackedMLP(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map ``(models, batch, sizes[0])`` to ``(models, batch, sizes[-1])``."""
         products = self.layers[0].weight.dtype
-        if self.training and self.products is not None:
+        if self.products is not None:
             products = self.products
         parameters = [p for layer in self.layers for p in (layer.weight, layer.bias)]
         out: Tensor = _MLP.apply(x, products, *parameters)  # type: ignore[no-untyped-call]
@@ -163,11 +164,17 @@ def fastest_products() -> torch.dtype:
     return torch.bfloat16 if pays else torch.float32
 
 
-def multiply_fast(model: nn.Module) -> None:
-    """Have all layers of a model train in the fastest products of this CPU."""
-    for module in model.modules():
-        if isinstance(module, StackedMLP | StackedConv):
-            module.products = fastest_products()
+@contextmanager
+def fast_products(model: nn.Module) -> Iterator[None]:
+    """Have all layers of a model multiply in the fastest products of this CPU meanwhile."""
+    layers = [module for module in model.modules() if isinstance(module, StackedMLP | StackedConv)]
+    for layer in layers:
+        layer.products = fastest_products()
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.products = None
 
 
 class StackedConv(nn.Module):
@@ -188,7 +195,8 @@ class StackedConv(nn.Module):
     KERNEL = 4
 
     products: torch.dtype | None = None
-    """Dtype of products in training, and of what is returned; None: that of the weights."""
+    """Dtype of products, and of what is returned, see :func:`fast_products`; None: that of the
+    weights."""
 
     def __init__(
         self,
@@ -213,7 +221,7 @@ class StackedConv(nn.Module):
         """Map ``(batch, models * n_in, height, width)`` to ``(batch, models * n_out, ...)``."""
         weight, groups = self.weight.flatten(0, 1), len(self.weight)
         bias = self.bias.flatten()
-        if self.training and self.products is not None:
+        if self.products is not None:
             x, weight, bias = (tensor.to(self.products) for tensor in (x, weight, bias))
         if groups == 1 and x.device.type == "cpu":
             applied = _Convolution.apply(x, weight, bias, self.transposed)  # type: ignore[no-untyped-call]

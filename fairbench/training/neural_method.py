@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 _ENCODE_CELLS = 2_000_000
 """Rows times features encoded at once: bounds memory."""
 
-_CONVOLVED_ROWS = 32
+_CONVOLVED_ROWS = 64
 """Images encoded or decoded at once: their activations stay in the cache."""
 
 
@@ -267,7 +268,13 @@ class NeuralRepresentation(Representation):
         return mean, deviation
 
     def decode(self, z: Floats, s: Ints) -> Floats | None:
-        """Decode in chunks; None where the model has no decoder."""
+        """Decode in chunks; None where the model has no decoder.
+
+        Images are decoded in the CPU's fastest products, which takes less than half the time:
+        squared errors differ by .01%. Codes are always in float32, so that they are the same
+        everywhere.
+        """
+        from fairbench.training.layers import fast_products
         from fairbench.training.model import StackedModel
 
         if type(self.model).decode is StackedModel.decode:
@@ -284,7 +291,8 @@ class NeuralRepresentation(Representation):
             assert x_hat is not None
             return x_hat[0]
 
-        return self._in_chunks(len(z), one)
+        with fast_products(self.model) if self._has_convolutions() else nullcontext():
+            return self._in_chunks(len(z), one)
 
     def rate(self, x: Floats) -> float | None:
         """Code length by the model's own coder, nats."""
@@ -331,10 +339,13 @@ class NeuralRepresentation(Representation):
 
         return None if self.knob is None else torch.full((1, rows, 1), float(self.knob))
 
-    def _chunks(self, n: int) -> list[slice]:
+    def _has_convolutions(self) -> bool:
         from fairbench.training.layers import StackedConv
 
-        if any(isinstance(layer, StackedConv) for layer in self.model.modules()):
+        return any(isinstance(layer, StackedConv) for layer in self.model.modules())
+
+    def _chunks(self, n: int) -> list[slice]:
+        if self._has_convolutions():
             step = _CONVOLVED_ROWS
         else:
             step = int(np.clip(_ENCODE_CELLS // self.features, 256, 8192))

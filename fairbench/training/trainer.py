@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from fairbench.training.checkpoint import Checkpoint
-from fairbench.training.layers import multiply_fast
+from fairbench.training.layers import fast_products
 from fairbench.training.model import Batch, StackedModel, onehot
 from fairbench.training.streams import Streams
 from fairbench.training.watch import CHECK_EVERY, Schedule, Watch
@@ -77,28 +78,31 @@ def train(
     watch = Watch(len(streams.seeds))
     model.train()
     large = len(streams.seeds) >= _LARGE_STACK or data.shape[1] >= _MANY_FEATURES
-    if device.type == "cpu" and large and not exact:
-        multiply_fast(model)
     first = 0
     if checkpoint is not None:
         first = checkpoint.restore(model, optimizer, streams, watch, schedule)
-    for step in range(first, schedule.iterations):
-        done = step / schedule.iterations
-        for group in optimizer.param_groups:
-            group["lr"] = schedule.learning_rate * group["scale"] * schedule.factor(done)
-        rows = streams.indices("rows", len(data), schedule.batch_size)
-        batch = Batch(data[rows].float(), attribute[rows], attribute_onehot[rows], done, streams)
-        losses = model.losses(batch)
-        resting = frozenset({"model"} if step % model.turns else ())
-        _set_gradients(losses, parameters, resting)
-        optimizer.step()
-        if step % CHECK_EVERY == 0 or step == schedule.iterations - 1:
-            watch.check_losses(losses, parameters, step)
-            progress(done, f"step {step:,} of {schedule.iterations:,}")
-            if checkpoint is not None and checkpoint.due():
-                checkpoint.save(step + 1, model, optimizer, streams, watch, schedule)
-            if deadline is not None and time.monotonic() > deadline:
-                raise TimeoutError(f"deadline passed at step {step:,} of {schedule.iterations:,}")
+    with fast_products(model) if device.type == "cpu" and large and not exact else nullcontext():
+        for step in range(first, schedule.iterations):
+            done = step / schedule.iterations
+            for group in optimizer.param_groups:
+                group["lr"] = schedule.learning_rate * group["scale"] * schedule.factor(done)
+            rows = streams.indices("rows", len(data), schedule.batch_size)
+            batch = Batch(
+                data[rows].float(), attribute[rows], attribute_onehot[rows], done, streams
+            )
+            losses = model.losses(batch)
+            resting = frozenset({"model"} if step % model.turns else ())
+            _set_gradients(losses, parameters, resting)
+            optimizer.step()
+            if step % CHECK_EVERY == 0 or step == schedule.iterations - 1:
+                watch.check_losses(losses, parameters, step)
+                progress(done, f"step {step:,} of {schedule.iterations:,}")
+                if checkpoint is not None and checkpoint.due():
+                    checkpoint.save(step + 1, model, optimizer, streams, watch, schedule)
+                if deadline is not None and time.monotonic() > deadline:
+                    raise TimeoutError(
+                        f"deadline passed at step {step:,} of {schedule.iterations:,}"
+                    )
     watch.check_parameters(parameters)
     progress(1.0, "trained")
     model.eval()

@@ -7,6 +7,7 @@ from fairbench.api import AUDIT_ROLES, Coding, Point, Role, Shots
 from fairbench.api.method import Method, Params, Representation
 from fairbench.config import RunConfig
 from fairbench.data.prepare import Prepared
+from fairbench.runs import encoding
 from fairbench.runs.cost import Meter
 from fairbench.runs.curve_points import detailed_points
 from fairbench.runs.encoding import DRAWS, FRESH_DRAWS, encode_point
@@ -74,6 +75,17 @@ def test_other_points_and_what_is_stored_besides_do_not_depend_on_it(prepared: P
     assert not any("queries" in name or "detailed" in name for name in plain)
     for name, array in plain.items():
         np.testing.assert_array_equal(array, closely[name])
+
+
+def test_of_many_rows_fewer_draws_are_seen(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = len(prepared.roles[Role.AUDITOR_TRAIN].s)
+    for most, draws in ((9 * rows, DRAWS), (2 * rows, 2), (rows - 1, 1)):
+        monkeypatch.setattr(encoding, "_MOST_DRAWN", most)
+        arrays, _ = encoded(prepared, Blur, detailed=False)
+        for role in AUDIT_ROLES:
+            assert len(arrays[f"0/z/{role}"]) == draws * len(prepared.roles[role].s)
 
 
 def test_fresh_draws_are_of_the_auditor_training_set_and_compact(prepared: Prepared) -> None:

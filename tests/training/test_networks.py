@@ -1,11 +1,16 @@
 """Networks of images: a stack of convolutions is the convolutions it is made of."""
 
+import numpy as np
 import pytest
 import torch
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from fairbench.training import layers
 from fairbench.training.layers import StackedConv
+from fairbench.training.model import Batch, StackedModel
 from fairbench.training.networks import Networks
+from fairbench.training.neural_method import NeuralRepresentation
 from fairbench.training.streams import Streams
 
 DSPRITES = Networks(4096, (128,), 24, image=(1, 64, 64), channels=(32, 32, 64, 64))
@@ -44,7 +49,10 @@ def test_one_model_alone_is_the_convolution_too(
     torch.testing.assert_close(alone.bias.grad[0], plain.bias.grad, atol=1e-3, rtol=1e-4)
 
 
-def test_convolutions_in_bfloat16_are_for_training_and_change_little() -> None:
+def test_convolutions_in_bfloat16_change_little_and_only_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(layers, "fastest_products", lambda: torch.bfloat16)
     make = Streams([0]).generators("w")
     encoder, decoder = DSPRITES.encoder(make), DSPRITES.decoder(make, 24)
     networks = torch.nn.Sequential(encoder, decoder)
@@ -52,17 +60,50 @@ def test_convolutions_in_bfloat16_are_for_training_and_change_little() -> None:
     exact = networks(x)
     parameters = list(networks.parameters())
     of_exact = torch.autograd.grad((exact - x).square().sum(), parameters)
-    for layer in networks.modules():
-        if isinstance(layer, StackedConv):
-            layer.products = torch.bfloat16
-    near = networks(x)
+    with layers.fast_products(networks):
+        near = networks(x)
     assert near.dtype is torch.float32
     assert 0 < (near - exact).norm() < 0.02 * exact.norm()
     of_near = torch.autograd.grad((near - x).square().sum(), parameters)
     for one, other in zip(of_near, of_exact, strict=True):
         assert one.dtype is torch.float32
         assert (one - other).norm() < 0.15 * other.norm()
-    torch.testing.assert_close(networks.eval()(x), exact)
+    torch.testing.assert_close(networks(x), exact)
+
+
+class OfImages(StackedModel):
+    def __init__(self) -> None:
+        super().__init__()
+        make = Streams([0]).generators("w")
+        self.encoder, self.decoder = DSPRITES.encoder(make), DSPRITES.decoder(make, 24)
+
+    def losses(self, batch: Batch) -> dict[str, Tensor]:
+        raise NotImplementedError
+
+    def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
+        z: Tensor = self.encoder(x)
+        return z
+
+    def decode(self, z: Tensor, s: Tensor, knob: Tensor | None) -> Tensor:
+        x: Tensor = self.decoder(z)
+        return x
+
+
+def test_codes_of_images_are_exact_and_their_reconstructions_nearly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A stored encoder gives the same codes on every processor."""
+    fitted = NeuralRepresentation(OfImages().eval(), groups=2, features=4096, stochastic=False)
+    x = (np.random.default_rng(0).random((100, 4096)) < 0.1).astype(np.uint8)
+    s = np.zeros(100, np.int64)
+    found = []
+    for products in (torch.float32, torch.bfloat16):
+        monkeypatch.setattr(layers, "fastest_products", lambda products=products: products)
+        z = fitted.encode(x)
+        found.append((z, fitted.decode(z, s)))
+    (z, exact), (same, near) = found
+    np.testing.assert_array_equal(z, same)
+    assert 0 < np.abs(near - exact).max() < 0.03 * np.abs(exact).max()
 
 
 def test_the_papers_image_architecture() -> None:
