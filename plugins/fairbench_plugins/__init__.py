@@ -5,7 +5,7 @@ __fairbench_families__ = True
 
 __fairbench_same_results__ = {
     "a1be79c7375a8c02": "d017402fa4049e5d",  # fare_tree
-    "501ba55b856a8a70": "03619929c8d19a17",  # sofair
+    "f498417b46dd6b01": "03619929c8d19a17",  # sofair
     "cb3effa3af09dc0e": "8a11eac711cb59c1",  # variational
     "30a09775aab8ade3": "722183acbd487b9b",  # adversarial
     "83a3534748e186fd": "3f45b4923fe17cc0",  # merged_cells

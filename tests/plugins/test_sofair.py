@@ -253,17 +253,29 @@ def test_an_adversary_reads_s_from_a_late_digit() -> None:
 def test_the_price_mixes_the_length_of_a_code_with_what_the_adversary_reads(share: float) -> None:
     model, batch = model_and_batch(AdversaryShare(share, (64, 64), 1.0) if share else None)
     beta, z, rate = torch.full((1, 1, 64), 0.5), torch.rand(1, 3, 64), torch.rand(1, 64)
-    price, others = model.priced(z, rate, beta, batch)
+    losses = model.objective(batch.x, z, rate, beta, batch)
     expected = (1 - share) * rate
     if share:
         assert model.adversary is not None
         read = model.adversary.cross_entropy(z, beta, batch.s_onehot)
         expected = expected - share * read
-        torch.testing.assert_close(others["adversary"], read.mean(-1))
+        torch.testing.assert_close(losses["adversary"], read.mean(-1))
     else:
-        assert not others
+        assert list(losses) == ["model"]
         assert not any("adversary" in name for name in model.state_dict())
-    torch.testing.assert_close(price, 0.5 * expected.mean(-1))
+    torch.testing.assert_close(losses["model"], 0.5 * expected.mean(-1))
+
+
+def test_a_balanced_objective_weighs_rows_so_that_both_weights_add_up_to_w() -> None:
+    model, batch = model_and_batch(None)
+    w = model.params.distortion_weight
+    beta, z, rate = 10 * torch.rand(1, 1, 64), torch.rand(1, 3, 64), torch.rand(1, 64)
+    x_hat = torch.zeros_like(batch.x)
+    model.params = model.params.model_copy(update={"balanced": True})
+    loss = model.objective(x_hat, z, rate, beta, batch)["model"]
+    squares, own = batch.x.square().sum(-1), beta[:, 0]
+    expected = (w * w / (w + own) * squares + w * own / (w + own) * rate).mean(-1)
+    torch.testing.assert_close(loss, expected)
 
 
 @pytest.mark.parametrize("method", [Sofair, SofairNOS, MSFaiR, SofairAdv])

@@ -32,6 +32,7 @@ class SofairParams(NeuralParams):
     moved: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("adversary", "adversary_hidden", "adversary_rate"), _MOVED
     )
+    added: ClassVar[frozenset[str]] = NeuralParams.added | {"balanced"}
 
     distortion_weight: float = Field(3.0, gt=0, allow_inf_nan=False)
     """w = 1 / (2 sigma^2) of the isotropic Gaussian behind the distortion."""
@@ -39,6 +40,9 @@ class SofairParams(NeuralParams):
     """Largest beta, at training and at reading."""
     beta_power: float = Field(1.0, gt=0, allow_inf_nan=False)
     """beta = beta_max * u^power with u ~ U[0, 1]; 1 draws beta uniformly, as the paper does."""
+    balanced: bool = False
+    """Weigh the rows of a batch by w / (w + beta), so that those of large beta do not drown the
+    others."""
     warmup: float = Field(0.4, ge=0, le=1)
     """Share of the budget over which the rate term grows from zero."""
     bits: int = Field(8, ge=1, le=16)

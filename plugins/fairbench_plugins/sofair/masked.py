@@ -67,21 +67,27 @@ class MaskedAutoencoder(StackedModel):
         """Weight of the rate after the share ``done`` of the budget."""
         return min(1.0, done / self.params.warmup) if self.params.warmup else 1.0
 
-    def priced(
-        self, z: Tensor, rate: Tensor, beta: Tensor, batch: Batch
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Mean of beta times the price of each code, and the losses of other players.
+    def objective(
+        self, x_hat: Tensor, z: Tensor, rate: Tensor, beta: Tensor, batch: Batch
+    ) -> dict[str, Tensor]:
+        """Mean over rows of w D + beta times the price of a code, and the losses of other players.
 
         ``rate`` is the length of each code, ``(models, batch)``, nats; leakage.py has the price
         where an adversary has a share of it.
         """
+        w = self.params.distortion_weight
+        squares = (x_hat - batch.x).square().sum(-1)
         price, others = rate, {}
         if self.adversary is not None:
             share = self.adversary_share
             error = self.adversary.cross_entropy(z, beta, batch.s_onehot)
             price = (1 - share) * rate - share * error
             others = {"adversary": error.mean(-1)}
-        return (beta.squeeze(1) * price).mean(-1), others
+        price = beta.squeeze(1) * price
+        if self.params.balanced:
+            weight = w / (w + beta.squeeze(1))
+            squares, price = weight * squares, weight * price
+        return {"model": w * squares.mean(-1) + self.warm(batch.done) * price.mean(-1), **others}
 
     def reconstruct(self, z: Tensor, s_onehot: Tensor, beta: Tensor) -> Tensor:
         """x from z ``(models, d, batch)`` and the other inputs of this decoder."""

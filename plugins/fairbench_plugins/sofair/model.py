@@ -26,6 +26,9 @@ Departures, and why:
   dimension split [0, 1] from the start.
 * The rate is warmed up linearly over ``warmup`` of the budget: without it some settings collapse to
   D = D_max at once.
+* ``balanced`` weighs the rows of a batch by w / (w + beta). What is best for one beta stays the
+  same, but rows of large beta do not drown the others: where beta goes far, as on images, D at beta
+  = 0 is less (docs/images.md).
 * The entropy model's bins are corrected; see entropy.py.
 """
 
@@ -37,7 +40,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from fairbench.training import Batch, Networks, StackedLinear, Streams, summed_squares
+from fairbench.training import Batch, Networks, StackedLinear, Streams
 from fairbench_plugins.sofair.entropy import LogisticMixtureEntropy
 from fairbench_plugins.sofair.masked import MaskedAutoencoder
 
@@ -144,20 +147,17 @@ class SofairModel(MaskedAutoencoder):
         return nats
 
     def losses(self, batch: Batch) -> dict[str, Tensor]:
-        p = self.params
         beta = self.drawn_beta(batch)
         bits, mask = self.code(batch.x, beta)
         z = self.released(bits, mask)
         x_hat = self.reconstruct(z, batch.s_onehot, beta)
-        distortion = summed_squares(batch.x, x_hat)
-        price, others = self.priced(z, self.rate(z, mask, beta), beta, batch)
-        loss = p.distortion_weight * distortion + self.warm(batch.done) * price
-        if p.rate == "codes":
+        losses = self.objective(x_hat, z, self.rate(z, mask, beta), beta, batch)
+        if self.params.rate == "codes":
             # The coder of lengths is not part of the objective, but the honest rate is reported:
             # it learns from codes it cannot change.
             side = self.entropy.rate_of_lengths(z.detach(), mask.detach(), beta)
-            loss = loss + side.mean(-1)
-        return {"model": loss, **others}
+            losses["model"] = losses["model"] + side.mean(-1)
+        return losses
 
     def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
         return self.released(*self.code(x, self.read_beta(knob))).transpose(1, 2)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from fairbench.training import Batch, Networks, Streams, summed_squares
+from fairbench.training import Batch, Networks, Streams
 from fairbench_plugins.sofair.entropy import LogisticMixtureEntropy
 from fairbench_plugins.sofair.masked import MaskedAutoencoder
 
@@ -92,14 +92,12 @@ class ResolutionModel(MaskedAutoencoder):
         return middle + (e - e.detach()) + place * (step - step.detach())
 
     def losses(self, batch: Batch) -> dict[str, Tensor]:
-        p = self.params
         beta = self.drawn_beta(batch)
         n = self.digits(beta)
         z = self.quantise(self.embed(batch.x), n)
-        distortion = summed_squares(batch.x, self.reconstruct(z, batch.s_onehot, beta))
+        x_hat = self.reconstruct(z, batch.s_onehot, beta)
         rate = self.entropy.rate(z, torch.exp2(-n - 1), beta)
-        price, others = self.priced(z, rate, beta, batch)
-        return {"model": p.distortion_weight * distortion + self.warm(batch.done) * price, **others}
+        return self.objective(x_hat, z, rate, beta, batch)
 
     def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
         n = self.digits(self.read_beta(knob))
