@@ -23,6 +23,8 @@ from verdict import read_verdicts
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from fairbench.leaderboard.across import Verdict
+
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "leaderboards" / "figures"
 LIMIT = ROOT / "benchmarks" / "measured" / "limit.json"
@@ -91,8 +93,8 @@ def _columns(board: Published) -> Iterator[str]:
     before = dict.fromkeys(row.method for row in verdict.rows if row.mean_rank < own)
     yield from _paragraph(
         f"So far {format_count(len(verdict.tables), 'table')} have boards with the same rows. By",
-        f"the mean rank over them, those ahead of `{REFERENCE}` are {_names(list(before))} ([all",
-        "figures](across.md#what-is-published)).",
+        f"the mean rank over them, {_names(list(before))} come before `{REFERENCE}` ([all",
+        f"figures](across.md#what-is-published)). {_significance(verdict)}",
         "`kept-cells`, `merged-cells` and `paired-cells` are [our own](own-method.md).",
     )
     yield from _image("Ranks over five splits", "readme-ranks")
@@ -185,6 +187,18 @@ def _most_useful() -> tuple[str, float]:
             if not classes[entry.row.method].baseline
         ),
         key=lambda pair: pair[1],
+    )
+
+
+def _significance(verdict: Verdict) -> str:
+    """Whether the verdict tells any row from the reference at 5%, adjusted over all rows."""
+    better = [p for row in verdict.rows if (p := row.p_value) is not None]
+    least = min(better, default=1.0)
+    if least < 0.05:
+        return f"The smallest adjusted p-value is {format_share(least)}."
+    return (
+        f"With so few tables no difference is significant (smallest adjusted p-value: "
+        f"{format_share(least)})."
     )
 
 

@@ -72,7 +72,7 @@ def _best(verdict: Verdict) -> Iterator[str]:
     for table, row in zip(verdict.tables, verdict.figures.argmin(axis=0), strict=True):
         tables.setdefault(_name(verdict.rows[row]), []).append(f"`{table}`")
     parts = [f"{name} on {', '.join(on)}" for name, on in tables.items()]
-    yield f"The least area has {'; '.join(parts)}."
+    yield f"These have the smallest area: {'; '.join(parts)}."
 
 
 def _certified(verdict: Verdict) -> Iterator[str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairbench.leaderboard.compare import compare as compare
     from fairbench.leaderboard.frames import load_leaderboard as load_leaderboard
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _LAZY = {
     "audit": "fairbench.auditing.arrays",

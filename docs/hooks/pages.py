@@ -2,7 +2,8 @@
 
 A line ``<!-- generated: NAME -->`` becomes the commands as the command line knows them (``cli``),
 the keys of a run's configuration (``config``), the tables of a collection (``collection NAME``), or
-a file of the repository (``file PATH``).
+a file of the repository (``file PATH``). A paragraph ``As plain text: ...`` after it says where to
+read the same without the site, and is left out.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 
-_MARK = re.compile(r"^<!-- generated: (\w+)(?: (\S+))? -->$", re.MULTILINE)
+_MARK = re.compile(
+    r"^<!-- generated: (\w+)(?: (\S+))? -->$(?:\n\nAs plain text: .*$)?", re.MULTILINE
+)
+"""A mark, and where to read the same without the site."""
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 _FIGURE = re.compile(r"(?<=!)\[[^\]]+\]\(\.\./(leaderboards/figures/[\w.-]+)\)")
 """An image of the published results, which the site has a copy of."""

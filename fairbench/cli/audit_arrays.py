@@ -23,7 +23,10 @@ def audit_arrays_command(
     ] = None,
     s: Annotated[
         str | None,
-        typer.Option(metavar="FILE[:COLUMN]", help="Sensitive attribute of each row. Required."),
+        typer.Option(
+            metavar="FILE[:COLUMN]",
+            help="Sensitive attribute of each row. Required unless --dataset is given.",
+        ),
     ] = None,
     y: Annotated[
         str | None,
@@ -86,7 +89,10 @@ def audit_arrays_command(
         raise ConfigError("--against needs the dataset of the board.", "Add --dataset NAME.")
     for name, what in (("z", "the representation"), ("s", "the sensitive attribute")):
         if name not in sources:
-            raise ConfigError(f"--{name} FILE is missing: {what}, as npy, npz, CSV or Parquet.")
+            raise ConfigError(
+                f"--{name} FILE is missing: {what}, as npy, npz, CSV or Parquet.",
+                "Where z encodes the rows of a dataset, give --z FILE and --dataset NAME.",
+            )
     with spinner("reading files") as show_step:
         arrays = read_sources(sources)
         # Loads torch, hence seconds, hence after a mistake in a file's name has been reported.

@@ -166,7 +166,7 @@ def _units(
     selected = {registry.dataset(text).name for text in names}
     known = {unit.dataset for unit in shown}
     for name in selected - known:
-        raise ConfigError(f"The store holds nothing of {name!r}.", nearest(name, known))
+        raise ConfigError(f"There are no results on {name!r}.", nearest(name, known))
     return [unit for unit in shown if unit.dataset in selected]
 
 

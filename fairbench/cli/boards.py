@@ -43,13 +43,13 @@ def board_list() -> None:
         board = find_board(name, registry)
         info = board.info
         methods = {(unit.method, unit.params_label) for unit in board.units}
-        folds = f"{info.folds} folds" if info.folds else "one split"
+        folds = f"{info.folds}" if info.folds else "1: no ranks"
         audit = f"{info.audit}, version {info.audit_version}"
         rows.append((name, info.dataset, info.budget, audit, folds, str(len(methods)), info.made))
     if not rows:
         out.print("No published boards are installed.")
         return
-    show_table(("board", "dataset", "budget", "audit", "ranks over", "rows", "made"), rows)
+    show_table(("board", "dataset", "budget", "audit", "splits", "rows", "made"), rows)
 
 
 def board_show(
@@ -69,7 +69,7 @@ def board_show(
         for table in tables:
             # All of them are of the board: no note needs to say so.
             rows = [replace(row, origin=None) for row in table.leaderboard]
-            show_leaderboard(f"{table.dataset}, version {found.info.version}", rows)
+            show_leaderboard(f"{table.dataset}, edition {found.info.version}", rows)
     else:
         sys.stdout.write(render(tables, form))
     if output is not None:

@@ -49,7 +49,7 @@ def explain_command(
 ) -> None:
     """Show which bits of a representation are released as the constraint loosens.
 
-    Of images, draw what each setting leaves of them.
+    For datasets of images, draw the reconstructions at each setting.
     """
     extensions = split_formats(formats)
     query = ModelQuery(method, dataset, seed, unit=unit)

@@ -16,7 +16,7 @@ from fairbench.cli.console import err, out
 from fairbench.cli.options import Against, Formats, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import split_names
-from fairbench.errors import ConfigError, StoreError, UnknownNameError
+from fairbench.errors import ConfigError, StoreError, UnknownNameError, nearest
 from fairbench.files import write_file
 from fairbench.files.paths import within
 from fairbench.leaderboard.across import compare_across
@@ -141,7 +141,7 @@ def plot(
     if dataset is not None and dataset not in known and dataset in registry.datasets:
         dataset = registry.datasets.resolve(dataset)
     if dataset is not None and dataset not in known:
-        raise UnknownNameError("dataset with results", dataset, known)
+        raise ConfigError(f"There are no results on {dataset!r}.", nearest(dataset, known))
     chosen = gathered.datasets if dataset is None else (known[dataset],)
     chosen = _with_methods(chosen, methods, highlight)
     drawn = 0
@@ -172,7 +172,7 @@ def _with_methods(
     shown, lit = (split_names(text) if text else () for text in (methods, highlight))
     for name in (*shown, *lit):
         if name not in found:
-            raise UnknownNameError("method with results", name, sorted(found))
+            raise ConfigError(f"There are no results of {name!r}.", nearest(name, found))
 
     def changed(panel: Panel) -> Panel:
         kept = panel.only((*shown, *lit)) if shown else panel

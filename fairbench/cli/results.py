@@ -32,7 +32,7 @@ from fairbench.cli.console import (
 from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import DEFAULT_RESULTS
-from fairbench.errors import ConfigError, StoreError, UnknownNameError
+from fairbench.errors import ConfigError, StoreError, UnknownNameError, nearest
 from fairbench.files import remove_file, write_file
 from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard import ranking
@@ -120,11 +120,13 @@ def leaderboard(
 def _of_dataset(
     tables: Sequence[tables_of.Tables], name: str, registry: Registry
 ) -> list[tables_of.Tables]:
-    """The leaderboards of a dataset, its simulated twin's too; UnknownNameError if none."""
+    """The leaderboards of a dataset, its simulated twin's too; ConfigError if none."""
     real = registry.datasets.resolve(name) if name in registry.datasets else name
     chosen = [t for t in tables if t.dataset in (name, real, f"{real}-simulated")]
     if not chosen:
-        raise UnknownNameError("dataset with results", name, [t.dataset for t in tables])
+        raise ConfigError(
+            f"There are no results on {name!r}.", nearest(name, [t.dataset for t in tables])
+        )
     return chosen
 
 

@@ -66,7 +66,7 @@ class BoardInfo(BaseModel):
     @property
     def title(self) -> str:
         """The board in words."""
-        return f"board {self.dataset}, version {self.version}"
+        return f"board {self.dataset}, edition {self.version}"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from fairbench.api.collection import Collection, CollectionTable
 from fairbench.config import read_yaml
-from fairbench.errors import ConfigError, UnknownNameError, say_why
+from fairbench.errors import ConfigError, UnknownNameError, nearest, say_why
 from fairbench.registry import NAME, Registry
 
 
@@ -71,12 +71,17 @@ def _edition(name: str) -> tuple[Any, ...]:
 
 
 def check_tables(collection: Collection, measured: Set[str], registry: Registry) -> None:
-    """Raise UnknownNameError for a table that is neither registered nor measured."""
+    """Raise ConfigError for a table that is neither registered nor measured."""
     for table in collection.tables:
         for name in (table.dataset, table.unseen):
             if name is not None and name not in registry.datasets and name not in measured:
-                known = sorted({*registry.datasets.classes, *measured})
-                raise UnknownNameError(f"dataset in the collection {collection.name}", name, known)
+                known = {*registry.datasets.classes, *measured}
+                raise ConfigError(
+                    f"The collection {collection.name} names {name!r}, which is neither registered "
+                    "nor measured here.",
+                    f"{nearest(name, known)} Of a table of your own give the path of its card, or "
+                    "run it first.",
+                )
 
 
 def _resolve(text: str, registry: Registry) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fairbench.api import Track
-from fairbench.errors import ConfigError, UnknownNameError
+from fairbench.errors import ConfigError, nearest
 from fairbench.leaderboard.replicates import commonest
 from fairbench.metrics.rows import DEFAULT, Group, LeaderboardRow, Variant
 from fairbench.stats.intervals import Array, Estimate, Sample, paired
@@ -167,12 +167,15 @@ def difference(a: RankedRow, b: RankedRow, column: str) -> Estimate | None:
 
 
 def check_names(entries: Sequence[RankedRow], a: str, b: str) -> None:
-    """Raise ConfigError or UnknownNameError where a and b do not name two of the known rows."""
+    """Raise ConfigError where a and b do not name two of the known rows."""
     known = {entry.row.method for entry in entries}
     for name in (a, b):
         method, _, settings = name.partition(":")
         if method not in known:
-            raise UnknownNameError("method", name, known)
+            raise ConfigError(
+                f"There are no results of {name!r}.",
+                f"{nearest(name, known)} Or run it first: fairbench run --methods {method}",
+            )
         if not _named(entries, name):
             rows = {(e.row.params, e.row.label or "") for e in entries if e.row.method == method}
             found = [f"{params} ({label})" if label else params for params, label in sorted(rows)]

@@ -225,10 +225,10 @@ class StoredModel:
                 "new rows.",
                 "Choose another method: fairbench recommend prints good ones.",
             )
-        why = "in a search" if unit.of_a_trial else "by a version that did not store encoders yet"
-        return StoreError(
-            f"The encoder of {title} was not stored: it was trained {why}.", self._retrain_hint()
-        )
+        why = "its results were imported, or made by a version that did not store encoders yet"
+        if unit.of_a_trial:
+            why = "it was trained in a search"
+        return StoreError(f"There is no encoder of {title} here: {why}.", self._retrain_hint())
 
     def _retrain_hint(self) -> str:
         command = shlex.join([*self.run_command(), "--rerun", "all"])

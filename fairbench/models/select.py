@@ -90,7 +90,10 @@ def resolve_dataset(units: Iterable[UnitRecord], text: str | None, registry: Reg
     for candidate in (name, table_name(name, "simulated")):
         if candidate in known:
             return candidate
-    raise ConfigError(f"The store holds nothing of {text!r}.", nearest(name, known))
+    raise ConfigError(
+        f"There are no results on {text!r}.",
+        f"{nearest(name, known)} Or run it first: fairbench run --dataset {text}",
+    )
 
 
 def _run_command(

@@ -161,7 +161,8 @@ def explain_bits(model: StoredModel) -> BitExplanation:
     arrays = model.load_representations()
     if arrays is None:
         raise StoreError(
-            f"The representations of {model.unit.method} are no longer in {model.results.folder}.",
+            f"The representations of {model.unit.method} are not in {model.results.folder}: they "
+            "were deleted, or the results were imported.",
             "Train it again: the same fairbench run with --rerun all.",
         )
     if "0/bits/shape" not in arrays:

@@ -152,7 +152,7 @@ def gather_boards(boards: Sequence[Board], registry: Registry) -> Report:
         registry,
         points=[point for board in boards for point in board.points],
         editions={
-            board.info.dataset: f"published board, version {board.info.version}, {board.info.made}"
+            board.info.dataset: f"published board, edition {board.info.version}, {board.info.made}"
             for board in boards
         },
     )

@@ -70,7 +70,7 @@ def test_a_method_is_ranked_submitted_and_verified(
 ) -> None:
     other = fairbench(*RUN, "--methods", "noisy", "--against", BOARD, "--splits", "3")
     assert other.returncode == 2
-    assert "--splits 3 cannot be ranked in the board toy-drawn, version 1" in other.stderr
+    assert "--splits 3 cannot be ranked in the board toy-drawn, edition 1" in other.stderr
     run = fairbench(
         "run", "--methods", "noisy", "--dataset", "toy-drawn", *MINE, "--against", BOARD
     )
@@ -138,7 +138,7 @@ def test_a_method_is_ranked_submitted_and_verified(
     of_fold = next(line["key"] for line in lines if line.get("split") == "fold 2 of 2")
     a_point = next(line["key"] for line in lines if line.get("table") == "points")
     for gone, says in (
-        ({of_fold}, "1 of the 2 splits of the board toy-drawn, version 1 are missing"),
+        ({of_fold}, "1 of the 2 splits of the board toy-drawn, edition 1 are missing"),
         ({a_point}, "1 of 1 points are missing"),
     ):
         kept = [ln for ln in lines if ln.get("key") not in gone and ln.get("unit") not in gone]
@@ -194,7 +194,7 @@ def test_boards_are_written_as_one_page(fairbench_here: Call, tmp_path: Path) ->
     assert fairbench_here("board", "page", "--output", "all.html").returncode == 0
     page = (tmp_path / "all.html").read_text()
     assert "merged-cells" in page
-    assert "published board, version 5" in page
+    assert "published board, edition 5" in page
     other = ROOT / "leaderboards" / "experiments" / "single-shot.board"
     two = fairbench_here("board", "page", "adults-gender-5", str(other))
     assert two.returncode == 2

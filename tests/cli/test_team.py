@@ -174,7 +174,7 @@ def test_a_card_is_written_or_printed(here: Here, folder: Path) -> None:
         ("encode --method sofair --input new.csv --output z.csv", "Audited:\n  beta=0.2"),
         ("recommend --max-leakage 0.1 --level 5", "a probability"),
         ("recommend --max-leakage 0.1 --certified --level 1e-17", "The least is 1e-09"),
-        ("recommend --max-leakage 0.1 --dataset adult", "holds nothing of 'adult'"),
+        ("recommend --max-leakage 0.1 --dataset adult", "There are no results on 'adult'"),
         ("recommend --max-leakage 0.1 --track blnd", "Did you mean 'blind'"),
         # The data of this store were made up: they are not those of its name.
         ("recommend --max-leakage 0.1 --certified", "are not those that its models"),

@@ -73,7 +73,7 @@ def test_what_is_left_out_is_the_only_or_first_one(folder: Path) -> None:
             r"no fitted model of leace.\nMethods here: identity, latfr, sofair. Run it first: "
             r"fairbench run --methods leace --dataset adults-gender --results \S+$",
         ),
-        (ModelQuery("sofair", "adults-race"), "holds nothing of 'adults-race'"),
+        (ModelQuery("sofair", "adults-race"), "There are no results on 'adults-race'"),
         (ModelQuery("sofair", seed=7), "no fitted model of seed 7"),
         (ModelQuery("latfr"), r"--point is missing.\n  gamma=0.5: I = 0.010 nats"),
         (ModelQuery("latfr", point="gamma=1"), "there is no model at gamma=1.\n  gamma=0.5"),
