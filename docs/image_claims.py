@@ -57,11 +57,12 @@ def read_images() -> ImageBoard:
 
 
 def format_images() -> str:
-    """Format the rows by area: D, I and the accuracy of the shape at both ends of each curve."""
+    """Format the rows by area: the ranges of D, I and the accuracy of the shape over the points."""
     board = read_images()
     shown = [entry for name, entry in board.rows.items() if name not in HIDDEN]
     shown.sort(key=lambda entry: entry.row.figures["aufdc"] or 0.0)
-    heads = ("method", "AUFDC", "D along the curve", "I, nats", "A_y, shape", "training, s a model")
+    heads = ("method", "AUFDC", "D, least to most", "I, most to least", "A_y of the shape")
+    heads = (*heads, "training, s a model")
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     lines += [f"| {' | '.join(_cells(board, entry))} |" for entry in shown]
     return "\n".join(lines) + "\n"
@@ -78,9 +79,9 @@ def _cells(board: ImageBoard, entry: RankedRow) -> tuple[str, ...]:
     return (
         f"`{method}`",
         show_area(entry),
-        f"{d[0]:.1f} to {d[-1]:.1f}",
-        f"{format_share(i[0])} to {format_share(i[-1])}",
-        f"{format_share(y[0])} to {format_share(y[-1])}",
+        f"{min(d):.1f} to {max(d):.1f}",
+        f"{format_share(max(i))} to {format_share(min(i))}",
+        f"{format_share(max(y))} to {format_share(min(y))}",
         f"{seconds / models:,.0f}",
     )
 
