@@ -14,7 +14,7 @@ import numpy.typing as npt
 from fairbench.api import Role
 from fairbench.api.method import Method, Representation
 from fairbench.data.prepare import Prepared
-from fairbench.runs.decoding import GroupDecoder
+from fairbench.runs.decoding import GroupDecoder, Limits
 from fairbench.runs.encoding import in_parts
 from fairbench.runs.reconstructions import FOLDER as KEPT
 from fairbench.runs.reconstructions import draw_again, kept_images
@@ -40,9 +40,9 @@ def measure_test_rows(
     """
     test = data.roles[Role.TEST]
     s = test.s
-    decoder = GroupDecoder(
-        representation, len(data.info.groups), method.name, data.info.architecture.image
-    )
+    image = data.info.architecture.image
+    limits = Limits.around([x])
+    decoder = GroupDecoder(representation, len(data.info.groups), method.name, limits, image)
     arrays: dict[str, np.ndarray] = {}
     if decoder.image is not None:
         kept = kept_images(test, decoder.groups)

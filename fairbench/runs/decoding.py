@@ -5,17 +5,22 @@ of a row, and its reconstruction is the one for its own group. Whoever has the r
 all groups, and s, has that distortion. So auditors see all of them: what they cannot find there,
 nobody needs to reveal for the distortion that a method is credited with, however z itself is
 encrypted.
+
+What a decoder gives is moved into the range of x, widened by its span on both sides, so that no
+value can drown all others. This cannot raise the distortion, as x lies inside. Rows with the same
+code are decoded once, so that a decoder knows no more of a row than its code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairbench.api import Floats, Ints
 from fairbench.api.method import Representation
+from fairbench.auditing.auditors.samples import opaque
 from fairbench.auditing.axes import image_axes, principal_axes
 from fairbench.auditing.config import DECODED_COLUMNS, DECODED_DECIMALS
 from fairbench.runs.contract import ContractError
@@ -34,6 +39,26 @@ class Decoded:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """The least and the largest value ``(d,)`` that a reconstruction may have, by column."""
+
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def around(cls, features: Iterable[Floats]) -> Limits:
+        """The range of each column of x, of arrays ``(n, d)``, widened by its span on both sides.
+
+        An honest decoder overshoots a little.
+        """
+        parts = list(features)
+        low = np.min([x.min(axis=0) for x in parts], axis=0).astype(np.float64)
+        high = np.max([x.max(axis=0) for x in parts], axis=0).astype(np.float64)
+        span = high - low
+        return cls((low - span).astype(np.float32), (high + span).astype(np.float32))
+
+
+@dataclass(frozen=True)
 class GroupDecoder:
     """A method's own decoder, as it is called for any rows of a dataset.
 
@@ -44,6 +69,8 @@ class GroupDecoder:
         Number of groups.
     name : str
         The method's, for errors.
+    limits : Limits
+        Values beyond them are moved there.
     image : tuple of int, optional
         Channels, height and width, where x is an image.
     """
@@ -51,6 +78,7 @@ class GroupDecoder:
     representation: Representation
     groups: int
     name: str
+    limits: Limits
     image: tuple[int, int, int] | None = None
 
     def decode(
@@ -87,7 +115,17 @@ class GroupDecoder:
             except _OtherwiseError:
                 pass
         axes = self._axes(np.hstack(sample))
-        return self._decode(z, s, features, parts, lambda by_group: axes(np.hstack(by_group)))
+        shares = (np.bincount(s, minlength=self.groups) / len(s)).astype(np.float32)
+
+        def show(by_group: list[Floats]) -> Floats:
+            seen = axes(np.hstack(by_group))
+            if seen.shape[1] + width > DECODED_COLUMNS:
+                return seen
+            # Axes lie where reconstructions vary most, be it for a group that few rows are of.
+            mean = sum(share * one for share, one in zip(shares, by_group, strict=True))
+            return np.hstack([seen, np.asarray(mean, np.float32).round(DECODED_DECIMALS)])
+
+        return self._decode(z, s, features, parts, show)
 
     def squared_errors(
         self, z: Floats, s: Ints, features: Callable[[Ints], Floats], parts: Sequence[Ints]
@@ -126,11 +164,13 @@ class GroupDecoder:
     def for_all_groups(self, z: Floats, width: int) -> list[Floats] | None:
         """Return the reconstructions of z for each group, rounded; ContractError as above."""
         reconstructions = []
+        _, first, code = np.unique(opaque(z), return_index=True, return_inverse=True)
+        distinct = z if len(first) == len(z) else z[first]
         for group in range(self.groups):
-            rounded = self._for_groups(z, np.full(len(z), group, np.int64), width)
+            rounded = self._for_groups(distinct, np.full(len(distinct), group, np.int64), width)
             if rounded is None:
                 return None
-            reconstructions.append(rounded)
+            reconstructions.append(rounded if distinct is z else rounded[code])
         return reconstructions
 
     def _for_groups(self, z: Floats, s: Ints, width: int) -> Floats | None:
@@ -144,7 +184,7 @@ class GroupDecoder:
         rounded = np.asarray(x_hat, np.float32).round(DECODED_DECIMALS)
         if not np.isfinite(rounded).all():
             raise ContractError(f"{self.name}.decode returned values that are not finite.")
-        return rounded
+        return np.clip(rounded, self.limits.low, self.limits.high, out=rounded)
 
     def _axes(self, sample: Floats) -> Callable[[Floats], Floats]:
         axes = principal_axes(sample) if self.image is None else image_axes(sample, self.image)

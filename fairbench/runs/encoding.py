@@ -19,7 +19,7 @@ from fairbench.api.method import Method, Representation
 from fairbench.data.prepare import Prepared
 from fairbench.runs.contract import ContractError
 from fairbench.runs.cost import Meter
-from fairbench.runs.decoding import GroupDecoder
+from fairbench.runs.decoding import GroupDecoder, Limits
 from fairbench.stats.seeds import derive_seed
 
 TARGET = "target/"
@@ -59,8 +59,9 @@ def encode_point(
     rng = np.random.default_rng(derive_seed("encode", data.fingerprint, seed, i))
     rows = _AuditRows(features, np.concatenate([data.roles[role].s for role in AUDIT_ROLES]))
     parts = in_parts(rng.permutation(len(rows.s)), features[Role.TEST].shape[1])
+    limits = Limits.around(features[role] for role in AUDIT_ROLES)
     decoder = GroupDecoder(
-        representation, len(data.info.groups), method.name, data.info.architecture.image
+        representation, len(data.info.groups), method.name, limits, data.info.architecture.image
     )
     stochastic = method.coding is Coding.STOCHASTIC
     drawn, decoded = [], []

@@ -25,6 +25,7 @@ from fairbench.runs.encoding import encode_point
 from fairbench.testing.attacks import (
     Base,
     Decoys,
+    Drowned,
     FirstHalf,
     Hidden,
     Marks,
@@ -119,6 +120,8 @@ def attacks(data: Prepared, base: Base) -> Iterator[tuple[str, str, Representati
     marks = Marks(base, watched, data.roles[Role.AUDITOR_TRAIN].s)
     yield "marks", "other rows for auditors", marks
     yield "first-half", "other rows for auditors", FirstHalf(base, ciphers()[1])
+    train = data.roles[Role.ENCODER_TRAIN]
+    yield "drowned", "huge values", Drowned(base, ciphers()[3], train.x, train.s)
 
 
 def audit_attacks(

@@ -212,6 +212,23 @@ class _Tokens:
         return np.array([self.known.get(bytes(token), -1) for token in tokens], np.int64)
 
 
+_HUGE = 1e25
+"""Beside which double precision sees no difference among values below 1."""
+_FEW = 0.01
+"""Share of the rows that have a huge value."""
+
+
+def _beside_huge(words: Ints, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """A word stands in the first column, but for a few rows, which have it in the second."""
+    few = rng.random(len(words)) < _FEW
+    column = words / _WORDS
+    return np.stack([np.where(few, _HUGE, column), np.where(few, column, 0.0)], axis=1)
+
+
+def _from_beside_huge(z: npt.NDArray[np.float64]) -> Ints:
+    return _integers(np.where(z[:, :1] > 1, z[:, 1:], z[:, :1])[:, 0])
+
+
 def ciphers() -> list[Cipher]:
     """Return all ciphers, without what earlier ones remember."""
     tokens = _Tokens()
@@ -227,6 +244,7 @@ def ciphers() -> list[Cipher]:
         Cipher("parity", "parity of many bits", _spread, _gathered),
         Cipher("stripes", "modular stripes", _striped, _unstriped),
         Cipher("tokens", "look-up", tokens.hide, tokens.reveal),
+        Cipher("outliers", "huge values", _beside_huge, _from_beside_huge),
     ]
 
 
@@ -328,6 +346,31 @@ class FirstHalf(Hidden):
         shown = x.copy()
         shown[: len(x) // 2] = x.mean(axis=0)
         return super().encode(shown)
+
+
+class Drowned(Hidden):
+    """A cipher whose decoder gives huge values where they cost no distortion.
+
+    For each group there is a common code that nobody of that group has in training. For that group
+    it is decoded to huge values, beside which all others look the same.
+    """
+
+    def __init__(self, base: Base, cipher: Cipher, x: Floats, s: Ints) -> None:
+        super().__init__(base, cipher)
+        codes, number = np.unique(base(x), axis=0, return_inverse=True)
+        count = np.stack([np.bincount(number[s == k], minlength=len(codes)) for k in np.unique(s)])
+        alone = np.where(count == 0, count.sum(axis=0), 0)
+        self._codes = [codes[own.argmax()] if own.any() else None for own in alone]
+
+    def decode(self, z: Floats, s: Ints) -> Floats | None:
+        """Return the base code, or huge values, ``(n, d)``."""
+        rows = super().decode(z, s)
+        assert rows is not None
+        drowned = np.zeros(len(rows), bool)
+        for group, code in enumerate(self._codes):
+            if code is not None:
+                drowned |= (s == group) & (rows == code).all(axis=1)
+        return np.where(drowned[:, None], _HUGE, rows).astype(np.float32)
 
 
 class Decoys(Hidden):

@@ -10,7 +10,7 @@ import pytest
 from fairbench.api import Floats, Ints
 from fairbench.api.method import Representation
 from fairbench.runs.contract import ContractError
-from fairbench.runs.decoding import Decoded, GroupDecoder
+from fairbench.runs.decoding import Decoded, GroupDecoder, Limits
 
 N, D, K = 50, 4, 3
 RNG = np.random.default_rng(0)
@@ -38,7 +38,8 @@ def parts() -> list[Ints]:
 def decoded(
     decoder: Decoder, x: Floats = X, image: tuple[int, int, int] | None = None
 ) -> Decoded | None:
-    return GroupDecoder(decoder, K, "toy", image).decode(x, S, lambda rows: x[rows], parts())
+    made = GroupDecoder(decoder, K, "toy", Limits.around([x]), image)
+    return made.decode(x, S, lambda rows: x[rows], parts())
 
 
 def test_every_call_has_one_group_for_all_rows() -> None:
@@ -74,7 +75,7 @@ def test_wide_reconstructions_are_shown_by_their_axes() -> None:
     wide = np.repeat(X, 100, axis=1)
     found = decoded(Decoder(lambda z, s: z + s[:, None]), wide)
     assert found is not None
-    assert found.shown.shape[1] <= 64
+    assert 400 < found.shown.shape[1] <= 64 + 400
     np.testing.assert_allclose(found.squares, 400 * S.astype(float) ** 2, rtol=1e-2, atol=1e-2)
 
 
@@ -118,7 +119,7 @@ def test_images_are_shown_by_their_axes_and_by_those_of_the_centred_ones() -> No
 def test_a_decoder_of_images_that_ignores_s_is_shown_once() -> None:
     x = images()
     found = decoded(Decoder(lambda z, s: z), x, IMAGE)
-    alone = GroupDecoder(Decoder(lambda z, s: z), 1, "toy", IMAGE)
+    alone = GroupDecoder(Decoder(lambda z, s: z), 1, "toy", Limits.around([x]), IMAGE)
     once = alone.decode(x, np.zeros(N, int), lambda rows: x[rows], parts())
     assert found is not None
     assert once is not None
@@ -141,11 +142,47 @@ def test_a_decoder_that_seems_to_ignore_s_hides_nothing() -> None:
     assert not np.allclose(found.shown[last].std(axis=0), axes.shown[last].std(axis=0), atol=1e-3)
 
 
+def test_a_decoder_cannot_drown_other_values_in_huge_ones() -> None:
+    """What it gives a row for another group costs it nothing, so it could be anything."""
+    found = decoded(Decoder(lambda z, s: np.where(s[:, None] == 1, 1e25, z).astype(np.float32)))
+    assert found is not None
+    span = X.max(axis=0) - X.min(axis=0)
+    shown = found.shown.reshape(N, K, D)
+    np.testing.assert_allclose(shown[:, 1], np.tile(X.max(axis=0) + span, (N, 1)), rtol=1e-6)
+    np.testing.assert_allclose(shown[:, 0], X, atol=6e-4)
+
+
+def test_a_decoder_knows_no_more_of_a_row_than_its_code() -> None:
+    """It remembers the order of the rows, whose codes are all the same."""
+    z = np.zeros((N, 1), np.float32)
+    rows = [X[part] for part in parts() for _ in range(K)]
+    decoder = Decoder(lambda z, s: rows.pop(0)[: len(z)])
+    found = GroupDecoder(decoder, K, "toy", Limits.around([X])).decode(
+        z, S, lambda numbers: X[numbers], parts()
+    )
+    assert found is not None
+    assert found.squares.mean() > X.var(axis=0).sum()
+    assert len(np.unique(found.shown, axis=0)) == len(parts())
+
+
+def test_of_many_groups_auditors_also_see_the_mean_over_groups() -> None:
+    """Noise for a group that nobody is of takes all axes, and costs no distortion."""
+    groups, width = 9, 64
+    x = np.random.default_rng(2).normal(size=(N, width)).astype(np.float32)
+    s = np.arange(N) % (groups - 1)
+    noise = 100 * np.random.default_rng(3).normal(size=(N, width)).astype(np.float32)
+    decoder = Decoder(lambda z, s: z if s[0] < groups - 1 else noise[: len(z)])
+    made = GroupDecoder(decoder, groups, "toy", Limits.around([x]))
+    found = made.decode(x, s, lambda rows: x[rows], parts())
+    assert found is not None
+    np.testing.assert_allclose(found.shown[:, -width:], x, atol=1e-3)
+
+
 def test_squared_errors_are_those_of_decoding() -> None:
-    decoder = GroupDecoder(Decoder(lambda z, s: z + s[:, None]), K, "toy")
+    decoder = GroupDecoder(Decoder(lambda z, s: z + s[:, None]), K, "toy", Limits.around([X]))
     found = decoder.decode(X, S, lambda rows: X[rows], parts())
     assert found is not None
     alone = decoder.squared_errors(X, S, lambda rows: X[rows], parts())
     np.testing.assert_array_equal(alone, found.squares)
-    none = GroupDecoder(Decoder(lambda z, s: None), K, "toy")
+    none = GroupDecoder(Decoder(lambda z, s: None), K, "toy", Limits.around([X]))
     assert none.squared_errors(X, S, lambda rows: X[rows], parts()) is None

@@ -30,6 +30,12 @@ _HEAVY = 15.0
 FARTHEST = 1e6
 """Standard deviations to which rows are moved that lie farther out than any of the training set."""
 
+_MERGED = 0.05
+"""Share of rows of a column from which it counts that a common scale makes different values equal.
+"""
+_LOOKED_AT = 4_000
+"""Rows among which that is looked for."""
+
 _CHUNK = 8192
 """Rows scaled at once."""
 
@@ -38,7 +44,7 @@ _CHUNK = 8192
 class View:
     """A transformation of representations that auditors are fitted on."""
 
-    # ``raw``, ``standardised``, ``ranks``, ``bit-planes``, ``interactions``, ``patterns`` or
+    # ``standardised``, ``ranks``, ``bit-planes``, ``interactions``, ``patterns`` or
     # ``reconstruction``
     name: str
     apply: Callable[[Floats], Floats]  # maps ``(n, k)`` to ``(n, features of the view)``
@@ -52,7 +58,11 @@ def views_of(z: Floats) -> list[View]:
 
 
 def standardised(z: Floats) -> View:
-    """Fit the view of columns at mean 0 and variance 1, so that a small scale hides nothing."""
+    """Fit the view of columns at mean 0 and variance 1, so that a small scale hides nothing.
+
+    A few values of 1e25 would leave no difference among the others: columns in which different
+    values become equal are shown by ranks, as normal scores.
+    """
     # In units of the largest value, so that no square overflows or vanishes.
     largest, least = z.max(axis=0).astype(np.float64), z.min(axis=0).astype(np.float64)
     unit = np.maximum(np.abs(largest), np.abs(least))
@@ -72,33 +82,55 @@ def standardised(z: Floats) -> View:
             out[part] = np.clip((rows[part] / unit - mean) * factor, -FARTHEST, FARTHEST)
         return out
 
-    return View("standardised", apply)
+    some = z[:: -(-len(z) // _LOOKED_AT)] if len(z) else z
+    merged = _merged(some, apply(some))
+    if not len(merged):
+        return View("standardised", apply)
+    ordered = np.sort(z[:, merged], axis=0)
+
+    def apply_ranked(rows: Floats) -> Floats:
+        out = apply(rows)
+        out[:, merged] = _normal_scores(ordered, rows[:, merged])
+        return out
+
+    return View("standardised", apply_ranked)
+
+
+def _merged(z: Floats, scaled: Floats) -> npt.NDArray[np.intp]:
+    """Numbers of the columns in which rows of different z are equal when scaled."""
+    shares = []
+    for raw, seen in zip(z.T, scaled.T, strict=True):
+        _, first, value = np.unique(raw, return_index=True, return_inverse=True)
+        _, place, count = np.unique(seen[first], return_inverse=True, return_counts=True)
+        shares.append((count[place][value] > 1).mean() if len(raw) else 0.0)
+    return np.flatnonzero(np.array(shares) > _MERGED)
 
 
 def ranks(z: Floats, common: View) -> View | None:
     """Fit the view of each column's ranks, as normal scores; None where no tail is heavy.
 
     A few extreme values take all of a column's variance: standardised, the differences among the
-    other rows shrink to nothing. Trees depend on the order of values alone and need no such view.
+    other rows shrink to nothing. Trees depend on the order of values alone, which that view keeps.
     """
     if not len(z) or np.abs(common.apply(z)).max(initial=0.0) < _HEAVY:
         return None
     ordered = np.sort(z, axis=0)
+    return View("ranks", lambda rows: _normal_scores(ordered, rows))
 
-    def apply(rows: Floats) -> Floats:
-        from scipy.special import ndtri
 
-        out = np.empty(rows.shape, np.float32)
-        for column in range(rows.shape[1]):
-            known = ordered[:, column]
-            order = np.argsort(rows[:, column])
-            ascending = rows[order, column]  # searched three times as fast
-            # The middle of where equal values stand.
-            place = sum(np.searchsorted(known, ascending, side) for side in ("left", "right"))
-            out[order, column] = ndtri((place + 1) / (2 * len(known) + 2))
-        return out
+def _normal_scores(ordered: Floats, rows: Floats) -> Floats:
+    """Normal scores of the places of ``rows (m, k)`` among ``ordered (n, k)``, by column."""
+    from scipy.special import ndtri
 
-    return View("ranks", apply)
+    out = np.empty(rows.shape, np.float32)
+    for column in range(rows.shape[1]):
+        known = ordered[:, column]
+        order = np.argsort(rows[:, column])
+        ascending = rows[order, column]  # searched three times as fast
+        # The middle of where equal values stand.
+        place = sum(np.searchsorted(known, ascending, side) for side in ("left", "right"))
+        out[order, column] = ndtri((place + 1) / (2 * len(known) + 2))
+    return out
 
 
 def bit_planes(z: Floats) -> View | None:

@@ -34,6 +34,16 @@ def test_planes_are_the_binary_digits(values: list[int]) -> None:
     np.testing.assert_array_equal(planes @ weights, grid)
 
 
+def test_a_few_huge_values_do_not_make_the_others_equal() -> None:
+    values = np.random.default_rng(0).normal(size=1000).astype(np.float32)
+    z = np.where(np.arange(1000) < 10, 1e25, values).astype(np.float32)[:, None]
+    seen = standardised(z).apply(z)[:, 0]
+    np.testing.assert_array_equal(np.argsort(seen[10:]), np.argsort(values[10:]))
+    assert seen[:10].min() > seen[10:].max()
+    few_equal = standardised(values[:, None]).apply(values[:, None])[:, 0]
+    np.testing.assert_allclose(few_equal, (values - values.mean()) / values.std(), atol=1e-5)
+
+
 def test_real_values_are_no_code() -> None:
     z = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
     assert bit_planes(z) is None
