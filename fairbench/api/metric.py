@@ -73,7 +73,7 @@ class AuditorResult:
     Parameters
     ----------
     auditor, view : str
-        ``mlp``, ``boosted-trees``, ...; ``raw``, ``standardised``, ``bit-planes``.
+        ``mlp``, ``boosted-trees``, ...; ``standardised``, ``bit-planes``, ``decoded-...``, ...
     validation_information, test_information : float
         H(S) minus mean log loss, nats, on the validation and the test set; may be negative.
     """

@@ -18,6 +18,7 @@ from fairbench.api.metric import Prediction
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.auditing.report import Accuracy, AuditReport, Usefulness
 from fairbench.data import arrays
+from fairbench.data.preprocessing import mean_and_scale
 from fairbench.data.roles import deal
 from fairbench.errors import ConfigError, DataError
 from fairbench.metrics import gaps
@@ -285,9 +286,8 @@ def _accuracy(prediction: Prediction) -> Accuracy:
 def _standardised(x: ByRole) -> dict[Role, Floats]:
     """Scale columns to mean 0 and variance 1 on the auditor training set."""
     train = x[Role.AUDITOR_TRAIN]
-    mean, scale = train.mean(axis=0), train.std(axis=0)
-    # A constant column has no distortion, but its standard deviation may not round to zero.
-    scale[train.max(axis=0) == train.min(axis=0)] = 1.0
+    names = [f"column {number} of x" for number in range(1, train.shape[1] + 1)]
+    mean, scale = mean_and_scale(train, names)
     return {role: ((rows - mean) / scale).astype(np.float32) for role, rows in x.items()}
 
 

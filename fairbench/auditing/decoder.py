@@ -20,16 +20,9 @@ from fairbench.auditing.auditors.mlp import fit_regressors
 from fairbench.auditing.auditors.samples import prior_of
 from fairbench.auditing.auditors.views import View, ranks, standardised
 from fairbench.auditing.axes import image_axes, principal_axes
-from fairbench.auditing.config import AuditConfig
+from fairbench.auditing.config import DECODED_DECIMALS, MOST_COLUMNS, AuditConfig
 from fairbench.auditing.members import strict_mlp_settings
 from fairbench.stats.seeds import derive_seed
-
-_MOST_COLUMNS = 512
-"""Columns of x beyond which auditors see principal axes of the reconstruction: trees cannot take
-images."""
-_DECIMALS = 3
-"""Of the reconstruction: the last bits depend on the rest of the batch, and where many rows share a
-code, trees would split on them."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +94,7 @@ def refit_decoder(
             for group in range(groups)
         )
         mean: Floats = sum(by_group, np.zeros((len(rows), train.shape[1]), np.float32))
-        return project(mean).round(_DECIMALS)
+        return project(mean).round(DECODED_DECIMALS)
 
     return RefittedDecoder(
         {role: errors(role) for role in (Role.VALIDATION, Role.TEST)},
@@ -125,7 +118,7 @@ def _axes_of(
 
     The identity where x is narrow.
     """
-    if x.shape[1] <= _MOST_COLUMNS:
+    if x.shape[1] <= MOST_COLUMNS:
         return lambda rows: rows
     axes = principal_axes(x, seed=seed) if image is None else image_axes(x, image, seed=seed)
     return lambda rows: axes.project(rows) / np.float32(axes.spread)

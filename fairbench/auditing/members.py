@@ -34,11 +34,8 @@ from fairbench.auditing.auditors.simple import (
 )
 from fairbench.auditing.auditors.trees import fit_soft_trees, fit_trees
 from fairbench.auditing.auditors.views import View, standardised
-from fairbench.auditing.config import AuditConfig, Member
+from fairbench.auditing.config import MOST_COLUMNS, AuditConfig, Member
 from fairbench.stats.seeds import derive_seed
-
-MOST_COLUMNS = 512
-"""Columns beyond which trees, neighbours and interactions take minutes and are left out."""
 
 _TREES = {Member.BOOSTED_TREES, Member.SOFT_TREES}
 _SOFT = {Member.SOFT_MLP, Member.SOFT_TREES, Member.SOFT_COUNTING}

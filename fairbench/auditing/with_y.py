@@ -15,9 +15,9 @@ from fairbench.api import Floats, Ints, Role
 from fairbench.api.metric import Prediction
 from fairbench.auditing.auditors.samples import prior_of
 from fairbench.auditing.auditors.views import standardised
-from fairbench.auditing.config import AuditConfig
+from fairbench.auditing.config import MOST_COLUMNS, AuditConfig
 from fairbench.auditing.ensemble import Reading
-from fairbench.auditing.members import MOST_COLUMNS, fit_boosted_trees
+from fairbench.auditing.members import fit_boosted_trees
 from fairbench.stats.scores import log_loss, smoothed
 
 _FOLDS = 5

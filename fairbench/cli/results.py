@@ -254,12 +254,17 @@ def results_remove(
 
 def clean(
     results: Results = None,
+    store: StoreUrl = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be deleted, and exit.")
     ] = False,
 ) -> None:
-    """Delete stored representations, encoders and logs; results stay."""
+    """Delete stored representations, encoders and logs; results stay.
+
+    Where runs keep their results in a database (--store), name it, so that the files of a running
+    one are not deleted.
+    """
     folder = results or DEFAULT_RESULTS
     stored = artefacts.files(folder / artefacts.FOLDER)
     trained = artefacts.files(folder / encoders.FOLDER)
@@ -281,18 +286,23 @@ def clean(
         return
     if not yes:
         typer.confirm("Delete them?", abort=True)
-    _check_idle(folder)
+    _check_idle(folder, store)
     for path in files:
         remove_file(path)
     out.print(f"{size / 1e6:.1f} MB freed.")
 
 
-def _check_idle(folder: Path) -> None:
-    """Raise StoreError where a living run uses the files of a results folder."""
+def _check_idle(folder: Path, store: str | None) -> None:
+    """Raise StoreError where a living run uses the files of a results folder.
+
+    ``store``: URL of the database of its runs, where that is not in the folder.
+    """
     running = None
+    if store is not None:
+        running = Claims(ResultsLocation(folder, store).open_store(), "clean").living_holder()
     # Files beside a store that cannot be read, or that has another place, can still be deleted.
     with contextlib.suppress(StoreError):
-        running = Claims(Store.in_folder(folder, create=False), "clean").living_holder()
+        running = running or Claims(Store.in_folder(folder, create=False), "clean").living_holder()
     if running is not None:
         raise StoreError(
             f"A run uses these files: {running}. Nothing was deleted.",

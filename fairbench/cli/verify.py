@@ -40,6 +40,7 @@ from fairbench.store.submission import SUFFIX, read_submission
 from fairbench.training.device import resolve_device
 
 _NAMES = {"mutual_information": "I", "distortion": "D", "accuracy_y": "A_y"}
+"""What is shown of a point where it agrees; other figures are shown where they differ."""
 
 
 def verify_command(
@@ -157,14 +158,15 @@ def _show(compared: Sequence[Comparison]) -> None:
             (
                 one.unit.split,
                 one.point.label,
-                _NAMES[one.figure],
+                _NAMES.get(one.figure, one.figure),
                 number(one.submitted),
                 number(one.again),
                 number(one.allowed),
                 "agrees" if one.agrees else "DIFFERS",
             )
             for one in compared
-            if one.submitted is not None or one.again is not None
+            if (one.submitted is not None or one.again is not None)
+            and (one.figure in _NAMES or not one.agrees)
         ],
     )
 

@@ -11,7 +11,7 @@ from fairbench.api import Ints
 from fairbench.data.arrays import MOST_CLASSES
 from fairbench.data.column_values import texts
 from fairbench.data.prepare import coded
-from fairbench.data.preprocessing import Preprocessing, most_common_categories
+from fairbench.data.preprocessing import Preprocessing, mean_and_scale, most_common_categories
 from fairbench.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -71,15 +71,10 @@ def fit_preprocessing(frame: pd.DataFrame) -> Preprocessing:
     if len(bad):
         row, column = bad[0]
         raise InputError(f"X, row {row + 1}: {features[column].name} is infinity or too large.")
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, scale = codes.mean(axis=0), codes.std(axis=0)
-    wide = np.flatnonzero(~np.isfinite(scale))
-    if len(wide):
-        raise InputError(
-            f"X: the values of {features[wide[0]].name} are too large to be scaled.",
-            "Give it in another unit, or take its logarithm.",
-        )
-    scale[codes.max(axis=0) == codes.min(axis=0)] = 1.0
+    try:
+        mean, scale = mean_and_scale(codes, [feature.name for feature in features])
+    except DataError as error:
+        raise InputError(f"X: {error.message}", error.hint) from None
     return Preprocessing(features, mean, scale, most_common_categories(frame, features))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from fairbench.api import AUDIT_ROLES, DatasetInfo, Feature, Ints, Role
 from fairbench.api.dataset import Dataset, Images, Table
 from fairbench.data.files import data_root, find_files, name_files, say_origin
-from fairbench.data.preprocessing import Preprocessing, most_common_categories
+from fairbench.data.preprocessing import Preprocessing, mean_and_scale, most_common_categories
 from fairbench.data.roles import assign_roles
 from fairbench.data.splits import OFFICIAL, Split, rotating
 from fairbench.data.table_rules import check_table
@@ -227,15 +227,13 @@ def prepare(
     here = everyone if table.target is None else everyone[~table.target]
     roles = _roles(table, here, split, dataset.audit_rows)
     train = codes[roles[Role.ENCODER_TRAIN]]
-    mean, scale = train.mean(axis=0), train.std(axis=0)
-    # By its range: the standard deviation of a constant may not round to zero.
+    mean, scale = mean_and_scale(train, [feature.name for feature in features])
     constant = np.flatnonzero(train.max(axis=0) == train.min(axis=0))
     if len(constant) and not table.onehot:
         raise DataError(
             f"Column {features[constant[0]].name!r} is constant in encoder-train.",
             "A constant column has no information: drop it.",
         )
-    scale[constant] = 1.0
     x = ((codes - mean) / scale).astype(np.float32)
 
     def dealt(roles: Mapping[Role, Ints]) -> dict[Role, Rows]:

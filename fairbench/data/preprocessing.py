@@ -26,6 +26,26 @@ NO_VALUE = "missing"
 """The category of missing values, where a dataset has one, as a card may declare."""
 
 
+def mean_and_scale(
+    columns: npt.NDArray[Any], names: Sequence[str]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Mean and standard deviation ``(d,)`` of columns ``(n, d)``; the latter is 1 of constants.
+
+    Raises DataError where squares of a column's values overflow or vanish.
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        mean, scale = columns.mean(axis=0), columns.std(axis=0)
+    # By its range: the standard deviation of a constant may not round to zero.
+    scale[columns.max(axis=0) == columns.min(axis=0)] = 1.0
+    bad = np.flatnonzero(~np.isfinite(scale) | (scale == 0))
+    if len(bad):
+        raise DataError(
+            f"The values of {names[bad[0]]} are too large, or too close, to be scaled.",
+            "Give it in another unit, or take its logarithm.",
+        )
+    return mean, scale
+
+
 @dataclass(frozen=True)
 class Preprocessing:
     """A fitted map of raw columns to X."""

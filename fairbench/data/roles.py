@@ -34,7 +34,7 @@ def assign_roles(
     """
     n = len(table.s)
     label = next(iter(table.y.values())) if table.y else np.zeros(n, np.int64)
-    stratum = table.s * (int(label.max()) + 1) + label
+    stratum = table.s.astype(np.int64) * (int(label.max()) + 1) + label
     rng = np.random.default_rng(SPLIT_SEED)
     if split.folds:
         # All folds are dealt alike, so that their test sets are disjoint; the other roles are not.

@@ -159,10 +159,12 @@ def compare(entries: Sequence[RankedRow], a: str, b: str) -> Iterator[MethodComp
 
 
 def difference(a: RankedRow, b: RankedRow, column: str) -> Estimate | None:
-    """Estimate a - b: over the splits that both have, else over test rows."""
+    """Estimate a - b: over the splits that both have, else over test rows if they are the same."""
     if a.row.replicated and b.row.replicated:
         gaps = a.folds[column] - b.folds[column]
         return estimate_over_splits(gaps, test_over_train=test_over_train(len(gaps)))
+    if a.row.fingerprint != b.row.fingerprint:
+        return None
     return paired(a.samples.get(column), b.samples.get(column))
 
 

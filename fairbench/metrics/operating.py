@@ -80,16 +80,18 @@ class Limited(Metric):
     columns: ClassVar[Mapping[str, str]] = {
         "accuracy_y_at_leakage_10": (
             "accuracy_y of the point with the highest mutual_information_y_validation among those "
-            "with mutual_information_validation of at most 10% of mutual_information_max; "
-            "without any such point, the accuracy of a constant guess"
+            "with mutual_information_validation of at most 10% of "
+            "mutual_information_max_validation; without any such point, the accuracy of a constant "
+            "guess"
         ),
         "accuracy_y_at_leakage_10_low": (
             "lower end of its 95% confidence interval; see interval_over"
         ),
         "accuracy_y_at_leakage_10_high": "upper end of the same interval",
-        "accuracy_y_at_leakage_25": "the same at 25% of mutual_information_max",
+        "accuracy_y_at_leakage_25": "the same at 25% of mutual_information_max_validation",
         "points_at_leakage_10": (
-            "points with mutual_information_validation of at most 10% of mutual_information_max"
+            "points with mutual_information_validation of at most 10% of "
+            "mutual_information_max_validation"
         ),
     }
 

@@ -58,10 +58,12 @@ class TransferLimited(Metric):
             "mean over unseen tasks of the accuracy on the test set, as a share of the way from a "
             "constant guess (0) to the accuracy from x (1); of the point with the highest such "
             "mean on the validation set among those with mutual_information_validation of at most "
-            "10% of mutual_information_max; 0 without any such point"
+            "10% of mutual_information_max_validation; 0 without any such point"
         ),
         "transfer_worst_at_leakage_10": "the least of these shares, at the same point",
-        "transfer_at_leakage_25": "as transfer_at_leakage_10, at 25% of mutual_information_max",
+        "transfer_at_leakage_25": (
+            "as transfer_at_leakage_10, at 25% of mutual_information_max_validation"
+        ),
         "transfer_worst_at_leakage_25": "the least of these shares, at the same point",
     }
 

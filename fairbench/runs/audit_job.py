@@ -65,7 +65,7 @@ class StoredArrays:
         if arrays is None:
             raise StoreError(
                 f"Representations that are to be audited are gone: {self.name[:12]}.",
-                "Give the command again: what is missing is trained again.",
+                "Give the command again with --rerun failed: what is missing is trained again.",
             )
         return {
             name: array

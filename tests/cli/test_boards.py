@@ -123,6 +123,18 @@ def test_a_method_is_ranked_submitted_and_verified(
 
     (tmp_path / FILE).write_bytes(honest)
 
+    def flatter(line: dict[str, object]) -> None:
+        values = line.get("values")
+        if line.get("table") == "points" and isinstance(values, dict):
+            values["accuracy_y_validation"] = 1.0
+
+    changed(tmp_path / FILE, flatter)
+    flattered = fairbench("verify", FILE, "--against", BOARD, "--points", "1")
+    assert flattered.returncode == 1
+    assert "accuracy_y_validation" in flattered.stdout
+
+    (tmp_path / FILE).write_bytes(honest)
+
     def edit(line: dict[str, object]) -> None:
         values = line.get("values")
         if line.get("table") == "points" and isinstance(values, dict):

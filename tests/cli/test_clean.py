@@ -29,6 +29,18 @@ def test_clean_refuses_while_a_run_uses_the_files(fairbench_here: Call, tmp_path
     assert not artefacts.exists(tmp_path / "out", name)
 
 
+def test_clean_asks_the_database_that_runs_use(fairbench_here: Call, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'team.sqlite'}"
+    name = artefacts.save(tmp_path / "out", {"0/z/test": np.zeros((2, 2))})
+    with Claims(Store.by_url(url), "a run") as claims:
+        claims.take(["a" * 64])
+        refused = fairbench_here(*CLEAN, "--store", url, "--yes")
+        assert refused.returncode == 2
+        assert artefacts.exists(tmp_path / "out", name)
+    assert fairbench_here(*CLEAN, "--store", url, "--yes").returncode == 0
+    assert not artefacts.exists(tmp_path / "out", name)
+
+
 def test_a_file_that_cannot_be_deleted_is_named(
     fairbench_here: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

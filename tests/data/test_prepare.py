@@ -112,3 +112,22 @@ def test_a_constant_is_known_by_its_range() -> None:
     assert values[:1000].std() > 0
     with pytest.raises(DataError, match="'flat' is constant"):
         prep(replace(table, x=table.x.assign(flat=values)))
+
+
+@pytest.mark.parametrize("unit", [1e160, 1e-170])
+def test_values_that_cannot_be_scaled_are_told(unit: float) -> None:
+    """Their squares overflow or vanish in double precision."""
+    table = make_table(300)
+    values = unit * np.random.default_rng(0).normal(size=300)
+    with pytest.raises(DataError, match="values of far are too large, or too close"):
+        prep(replace(table, x=table.x.assign(far=values)))
+
+
+def test_small_integers_are_dealt_as_large_ones() -> None:
+    """18 groups and 20 labels make more strata than a byte counts."""
+    table = make_table(8000, groups=18)
+    labels = np.random.default_rng(1).integers(0, 20, 8000)
+    wide = replace(table, y={"task": labels})
+    small = replace(wide, s=wide.s.astype(np.uint8), y={"task": labels.astype(np.uint8)})
+    for role, rows in assign_roles(wide).items():
+        np.testing.assert_array_equal(rows, assign_roles(small)[role])

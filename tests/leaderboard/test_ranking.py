@@ -9,7 +9,7 @@ from rich.console import Console
 
 from fairbench.cli import console
 from fairbench.cli.console import _notes, show_leaderboard
-from fairbench.errors import ConfigError, UnknownNameError
+from fairbench.errors import ConfigError
 from fairbench.leaderboard.ranking import RankedRow, check_names, compare, rank_rows
 from fairbench.metrics.rows import LeaderboardRow
 from fairbench.stats.intervals import estimate
@@ -150,13 +150,15 @@ def test_two_methods_are_compared_where_both_have_a_row() -> None:
     (named,) = compare(entries, "b:bits=4", "a")
     assert named.difference is not None
     assert named.difference.value == pytest.approx(0.05)
+    elsewhere = [one_split("a", 1, aufdc=0.2), one_split("b", 2, aufdc=0.3, fingerprint="other")]
+    assert next(compare(elsewhere, "a", "b")).difference is None
     older = [one_split("a", 1, aufdc=0.2), RankedRow(a_row("b", 0.3))]
     assert next(compare(older, "a", "b")).difference is None
 
 
 def test_a_comparison_of_nobody_is_told() -> None:
     entries = [one_split("latfr", 1, aufdc=0.1), one_split("sofair", 2, aufdc=0.2)]
-    with pytest.raises(UnknownNameError, match="'soair'"):
+    with pytest.raises(ConfigError, match="no results of 'soair'"):
         check_names(entries, "latfr", "soair")
     with pytest.raises(ConfigError, match="with itself"):
         check_names(entries, "sofair", "sofair")

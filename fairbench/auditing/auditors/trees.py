@@ -25,9 +25,9 @@ _FEW_ROUNDS = 30
 def fit_trees(
     training: Training, *, rounds: int, patience: int, seed: int
 ) -> Callable[[Floats], Floats]:
-    """Fit boosted trees to two classes.
+    """Fit boosted trees.
 
-    Returns a callable that maps ``(n, d)`` to probabilities ``(n, 2)``.
+    Returns a callable that maps ``(n, d)`` to probabilities ``(n, classes)``.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
