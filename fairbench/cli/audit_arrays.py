@@ -90,8 +90,8 @@ def audit_arrays_command(
     for name, what in (("z", "the representation"), ("s", "the sensitive attribute")):
         if name not in sources:
             raise ConfigError(
-                f"--{name} FILE is missing: {what}, as npy, npz, CSV or Parquet.",
-                "Where z encodes the rows of a dataset, give --z FILE and --dataset NAME.",
+                f"--{name} FILE is missing: {what}, as npy, npz, CSV or Parquet; where z encodes "
+                "the rows of a dataset, give --z FILE and --dataset NAME."
             )
     with spinner("reading files") as show_step:
         arrays = read_sources(sources)

@@ -32,8 +32,8 @@ from fairbench.testing.attacks import (
     Plain,
     Shy,
     Waves,
-    ciphers,
 )
+from fairbench.testing.ciphers import ciphers
 
 DECOYS = "decoys"
 """Family of the attack whose decoder returns other people's rows."""

@@ -391,7 +391,7 @@ def test_what_cannot_be_measured_is_told(fairbench_here: Call, tmp_path: Path) -
     assert "--dataset CARD.yaml" in done.stderr
     unknown = fairbench_here("audit", "--results", "out", "--dataset", "toy")
     assert unknown.returncode == 2
-    assert "nothing of 'toy'" in unknown.stderr
+    assert "no results on 'toy'" in unknown.stderr
 
 
 @pytest.mark.slow

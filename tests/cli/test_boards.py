@@ -16,6 +16,7 @@ from fairbench.leaderboard.board import make_board
 from fairbench.leaderboard.board_file import to_bytes
 from fairbench.leaderboard.select import read
 from fairbench.registry import load_registry
+from fairbench.runs.verification import FIGURES
 from fairbench.store.records import Record
 from tests.conftest import Call, cli_environment
 from tests.support.runs import change_units, stored
@@ -113,7 +114,7 @@ def test_a_method_is_ranked_submitted_and_verified(
     assert checked.returncode == 0, checked.stderr
     comment = (tmp_path / "comment.md").read_text()
     assert "noisy-toy-drawn-1.submission.jsonl.gz`: verified" in comment
-    assert comment.count("| agrees |") == 6
+    assert comment.count("| agrees |") == 2 * len(FIGURES)
 
     changed(tmp_path / FILE, leak_less)
     tampered = fairbench("verify", FILE, "--against", BOARD)

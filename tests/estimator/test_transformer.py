@@ -170,7 +170,7 @@ def test_an_s_that_cannot_be_used_is_a_value_error_that_says_why(s: Any, message
         (X.assign(when=pd.Timestamp("2020-01-01")), "column 'when' of X holds datetime64"),
         (X.assign(noise=[[1.0]] * 300), "column 'noise' of X, row 1: a list is neither"),
         (X.assign(noise=[0.0, *[{}] * 299]), "column 'noise' of X, row 2: a dict is neither"),
-        (X.assign(noise=np.linspace(0, 1e300, 300)), "the values of noise are too large"),
+        (X.assign(noise=np.linspace(0, 1e300, 300)), "values of noise are too large"),
         (X.set_axis(["a", "a", "b"], axis=1), "several columns named 'a'"),
         (X.set_axis(["a", 1, "b"], axis=1), "text, and the column 1, whose name is not"),
         (X.to_numpy(), "could not convert string to float"),

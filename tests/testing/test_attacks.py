@@ -11,7 +11,8 @@ from fairbench.api import Role
 from fairbench.auditing.config import Audit
 from fairbench.data.prepare import Prepared, load_twin, prepare
 from fairbench.testing.attack_suite import attacks, audit_attacks, bases
-from fairbench.testing.attacks import Cipher, Hidden, ciphers
+from fairbench.testing.attacks import Hidden
+from fairbench.testing.ciphers import Cipher, ciphers
 from fairbench_datasets.adults import AdultsGender
 from tests.conftest import make_table
 
