@@ -123,7 +123,7 @@ def audit(
             reference = _audit(original, codes, count, config, seed)
             i_max = float(reference.chosen.test_information)
             d = float(refitted.squares[Role.TEST].mean())
-            d_max = _largest_distortion(original, codes, count)
+            d_max = largest_distortion(original, codes, count)
     sizes = np.bincount(np.concatenate(list(codes.values())), minlength=count)
     as_given = [checked.z[checked.rows[role]] for role in (Role.AUDITOR_TRAIN, Role.TEST)]
     return AuditReport(
@@ -291,7 +291,7 @@ def _standardised(x: ByRole) -> dict[Role, Floats]:
     return {role: ((rows - mean) / scale).astype(np.float32) for role, rows in x.items()}
 
 
-def _largest_distortion(x: ByRole, s: ByRole, groups: int) -> float:
+def largest_distortion(x: ByRole, s: ByRole, groups: int) -> float:
     """Measure D_max: that of the groups' means on the auditor training set."""
     train, labels = x[Role.AUDITOR_TRAIN], s[Role.AUDITOR_TRAIN]
     means = np.stack([train[labels == group].mean(axis=0) for group in range(groups)])

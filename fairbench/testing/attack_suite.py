@@ -15,6 +15,7 @@ import numpy as np
 
 from fairbench.api import AUDIT_ROLES, FitContext, Floats, Role, TrainingRows, Unit
 from fairbench.api.method import Fitted, Method, Representation
+from fairbench.auditing.arrays import largest_distortion
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.soft_labels import estimate, soft_labels
@@ -216,9 +217,7 @@ class _Measured:
     def against(
         self, plain: _Measured, base: str, name: str, family: str, data: Prepared, most: float
     ) -> AttackReading:
-        rows = data.roles[Role.TEST]
-        means = np.stack([rows.x[rows.s == k].mean(axis=0) for k in np.unique(rows.s)])
-        numbers = np.unique(rows.s, return_inverse=True)[1]
+        x, s = ({role: getattr(rows, of) for role, rows in data.roles.items()} for of in "xs")
         return AttackReading(
             base=base,
             attack=name,
@@ -227,7 +226,7 @@ class _Measured:
             information=self.information,
             plain_distortion=plain.distortion,
             distortion=self.distortion,
-            largest_distortion=float(((rows.x - means[numbers]) ** 2).sum(axis=1).mean()),
+            largest_distortion=largest_distortion(x, s, len(data.info.groups)),
             largest_information=most,
             auditor=self.auditor,
             view=self.view,
