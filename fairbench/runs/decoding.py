@@ -164,7 +164,8 @@ class GroupDecoder:
     def for_all_groups(self, z: Floats, width: int) -> list[Floats] | None:
         """Return the reconstructions of z for each group, rounded; ContractError as above."""
         reconstructions = []
-        _, first, code = np.unique(opaque(z), return_index=True, return_inverse=True)
+        # + 0: auditors do not see the sign of a zero, so a decoder must not.
+        _, first, code = np.unique(opaque(z + 0), return_index=True, return_inverse=True)
         distinct = z if len(first) == len(z) else z[first]
         for group in range(self.groups):
             rounded = self._for_groups(distinct, np.full(len(distinct), group, np.int64), width)
