@@ -61,8 +61,10 @@ def format_images() -> str:
     board = read_images()
     shown = [entry for name, entry in board.rows.items() if name not in HIDDEN]
     shown.sort(key=lambda entry: entry.row.figures["aufdc"] or 0.0)
-    heads = ("method", "AUFDC", "D, least to most", "I, most to least", "A_y of the shape")
-    heads = (*heads, "training, s a model")
+    heads = (
+        *("method", "AUFDC", "D, least to most", "I, most to least", "A_y of the shape"),
+        "training, s a model",
+    )
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     lines += [f"| {' | '.join(_cells(board, entry))} |" for entry in shown]
     return "\n".join(lines) + "\n"

@@ -55,12 +55,15 @@ class CheckError(FairbenchError):
 
 
 class UnknownNameError(FairbenchError):
-    """No method, dataset, metric or parameter has this name."""
+    """No method, dataset, metric or parameter has this name.
+
+    ``command`` lists the names, where plugins can add some.
+    """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, command: str = "") -> None:
         hint = nearest(name, known)
         if command:
-            hint += f" See them all: {command}"
+            hint += f" See them all: {command}. A plugin must be installed first."
         super().__init__(f"Unknown {kind} {name!r}.", hint)
 
 

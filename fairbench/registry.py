@@ -77,12 +77,7 @@ class Catalogue(Generic[T]):
             return self._aliases[name]
         except KeyError:
             command = f"fairbench list {self.kind}s"
-            raise UnknownNameError(
-                self.kind,
-                name,
-                self._aliases,
-                command=f"{command}. A plugin must be installed first.",
-            ) from None
+            raise UnknownNameError(self.kind, name, self._aliases, command=command) from None
 
     def __contains__(self, name: str) -> bool:
         return name in self._aliases

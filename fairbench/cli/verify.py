@@ -39,8 +39,19 @@ from fairbench.store.records import PointRecord, UnitRecord
 from fairbench.store.submission import SUFFIX, read_submission
 from fairbench.training.device import resolve_device
 
-_NAMES = {"mutual_information": "I", "distortion": "D", "accuracy_y": "A_y"}
+_MAIN = {"mutual_information": "I", "distortion": "D", "accuracy_y": "A_y"}
 """What is shown of a point where it agrees; other figures are shown where they differ."""
+_NAMES = {
+    **_MAIN,
+    **{f"{name}_validation": f"{short}, val." for name, short in _MAIN.items()},
+    "accuracy_s_validation": "A_s, val.",
+    "mutual_information_y_validation": "I(Z;Y), val.",
+    "certified_plug_in_information": "I, counted",
+    "certified_mutual_information": "I, cert.",
+    "certified_rows": "rows",
+    "certified_groups": "groups",
+}
+"""Short names of all figures that are compared: the whole ones would be broken in a table."""
 
 
 def verify_command(
@@ -158,7 +169,7 @@ def _show(compared: Sequence[Comparison]) -> None:
             (
                 one.unit.split,
                 one.point.label,
-                _NAMES.get(one.figure, one.figure),
+                _NAMES[one.figure],
                 number(one.submitted),
                 number(one.again),
                 number(one.allowed),
@@ -166,7 +177,7 @@ def _show(compared: Sequence[Comparison]) -> None:
             )
             for one in compared
             if (one.submitted is not None or one.again is not None)
-            and (one.figure in _NAMES or not one.agrees)
+            and (one.figure in _MAIN or not one.agrees)
         ],
     )
 

@@ -223,8 +223,8 @@ class SubmittedRow:
 
     def _allowed(self, drawn: PointRecord, figure: str) -> float:
         kind = FIGURES[figure]
-        nats = (Kind.INFORMATION, Kind.CERTIFIED)
-        scale = {Kind.DISTORTION: self.d_max, **dict.fromkeys(nats, self.i_max)}.get(kind, 1.0)
+        in_nats = kind in (Kind.INFORMATION, Kind.CERTIFIED)
+        scale = self.i_max if in_nats else self.d_max if kind is Kind.DISTORTION else 1.0
         alike = [
             value
             for point in self.points
@@ -232,7 +232,7 @@ class SubmittedRow:
         ]
         spread = _SPREADS * pstdev(alike) if len(alike) > 1 else 0.0
         allowed = min(max(spread, LEAST[kind] * scale), MOST[kind] * scale)
-        return max(allowed, AUDITOR_NOISE) if kind in nats else allowed
+        return max(allowed, AUDITOR_NOISE) if in_nats else allowed
 
 
 def check_source(info: SubmissionInfo, registry: Registry) -> None:

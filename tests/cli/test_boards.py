@@ -132,7 +132,10 @@ def test_a_method_is_ranked_submitted_and_verified(
     changed(tmp_path / FILE, flatter)
     flattered = fairbench("verify", FILE, "--against", BOARD, "--points", "1")
     assert flattered.returncode == 1
-    assert "accuracy_y_validation" in flattered.stdout
+    assert "A_y, val." in flattered.stdout
+    told = json.loads((tmp_path / "noisy-toy-drawn-1.verification.json").read_text())
+    differ = {one["figure"] for one in told["points"] if not one["agrees"]}
+    assert differ == {"accuracy_y_validation"}
 
     (tmp_path / FILE).write_bytes(honest)
 
