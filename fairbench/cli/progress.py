@@ -118,8 +118,12 @@ class ProgressDisplay:
             if isinstance(job, FitJob):
                 self._learn(job, event)
             self._count("running", -1)
-            bad = isinstance(event, events.Broke) or _bad_units(event)
-            self._count("failed" if bad else "done", 1)
+            if isinstance(event, events.Broke) and event.parts:
+                self.remaining.plan(job.estimate, fits=False)
+                self._count("waiting", event.parts)
+            else:
+                bad = isinstance(event, events.Broke) or _bad_units(event)
+                self._count("failed" if bad else "done", 1)
             if isinstance(event, events.Finished) and isinstance(event.job, AuditJob):
                 self._read(event.job, event)
             self._end(event)
@@ -166,6 +170,8 @@ class ProgressDisplay:
             self._bars.remove_task(self._tasks.pop(event.job.id))
         if isinstance(event, events.Broke):
             err.print(f"{event.status.value}  {event.job.title}: {event.error}", markup=False)
+            if event.parts:
+                err.print("  its points are tried one by one")
             for line in event.output.splitlines():
                 err.print(f"  | {line}", markup=False)
             if event.log is not None:

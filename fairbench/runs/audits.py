@@ -303,12 +303,29 @@ class AuditLedger:
             finished=now(),
         )
 
-    def fail(self, event: Broke) -> None:
-        """Write that a job gave nothing, and why, but for records whose earlier figures stand."""
+    def fail(self, event: Broke) -> list[Job]:
+        """Return jobs that try the points of a job one by one: one of them must not cost the others.
+
+        Of a job with one point, write that it gave nothing, and why, but for records whose earlier
+        figures stand.
+        """
+        job = event.job
+        if isinstance(job, AuditJob) and len(job.keys) > 1:
+            return self._one_by_one(job)
         self.store.put(
             self._pending[key].replace(
                 status=event.status, error=event.error, traceback=event.traceback, finished=now()
             )
-            for key in event.job.claimed
+            for key in job.claimed
             if key not in self._again
         )
+        return []
+
+    def _one_by_one(self, job: AuditJob) -> list[Job]:
+        target = self._targets[job.keys[0]]
+        points = [
+            MissingPoint(number, target.points[number].label, key)
+            for number, key in zip(job.numbers, job.keys, strict=True)
+        ]
+        assert isinstance(job.arrays, StoredArrays)
+        return [alone for point in points for alone in self.jobs(target, [point], job.arrays)]

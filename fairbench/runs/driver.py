@@ -57,8 +57,8 @@ class JobSource(ABC):
         """
 
     @abstractmethod
-    def fail(self, event: Broke) -> None:
-        """Write that a job gave nothing, and why."""
+    def fail(self, event: Broke) -> Sequence[Job]:
+        """Return jobs that try its parts one by one; without any, write that it gave nothing."""
 
     def start(self, job: Job) -> None:
         """Take note that a job has begun."""
@@ -110,6 +110,8 @@ def drive(
                 submit(source.remaining_jobs(event.job))
             if isinstance(event, Broke):
                 event = dataclasses.replace(event, log=logs.of(event.job))
-                source.fail(event)
+                parts = source.fail(event)
+                submit(parts)
+                event = dataclasses.replace(event, parts=len(parts))
             submit_ahead()
             observe(event)

@@ -183,9 +183,11 @@ class Reaudit(JobSource):
             self.summary.measured.update(job.keys)
         return []
 
-    def fail(self, event: Broke) -> None:
-        self.audits.fail(event)
-        self.summary.broken.append((event.job.title, event.status, event.error))
+    def fail(self, event: Broke) -> list[Job]:
+        parts = self.audits.fail(event)
+        if not parts:
+            self.summary.broken.append((event.job.title, event.status, event.error))
+        return parts
 
 
 def plain_columns(metrics: Sequence[type[Metric]], *, tasks: bool) -> set[str]:

@@ -206,12 +206,13 @@ class TrainingRun(JobSource):
         checkpoint_files.drop(job.checkpoint)
         return follow
 
-    def fail(self, event: Broke) -> None:
+    def fail(self, event: Broke) -> list[Job]:
         job = event.job
         if not isinstance(job, FitJob):
-            self.summary.broken.append((job.title, event.status, event.error))
-            self.audits.fail(event)
-            return
+            parts = self.audits.fail(event)
+            if not parts:
+                self.summary.broken.append((job.title, event.status, event.error))
+            return parts
         broken: list[UnitRecord] = []
         for planned in self._fits[job.id]:
             broken += self._break(planned, event.status, event.error, event.traceback)
@@ -219,6 +220,7 @@ class TrainingRun(JobSource):
         # What was killed may go on with more time or memory; what raised would raise again.
         if event.status is Status.FAILED:
             checkpoint_files.drop(job.checkpoint)
+        return []
 
     def is_settled(self, job: Job) -> bool:
         if self.config.rerun is Rerun.ALL:

@@ -127,6 +127,16 @@ def test_a_fit_whose_models_failed_is_not_done(monkeypatch: pytest.MonkeyPatch) 
     )
 
 
+def test_a_job_whose_points_are_tried_again_has_not_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = terminal(monkeypatch, 200, is_one=False)
+    with ProgressDisplay(planned(), 1) as display:
+        three = job(AuditJob, "audit x")
+        display(Started(three))
+        display(Broke(three, Status.OOM, "out of memory", None, 1.0, parts=3))
+        assert display._counts == {"waiting": 3, "running": 0, "done": 0, "failed": 0}
+    assert "one by one" in printed.getvalue()
+
+
 def test_brackets_in_titles_and_notes_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal(monkeypatch, 80, is_one=True)
     with ProgressDisplay(planned(), 1) as display:

@@ -122,6 +122,25 @@ def test_files_can_go_where_the_store_is_elsewhere(fairbench_here: Call, tmp_pat
 
 
 @pytest.mark.slow
+def test_a_point_whose_audit_fails_does_not_cost_those_beside_it(
+    fairbench: Call, tmp_path: Path
+) -> None:
+    words = ("run", "--dataset", "toy-bars", "--budget", "quick", "--results", "out")
+    done = fairbench(*words, "--methods", "pca", TOY_METRIC_CRASHES="255")
+    assert done.returncode == 1
+    assert "its points are tried one by one" in done.stderr
+    with sqlite3.connect(tmp_path / "out" / "fairbench.sqlite") as connection:
+        query = (
+            "SELECT points.label, points.status FROM points JOIN units ON units.key = points.unit "
+            "WHERE units.method = 'pca'"
+        )
+        statuses = dict(connection.execute(query))
+    assert statuses.pop("dimensions=255") == "CRASHED"
+    assert len(statuses) >= 4  # several points were in one job
+    assert set(statuses.values()) == {"DONE"}
+
+
+@pytest.mark.slow
 def test_failures_are_kept_apart_and_told(fairbench: Call, tmp_path: Path) -> None:
     bad = "raises,crashes,segfaults,hangs,holds-the-gil,out-of-memory,half-diverges,gives-nan,"
     bad += "raises-later,vandal,plain"

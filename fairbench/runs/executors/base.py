@@ -51,7 +51,8 @@ class Finished:
 class Broke:
     """A job gave no result; ``status`` says how it ended, ``error`` why, in one line.
 
-    ``output`` are the last lines that it printed, ``log`` the file that has more of them.
+    ``output`` are the last lines that it printed, ``log`` the file that has more of them. ``parts``
+    is the number of jobs that now try its parts one by one; 0: it is lost.
     """
 
     job: Job
@@ -61,6 +62,7 @@ class Broke:
     seconds: float
     output: str = ""
     log: Path | None = None
+    parts: int = 0
 
 
 @dataclass(frozen=True)

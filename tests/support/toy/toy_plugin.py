@@ -330,6 +330,8 @@ class Widest(Metric):
     def compute(self, evaluation):
         if os.environ.get("TOY_BAD_METRIC"):
             raise ValueError("this metric raises")
+        if os.environ.get("TOY_METRIC_CRASHES") == str(evaluation.z.shape[1]):
+            os._exit(7)
         return {"dimensions": float(evaluation.z.shape[1])}
 
 
