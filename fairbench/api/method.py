@@ -192,6 +192,8 @@ class Method(ABC):
     baseline : bool
         Baselines of the blind track are added to every run, those of another track to every run
         with a method of that track, so that every leaderboard has them.
+    most_features : int or None
+        Features of x that it takes at most; None: any number.
     knobs : tuple of Knob
         Its fairness parameters.
     Params : type
@@ -209,6 +211,7 @@ class Method(ABC):
     has_bits: ClassVar[bool] = False
     baseline: ClassVar[bool] = False
     tested_against: ClassVar[bool] = False
+    most_features: ClassVar[int | None] = None
     knobs: tuple[Knob, ...] = ()
     Params: ClassVar[type[Params]] = Params
 
@@ -224,7 +227,13 @@ class Method(ABC):
         return {}
 
     def supports(self, info: DatasetInfo) -> str | None:
-        """Return the reason why this method cannot run on a dataset; None: it can."""
+        """Return the reason why this method cannot run on a dataset; None: it can.
+
+        By itself it compares the features with ``most_features``.
+        """
+        count = len(info.features)
+        if self.most_features is not None and count > self.most_features:
+            return f"it takes at most {self.most_features} features; {info.name} has {count}"
         return None
 
     def workload(self, info: DatasetInfo) -> Workload | None:

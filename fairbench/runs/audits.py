@@ -304,7 +304,7 @@ class AuditLedger:
         )
 
     def fail(self, event: Broke) -> list[Job]:
-        """Return jobs that try the points of a job one by one: one of them must not cost the others.
+        """Return jobs that try the points of a job one by one: one must not cost the others.
 
         Of a job with one point, write that it gave nothing, and why, but for records whose earlier
         figures stand.

@@ -47,9 +47,6 @@ from fairbench.hookspecs import hookimpl
 
 GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
-_MOST_FEATURES = 512
-"""Histograms sum all features by every feature: quadratic in their number."""
-
 
 class FareTreeParams(Params):
     """Hyperparameters of the tree."""
@@ -73,6 +70,7 @@ class FareTree(Method):
     coding = Coding.QUANTISED
     has_decoder = True
     knobs = (Knob("gamma", 0.0, 1.0, "weight of mixed groups; more is fairer"),)
+    most_features = 512  # histograms sum all features by every feature
     Params: ClassVar[type[Params]] = FareTreeParams
 
     def points(self) -> tuple[Point, ...]:
@@ -86,12 +84,6 @@ class FareTree(Method):
             "leaves": IntDistribution(8, 1024, log=True),
             "rows_a_leaf": IntDistribution(5, 200, log=True),
         }
-
-    def supports(self, info: DatasetInfo) -> str | None:
-        count = len(info.features)
-        if count > _MOST_FEATURES:
-            return f"its tree takes at most {_MOST_FEATURES} features; {info.name} has {count}"
-        return None
 
     def fit(
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext

@@ -53,8 +53,6 @@ from fairbench.hookspecs import hookimpl
 
 Array = npt.NDArray[np.float64]
 
-_MOST_FEATURES = 512
-"""The decoder has a matrix of features by features for each group."""
 
 _RANK = 1e-6
 """Eigenvalues of cov(x) below this share of the largest count as zero."""
@@ -73,14 +71,9 @@ class Noise(Method):
     shots = Shots.SINGLE
     has_decoder = True
     knobs = (Knob("noise", 0.0, 10.0, "noise, in standard deviations of a column; more is fairer"),)
+    most_features = 512  # the decoder has a matrix of features by features for each group
     erases: ClassVar[bool] = False
     """Whether the directions of the group means are removed first."""
-
-    def supports(self, info: DatasetInfo) -> str | None:
-        count = len(info.features)
-        if count > _MOST_FEATURES:
-            return f"it takes at most {_MOST_FEATURES} features; {info.name} has {count}"
-        return None
 
     def fit(
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext

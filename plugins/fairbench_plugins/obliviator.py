@@ -66,8 +66,6 @@ from fairbench.hookspecs import hookimpl
 
 Array = npt.NDArray[np.float64]
 
-_MOST_FEATURES = 1024
-"""Networks and features are of all columns; images have too many."""
 
 _MOST_KEPT = 4_000_000
 """Numbers of codes that are kept to go on from."""
@@ -112,6 +110,7 @@ class Obliviator(Method):
     reference = "Akbari et al. 2025, arXiv:2603.07529; unsupervised"
     shots = Shots.SINGLE
     knobs = (Knob("rounds", 1, 30, "rounds of erasure; more is fairer"),)
+    most_features = 1024  # networks and features are of all columns
     Params: ClassVar[type[Params]] = ObliviatorParams
 
     def search_space(self) -> Mapping[str, Any]:
@@ -125,12 +124,9 @@ class Obliviator(Method):
         }
 
     def supports(self, info: DatasetInfo) -> str | None:
-        count = len(info.features)
-        if count > _MOST_FEATURES:
-            return f"its kernels take at most {_MOST_FEATURES} features; {info.name} has {count}"
         if len(info.groups) > self.params.features // 2:
             return f"it has {self.params.features} random features; {info.name} has too many groups"
-        return None
+        return super().supports(info)
 
     def fit(
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext

@@ -25,7 +25,6 @@ from pydantic import Field
 
 from fairbench.api import (
     Coding,
-    DatasetInfo,
     FitContext,
     Fitted,
     Floats,
@@ -37,9 +36,6 @@ from fairbench.api import (
     TrainingRows,
     Unit,
 )
-
-_MOST_COLUMNS = 128
-"""One classifier per column."""
 
 _MOST_VALUES = 1024
 
@@ -69,13 +65,8 @@ class ConditionalQuantile(Method):
     coding = Coding.STOCHASTIC
     has_decoder = True
     baseline = True
+    most_features = 128  # one classifier per column
     Params: ClassVar[type[Params]] = ConditionalQuantileParams
-
-    def supports(self, info: DatasetInfo) -> str | None:
-        count = len(info.features)
-        if count > _MOST_COLUMNS:
-            return f"it takes at most {_MOST_COLUMNS} features; {info.name} has {count}"
-        return None
 
     def fit(
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext

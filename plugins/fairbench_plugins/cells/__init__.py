@@ -69,8 +69,6 @@ COUNTS = (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2)
 MOST_CELLS = 1024
 """z of more cells no longer takes few values."""
 
-_MOST_FEATURES = 512
-"""Distances to all centres are computed column by column; images have too many."""
 
 _ROWS_AT_ONCE = 8192
 
@@ -99,12 +97,7 @@ class FunnelParams(CellParams):
 class _CellMethod(Method):
     coding = Coding.QUANTISED
     has_decoder = True
-
-    def supports(self, info: DatasetInfo) -> str | None:
-        count = len(info.features)
-        if count > _MOST_FEATURES:
-            return f"it takes at most {_MOST_FEATURES} features; {info.name} has {count}"
-        return None
+    most_features = 512  # distances to all centres are computed column by column
 
 
 class KMeans(_CellMethod):

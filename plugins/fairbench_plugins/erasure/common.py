@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import (
-    DatasetInfo,
     Floats,
     Ints,
     Method,
@@ -19,7 +18,6 @@ from fairbench.api import (
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-_MOST_FEATURES = 512
 
 RANK = 1e-6
 """Eigenvalues below this share of the largest count as zero."""
@@ -28,13 +26,7 @@ RANK = 1e-6
 class Erasure(Method):
     """An erasure of tables with not too many columns."""
 
-    most_features: ClassVar[int] = _MOST_FEATURES
-
-    def supports(self, info: DatasetInfo) -> str | None:
-        count = len(info.features)
-        if count > self.most_features:
-            return f"it takes at most {self.most_features} features; {info.name} has {count}"
-        return None
+    most_features: ClassVar[int | None] = 512
 
 
 def without(x: Array, basis: Array) -> Array:

@@ -43,9 +43,6 @@ from fairbench_plugins.erasure.common import (
 RANKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Points of R-LACE."""
 
-_MOST_FEATURES_OF_A_GAME = 256
-"""Each step of the game decomposes a matrix of features by features."""
-
 
 class RLACEParams(Params):
     """Hyperparameters of R-LACE."""
@@ -70,7 +67,7 @@ class RLACE(Erasure):
     reference = "Ravfogel et al. 2022, arXiv:2201.12091"
     knobs = (Knob("rank", 1, RANKS[-1], "dimensions removed; more is fairer"),)
     Params: ClassVar[type[Params]] = RLACEParams
-    most_features = _MOST_FEATURES_OF_A_GAME
+    most_features = 256  # each step of the game decomposes a matrix of features by features
 
     def points(self) -> tuple[Point, ...]:
         """Ten."""

@@ -58,7 +58,6 @@ from fairbench_plugins.merged_cells.joining import Array, CellSums, search
 LOW, HIGH = 0.5, 4000.0
 """Prices: at the lowest hardly anything is joined, at the highest nothing is left of s."""
 
-_MOST_FEATURES = 512
 _ROUNDS, _PATIENCE = 200, 10
 """Of the boosted trees that estimate P(s | x)."""
 
@@ -102,6 +101,7 @@ class MergedCells(Method):
             logarithmic=True,
         ),
     )
+    most_features = 512
     Params: ClassVar[type[Params]] = MergedCellsParams
 
     def search_space(self) -> Mapping[str, Any]:
@@ -111,12 +111,6 @@ class MergedCells(Method):
             "cells": IntDistribution(200, 3000, log=True),
             "rows_a_cell": IntDistribution(4, 40, log=True),
         }
-
-    def supports(self, info: DatasetInfo) -> str | None:
-        count = len(info.features)
-        if count > _MOST_FEATURES:
-            return f"its cells take at most {_MOST_FEATURES} features; {info.name} has {count}"
-        return None
 
     def fit(
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext

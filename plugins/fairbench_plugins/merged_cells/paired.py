@@ -52,8 +52,6 @@ from fairbench_plugins.merged_cells.strata import Strata, find_strata, kept_colu
 LOW, HIGH = 0.5, 400.0
 """Prices: at the lowest hardly anything is mixed, at the highest nothing is left of s."""
 
-_MOST_FEATURES = 512
-
 
 class PairedCellsParams(Params):
     """Hyperparameters of paired cells."""
@@ -90,6 +88,7 @@ class PairedCells(Method):
             logarithmic=True,
         ),
     )
+    most_features = 512
     Params: ClassVar[type[Params]] = PairedCellsParams
 
     def search_space(self) -> Mapping[str, Any]:
@@ -99,12 +98,6 @@ class PairedCells(Method):
             "cells": IntDistribution(200, 2000, log=True),
             "rows_a_cell": IntDistribution(4, 40, log=True),
         }
-
-    def supports(self, info: DatasetInfo) -> str | None:
-        count = len(info.features)
-        if count > _MOST_FEATURES:
-            return f"its cells take at most {_MOST_FEATURES} features; {info.name} has {count}"
-        return None
 
     def fit(
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext
