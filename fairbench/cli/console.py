@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairbench.files import is_writable
-from fairbench.metrics.rows import DEFAULT
+from fairbench.metrics.rows import DEFAULT, named
 from fairbench.report.format import format_cell, format_interval
 from fairbench.report.headings import NOT_REPLICATED, SHIFT, TERMINAL, headed
 from fairbench.report.verdicts import describe_tests
@@ -270,7 +270,7 @@ def show_comparison(title: str, comparison: MethodComparison) -> None:
     for row in (a, b):
         text = format_interval(row.value(column), *(row.interval(column) or (None, None)))
         out.print(
-            f"  {row.variant.label}: {column} {text}, {row.splits}, seeds: {row.seeds}",
+            f"  {named(row.variant, row.label)}: {column} {text}, {row.splits}, seeds: {row.seeds}",
             markup=False,
         )
     gap = a.value(column) - b.value(column)

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairbench.leaderboard.build import build
+from fairbench.metrics.rows import named
 from fairbench.report.format import format_cell, format_interval
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class ProvisionalTable:
             value = row.figures.get("aufdc")
             cells = (
                 dataset,
-                row.variant.label,
+                named(row.variant, row.label),
                 "" if value is None else format_interval(value, low, high),
                 format_cell(row.figures.get("mutual_information_min")),
                 format_cell(row.points),
