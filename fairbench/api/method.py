@@ -198,6 +198,8 @@ class Method(ABC):
         Its fairness parameters.
     Params : type
         Its hyperparameters.
+    image_params : mapping of str to value
+        Those whose defaults are others on datasets of images.
     """
 
     name: ClassVar[str]
@@ -214,6 +216,7 @@ class Method(ABC):
     most_features: ClassVar[int | None] = None
     knobs: tuple[Knob, ...] = ()
     Params: ClassVar[type[Params]] = Params
+    image_params: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, params: BaseModel | None = None) -> None:
         self.params: Any = params if params is not None else self.Params()

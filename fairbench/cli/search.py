@@ -29,7 +29,7 @@ from fairbench.errors import ConfigError
 from fairbench.registry import Registry
 from fairbench.report.format import format_seconds
 from fairbench.runs.estimate import audit_seconds, fit_seconds
-from fairbench.runs.plan import Budget, units_of, validated
+from fairbench.runs.plan import Budget, params_on, units_of
 from fairbench.search import outputs as search_files
 from fairbench.search.space import held_params, search_space
 from fairbench.search.study import FIRST_SEED, Search
@@ -185,7 +185,7 @@ def run_search(search: Search) -> None:
 
 def show_space(search: Search) -> None:
     """Print what would be searched and how long it would take."""
-    defaults = validated(search.method, search.held).model_dump(mode="json")
+    defaults = params_on(search.method, search.held, search.data.info).model_dump(mode="json")
     rows = [[name, str(defaults[name]), _range(values)] for name, values in search.space.items()]
     out.print(f"search {search.method.name} on {search.data.info.name}:", markup=False)
     show_columns(["hyperparameter", "default", "searched"], rows, words=3)
@@ -226,7 +226,7 @@ def _range(distribution: Any) -> str:
 
 def _trial_seconds(search: Search, budget: Budget) -> float:
     """Estimate the seconds of work of one trial with the defaults."""
-    params = validated(search.method, search.held)
+    params = params_on(search.method, search.held, search.data.info)
     units = units_of(search.method, params, search.data, budget, search.config.run)
     audit: AuditConfig = budget.audit
     points = sum(unit.curve_points or 1 for unit in units)
@@ -294,7 +294,7 @@ def _show_best(search: Search) -> None:
     assert best is not None
     # Of finalists, the defaults' area is known where they are among them.
     first = next((trial for trial in search.finals or search.trials if trial.number == 0), None)
-    default = validated(search.method, search.held).model_dump(mode="json")
+    default = params_on(search.method, search.held, search.data.info).model_dump(mode="json")
     rows = [
         [
             "aufdc on the validation set",

@@ -14,7 +14,7 @@ from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, PluginError
 from fairbench.registry import Registry
 from fairbench.runs.method_answers import ask
-from fairbench.runs.plan import Plan, make_budget, resolve_methods, units_of, validated
+from fairbench.runs.plan import Plan, make_budget, params_on, resolve_methods, units_of
 from fairbench.search import outputs as search_files
 from fairbench.search.space import held_params, search_space
 from fairbench.search.study import FIRST_SEED, Search
@@ -70,7 +70,8 @@ class Tuning:
             for method in methods:
                 held = held_params(self.config.params, method, self.registry)
                 try:
-                    refused = ask(method, validated(method, held), data.info).refusal is not None
+                    params = params_on(method, held, data.info)
+                    refused = ask(method, params, data.info).refusal is not None
                 except PluginError:
                     refused = True
                 if refused:
@@ -100,7 +101,7 @@ class Tuning:
         if search.best is None:
             err.print(f"None of {self.trials} trials of {method.name} is complete.", markup=False)
             return False
-        params = validated(method, search.full_params(search.best))
+        params = params_on(method, search.full_params(search.best), data.info)
         budget = make_budget(self.config.budget, data)
         known = {planned.key for planned in plan.units}
         labelled = self.config.model_copy(update={"label": self.config.label or _TUNED})

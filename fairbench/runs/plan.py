@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fairbench.api import Point, Role, Shots, Track, Unit, Workload, iterate_points
+from fairbench.api import DatasetInfo, Point, Role, Shots, Track, Unit, Workload, iterate_points
 from fairbench.api.method import Method, Params
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.config import RunConfig
@@ -107,7 +107,7 @@ class PlannedUnit:
             track=self.method.track.value,
             tags=list(self.method(self.params).tags),
             params=self.params.model_dump(mode="json"),
-            params_label=params_label(self.method, self.params),
+            params_label=params_label(self.method, self.params, self.data.info),
             label=self.label,
             plugin=plugin_version(self.method),
             budget=self.budget.label,
@@ -142,10 +142,11 @@ def make_plan(config: RunConfig, registry: Registry, datasets: Sequence[Prepared
     names = resolve_methods(config.methods, registry, baselines=config.against is None)
     given = params_by_method(config.params, names, registry)
     plan = Plan()
-    params = {}
+    params: dict[str, Mapping[str, Any]] = {}
     for name in names:
         try:
-            params[name] = validated(registry.methods[name], given.get(name, {}))
+            validated(registry.methods[name], given.get(name, {}))
+            params[name] = given.get(name, {})
         except PluginError as error:
             plan.failed[name] = in_one_line(error)
     for data in datasets:
@@ -153,9 +154,11 @@ def make_plan(config: RunConfig, registry: Registry, datasets: Sequence[Prepared
         for seed in config.seeds:
             key = reference_key(data, seed, budget.audit)
             plan.references[key] = (data, seed, budget.audit)
-        for name in params:
+        for name, values in params.items():
+            method = registry.methods[name]
             try:
-                plan.units += units_of(registry.methods[name], params[name], data, budget, config)
+                own = params_on(method, values, data.info)
+                plan.units += units_of(method, own, data, budget, config)
             except PluginError as error:
                 plan.failed[f"{name} on {data.info.name}"] = in_one_line(error)
     return plan
@@ -235,6 +238,15 @@ def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
         ) from None
 
 
+def params_on(method: type[Method], values: Mapping[str, Any], info: DatasetInfo) -> Params:
+    """Hyperparameters of one method on a dataset: plain values, else its defaults there.
+
+    Raises what :func:`validated` raises.
+    """
+    images = info.architecture.image is not None
+    return validated(method, {**(method.image_params if images else {}), **values})
+
+
 def make_budget(requested: str | int, data: Prepared) -> Budget:
     """Iterations and audit of a budget on a dataset."""
     images = data.info.architecture.image is not None
@@ -256,7 +268,7 @@ def units_of(
     Raises PluginError: what the method says of itself cannot be used.
     """
     answers = ask(method, params, data.info)
-    label = None if params_label(method, params) == DEFAULT else config.label
+    label = None if params_label(method, params, data.info) == DEFAULT else config.label
     single = method.shots is Shots.SINGLE
     count = config.points or budget.points.get(method.shots)
     points: list[Point | None] = [None] if single else list(iterate_points(answers.points, count))
@@ -344,9 +356,9 @@ def bytes_of(stack: Sequence[PlannedUnit], data: Prepared | None = None) -> floa
     return rows + models * model_bytes(work.architecture, features, work.batch_size)
 
 
-def params_label(method: type[Method], params: Params) -> str:
-    """Parameters that differ from the defaults, ``name=value``; ``default`` where none does."""
-    defaults = method.Params().model_dump(mode="json")
+def params_label(method: type[Method], params: Params, info: DatasetInfo) -> str:
+    """Parameters other than the dataset's defaults, ``name=value``; ``default`` for none."""
+    defaults = params_on(method, {}, info).model_dump(mode="json")
     values = params.model_dump(mode="json")
     changed = [
         f"{name}={json.dumps(value, separators=(',', ':'))}"

@@ -29,9 +29,9 @@ from fairbench.runs.plan import (
     Plan,
     PlannedUnit,
     make_budget,
+    params_on,
     reference_key,
     units_of,
-    validated,
 )
 from fairbench.runs.training import TrainingRun
 from fairbench.search.sampler import make_sampler, make_study
@@ -88,7 +88,7 @@ class Search:
         self.method = registry.methods[registry.methods.resolve(config.run.methods[0])]
         self.held = held_params(config.run.params, self.method, registry)
         self.space = search_space(self.method, self.held)
-        reason = ask(self.method, validated(self.method, self.held), data.info).refusal
+        reason = ask(self.method, params_on(self.method, self.held, data.info), data.info).refusal
         if reason is not None:
             raise ConfigError(f"{self.method.name} cannot run on {data.info.name}: {reason}.")
         self.budget = make_budget(config.run.budget, data)
@@ -140,7 +140,7 @@ class Search:
         finalists = [
             RunningTrial(
                 self.study.trials[trial.number],
-                validated(self.method, self.full_params(trial)),
+                params_on(self.method, self.full_params(trial), self.data.info),
                 dict(trial.params),
             )
             for trial in self._finalists()
@@ -173,7 +173,7 @@ class Search:
         """Make the defaults trial 0, where they lie in the space: nothing tuned is worse."""
         import optuna
 
-        params = validated(self.method, self.held)
+        params = params_on(self.method, self.held, self.data.info)
         defaults = {name: getattr(params, name) for name in self.space}
         try:
             optuna.trial.create_trial(value=0.0, params=defaults, distributions=self.space)
@@ -191,7 +191,7 @@ class Search:
         if number > 0 or not self.defaults:
             drawn = {name: shortened(self.space[name], drawn[name]) for name in self.space}
         try:
-            params = validated(self.method, {**self.held, **drawn})
+            params = params_on(self.method, {**self.held, **drawn}, self.data.info)
         except FairbenchError as error:
             return RunningTrial(trial, None, drawn, TrialOutcome.FAILED, error.message)
         plain = params.model_dump(mode="json")

@@ -10,10 +10,9 @@ from typing import Any
 from fairbench import api
 from fairbench.api import Coding, Knob, Shots, Track, Unit
 from fairbench.errors import FairbenchError
-from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import NAME
 from fairbench.runs.method_answers import check_points
-from fairbench.runs.plan import params_label, validated
+from fairbench.runs.plan import validated
 from fairbench.testing.method_trial import MethodTrial
 from fairbench.testing.promises import convert_errors, promise
 from fairbench.testing.verdicts import BrokenPromise
@@ -62,8 +61,15 @@ def parameters(trial: MethodTrial) -> None:
             f"The parameter {without[0]!r} has no default.",
             "Give every parameter a default: the paper's, where there is one.",
         )
-    if params_label(trial.method, cls()) != DEFAULT:
+    if cls() != cls():
         raise BrokenPromise("Two objects of its Params differ.", "Defaults must be constants.")
+    try:
+        validated(trial.method, trial.method.image_params)
+    except FairbenchError as error:
+        raise BrokenPromise(
+            f"Its image_params cannot be used. {error.message}",
+            "Give a mapping from names of its parameters to values.",
+        ) from None
     with suppress(ValueError):
         cls(**{"no-such-parameter": 1})
         raise BrokenPromise(

@@ -8,7 +8,9 @@ import pytest
 
 from fairbench.api import (
     AUDIT_ROLES,
+    Architecture,
     Coding,
+    DatasetInfo,
     FitContext,
     Point,
     Role,
@@ -21,7 +23,7 @@ from fairbench.api.method import Curve, Diverged, Method, Representation
 from fairbench.data.prepare import Prepared, prepare
 from fairbench.registry import load_registry
 from fairbench.runs.fit_job import FitJob
-from fairbench.runs.plan import params_label
+from fairbench.runs.plan import params_label, params_on
 from fairbench.store.status import Status
 from fairbench.training.neural_method import NeuralMethod
 from fairbench_datasets.adults import AdultsGender
@@ -137,7 +139,9 @@ def test_points_and_search_space_are_of_the_methods_own_parameters(name: str) ->
     assert set(space) <= set(method.Params.model_fields)
     assert all(isinstance(distribution, BaseDistribution) for distribution in space.values())
     assert bool(space) or not issubclass(METHODS[name], NeuralMethod)
-    assert params_label(METHODS[name], method.params) == "default"
+    for image in (None, (1, 16, 16)):
+        info = DatasetInfo("any", (), ("a", "b"), Architecture(image=image))
+        assert params_label(METHODS[name], params_on(METHODS[name], {}, info), info) == "default"
 
 
 def test_the_papers_grids() -> None:

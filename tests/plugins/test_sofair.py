@@ -7,12 +7,21 @@ import numpy as np
 import pytest
 import torch
 
-from fairbench.api import AUDIT_ROLES, FitContext, Point, Role, TrainingRows, Unit
+from fairbench.api import (
+    AUDIT_ROLES,
+    Architecture,
+    DatasetInfo,
+    FitContext,
+    Point,
+    Role,
+    TrainingRows,
+    Unit,
+)
 from fairbench.api.method import Curve, Diverged, Method
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError
 from fairbench.runs.curve_points import points_to_read
-from fairbench.runs.plan import validated
+from fairbench.runs.plan import params_label, params_on, validated
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams
@@ -308,6 +317,19 @@ def test_the_adversary_is_sofair_advs_and_the_error_says_so(method: type[Method]
     assert caught.value.hint is not None
     assert "sofair-adv" in caught.value.hint
     assert validated(SofairAdv, {"adversary": 0.9}) == SofairAdvParams(adversary=0.9)
+
+
+@pytest.mark.parametrize("method", [Sofair, SofairNOS, MSFaiR])
+def test_on_images_codes_are_by_resolution_and_beta_goes_further(
+    method: type[Method], prepared: Prepared
+) -> None:
+    images = DatasetInfo("images", (), ("a", "b"), Architecture(image=(1, 16, 16)))
+    own = params_on(method, {"beta_power": 2}, images)
+    assert own == method.Params(**{**method.image_params, "beta_power": 2})
+    assert method(own).knobs[0].high > 10
+    assert params_label(method, own, images) == "beta_power=2.0"
+    assert params_on(method, {}, prepared.info) == method.Params()
+    assert params_label(method, params_on(method, {}, images), prepared.info) != "default"
 
 
 def test_the_knob_of_sofair_adv_reaches_its_own_beta_max() -> None:

@@ -84,6 +84,14 @@ class SofairMethod(NeuralMethod):
     coding = Coding.QUANTISED
     has_bits = True
     Params: ClassVar[type[Params]] = SofairParams
+    # A layer for bits hardly learns to draw, and D of an image is so large that beta has to go far:
+    # most draws of it are small, and rows of large beta do not drown the others (docs/images.md).
+    image_params: ClassVar[Mapping[str, Any]] = {
+        "code": "resolution",
+        "beta_max": 16.0,
+        "beta_power": 7.0,
+        "balanced": True,
+    }
     decoder_sees_s: ClassVar[bool] = True
 
     def __init__(self, params: SofairParams | None = None) -> None:
@@ -149,6 +157,11 @@ class MSFaiR(SofairMethod):
 
     name = "msfair"
     summary = "multi-shot SoFaiR: one model for each of 16 (or --points 4, 8) betas"
+    image_params: ClassVar[Mapping[str, Any]] = {
+        "code": "resolution",
+        "beta_max": 20.0,
+        "beta_power": 3.0,
+    }
 
     def points(self) -> tuple[Point, ...]:
         """16 betas spread over SoFaiR's range as SoFaiR draws them, ends included."""
@@ -164,6 +177,7 @@ class SofairAdv(Sofair):
     summary = "SoFaiR priced mostly by what an adversary reads of s; ours, not the paper's"
     reference = "after Gitiaux and Rangwala 2022, with an adversary as in Madras et al. 2018"
     Params: ClassVar[type[Params]] = SofairAdvParams
+    image_params: ClassVar[Mapping[str, Any]] = {}
 
     def search_space(self) -> Mapping[str, Any]:
         from optuna.distributions import CategoricalDistribution, FloatDistribution
