@@ -29,7 +29,8 @@ from fairbench.errors import ConfigError
 from fairbench.registry import Registry
 from fairbench.report.format import format_seconds
 from fairbench.runs.estimate import audit_seconds, fit_seconds
-from fairbench.runs.plan import Budget, params_on, units_of
+from fairbench.runs.hyperparameters import params_on
+from fairbench.runs.plan import Budget, units_of
 from fairbench.search import outputs as search_files
 from fairbench.search.space import held_params, search_space
 from fairbench.search.study import FIRST_SEED, Search

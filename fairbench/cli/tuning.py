@@ -13,8 +13,9 @@ from fairbench.config import Rerun, RunConfig, SearchConfig, build_config
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError, PluginError
 from fairbench.registry import Registry
+from fairbench.runs.hyperparameters import params_on
 from fairbench.runs.method_answers import ask
-from fairbench.runs.plan import Plan, make_budget, params_on, resolve_methods, units_of
+from fairbench.runs.plan import Plan, make_budget, resolve_methods, units_of
 from fairbench.search import outputs as search_files
 from fairbench.search.space import held_params, search_space
 from fairbench.search.study import FIRST_SEED, Search

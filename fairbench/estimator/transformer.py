@@ -50,7 +50,7 @@ from fairbench.estimator.settings import (
     print_progress,
 )
 from fairbench.registry import Registry, load_registry
-from fairbench.runs.plan import validated
+from fairbench.runs.hyperparameters import validated
 from fairbench.store import encoders
 from fairbench.store.encoders import Encoder
 from fairbench.training.threads import one_thread

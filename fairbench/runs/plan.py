@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
-
-from fairbench.api import DatasetInfo, Point, Role, Shots, Track, Unit, Workload, iterate_points
+from fairbench.api import Point, Role, Shots, Track, Unit, Workload, iterate_points
 from fairbench.api.method import Method, Params
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.config import RunConfig
 from fairbench.data.prepare import Prepared
 from fairbench.errors import (
-    ConfigError,
     PluginError,
-    UnknownNameError,
     in_one_line,
-    say_why_and_what,
 )
 from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import Registry, earlier_code, plugin_source, plugin_version
 from fairbench.runs.audit_rows import is_larger
 from fairbench.runs.curve_points import DEFAULT_POINTS, detailed_points
+from fairbench.runs.hyperparameters import params_by_method, params_label, params_on, validated
 from fairbench.runs.method_answers import ask
 from fairbench.store import keys
 from fairbench.store.keys import hash_of
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
-from fairbench.store.text import describe
 from fairbench.training.stack_size import largest_stack, model_bytes, spread
 from fairbench.versions import AUDIT_VERSION, ENGINE_VERSION, IMAGES_VERSION, PROTOCOL_VERSION
 
@@ -185,68 +179,6 @@ def resolve_methods(
     return list(dict.fromkeys([*requested, *joining]))
 
 
-def params_by_method(
-    given: Mapping[str, Mapping[str, Any]], names: Sequence[str], registry: Registry
-) -> dict[str, Mapping[str, Any]]:
-    """Given hyperparameters by the registered names of their methods, all of them of this run."""
-    by_name: dict[str, Mapping[str, Any]] = {}
-    for name, values in given.items():
-        resolved = registry.methods.resolve(name)
-        if resolved not in names:
-            raise ConfigError(
-                f"Parameters are given for {name!r}, which is not among the methods of this run.",
-                "Add it to --methods, or take its parameters out.",
-            )
-        by_name[resolved] = values
-    return by_name
-
-
-def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
-    """Hyperparameters of one method from plain values.
-
-    Raises ConfigError or UnknownNameError: a value cannot be used. PluginError: the defaults
-    cannot.
-    """
-    try:
-        method.Params()
-    except (Exception, SystemExit) as error:
-        without = [
-            name for name, field in method.Params.model_fields.items() if field.is_required()
-        ]
-        why = f"{', '.join(without)} of {method.name}" if without else describe(error)
-        raise PluginError(
-            f"A hyperparameter has no usable default: {why}.",
-            f"See: fairbench check {method.name}",
-        ) from None
-    if not isinstance(values, Mapping):
-        raise ConfigError(
-            f"Parameters of {method.name} must be 'name: value' lines, not {values!r}."
-        )
-    known = method.Params.model_fields
-    for key in values:
-        if key in method.Params.moved:
-            raise ConfigError(f"{method.name} has no parameter {key!r}.", method.Params.moved[key])
-        if key not in known:
-            raise UnknownNameError(f"parameter of {method.name}", str(key), known)
-    try:
-        return method.Params(**values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(
-            f"Parameter {where} of {method.name}: {say_why_and_what(first)}."
-        ) from None
-
-
-def params_on(method: type[Method], values: Mapping[str, Any], info: DatasetInfo) -> Params:
-    """Hyperparameters of one method on a dataset: plain values, else its defaults there.
-
-    Raises what :func:`validated` raises.
-    """
-    images = info.architecture.image is not None
-    return validated(method, {**(method.image_params if images else {}), **values})
-
-
 def make_budget(requested: str | int, data: Prepared) -> Budget:
     """Iterations and audit of a budget on a dataset."""
     images = data.info.architecture.image is not None
@@ -354,18 +286,6 @@ def bytes_of(stack: Sequence[PlannedUnit], data: Prepared | None = None) -> floa
     work, features = stack[0].workload, len(stack[0].data.info.features)
     models = len(stack) * work.models_per_unit
     return rows + models * model_bytes(work.architecture, features, work.batch_size)
-
-
-def params_label(method: type[Method], params: Params, info: DatasetInfo) -> str:
-    """Parameters other than the dataset's defaults, ``name=value``; ``default`` for none."""
-    defaults = params_on(method, {}, info).model_dump(mode="json")
-    values = params.model_dump(mode="json")
-    changed = [
-        f"{name}={json.dumps(value, separators=(',', ':'))}"
-        for name, value in sorted(values.items())
-        if value != defaults[name]
-    ]
-    return " ".join(changed) or DEFAULT
 
 
 def code_of(method: type[Method]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from fairbench.api.method import Method
 from fairbench.errors import CheckError, ConfigError, FairbenchError
 from fairbench.registry import Registry
-from fairbench.runs.plan import validated
+from fairbench.runs.hyperparameters import validated
 
 _DIGITS = 4
 """Significant digits of searched numbers: more says nothing and makes labels long."""

@@ -22,17 +22,10 @@ from fairbench.registry import Registry
 from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
 from fairbench.runs.executors.base import Event, Executor
+from fairbench.runs.hyperparameters import params_on
 from fairbench.runs.job import Job
 from fairbench.runs.method_answers import ask
-from fairbench.runs.plan import (
-    Budget,
-    Plan,
-    PlannedUnit,
-    make_budget,
-    params_on,
-    reference_key,
-    units_of,
-)
+from fairbench.runs.plan import Budget, Plan, PlannedUnit, make_budget, reference_key, units_of
 from fairbench.runs.training import TrainingRun
 from fairbench.search.sampler import make_sampler, make_study
 from fairbench.search.space import held_params, search_space, shortened

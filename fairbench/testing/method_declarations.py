@@ -11,8 +11,8 @@ from fairbench import api
 from fairbench.api import Coding, Knob, Shots, Track, Unit
 from fairbench.errors import FairbenchError
 from fairbench.registry import NAME
+from fairbench.runs.hyperparameters import validated
 from fairbench.runs.method_answers import check_points
-from fairbench.runs.plan import validated
 from fairbench.testing.method_trial import MethodTrial
 from fairbench.testing.promises import convert_errors, promise
 from fairbench.testing.verdicts import BrokenPromise

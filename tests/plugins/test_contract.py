@@ -23,7 +23,7 @@ from fairbench.api.method import Curve, Diverged, Method, Representation
 from fairbench.data.prepare import Prepared, prepare
 from fairbench.registry import load_registry
 from fairbench.runs.fit_job import FitJob
-from fairbench.runs.plan import params_label, params_on
+from fairbench.runs.hyperparameters import params_label, params_on
 from fairbench.store.status import Status
 from fairbench.training.neural_method import NeuralMethod
 from fairbench_datasets.adults import AdultsGender

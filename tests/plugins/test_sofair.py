@@ -21,7 +21,7 @@ from fairbench.api.method import Curve, Diverged, Method
 from fairbench.data.prepare import Prepared
 from fairbench.errors import ConfigError
 from fairbench.runs.curve_points import points_to_read
-from fairbench.runs.plan import params_label, params_on, validated
+from fairbench.runs.hyperparameters import params_label, params_on, validated
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams

@@ -9,7 +9,8 @@ from fairbench.data.prepare import Prepared
 from fairbench.runs import training
 from fairbench.runs.driver import drive
 from fairbench.runs.fit_job import FitJob
-from fairbench.runs.plan import Plan, make_budget, units_of, validated
+from fairbench.runs.hyperparameters import validated
+from fairbench.runs.plan import Plan, make_budget, units_of
 from fairbench.runs.training import TrainingRun
 from fairbench.store.records import PointRecord, UnitRecord
 from fairbench.training.stack_size import CONTEXT_BYTES

@@ -14,7 +14,8 @@ from fairbench.errors import StoreError
 from fairbench.leaderboard import build as leaderboard
 from fairbench.runs.driver import drive
 from fairbench.runs.fit_job import FitJob
-from fairbench.runs.plan import Plan, make_budget, units_of, validated
+from fairbench.runs.hyperparameters import validated
+from fairbench.runs.plan import Plan, make_budget, units_of
 from fairbench.runs.training import TrainingRun
 from fairbench.search import outputs as search_files
 from fairbench.store.records import UnitRecord

@@ -2,7 +2,8 @@
 
 import sqlalchemy as sa
 
-from fairbench.runs.plan import make_budget, units_of, validated
+from fairbench.runs.hyperparameters import validated
+from fairbench.runs.plan import make_budget, units_of
 from fairbench.search.study import FIRST_SEED
 from fairbench.search.trials import measure_trial
 from tests.search.bench import Bench, Bowl
