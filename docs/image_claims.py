@@ -20,7 +20,7 @@ from fairbench.report.format import format_count, format_interval, format_share
 from fairbench.store.status import Status
 from published_figures import count_rises
 
-BOARD, FOLDER = "dsprites", "experiments"
+BOARD, QUICK, FOLDER = "dsprites", "dsprites-quick", "experiments"
 OWN = ("sofair", "msfair", "sofair-nos")
 """The paper's methods, with the hyperparameters that the board has for images."""
 HIDDEN = ("identity", "constant")
@@ -51,14 +51,14 @@ class ImageBoard:
         return [_figure(point, column) for point in points]
 
 
-def read_images() -> ImageBoard:
-    """Read the board."""
-    return ImageBoard(read_table(BOARD, FOLDER))
+def read_images(name: str = BOARD) -> ImageBoard:
+    """Read a board."""
+    return ImageBoard(read_table(name, FOLDER))
 
 
-def format_images() -> str:
+def format_images(name: str = BOARD) -> str:
     """Format the rows by area: the ranges of D, I and the accuracy of the shape over the points."""
-    board = read_images()
+    board = read_images(name)
     shown = [entry for name, entry in board.rows.items() if name not in HIDDEN]
     shown.sort(key=lambda entry: entry.row.figures["aufdc"] or 0.0)
     heads = (
@@ -86,6 +86,11 @@ def _cells(board: ImageBoard, entry: RankedRow) -> tuple[str, ...]:
         f"{format_share(max(y))} to {format_share(min(y))}",
         f"{seconds / models:,.0f}",
     )
+
+
+def format_quick_images() -> str:
+    """Format those of the quick budget."""
+    return format_images(QUICK)
 
 
 def format_claims_of_images() -> str:

@@ -28,7 +28,7 @@ from fairbench.metrics.rows import describe_p_value, p_value_column
 from fairbench.registry import Registry, load_registry
 from fairbench.report.tables import TableFormat, render
 from findings import format_findings
-from image_claims import format_claims_of_images, format_images
+from image_claims import format_claims_of_images, format_images, format_quick_images
 from own_parts import format_parts
 from released import format_claims_of_bits, load_explained
 from single_shot import format_single_shot
@@ -222,6 +222,7 @@ WRITERS: dict[str, Callable[[], str]] = {
     "claims": format_claims,
     "claims of bits": format_claims_of_bits,
     "images": format_images,
+    "quick images": format_quick_images,
     "claims of images": format_claims_of_images,
     "findings": format_findings,
     "verdict": format_verdict,
