@@ -22,10 +22,20 @@ def test_the_same_rows_are_computed_once_and_others_anew() -> None:
     ] * 3
     assert calls == [3]
     assert cache.of(x + 1, sums) == 21.0
-    for count in range(200):  # it does not grow without end
-        cache.of(np.full((1, 2), count, np.float32), sums)
+    for count in range(3):  # it does not grow without end
+        cache.of(np.full((400_000, 1), count, np.float32), sums)
     assert cache.of(x, sums) == 15.0
     assert calls[-1] == 3
+
+
+def test_rows_in_many_small_arrays_are_all_kept() -> None:
+    """Images come a thousand at a time, and are drawn hundreds of times."""
+    calls: list[int] = []
+    cache = RowCache[int]()
+    for _ in range(2):
+        for count in range(200):
+            cache.of(np.full((100, 2), count, np.float32), lambda x: calls.append(len(x)) or 0)
+    assert len(calls) == 200
 
 
 def test_copies_and_pickles_have_nothing_of_the_rows() -> None:

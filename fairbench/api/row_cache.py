@@ -11,27 +11,31 @@ import numpy as np
 from fairbench.api.types import Floats
 
 T = TypeVar("T")
-_MOST_ARRAYS = 64
+_MOST_ROWS = 1_000_000
+"""All that an audit looks at, in however many arrays: images are encoded a thousand at a time."""
 
 
 class RowCache(Generic[T]):
     """Results of a function of rows, kept by the content of the array.
 
     Audits draw codes of the same people hundreds of times: a stochastic representation keeps here
-    what does not depend on the draw. At most 64 results are kept; then all are forgotten. They are
-    of people, so copies and pickles of a cache are empty.
+    what does not depend on the draw. Results of at most a million rows are kept; then all are
+    forgotten. They are of people, so copies and pickles of a cache are empty.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[tuple[int, ...], bytes], T] = {}
+        self._rows = 0
 
     def of(self, x: Floats, function: Callable[[Floats], T]) -> T:
         """Return what the function gives for ``x``, from an earlier call if there was one."""
         key = x.shape, hashlib.sha256(np.ascontiguousarray(x).data).digest()
         if key not in self._known:
-            if len(self._known) >= _MOST_ARRAYS:
+            if self._rows + len(x) > _MOST_ROWS:
                 self._known.clear()
+                self._rows = 0
             self._known[key] = function(x)
+            self._rows += len(x)
         return self._known[key]
 
     def __reduce__(self) -> tuple[type[RowCache[T]], tuple[()]]:
