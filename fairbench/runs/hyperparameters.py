@@ -72,10 +72,19 @@ def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
 def params_on(method: type[Method], values: Mapping[str, Any], info: DatasetInfo) -> Params:
     """Hyperparameters of one method on a dataset: plain values, else its defaults there.
 
-    Raises what :func:`validated` raises.
+    Raises what :func:`validated` raises, and PluginError where the method's ``image_params`` cannot
+    be used.
     """
-    images = info.architecture.image is not None
-    return validated(method, {**(method.image_params if images else {}), **values})
+    if info.architecture.image is None:
+        return validated(method, values)
+    try:
+        validated(method, method.image_params)
+    except (ConfigError, UnknownNameError) as error:
+        raise PluginError(
+            f"The image_params of {method.name} cannot be used: {error.message}",
+            f"See: fairbench check {method.name}",
+        ) from None
+    return validated(method, {**method.image_params, **values})
 
 
 def params_label(method: type[Method], params: Params, info: DatasetInfo) -> str:

@@ -6,12 +6,12 @@ __fairbench_families__ = True
 __fairbench_same_results__ = {
     "30a09775aab8ade3": "722183acbd487b9b",  # adversarial
     "d81cedf75fb87cba": "93c018cf4f92ed83",  # baselines
-    "d66e5f8cab76ad14": "39a9b96f7448d551",  # cells
-    "cf823b51aa72374e": "1f3ca12063df8e02",  # erasure
+    "4e1ab1204ec6bd5a": "39a9b96f7448d551",  # cells
+    "b7288e4060af6af8": "1f3ca12063df8e02",  # erasure
     "9c07958e735491b0": "d017402fa4049e5d",  # fare_tree
     "873d7bf7569b4108": "3f45b4923fe17cc0",  # merged_cells
-    "c88998d35b880b67": "9b4e7b3cbd9c5e5a",  # noise
-    "b1d98ddbae1bf3f5": "7d29fc18958b8e00",  # obliviator
+    "19c5e47eaf701ea9": "9b4e7b3cbd9c5e5a",  # noise
+    "1a077d125cf0f8c8": "7d29fc18958b8e00",  # obliviator
     "10f74a27a0fdfc22": "03619929c8d19a17",  # sofair
     "cb3effa3af09dc0e": "8a11eac711cb59c1",  # variational
 }

@@ -53,7 +53,6 @@ from fairbench.hookspecs import hookimpl
 
 Array = npt.NDArray[np.float64]
 
-
 _RANK = 1e-6
 """Eigenvalues of cov(x) below this share of the largest count as zero."""
 

@@ -66,7 +66,6 @@ from fairbench.hookspecs import hookimpl
 
 Array = npt.NDArray[np.float64]
 
-
 _MOST_KEPT = 4_000_000
 """Numbers of codes that are kept to go on from."""
 

@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from fairbench.api import (
 )
 from fairbench.api.method import Curve, Diverged, Method
 from fairbench.data.prepare import Prepared
-from fairbench.errors import ConfigError
+from fairbench.errors import ConfigError, PluginError
 from fairbench.runs.curve_points import points_to_read
 from fairbench.runs.hyperparameters import params_label, params_on, validated
 from fairbench.training.model import Batch, onehot
@@ -330,6 +331,15 @@ def test_on_images_codes_are_by_resolution_and_beta_goes_further(
     assert params_label(method, own, images) == "beta_power=2.0"
     assert params_on(method, {}, prepared.info) == method.Params()
     assert params_label(method, params_on(method, {}, images), prepared.info) != "default"
+
+
+def test_unusable_defaults_for_images_are_the_plugins_fault() -> None:
+    class Wrong(Sofair):
+        image_params: ClassVar = {"no_such": 1}
+
+    images = DatasetInfo("images", (), ("a", "b"), Architecture(image=(1, 16, 16)))
+    with pytest.raises(PluginError, match="image_params of sofair cannot be used"):
+        params_on(Wrong, {}, images)
 
 
 def test_the_knob_of_sofair_adv_reaches_its_own_beta_max() -> None:

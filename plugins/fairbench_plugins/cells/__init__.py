@@ -69,7 +69,6 @@ COUNTS = (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2)
 MOST_CELLS = 1024
 """z of more cells no longer takes few values."""
 
-
 _ROWS_AT_ONCE = 8192
 
 _POINTS = 16

@@ -18,7 +18,6 @@ from fairbench.api import (
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-
 RANK = 1e-6
 """Eigenvalues below this share of the largest count as zero."""
 
