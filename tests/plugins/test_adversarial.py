@@ -1,5 +1,6 @@
 """LATFR and MaxEnt-ARL: signs of the game, and what their knobs do."""
 
+import math
 from collections.abc import Callable
 from typing import Literal
 
@@ -20,17 +21,21 @@ from fairbench.training.trainer import _players, _set_gradients
 from fairbench.training.trainer import train as train_stack
 from fairbench.training.watch import Schedule
 from fairbench_datasets.adults import AdultsGender
-from fairbench_plugins.adversarial import AdversarialParams, Latfr, MaxEntArl
+from fairbench_plugins.adversarial import AdversarialParams, Latfr, LatfrParams, MaxEntArl
 from fairbench_plugins.adversarial.model import AdversarialModel
 
 
 def model_and_batch(
-    reward: Literal["cross-entropy", "entropy"], groups: int, weights: list[float]
+    reward: Literal["cross-entropy", "entropy"],
+    groups: int,
+    weights: list[float],
+    limit: float | None = None,
 ) -> tuple[AdversarialModel, Batch]:
     models = len(weights)
     streams = Streams([0] * models)
     networks = Networks(4, (16,), 3)
-    model = AdversarialModel(AdversarialParams(), networks, groups, reward, weights, streams)
+    params = AdversarialParams()
+    model = AdversarialModel(params, networks, groups, reward, weights, streams, limit)
     x = torch.randn(1, 256, 4, generator=torch.Generator().manual_seed(1)).expand(models, -1, -1)
     s = (x[..., 0] * groups).abs().long() % groups
     with torch.no_grad():  # an adversary with an opinion: at first all predict nearly uniformly
@@ -101,7 +106,7 @@ def test_the_adversarys_gradient_does_not_depend_on_the_encoders_weight(
 
 def test_a_larger_gamma_separates_groups_less(prepared: Prepared) -> None:
     rows = prepared.roles[Role.ENCODER_TRAIN]
-    method = Latfr(AdversarialParams(hidden=(32,), latent=2))
+    method = Latfr(LatfrParams(hidden=(32,), latent=2))
     units = [Unit(0, Point.of(gamma=g)) for g in (0.0, 3.0)]
     train = TrainingRows(rows.x, rows.s, prepared.info)
     fitted = method.fit(train, units, FitContext(iterations=1200))
@@ -147,7 +152,7 @@ def test_the_encoder_rests_between_its_turns(prepared: Prepared) -> None:
     rows = prepared.roles[Role.ENCODER_TRAIN]
     train = TrainingRows(rows.x, rows.s, prepared.info)
     streams = Streams([0])
-    params = AdversarialParams(hidden=(8,), latent=2, adversary_steps=50, adversary_width=2)
+    params = LatfrParams(hidden=(8,), latent=2, adversary_steps=50, adversary_width=2)
     method = Latfr(params)
     model = method.build(
         [Unit(0, Point.of(gamma=1.0))], prepared.info, method.networks(prepared.info), streams
@@ -196,11 +201,36 @@ def test_the_encoders_gradient_is_of_distortion_minus_gamma_times_the_cross_entr
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
+def test_rows_beyond_the_limit_of_the_reward_pull_the_encoder_no_further() -> None:
+    groups, gamma, limit = 4, 50.0, 1.0
+    model, batch = model_and_batch("cross-entropy", groups, [gamma], limit)
+    z = model.encoder(batch.x)
+    log_c = torch.log_softmax(model.adversary(z), dim=-1)
+    rows = -(batch.s_onehot * log_c).sum(-1)
+    beyond = rows > limit * math.log(groups)
+    assert 0.1 < beyond.float().mean() < 0.9
+    rewarded = torch.where(beyond, rows.detach(), rows)
+    distortion = summed_squares(batch.x, model.decode(z, batch.s_onehot, None))
+    own = list(model.encoder.parameters())
+    objective = (distortion - gamma * rewarded.mean(-1)).sum()
+    expected = torch.autograd.grad(objective, own, retain_graph=True)
+    lesson = torch.autograd.grad(rows.mean(), list(model.adversary.parameters()))
+    losses = model.losses(batch)
+    _set_gradients(losses, _players(model))
+    for parameter, gradient in zip(own, expected, strict=True):
+        torch.testing.assert_close(parameter.grad, gradient, rtol=1e-4, atol=1e-5)
+    # The adversary learns from all rows all the same.
+    for parameter, gradient in zip(model.adversary.parameters(), lesson, strict=True):
+        torch.testing.assert_close(parameter.grad, gradient, rtol=1e-4, atol=1e-5)
+    # So the objective has a lower bound, whatever the size of the codes.
+    assert losses["model"].item() >= -gamma * limit * math.log(groups)
+
+
 @pytest.mark.parametrize("method", [Latfr, MaxEntArl])
 def test_the_papers_grid_is_a_setting_and_the_default_goes_on_from_it(
     method: type[Latfr] | type[MaxEntArl],
 ) -> None:
-    paper = method(AdversarialParams(grid="paper")).points()
+    paper = method(method.Params(grid="paper")).points()
     assert len(paper) == {"latfr": 10, "maxent-arl": 29}[method.name]
     assert method().points()[: len(paper)] == paper
     knob = method.knobs[0]

@@ -53,6 +53,16 @@ class AdversarialParams(NeuralParams):
     """``paper``: the SoFaiR paper's points; ``extended``: also larger weights."""
 
 
+class LatfrParams(AdversarialParams):
+    """Hyperparameters of LATFR."""
+
+    added: ClassVar[frozenset[str]] = AdversarialParams.added | {"reward_limit"}
+
+    reward_limit: float | None = Field(None, gt=0, allow_inf_nan=False)
+    """Largest cross-entropy of a row that is rewarded, in multiples of log(groups), what a uniform
+    guess has; no limit by default."""
+
+
 class AdversarialMethod(NeuralMethod):
     """An autoencoder whose encoder is rewarded for the errors of its adversary."""
 
@@ -79,8 +89,12 @@ class AdversarialMethod(NeuralMethod):
         knob = self.knobs[0].name
         weights = [unit.point[knob] for unit in units if unit.point is not None]
         return AdversarialModel(
-            self.params, networks, len(info.groups), self.reward, weights, streams
+            self.params, networks, len(info.groups), self.reward, weights, streams, self.limit()
         )
+
+    def limit(self) -> float | None:
+        """Return the most that a row is rewarded, in multiples of log(groups), or None."""
+        return None
 
 
 class Latfr(AdversarialMethod):
@@ -91,7 +105,14 @@ class Latfr(AdversarialMethod):
     summary = "adversarial: distortion minus gamma times the adversary's cross-entropy"
     reference = "Madras et al. 2018, arXiv:1802.06309; unsupervised as in the SoFaiR paper"
     knobs = (Knob("gamma", 0.0, MORE_GAMMAS[-1], "weight of the adversary; more is fairer"),)
+    Params: ClassVar[type[Params]] = LatfrParams
+    # Without it, codes of images grow without end, and are never drawn from (docs/images.md).
+    image_params: ClassVar[Mapping[str, Any]] = {"reward_limit": 1.0}
     reward = "cross-entropy"
+
+    def limit(self) -> float | None:
+        limit: float | None = self.params.reward_limit
+        return limit
 
     def points(self) -> tuple[Point, ...]:
         """The paper's 10, and 8 beyond."""

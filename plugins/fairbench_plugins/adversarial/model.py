@@ -18,10 +18,15 @@ Departures:
 * Encoder and adversary step at the same time, on the same batch, rather than in turns: one forward
   pass instead of two. With ``adversary_steps`` = k > 1 the encoder moves at every k-th step alone.
 * w = ``distortion_weight`` is 1 in the papers.
+* LATFR's reward has no upper bound: against a large gamma the encoder may let its codes grow until
+  the adversary is certain and wrong, and the decoder never learns. With ``reward_limit`` = r a row
+  is rewarded up to a cross-entropy of r log(groups); at r = 1 the encoder gains nothing by an
+  adversary that does worse than a uniform guess.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -50,6 +55,9 @@ class AdversarialModel(StackedModel):
         gamma or alpha, one per model.
     streams : Streams
         One per model.
+    reward_limit : float or None
+        Largest cross-entropy of a row that the encoder is rewarded for, in multiples of
+        log(groups).
     """
 
     weight: Tensor
@@ -62,6 +70,7 @@ class AdversarialModel(StackedModel):
         reward: Literal["cross-entropy", "entropy"],
         weights: Sequence[float],
         streams: Streams,
+        reward_limit: float | None = None,
     ) -> None:
         super().__init__()
         self.reward = reward
@@ -72,6 +81,7 @@ class AdversarialModel(StackedModel):
         self.adversary = networks.mlp(make, (networks.latent, *units, groups))
         self.distortion_weight = params.distortion_weight
         self.turns = params.adversary_steps
+        self.most = None if reward_limit is None else reward_limit * math.log(groups)
         self.players: Mapping[str, float] = {"adversary": params.adversary_rate}
         self.register_buffer("weight", torch.tensor(weights, dtype=torch.float32))
 
@@ -79,21 +89,22 @@ class AdversarialModel(StackedModel):
         z = self.encoder(batch.x)
         distortion = summed_squares(batch.x, self._reconstruct(z, batch.s_onehot))
         distortion = self.distortion_weight * distortion
-        if self.reward == "cross-entropy":
+        if self.reward == "cross-entropy" and self.most is None:
             # Of the adversary's own loss the encoder gets -gamma times the gradient: one pass
             # backwards serves both.
             reversed_z: Tensor = _Reversed.apply(z, self.weight)  # type: ignore[no-untyped-call]
             log_c = torch.log_softmax(self.adversary(reversed_z), dim=-1)
-            ce = _cross_entropy(log_c, batch.s_onehot)
+            ce = _cross_entropies(log_c, batch.s_onehot).mean(-1)
             # The value is the encoder's objective, by which restarts are compared; the gradient is
             # that of the cross-entropy.
             return {"model": distortion + ce - ((1 + self.weight) * ce).detach()}
         log_c = torch.log_softmax(self.adversary(z), dim=-1)
-        entropy = -(log_c.exp() * log_c).sum(-1).mean(-1)
-        return {
-            "model": distortion - self.weight * entropy,
-            "adversary": _cross_entropy(log_c, batch.s_onehot),
-        }
+        ce = _cross_entropies(log_c, batch.s_onehot)
+        if self.reward == "cross-entropy":
+            reward = ce.clamp(max=self.most)
+        else:
+            reward = -(log_c.exp() * log_c).sum(-1)
+        return {"model": distortion - self.weight * reward.mean(-1), "adversary": ce.mean(-1)}
 
     def _reconstruct(self, z: Tensor, s_onehot: Tensor) -> Tensor:
         x_hat: Tensor = self.decoder(torch.cat([z, s_onehot], dim=-1))
@@ -122,5 +133,6 @@ class _Reversed(torch.autograd.Function):
         return gradient * -weight[:, None, None], None
 
 
-def _cross_entropy(log_c: Tensor, s_onehot: Tensor) -> Tensor:
-    return -(s_onehot * log_c).sum(-1).mean(-1)
+def _cross_entropies(log_c: Tensor, s_onehot: Tensor) -> Tensor:
+    """Return that of each row."""
+    return -(s_onehot * log_c).sum(-1)
