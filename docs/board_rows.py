@@ -120,12 +120,13 @@ def read_rows(board: str) -> Mapping[str, RankedRow]:
     """
     entries = read_table(board).entries
     ranked = [entry for entry in entries if entry.row.replicated] or entries
-    return {
-        entry.row.method
-        if entry.row.params == DEFAULT
-        else f"{entry.row.method} ({entry.row.label})": entry
-        for entry in ranked
-    }
+    return {name_row(entry): entry for entry in ranked}
+
+
+def name_row(entry: RankedRow) -> str:
+    """Return ``METHOD``, or ``METHOD (LABEL)`` where the hyperparameters are not the default."""
+    row = entry.row
+    return row.method if row.params == DEFAULT else f"{row.method} ({row.label})"
 
 
 def show_area(entry: RankedRow) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from board_rows import read_table, show_area
+from board_rows import name_row, read_table, show_area, show_name
 from claims import FAILS, HOLDS, OTHERS, UNDECIDED, Claim, format_table
 from fairbench.api import Shots
 from fairbench.leaderboard.build import Tables
-from fairbench.leaderboard.ranking import RankedRow, difference
+from fairbench.leaderboard.ranking import difference
 from fairbench.metrics.rows import PointRow
 from fairbench.registry import load_registry
 from fairbench.report.format import format_count, format_interval, format_share
@@ -28,23 +28,27 @@ HIDDEN = ("identity", "constant")
 
 
 class ImageBoard:
-    """The rows of a board by method, and their points in the order of the knob."""
+    """The rows of a board by name, and their points in the order of the knob."""
 
     def __init__(self, table: Tables) -> None:
         self.table = table
         complete = (entry for entry in table.entries if entry.row.complete)
-        self.rows = {entry.row.method: entry for entry in complete}
+        self.rows = {name_row(entry): entry for entry in complete}
 
-    def points(self, method: str) -> list[PointRow]:
-        """Measured points of a method."""
-        variant = self.rows[method].row.variant
+    def named(self, method: str) -> list[str]:
+        """Names of the rows of a method, by their hyperparameters."""
+        return [name for name, entry in self.rows.items() if entry.row.method == method]
+
+    def points(self, name: str) -> list[PointRow]:
+        """Measured points of a row."""
+        variant = self.rows[name].row.variant
         own = [p for p in self.table.points if p.variant == variant and p.counted]
         done = [p for p in own if p.status == Status.DONE.value]
         return sorted(done, key=lambda point: point.point_number or 0)
 
-    def along(self, method: str, column: str) -> list[float]:
+    def along(self, name: str, column: str) -> list[float]:
         """A figure of each point in the order of the knob, from its end of least D."""
-        points = self.points(method)
+        points = self.points(name)
         ends = [_figure(point, "distortion") for point in (points[0], points[-1])]
         if ends[0] > ends[1]:
             points = points[::-1]
@@ -59,27 +63,27 @@ def read_images(name: str = BOARD) -> ImageBoard:
 def format_images(name: str = BOARD) -> str:
     """Format the rows by area: the ranges of D, I and the accuracy of the shape over the points."""
     board = read_images(name)
-    shown = [entry for name, entry in board.rows.items() if name not in HIDDEN]
-    shown.sort(key=lambda entry: entry.row.figures["aufdc"] or 0.0)
+    shown = [name for name in board.rows if name not in HIDDEN]
+    shown.sort(key=lambda name: board.rows[name].row.figures["aufdc"] or 0.0)
     heads = (
         *("method", "AUFDC", "D, least to most", "I, most to least", "A_y of the shape"),
         "training, s a model",
     )
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    lines += [f"| {' | '.join(_cells(board, entry))} |" for entry in shown]
+    lines += [f"| {' | '.join(_cells(board, name))} |" for name in shown]
     return "\n".join(lines) + "\n"
 
 
-def _cells(board: ImageBoard, entry: RankedRow) -> tuple[str, ...]:
-    method = entry.row.method
+def _cells(board: ImageBoard, name: str) -> tuple[str, ...]:
+    entry = board.rows[name]
     d, i, y = (
-        board.along(method, name) for name in ("distortion", "mutual_information", "accuracy_y")
+        board.along(name, column) for column in ("distortion", "mutual_information", "accuracy_y")
     )
     seconds = entry.row.figures["train_seconds"] or 0.0
-    single = load_registry().methods[method].shots is Shots.SINGLE
+    single = load_registry().methods[entry.row.method].shots is Shots.SINGLE
     models = 1 if single else len(d)
     return (
-        f"`{method}`",
+        show_name(name),
         show_area(entry),
         f"{min(d):.1f} to {max(d):.1f}",
         f"{format_share(max(i))} to {format_share(min(i))}",
@@ -103,7 +107,8 @@ def make_claims(board: ImageBoard) -> Iterator[Claim]:
     if all(name in board.rows for name in OWN):
         yield _order(board)
         yield _along_one_curve(board)
-        yield from (_ahead(board, other) for other in OTHERS if other in board.rows)
+        others = (name for other in OTHERS for name in board.named(other))
+        yield from (_ahead(board, name) for name in others)
 
 
 def _order(board: ImageBoard) -> Claim:
@@ -138,11 +143,14 @@ def _along_one_curve(board: ImageBoard) -> Claim:
 def _ahead(board: ImageBoard, other: str) -> Claim:
     """RQ2: the fronts of SoFaiR and MSFaiR, by area and by what they keep of the shape."""
     names = ("sofair", "msfair")
-    gaps = "; ".join(f"`{name}` less `{other}` {_gap(board, name, other)}" for name in names)
+    gaps = "; ".join(
+        f"`{name}` less {show_name(other)} {_gap(board, name, other)}" for name in names
+    )
     column = "accuracy_y_at_leakage_10"
-    kept = ", ".join(f"`{name}` {_kept(board, name, column)}" for name in (*names, other))
+    kept = ", ".join(f"{show_name(name)} {_kept(board, name, column)}" for name in (*names, other))
     return Claim(
-        f"DSprites-Unfair, RQ2: the fronts of `sofair` and `msfair` are ahead of that of `{other}`",
+        "DSprites-Unfair, RQ2: the fronts of `sofair` and `msfair` are ahead of that of "
+        f"{show_name(other)}",
         f"by area {gaps}; A_y of the shape where a tenth of I(X;S) is left: {kept}",
         UNDECIDED,
     )
