@@ -76,7 +76,7 @@ def reconstructions_figure(rows: Sequence[Reconstructed], title: str) -> Figure:
 
 def _draw(axes: Axes, pictures: Pictures, title: str) -> None:
     axes.imshow(mosaic(pictures), cmap=_INK, vmin=0, vmax=255)
-    axes.set_title(title, fontsize=7, pad=2)
+    axes.set_title(title.replace(",", "\n"), fontsize=7, pad=2)  # a line for each knob
 
 
 def as_png(pictures: Pictures) -> str:
