@@ -4,7 +4,7 @@ __fairbench_families__ = True
 """Families share no code, so an edit to one leaves the results of the others valid."""
 
 __fairbench_same_results__ = {
-    "d265d94df8fe7559": "722183acbd487b9b",  # adversarial
+    "65647175a6cdb46d": "722183acbd487b9b",  # adversarial
     "d81cedf75fb87cba": "93c018cf4f92ed83",  # baselines
     "4e1ab1204ec6bd5a": "39a9b96f7448d551",  # cells
     "b7288e4060af6af8": "1f3ca12063df8e02",  # erasure

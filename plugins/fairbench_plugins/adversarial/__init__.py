@@ -107,7 +107,7 @@ class Latfr(AdversarialMethod):
     knobs = (Knob("gamma", 0.0, MORE_GAMMAS[-1], "weight of the adversary; more is fairer"),)
     Params: ClassVar[type[Params]] = LatfrParams
     # Without it, codes of images grow without end, and are never drawn from (docs/images.md).
-    image_params: ClassVar[Mapping[str, Any]] = {"reward_limit": 1.0}
+    image_params: ClassVar[Mapping[str, Any]] = {"reward_limit": 1.5}
     reward = "cross-entropy"
 
     def limit(self) -> float | None:

@@ -20,8 +20,8 @@ Departures:
 * w = ``distortion_weight`` is 1 in the papers.
 * LATFR's reward has no upper bound: against a large gamma the encoder may let its codes grow until
   the adversary is certain and wrong, and the decoder never learns. With ``reward_limit`` = r a row
-  is rewarded up to a cross-entropy of r log(groups); at r = 1 the encoder gains nothing by an
-  adversary that does worse than a uniform guess.
+  is rewarded up to a cross-entropy of r log(groups). At r = 1 the encoder gains nothing by an
+  adversary that does worse than a uniform guess, and hides more than at r = 1.5 (docs/images.md).
 """
 
 from __future__ import annotations
