@@ -164,12 +164,17 @@ def compare(
 
 
 def difference(cpu: Losses, other: Losses) -> float:
-    """Return the largest difference, as a share of the mean size; infinite for a loss of NaN."""
+    """Return the largest difference, as a share of the mean size; infinite for a loss of NaN.
+
+    A loss that is 0 throughout, as of a part that is still switched off, has no size: there any
+    difference is infinite, and none is none.
+    """
     worst = 0.0
     for player, losses in cpu.items():
         size = np.abs(losses).mean(axis=0)
-        apart = np.abs(other[player] - losses).max(axis=0) / size
-        worst = max(worst, float(np.nan_to_num(apart, nan=np.inf).max()))
+        apart = np.abs(other[player] - losses).max(axis=0)
+        share = np.divide(apart, size, out=np.where(apart == 0, 0.0, np.inf), where=size > 0)
+        worst = max(worst, float(np.nan_to_num(share, nan=np.inf).max()))
     return worst
 
 

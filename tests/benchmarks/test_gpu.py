@@ -227,6 +227,12 @@ def test_a_difference_is_a_share_of_the_mean_size() -> None:
     assert losses.difference(cpu, other) == np.inf
 
 
+def test_a_loss_of_0_throughout_differs_from_itself_by_nothing() -> None:
+    cpu, other = {"critic": np.zeros((2, 1))}, {"critic": np.array([[0.0], [1e-9]])}
+    assert losses.difference(cpu, cpu) == 0
+    assert losses.difference(cpu, other) == np.inf
+
+
 @pytest.mark.parametrize(("factor", "found"), [(1.0, False), (1.002, True)])
 def test_a_device_that_computes_otherwise_is_found(
     factor: float,
