@@ -174,7 +174,7 @@ def difference(cpu: Losses, other: Losses) -> float:
         size = np.abs(losses).mean(axis=0)
         apart = np.abs(other[player] - losses).max(axis=0)
         share = np.divide(apart, size, out=np.where(apart == 0, 0.0, np.inf), where=size > 0)
-        worst = max(worst, float(np.nan_to_num(share, nan=np.inf).max()))
+        worst = max(worst, float(np.where(np.isnan(share), np.inf, share).max()))
     return worst
 
 
