@@ -12,6 +12,7 @@ __fairbench_same_results__ = {
     "873d7bf7569b4108": "3f45b4923fe17cc0",  # merged_cells
     "19c5e47eaf701ea9": "9b4e7b3cbd9c5e5a",  # noise
     "1a077d125cf0f8c8": "7d29fc18958b8e00",  # obliviator
+    "d1f62a897881301d": "1ed98b44d6d7a13b",  # penalties
     "10f74a27a0fdfc22": "03619929c8d19a17",  # sofair
     "cb3effa3af09dc0e": "8a11eac711cb59c1",  # variational
 }

@@ -93,6 +93,15 @@ def test_dependence_is_the_mean_over_different_rows_of_its_definition() -> None:
     torch.testing.assert_close(dependence(k[None].float(), s)[0].double(), expected)
 
 
+def test_dependence_of_a_nearly_constant_kernel_is_not_lost_in_rounding() -> None:
+    """FairDisCo's codes near the prior: kernels near 1, the penalty times 1e5."""
+    z, s = gaussian_rows(20, 256, 2)
+    kernel = overlaps(0.1 * z, 0.1 * z)
+    exact = dependence(kernel.double(), s.double())
+    assert float((dependence(kernel, s) - exact).abs().max()) < 1e-8
+    assert float((dependence(kernel + 1, s) - exact).abs().max()) < 1e-8
+
+
 def test_distance_covariance_of_two_normal_groups_is_their_energy_distance() -> None:
     """2 p0^2 p1^2 (2 E|a - b| - E|a - a'| - E|b - b'|); in one dimension, far apart."""
     generator = torch.Generator().manual_seed(0)

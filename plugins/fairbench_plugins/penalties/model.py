@@ -276,7 +276,9 @@ def dependence(kernel: Tensor, s_onehot: Tensor) -> Tensor:
     """
     rows = kernel.shape[1]
     off = 1 - torch.eye(rows, device=kernel.device)
-    of_z, of_s = kernel * off, (s_onehot @ s_onehot.transpose(1, 2)) * off
+    # A constant cancels in exact arithmetic. Taken out first, it leaves no large sums that round.
+    mean = (kernel.detach() * off).sum((1, 2), keepdim=True) / (rows * (rows - 1))
+    of_z, of_s = (kernel - mean) * off, (s_onehot @ s_onehot.transpose(1, 2)) * off
     by_row_z, by_row_s = of_z.sum(2), of_s.sum(2)
     joint = (of_z * of_s).sum((1, 2))
     apart = by_row_z.sum(1) * by_row_s.sum(1) / ((rows - 1) * (rows - 2))
