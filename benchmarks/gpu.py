@@ -5,8 +5,8 @@
 Four stages of at most eight minutes each, 25 minutes in all:
 
 1. correctness: losses, checkpoints and audited representations of the device against the CPU's;
-2. speed: steps per second and share of the measured peak of every neural method's stack; two
-   jobs on one device under Ray;
+2. speed: two jobs on one device under Ray; steps per second and share of the measured peak of
+   every neural method's stack;
 3. board: all methods on Adults-Gender, one replicate, by ``fairbench run``;
 4. images: SoFaiR on DSprites-Unfair for the time that is left.
 
@@ -49,7 +49,7 @@ STAGES = (
             *audits.parts(settings),
         ],
     ),
-    Stage(2, "speed", lambda settings: [*speed.parts(settings), *sharing.parts(settings)]),
+    Stage(2, "speed", lambda settings: [*sharing.parts(settings), *speed.parts(settings)]),
     Stage(3, "board", board.parts),
     Stage(4, "images", images.parts),
 )
@@ -58,6 +58,8 @@ STAGE_SECONDS = 8 * 60.0
 """Longest time of a stage in one call."""
 ALL_SECONDS = 25 * 60.0
 """Longest time of a call."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
 DEFAULT_OUT = Path("gpu-results")
 
 
@@ -84,17 +86,24 @@ def main(words: Sequence[str] | None = None, stages: Sequence[Stage] = STAGES) -
     use_one_thread()  # as jobs do
     machine = _machine(settings.device) | {"adults_gender": adults(settings.data_root).source}
     print(", ".join(f"{name} {value}" for name, value in machine.items()), flush=True)
-    for stage in chosen:
-        now = time.monotonic()
-        deadline = min(now + STAGE_SECONDS, start + ALL_SECONDS)
-        run_stage(stage, replace(settings, deadline=deadline), machine)
-        if settings.device == "cuda":
-            import torch
+    interrupted = False
+    try:
+        for stage in chosen:
+            now = time.monotonic()
+            deadline = min(now + STAGE_SECONDS, start + ALL_SECONDS)
+            run_stage(stage, replace(settings, deadline=deadline), machine)
+            if settings.device == "cuda":
+                import torch
 
-            torch.cuda.empty_cache()  # the next stage may be another process
+                torch.cuda.empty_cache()  # the next stage may be another process
+    except KeyboardInterrupt:
+        interrupted = True
+        print("\nInterrupted. The same command goes on.", flush=True)
     records = [stage.stored(settings) for stage in stages]
     for path in [merge(records, settings), *drawings.draw(records, settings)]:
         print(path, flush=True)
+    if interrupted:
+        return INTERRUPTED
     return int(any(part.over or part.error for record in records for part in record.parts))
 
 

@@ -45,7 +45,7 @@ class Fake:
 
     number: int
     runs: list[str] = field(default_factory=list)
-    error: Exception | None = None
+    error: BaseException | None = None
     over: tuple[str, ...] = ()
     finished: bool = True
 
@@ -142,6 +142,17 @@ def test_an_unfinished_part_goes_on_and_keeps_its_rows(call: Call, tmp_path: Pat
     fake.error, fake.finished = None, True
     assert call(stages=[fake.stage()]) == 0
     assert fake.runs == ["first", "second", "second", "second"]
+
+
+def test_interrupted_it_says_how_to_go_on(
+    call: Call, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = Fake(1, error=KeyboardInterrupt())
+    assert call(stages=[fake.stage()]) == 130
+    assert "The same command goes on" in capsys.readouterr().out
+    fake.error = None
+    assert call(stages=[fake.stage()]) == 0
+    assert fake.runs == ["first", "second", "second"]
 
 
 def test_no_part_is_begun_when_time_is_up(tmp_path: Path) -> None:
