@@ -130,9 +130,17 @@ def place_of(error: BaseException) -> str:
     return ""
 
 
+def text_of(error: BaseException) -> str:
+    """Return the text of an error, also of one whose text cannot be had."""
+    try:
+        return str(error)
+    except Exception:
+        return "(an error that raises when its text is asked for)"
+
+
 def say_raised(error: BaseException) -> str:
     """Return ``ValueError: text (package/file.py:12)``: the text's first line, and the place."""
-    text = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".: ")
+    text = f"{type(error).__name__}: {text_of(error)}".splitlines()[0].rstrip(".: ")
     place = place_of(error)
     return f"{text} ({place})" if place else text
 

@@ -21,7 +21,7 @@ from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
 from fairbench.api.metric import Metric
 from fairbench.api.published import BoardFile
-from fairbench.errors import ConfigError, PluginError, UnknownNameError, place_of
+from fairbench.errors import ConfigError, PluginError, UnknownNameError, place_of, text_of
 from fairbench.metrics.columns import RESERVED
 
 T = TypeVar("T")
@@ -148,7 +148,7 @@ def _is_built_in(point: EntryPoint) -> bool:
 def _describe(error: BaseException) -> str:
     """Return type, text with its hint, and place of an error, in one line."""
     place = place_of(error)
-    text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    text = f"{type(error).__name__}: {' '.join(text_of(error).split())}"
     return f"{text} ({place})" if place else text
 
 

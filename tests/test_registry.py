@@ -109,6 +109,17 @@ def test_what_a_plugin_prints_or_raises_at_import_is_apart_and_has_its_line(
     assert broken.error == f"OSError: no licence ({tmp_path.name}/chatty_plugin.py:2)"
 
 
+def test_a_plugin_whose_error_cannot_be_read_is_reported_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "mute_plugin.py").write_text(
+        "class Mute(Exception):\n    def __str__(self):\n        raise RuntimeError\nraise Mute\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (broken,) = load_registry([EntryPoint("mute", "mute_plugin", "fairbench")]).broken
+    assert broken.error.startswith("Mute: (an error that raises when its text is asked for)")
+
+
 def test_two_metrics_cannot_write_one_column(monkeypatch: pytest.MonkeyPatch) -> None:
     def metric(name: str, column: str) -> type[Metric]:
         members = {"name": name, "summary": "x", "level": "point", "columns": {column: "x"}}

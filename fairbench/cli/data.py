@@ -123,7 +123,8 @@ def data_describe_command(name: DatasetName, data_root: DataRoot = None) -> None
     data = load_warning(dataset, data_root)
     s = np.concatenate([rows.s for rows in data.roles.values()])
     by_role = ", ".join(f"{role.value} {len(rows.s):,}" for role, rows in data.roles.items())
-    if any(len(rows.s) == dataset.audit_rows for rows in data.roles.values()):
+    target = data.target.roles.values() if data.target is not None else ()
+    if len(s) + sum(len(rows.s) for rows in target) < data.table_rows:
         by_role += "; the rest are in no role"
     for key, value in (
         ("dataset", f"{dataset.name}: {dataset.summary}"),
@@ -131,7 +132,7 @@ def data_describe_command(name: DatasetName, data_root: DataRoot = None) -> None
         ("licence", dataset.licence or "-"),
         ("citation", dataset.citation or "-"),
         ("page", dataset.url or "-"),
-        ("rows", f"{len(s):,}: {by_role}"),
+        ("rows", f"{data.table_rows:,}: {by_role}"),
         ("use", _use(dataset)),
     ):
         out.print(

@@ -134,6 +134,7 @@ InProcess = Annotated[
     bool | None, typer.Option("--in-process", help="Run jobs in this process, for debuggers.")
 ]
 Workers = Annotated[
-    int | None, typer.Option(help="Number of concurrent jobs [default: one per core].")
+    int | None,
+    typer.Option(min=1, help="Number of concurrent jobs [default: one per core]."),
 ]
 Timeout = Annotated[str | None, typer.Option(help="Time limit of a job, such as 90s, 30m or 2h.")]

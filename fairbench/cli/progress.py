@@ -279,7 +279,7 @@ class TrialDisplay:
         review_checkpoints(jobs, self.search.config.run)
         fits = [job for job in jobs if isinstance(job, FitJob)]
         later = sum(job.expected_points * job.point_estimate for job in fits)
-        remaining = Remaining(self.search.config.parallel)
+        remaining = Remaining(self.search.workers)
         remaining.plan(sum(job.estimate for job in fits), fits=True)
         others = [job for job in jobs if not isinstance(job, FitJob)]
         remaining.plan(sum(job.estimate for job in others) + later, fits=False)

@@ -77,6 +77,7 @@ class Prepared:
     source: str  # ``real``, ``rendered`` or ``simulated``
     origin: str  # where the files are from
     iterations: int  # training steps of the full budget
+    table_rows: int  # rows of the table; those above an ``audit_rows`` are in no role
     # sha256 over names (tasks' too), sizes, every array and the split: equal fingerprints, equal
     # bytes
     fingerprint: str
@@ -273,6 +274,7 @@ def prepare(
             source=source,
             origin=origin,
             iterations=0,
+            table_rows=len(table.s),
             fingerprint=_fingerprint(there, roles_there, info),
             split=split,
         )
@@ -283,6 +285,7 @@ def prepare(
         source=source,
         origin=origin,
         iterations=dataset.iterations or default_iterations(len(rows[Role.ENCODER_TRAIN].s)),
+        table_rows=len(table.s),
         fingerprint=fingerprint,
         notes=table.notes,
         preprocessing=preprocessing,
@@ -323,6 +326,7 @@ def _prepare_images(images: Images, dataset: type[Dataset], origin: str) -> Prep
         source=images.source,
         origin=origin,
         iterations=dataset.iterations or default_iterations(len(rows[Role.ENCODER_TRAIN].s)),
+        table_rows=sum(len(where) for where in numbers.values()),
         fingerprint=_fingerprint(rows, numbers, info),
     )
 

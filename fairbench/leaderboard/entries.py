@@ -21,6 +21,7 @@ from fairbench.stats.bootstrap import from_text
 from fairbench.stats.intervals import Array, Sample, estimate
 from fairbench.stats.ranks import estimate_over_splits
 from fairbench.store.records import ReferenceRecord
+from fairbench.store.text import describe
 
 AUDITOR_SD = 0.01
 """Standard deviation of an area over trainings of the same auditors, as a share of it: on Adults,
@@ -225,8 +226,8 @@ def _compute(
     try:
         return metric().compute(evaluation)
     # A third party's metric must not take the leaderboard along.
-    except Exception as error:
-        problems.append(f"The metric {metric.name} raised {error!r} on {method}.")
+    except (Exception, SystemExit) as error:
+        problems.append(f"The metric {metric.name} raised {describe(error)} on {method}.")
         return {}
 
 
@@ -241,8 +242,8 @@ def _make_samples(
     for one in measured:
         try:
             resampled.append(area_replicates(metric, one))
-        except Exception as error:
-            problems.append(f"The metric {metric.name} raised {error!r} on {one.method}.")
+        except (Exception, SystemExit) as error:
+            problems.append(f"The metric {metric.name} raised {describe(error)} on {one.method}.")
             return {}
     samples = {}
     for column in metric.columns:

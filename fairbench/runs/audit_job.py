@@ -15,7 +15,7 @@ from fairbench.api import AUDIT_ROLES, Access, Floats, Role
 from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepare import Prepared
-from fairbench.errors import StoreError
+from fairbench.errors import StoreError, text_of
 from fairbench.runs.audit_rows import ENCODED, AuditRows
 from fairbench.runs.contract import ContractError, Progress
 from fairbench.runs.encoding import TARGET
@@ -24,7 +24,7 @@ from fairbench.runs.shared_labels import Estimated, SharedLabels, estimated
 from fairbench.stats.bootstrap import to_text
 from fairbench.store import files
 from fairbench.store.records import AuditorReading
-from fairbench.store.text import clean_line, describe, text_of
+from fairbench.store.text import clean_line, describe
 
 
 @dataclass(frozen=True)

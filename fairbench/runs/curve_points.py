@@ -94,7 +94,7 @@ def points_to_read(
         chosen = np.interp(targets, rising[steps], scaled[steps])
         chosen = np.exp(chosen) if knob.logarithmic else chosen
         chosen[0], chosen[-1] = (knob.high, knob.low) if falling else (knob.low, knob.high)
-    values = np.unique([float(f"{value:.6g}") for value in chosen])
+    values = np.unique(np.clip([float(f"{v:.6g}") for v in chosen], knob.low, knob.high))
     if falling:
         values = values[::-1]
     return tuple(Point.of(**{knob.name: float(value)}) for value in values)

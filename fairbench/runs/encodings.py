@@ -44,10 +44,9 @@ def measure_encodings(
             "Write a plugin: docs/plugins.md.",
         )
     encoded = single_precision(matrix(z, "z"))
-    rows = 1 + max(int(part.numbers.max()) for part in data.roles.values())
-    if len(encoded) != rows:
+    if len(encoded) != data.table_rows:
         raise DataError(
-            f"z has {len(encoded):,} rows; {data.info.name} has {rows:,}.",
+            f"z has {len(encoded):,} rows; {data.info.name} has {data.table_rows:,}.",
             f"Encode all rows, in their order: fairbench data export {data.info.name}",
         )
     arrays: Mapping[str, np.ndarray] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import traceback
 
-from fairbench.errors import place_of
+from fairbench.errors import place_of, text_of
 from fairbench.store.secrets import redact_text
 
 MOST_BYTES, MOST_LINE_BYTES = 10_000, 1_000
@@ -63,14 +63,6 @@ def describe_fully(error: BaseException) -> str:
         return clean("".join(traceback.format_exception(error)))
     except Exception:  # an error of a plugin may break whoever looks at it
         return describe(error)
-
-
-def text_of(error: BaseException) -> str:
-    """Return the text of an error, also of one whose text cannot be had."""
-    try:
-        return str(error)
-    except Exception:
-        return "(an error that raises when its text is asked for)"
 
 
 def _cut(text: str, most: int) -> str:

@@ -198,7 +198,7 @@ def scaling(trial: DatasetTrial) -> None:
 def declared_rows(trial: DatasetTrial) -> None:
     """'fairbench data list' shows that number."""
     declared = trial.dataset.rows
-    count = sum(len(rows.s) for rows in trial.data.roles.values())
+    count = trial.data.table_rows
     if declared is None or trial.data.source == "simulated":
         raise Unmet("it declares none" if declared is None else "this is its simulated twin")
     if count != declared:

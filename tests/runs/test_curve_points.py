@@ -94,6 +94,14 @@ def test_neither_encoder_nor_decoder_learns_the_role_or_the_group_of_a_row() -> 
     assert all(len(np.unique(s)) == 1 for s in told)
 
 
+def test_rounding_leads_to_no_value_outside_of_the_knob() -> None:
+    class Odd(Steep):
+        knob = Knob("t", 0.1234564, 1.7654358)  # to six digits .123456 and 1.76544
+
+    points = read(Odd(), 5)
+    assert (min(points), max(points)) == (0.1234564, 1.7654358)
+
+
 def test_without_a_decoder_they_are_spread_over_the_knob() -> None:
     assert read(Steep(decodes=False), 5) == [0.0, 0.5, 1.0, 1.5, 2.0]
 

@@ -96,6 +96,15 @@ def test_jobs_share_gpus_up_to_their_size() -> None:
     assert Devices(0).fits(1.0)
 
 
+def test_a_job_that_waits_has_its_share_already() -> None:
+    devices = Devices(2)
+    devices.take(1 / 2)
+    assert devices.would_fit(1 / 2, [1.0])
+    assert not devices.would_fit(1 / 2, [1.0, 1 / 2])
+    assert devices.would_fit(0.0, [1.0, 1 / 2])  # an audit needs none
+    assert devices.fits(1.0)  # nothing was taken
+
+
 def test_a_job_sees_its_gpu_alone() -> None:
     assert environment_of(None) == {}
     assert environment_of(1, {}) == {"CUDA_VISIBLE_DEVICES": "1"}

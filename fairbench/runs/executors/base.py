@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairbench.errors import text_of
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
-from fairbench.store.text import describe, describe_fully, text_of
+from fairbench.store.text import describe, describe_fully
 from fairbench.training.threads import use_one_thread
 
 
@@ -103,6 +104,10 @@ class Executor(ABC):
     @abstractmethod
     def submit(self, job: Job) -> None:
         """Queue a job; jobs start in the order they were given."""
+
+    def has_room(self, job: Job) -> bool:
+        """Whether a free worker could start a job at once: its share of a GPU is free too."""
+        return True
 
     @abstractmethod
     def events(self) -> Iterator[Event]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-_SLACK = 1e-9
+from fairbench.runs.job import Job
+
+SLACK = 1e-9
+"""Of sums of shares."""
 
 
 class Devices:
@@ -16,7 +19,15 @@ class Devices:
 
     def fits(self, share: float) -> bool:
         """Whether a job can start now; one that asks for more than there is starts on what is."""
-        return share <= 0 or not self._free or max(self._free) >= min(share, 1.0) - _SLACK
+        return share <= 0 or not self._free or max(self._free) >= min(share, 1.0) - SLACK
+
+    def would_fit(self, share: float, waiting: Iterable[float]) -> bool:
+        """Whether a job fits even after all those that wait have taken their shares."""
+        after = Devices(0)
+        after._free = list(self._free)
+        for other in waiting:
+            after.take(other)
+        return after.fits(share)
 
     def take(self, share: float) -> int | None:
         """Number of the least used GPU, ``share`` of which is taken; None for a job without."""
@@ -30,6 +41,11 @@ class Devices:
         """Return what was taken."""
         if number is not None:
             self._free[number] += min(share, 1.0)
+
+
+def share_of(job: Job) -> float:
+    """Share of a GPU that a job needs; 0 for one that needs none."""
+    return float(getattr(job, "gpus", 0.0))
 
 
 def environment_of(number: int | None, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:

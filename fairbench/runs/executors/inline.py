@@ -33,7 +33,12 @@ from fairbench.runs.executors.base import (
     Started,
 )
 from fairbench.runs.executors.channel import GarbledError, Receiver
-from fairbench.runs.executors.devices import Devices, count_devices, environment_of
+from fairbench.runs.executors.devices import (
+    Devices,
+    count_devices,
+    environment_of,
+    share_of,
+)
 from fairbench.runs.executors.output import JobOutput
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
@@ -115,6 +120,10 @@ class InlineExecutor(Executor):
         self._used = True
         self._waiting.append(job)
 
+    def has_room(self, job: Job) -> bool:
+        share = share_of(job)
+        return share <= 0 or self._gpus().would_fit(share, map(share_of, self._waiting))
+
     def events(self) -> Iterator[Event]:
         while self._waiting or self._running:
             while len(self._running) < self.workers:
@@ -131,7 +140,8 @@ class InlineExecutor(Executor):
                     yield Broke(job, Status.FAILED, text, describe_fully(error), 0.0)
                     continue
                 self._running.append(self._start(job, content))
-            yield from self._wait()
+            if self._running:
+                yield from self._wait()
 
     def stop(self) -> None:
         self._waiting.clear()
@@ -145,7 +155,7 @@ class InlineExecutor(Executor):
     def _next_that_fits(self) -> Job | None:
         """The first job that waits and finds room on a GPU, if it needs one."""
         for job in self._waiting:
-            if _share(job) <= 0 or self._gpus().fits(_share(job)):
+            if share_of(job) <= 0 or self._gpus().fits(share_of(job)):
                 self._waiting.remove(job)
                 return job
         return None
@@ -162,7 +172,7 @@ class InlineExecutor(Executor):
         process = self._start_process(theirs, prints)
         theirs.close()
         prints.close()
-        device = self._gpus().take(_share(job)) if _share(job) > 0 else None
+        device = self._gpus().take(share_of(job)) if share_of(job) > 0 else None
         # The server that children are forked from may be older than this process's environment.
         seen = {k: os.environ[k] for k in (_VISIBLE,) if k in os.environ} | environment_of(device)
         with contextlib.suppress(OSError):  # the child died at once: _wait reports it
@@ -256,7 +266,7 @@ class InlineExecutor(Executor):
     def _remove(self, child: _Child) -> None:
         self._running.remove(child)
         if child.device is not None:
-            self._gpus().give_back(child.device, _share(child.job))
+            self._gpus().give_back(child.device, share_of(child.job))
         # The job has ended; threads or children it left behind must not outlive it.
         child.process.terminate()
         self._join(child)
@@ -312,12 +322,8 @@ def _end_server() -> None:
 def _how_it_died(process: Any) -> str:
     code = process.exitcode
     if code is not None and code < 0:
-        name = signal.Signals(-code).name
+        names = {one.value: one.name for one in signal.Signals}
+        name = names.get(-code, f"signal {-code}")  # real-time signals have no name of their own
         more = "; was the machine out of memory?" if name == "SIGKILL" else ""
         return f"the process was ended by {name}{more}"
     return f"the process ended without a result (exit code {code})"
-
-
-def _share(job: Job) -> float:
-    """Share of a GPU that a job needs."""
-    return float(getattr(job, "gpus", 0.0))

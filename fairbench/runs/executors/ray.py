@@ -31,6 +31,7 @@ from fairbench.runs.executors.base import (
     Progressed,
     Started,
 )
+from fairbench.runs.executors.devices import SLACK, share_of
 from fairbench.runs.executors.inline import InlineExecutor
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
@@ -103,6 +104,7 @@ class RayExecutor(Executor):
                 "no Ray.",
             ) from error
         self.workers = workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        self._gpus = float(self._ray.cluster_resources().get("GPU", 0.0))
         self.timeout = timeout
         # Ray does not retry: what became of a job is ours to say.
         self._run = ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")(_supervise)
@@ -118,6 +120,12 @@ class RayExecutor(Executor):
 
     def submit(self, job: Job) -> None:
         self._waiting.append(job)
+
+    def has_room(self, job: Job) -> bool:
+        if share_of(job) <= 0 or not self._gpus:  # without GPUs, Ray says what it lacks
+            return True
+        given = [*self._waiting, *(task.job for task in self._tasks.values())]
+        return sum(map(share_of, [job, *given])) <= self._gpus + SLACK
 
     def events(self) -> Iterator[Event]:
         while self._waiting or self._tasks:
@@ -174,7 +182,7 @@ class RayExecutor(Executor):
 
     def _start(self, job: Job) -> Iterator[Broke]:
         """Start a job; Broke where it cannot be sent, as where its arrays are gone."""
-        run = self._run.options(num_gpus=getattr(job, "gpus", 0.0))
+        run = self._run.options(num_gpus=share_of(job))
         announced = job.id in self._losses
         try:
             stream = run.remote(job, self.timeout)

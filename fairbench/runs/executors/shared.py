@@ -86,14 +86,21 @@ class SharedExecutor(Executor):
         held = {key for j in self._queue if j.id in self._held for key in j.claimed}
         self.claims.release([key for key in job.claimed if key not in held])
 
+    def _next(self) -> Job | None:
+        """The first job of the queue that would start: none waits for a GPU on a free worker."""
+        for job in self._queue:
+            if not self._running or self.inner.has_room(job):
+                self._queue.remove(job)
+                return job
+        return None
+
     def _start(self) -> Iterator[Event]:
         """Hand jobs on while there are free workers."""
         if self._waiting and time.monotonic() - self._looked >= self.look_every:
             self._looked = time.monotonic()
             self._queue.extendleft(reversed(self._waiting))
             self._waiting.clear()
-        while self._queue and self._running < self.workers:
-            job = self._queue.popleft()
+        while self._running < self.workers and (job := self._next()) is not None:
             if job.id not in self._held and not self.claims.take(job.claimed):
                 self._waiting.append(job)
                 if job.id not in self._announced:

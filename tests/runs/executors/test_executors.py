@@ -71,6 +71,8 @@ class Work:
             ctypes.string_at(0)
         if self.what == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
+        if self.what == "real-time-signal":
+            os.kill(os.getpid(), signal.SIGRTMIN + 6)
         if self.what == "sleep":
             time.sleep(600)
         if self.what == "hold-the-gil":
@@ -328,6 +330,17 @@ class ExecutorTestCase:
         assert stuck.status is Status.FAILED
         assert "to a process of its own: ValueError: its arrays are gone" in stuck.error
         assert isinstance(ends["fine"], Finished)
+
+    def test_a_job_that_cannot_be_sent_fails_alone_and_under_a_time_limit_too(self) -> None:
+        executor = self.make(timeout=30.0)
+        assert isinstance(self.ends(executor, "cannot-leave")["cannot-leave"], Broke)
+        executor.stop()
+
+    def test_signals_without_a_name_are_told_by_number(self, executor: Executor) -> None:
+        end = self.ends(executor, "real-time-signal")["real-time-signal"]
+        assert isinstance(end, Broke)
+        assert end.status is Status.CRASHED
+        assert end.error.endswith(f"was ended by signal {signal.SIGRTMIN + 6}")
 
     def test_more_workers_than_jobs_and_back(self, executor: Executor) -> None:
         assert len(self.ends(executor, "one", "two", "three", "four", "five")) == 5

@@ -104,7 +104,10 @@ def test_ray_shares_a_gpu_out() -> None:
     executor = RayExecutor(workers=3, timeout=None, address=cluster.address)
     try:
         for number in range(3):
-            executor.submit(OnGPU("", id=str(number), gpus=0.5))  # type: ignore[arg-type]
+            job = OnGPU("", id=str(number), gpus=0.5)
+            assert executor.has_room(job) == (number < 2)  # type: ignore[arg-type]
+            executor.submit(job)  # type: ignore[arg-type]
+        assert executor.has_room(OnGPU(""))  # type: ignore[arg-type]
         results = [event.result for event in executor.events() if isinstance(event, Finished)]
     finally:
         executor.stop()

@@ -26,6 +26,7 @@ class Work:
     claimed: tuple[str, ...]
     title: str = "job"
     estimate: float = 1.0
+    gpus: float = 0.0
 
 
 class Instant(Executor):
@@ -50,6 +51,17 @@ class Instant(Executor):
 
     def stop(self) -> None:
         self.queue.clear()
+
+
+class OneGPU(Instant):
+    """Two workers, and a GPU that one job has at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.workers = 2
+
+    def has_room(self, job: Any) -> bool:
+        return not job.gpus or not any(other.gpus for other in self.queue)
 
 
 class Together:
@@ -151,3 +163,15 @@ def test_claims_are_held_until_the_reader_has_had_the_event(store_url: str, ends
             if isinstance(event, Finished | Broke):
                 assert not other.take(["a"])
         assert other.take(["a"])
+
+
+def test_no_worker_is_kept_for_a_job_that_waits_for_a_gpu(store_url: str) -> None:
+    together, store = Together(), Store(store_url)
+    with Claims(store, "one") as claims:
+        executor = SharedExecutor(OneGPU(), claims, together.settled)
+        for name in ("fit 1", "fit 2", "fit 3"):
+            executor.submit(Work(name, (name,), gpus=1.0))  # type: ignore[arg-type]
+        for name in ("audit 1", "audit 2", "audit 3"):
+            executor.submit(Work(name, (name,)))  # type: ignore[arg-type]
+        ends = [event.job.id for event in executor.events() if isinstance(event, Finished)]
+    assert ends == ["fit 1", "audit 1", "fit 2", "audit 2", "fit 3", "audit 3"]

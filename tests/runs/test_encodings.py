@@ -1,0 +1,47 @@
+"""Encodings of a dataset's rows, made by any tool, are audited as points are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairbench.auditing.config import PRESETS, Audit
+from fairbench.data.prepare import Prepared, prepare
+from fairbench.errors import DataError
+from fairbench.registry import load_registry
+from fairbench.runs.encodings import measure_encodings
+from fairbench_datasets.adults import AdultsGender
+from tests.conftest import make_table
+
+
+class Large(AdultsGender):
+    audit_rows = 120
+
+
+def large() -> Prepared:
+    """600 rows, of which some are in no role: the last one is among them."""
+    data = prepare(make_table(600), Large, source="simulated", origin="t")
+    used = np.concatenate([rows.numbers for rows in data.roles.values()])
+    assert len(used) < data.table_rows == 600
+    return data
+
+
+def test_a_file_has_the_rows_of_the_table_also_where_audits_leave_some_out() -> None:
+    data = large()
+    z = np.random.default_rng(0).normal(size=(600, 2))
+    measured = measure_encodings(
+        z, data, PRESETS[Audit.QUICK], load_registry(), lambda share, text: None
+    )
+    assert measured.values["distortion"] is not None
+
+
+@pytest.mark.parametrize("rows", [599, 601])
+def test_another_number_of_rows_is_refused(rows: int) -> None:
+    with pytest.raises(DataError, match=f"z has {rows} rows; adults-gender has 600"):
+        measure_encodings(
+            np.zeros((rows, 2)),
+            large(),
+            PRESETS[Audit.QUICK],
+            load_registry(),
+            lambda share, text: None,
+        )
