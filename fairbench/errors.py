@@ -168,6 +168,11 @@ _REASONS = {
 """What is wrong with a value, in words of ours, by the validator's name for it."""
 
 
+def say_where(details: Mapping[str, Any]) -> str:
+    """Return where the value is that a validator refused, as ``labels.0.column``."""
+    return ".".join(str(part) for part in details["loc"])
+
+
 def say_why(details: Mapping[str, Any]) -> str:
     """Return why a validator refused a value, in plain words; ``details`` as pydantic has them."""
     reason = _REASONS.get(str(details["type"]))

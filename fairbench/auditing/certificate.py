@@ -22,6 +22,7 @@ from fairbench.api import Floats, Ints
 from fairbench.api.metric import Certificate
 from fairbench.auditing.auditors.samples import opaque
 from fairbench.stats.information_bound import SHARES, bound_information, shares_radius
+from fairbench.stats.scores import entropy_of_counts
 
 Array = npt.NDArray[np.float64]
 
@@ -183,7 +184,7 @@ def _most_information(counts: Array, rows: Array, plug_in: float, miss: float) -
     most = float(np.log(groups))
     if rows.min() > 0:
         spread = np.sqrt(shares_radius(n, groups, shares_miss) / 2)
-        most = min(most, _entropy(rows) + float(spread * np.log(rows.max() / rows.min())))
+        most = min(most, entropy_of_counts(rows) + float(spread * np.log(rows.max() / rows.min())))
     by_cell = 0.0
     if len(counts) <= _FEW_CELLS:
         by_cell = _PER_CELL * miss
@@ -206,10 +207,4 @@ def _plug_in_information(counts: Array, rows: Array) -> float:
     inside = counts[counts > 0]
     conditional = float((total[total > 0] * np.log(total[total > 0])).sum())
     conditional = (conditional - float((inside * np.log(inside)).sum())) / rows.sum()
-    return float(max(_entropy(rows) - conditional, 0.0))
-
-
-def _entropy(rows: Array) -> float:
-    """Return the plug-in entropy of the groups, nats, of their rows ``(groups,)``."""
-    share = rows[rows > 0] / rows.sum()
-    return float(-(share * np.log(share)).sum())
+    return float(max(entropy_of_counts(rows) - conditional, 0.0))

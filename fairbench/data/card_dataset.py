@@ -13,7 +13,14 @@ from fairbench.api.dataset import Dataset, Table
 from fairbench.config import read_yaml
 from fairbench.data.card import Card, LabelColumn, OfficialTest, SensitiveColumn, _Part, slug
 from fairbench.data.tables import read_table
-from fairbench.errors import ConfigError, DataError, UnknownNameError, nearest, say_why_and_what
+from fairbench.errors import (
+    ConfigError,
+    DataError,
+    UnknownNameError,
+    nearest,
+    say_where,
+    say_why_and_what,
+)
 
 
 class CardDataset(Dataset):
@@ -93,7 +100,7 @@ def _explained(error: ValidationError, path: Path) -> Exception:
         named = "; ".join(f"{at[-1]!r}: {nearest(str(at[-1]), _keys_at(at))}" for at in unknown)
         return DataError(f"{path} has {len(unknown)} unknown keys.", named)
     first = error.errors()[0]
-    where = ".".join(str(place) for place in first["loc"])
+    where = say_where(first)
     if first["type"] == "missing":
         return DataError(
             f"{path} has no key `{where}`.",

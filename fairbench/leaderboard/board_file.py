@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
-from fairbench.errors import StoreError, say_why
+from fairbench.errors import StoreError, say_where, say_why
 from fairbench.leaderboard.board import Board, BoardInfo
 from fairbench.leaderboard.select import CurveKey
 from fairbench.stats.intervals import Array
@@ -169,7 +169,7 @@ def from_bytes(content: bytes) -> Board:
             }
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or _INFO
+        place = say_where(first) or _INFO
         raise StoreError(f"it is no board: {place}: {say_why(first)}.", hint) from None
     # What a damaged archive or table raises is of many kinds.
     except (zipfile.BadZipFile, OSError, ValueError, KeyError, NotImplementedError) as error:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from fairbench.api.collection import Collection, CollectionTable
 from fairbench.config import read_yaml
-from fairbench.errors import ConfigError, UnknownNameError, nearest, say_why
+from fairbench.errors import ConfigError, UnknownNameError, nearest, say_where, say_why
 from fairbench.registry import NAME, Registry
 
 
@@ -98,8 +98,7 @@ def _read(path: Path, registry: Registry) -> Collection:
         given = _File.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{path}: {place}: {say_why(first)}.", hint) from None
+        raise ConfigError(f"{path}: {say_where(first)}: {say_why(first)}.", hint) from None
     if given.collection in registry.collections:
         raise ConfigError(
             f"{path}: the name {given.collection} belongs to a registered collection.",

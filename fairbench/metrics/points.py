@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from fairbench.api.metric import Metric, PointEvaluation
-from fairbench.stats.scores import accuracy, auc, balanced_accuracy, information
+from fairbench.stats.scores import accuracy, auc, balanced_accuracy, entropy_of_counts, information
 
 
 class Distortion(Metric):
@@ -159,9 +159,8 @@ class Rate(Metric):
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
         one_draw = evaluation.z[: len(evaluation.z) // evaluation.draws]
         counts = np.unique(one_draw, axis=0, return_counts=True)[1]
-        share = counts / counts.sum()
         return {
             "rate": evaluation.rate,
-            "plug_in_rate": float(-(share * np.log(share)).sum()),
+            "plug_in_rate": entropy_of_counts(counts),
             "distinct_codes": float(len(counts)),
         }

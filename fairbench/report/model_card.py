@@ -7,7 +7,6 @@ et al. 2019, "Model Cards for Model Reporting".
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from collections.abc import Mapping
 from functools import partial
@@ -27,6 +26,7 @@ from fairbench.models.lookup import StoredModel, StoredPoint
 from fairbench.report.about_data import column_of_s, describe_data
 from fairbench.report.format import format_figure, format_interval
 from fairbench.report.markdown import escape, table
+from fairbench.stats.scores import entropy
 from fairbench.store.encoders import Encoder
 
 Rows = list[tuple[str, ...]]
@@ -181,9 +181,9 @@ def _leaks(
     if reference:
         rows.append(("I(X;S), nats: x itself", "", _figure(reference, "mutual_information_max")))
     if data is not None:
-        share = np.bincount(data.roles[Role.TEST].s) / len(data.roles[Role.TEST].s)
-        entropy = -sum(p * math.log(p) for p in share if p > 0)
-        rows.append(("H(S), nats: the largest possible", "", f"{entropy:.3f}"))
+        s = data.roles[Role.TEST].s
+        share = np.bincount(s) / len(s)
+        rows.append(("H(S), nats: the largest possible", "", f"{entropy(s):.3f}"))
         rows.append(("A_s of always predicting the largest group", "", f"{share.max():.3f}"))
     return rows
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from fairbench.api import DatasetInfo
 from fairbench.api.method import Method, Params
-from fairbench.errors import ConfigError, PluginError, UnknownNameError, say_why_and_what
+from fairbench.errors import ConfigError, PluginError, UnknownNameError, say_where, say_why_and_what
 from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import Registry
 from fairbench.store.text import describe
@@ -63,9 +63,8 @@ def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
         return method.Params(**values)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
         raise ConfigError(
-            f"Parameter {where} of {method.name}: {say_why_and_what(first)}."
+            f"Parameter {say_where(first)} of {method.name}: {say_why_and_what(first)}."
         ) from None
 
 

@@ -14,11 +14,15 @@ _SMOOTHING = 1e-4
 """Share of the prior mixed into every prediction, so that no loss is infinite."""
 
 
+def entropy_of_counts(counts: npt.NDArray[np.number]) -> float:
+    """Compute the plug-in entropy, nats, of how often each value was seen ``(values,)``."""
+    share = counts[counts > 0] / counts.sum()
+    return float(-(share * np.log(share)).sum())
+
+
 def entropy(labels: Ints) -> float:
     """Compute the plug-in entropy H(S) of the labels, nats."""
-    share = np.bincount(labels) / len(labels)
-    share = share[share > 0]
-    return float(-(share * np.log(share)).sum())
+    return entropy_of_counts(np.bincount(labels))
 
 
 def smoothed(probabilities: npt.ArrayLike, prior: npt.NDArray[np.float64]) -> Floats:
@@ -51,8 +55,7 @@ def plug_in_information(cells: Ints, labels: Ints) -> float:
 
     def corrected(values: Ints) -> float:
         counts = np.unique(values, return_counts=True)[1]
-        share = counts / len(values)
-        return float(-(share * np.log(share)).sum()) + (len(counts) - 1) / (2 * len(values))
+        return entropy_of_counts(counts) + (len(counts) - 1) / (2 * len(values))
 
     both = cells * (int(labels.max()) + 1) + labels
     return corrected(cells) + corrected(labels) - corrected(both)

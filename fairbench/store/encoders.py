@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from fairbench.api import Architecture, DatasetInfo, Feature, Point, Unit
 from fairbench.api.method import Curve, Method, Representation
 from fairbench.data.preprocessing import Preprocessing
-from fairbench.errors import StoreError
+from fairbench.errors import StoreError, say_where, say_why_and_what
 from fairbench.files.paths import within
 from fairbench.registry import Registry
 from fairbench.store import files as artefacts
@@ -129,7 +129,9 @@ def _restored(
     try:
         method = method_class(method_class.Params(**described["params"]))
     except ValidationError as error:
-        raise _changed(path, method_class.name, str(error).splitlines()[-1]) from error
+        first = error.errors()[0]
+        why = f"{say_where(first)}: {say_why_and_what(first)}"
+        raise _changed(path, method_class.name, why) from error
     knobs = described["point"]
     unit = Unit(described["seed"], None if knobs is None else Point.of(**knobs))
     info = _info(described["info"])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fairbench.errors import StoreError, say_why
+from fairbench.errors import StoreError, say_where, say_why
 from fairbench.files import write_file
 from fairbench.files.unpacking import read_lines
 from fairbench.store.database import lines_of
@@ -85,6 +85,6 @@ def read_submission(path: Path) -> Submission:
         info = SubmissionInfo.model_validate(json.loads(first).get("submission"))
     except ValidationError as error:
         wrong = error.errors()[0]
-        place = ".".join(str(part) for part in wrong["loc"]) or "its first line"
+        place = say_where(wrong) or "its first line"
         raise StoreError(f"{path} is no submission: {place}: {say_why(wrong)}.", _HINT) from None
     return Submission(info, records)
