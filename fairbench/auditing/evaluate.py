@@ -70,6 +70,30 @@ class EncodedPoint:
     queries: Mapping[Access, Mapping[Role, Floats]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Distortion:
+    """Squared errors of x by decoder, and which of them counts: the better on validation."""
+
+    # (n,) of the test set: ``refitted``, ``own`` where it is consistent, and the better as
+    # ``strict``
+    by_decoder: Mapping[str, Floats]
+    on_validation: float  # the mean of the better one's
+    shown: Mapping[Role, Floats] | None  # what the own decoder shows auditors, if it is the better
+
+    @classmethod
+    def of(cls, refitted: Mapping[Role, Floats], own: OwnDecoder | None) -> Distortion:
+        """Choose between the refitted decoder, of which the squares are given, and the own."""
+        squares = {"refitted": refitted}
+        if own is not None and own.is_consistent():
+            squares["own"] = own.squares
+        on_validation = {name: float(by[Role.VALIDATION].mean()) for name, by in squares.items()}
+        better = min(on_validation, key=lambda name: on_validation[name])
+        by_decoder = {name: by[Role.TEST] for name, by in squares.items()}
+        by_decoder["strict"] = by_decoder[better]
+        shown = own.shown if own is not None and better == "own" else None
+        return cls(by_decoder, on_validation[better], shown)
+
+
 def evaluate(
     encoded: EncodedPoint,
     data: Prepared,
@@ -102,14 +126,7 @@ def evaluate(
         draws=draws,
         image=data.info.architecture.image,
     )
-    squares: dict[str, Mapping[Role, Floats]] = {"refitted": refitted.squares}
-    if encoded.own is not None and encoded.own.is_consistent():
-        squares["own"] = encoded.own.squares
-    on_validation = {name: float(by[Role.VALIDATION].mean()) for name, by in squares.items()}
-    better = min(on_validation, key=lambda name: on_validation[name])
-    distortion = {name: by[Role.TEST] for name, by in squares.items()}
-    distortion["strict"] = distortion[better]
-    decoded = encoded.own.shown if encoded.own is not None and better == "own" else None
+    distortion = Distortion.of(refitted.squares, encoded.own)
     progress(0.2, "auditors of s")
     strict = audit(
         encoded.z,
@@ -118,7 +135,7 @@ def evaluate(
         config=config,
         seed=auditor_seed,
         reconstruction=refitted.reconstruction,
-        decoded=decoded,
+        decoded=distortion.shown,
         soft=soft,
         draws=draws,
         fresh=encoded.fresh,
@@ -140,7 +157,7 @@ def evaluate(
     validation = {
         "information": strict.chosen.validation_information,
         "accuracy": accuracy(strict.validation_prediction),
-        "distortion": on_validation[better],
+        "distortion": distortion.on_validation,
     }
     if main is not None:
         validation["downstream"] = main.chosen.validation_information
@@ -163,7 +180,7 @@ def evaluate(
             soft=soft,
         )
         sample_size = extrapolate(
-            first_draw if decoded is None else _beside(first_draw, decoded),
+            _beside(first_draw, distortion.shown),
             once,
             strict.chosen.test_information,
             classes=groups,
@@ -191,7 +208,7 @@ def evaluate(
         audit=strict.prediction,
         paper_audits=paper,
         downstream={task: result.prediction for task, result in downstream.items()},
-        distortion=distortion,
+        distortion=distortion.by_decoder,
         validation=validation,
         permuted_distortion=encoded.permuted_distortion,
         rate=encoded.rate,
@@ -201,7 +218,7 @@ def evaluate(
         ),
         replicates=_replicates(
             strict.prediction,
-            distortion["strict"],
+            distortion.by_decoder["strict"],
             main.prediction if main else None,
             draws,
             roles[Role.TEST].numbers,
@@ -216,8 +233,10 @@ def evaluate(
     return evaluation, strict
 
 
-def _beside(z: Mapping[Role, Floats], decoded: Mapping[Role, Floats]) -> dict[Role, Floats]:
+def _beside(z: Mapping[Role, Floats], decoded: Mapping[Role, Floats] | None) -> dict[Role, Floats]:
     """Return z, one draw of each row, with the reconstructions of the same draw beside it."""
+    if decoded is None:
+        return dict(z)
     return {role: np.hstack([rows, decoded[role][: len(rows)]]) for role, rows in z.items()}
 
 

@@ -37,8 +37,14 @@ def calibrate_command(
     channels: Annotated[
         str | None, typer.Option(help="Channels, separated by commas [default: all].")
     ] = None,
-    rows: Annotated[int, typer.Option(help="Number of training rows, and of test rows.")] = 10_000,
-    seeds: Annotated[int, typer.Option(help="Number of draws per channel: seeds 0 to N-1.")] = 1,
+    rows: Annotated[
+        int | None,
+        typer.Option(help="Number of training rows, and of test rows [default: 10000]."),
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="Number of draws per channel: seeds 0 to N-1 [default: 1]."),
+    ] = None,
     attacks: Annotated[
         bool,
         typer.Option(
@@ -46,8 +52,11 @@ def calibrate_command(
         ),
     ] = False,
     dataset: Annotated[
-        str, typer.Option(help="Dataset of --attacks.", autocompletion=complete_datasets)
-    ] = "adults-gender",
+        str | None,
+        typer.Option(
+            help="Dataset of --attacks [default: adults-gender].", autocompletion=complete_datasets
+        ),
+    ] = None,
     data_root: DataRoot = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Use the quick audit with --attacks.")
@@ -62,12 +71,30 @@ def calibrate_command(
     missed. With --attacks, the auditors are tested on encoders built to hide s from them.
     """
     if attacks:
+        if any(option is not None for option in (channels, rows, seeds)):
+            raise ConfigError(
+                "--attacks are on the rows of a dataset, not on channels.",
+                "Leave --channels, --rows and --seeds out, or --attacks.",
+            )
         from fairbench.cli.calibrate_attacks import calibrate_attacks
 
-        code = calibrate_attacks(dataset, data_root, quick=quick, as_json=as_json)
+        code = calibrate_attacks(
+            dataset or "adults-gender", data_root, quick=quick, as_json=as_json
+        )
         raise typer.Exit(code)
+    if dataset is not None or data_root is not None or quick:
+        raise ConfigError(
+            "Channels are drawn: they have no dataset and no quick audit.",
+            "Leave --dataset, --data-root and --quick out, or add --attacks.",
+        )
     names = split_names(channels) if channels is not None else None
-    raise typer.Exit(calibrate(names, rows=rows, seeds=seeds, as_json=as_json))
+    code = calibrate(
+        names,
+        rows=10_000 if rows is None else rows,
+        seeds=1 if seeds is None else seeds,
+        as_json=as_json,
+    )
+    raise typer.Exit(code)
 
 
 def calibrate(names: Sequence[str] | None, *, rows: int, seeds: int, as_json: bool) -> int:

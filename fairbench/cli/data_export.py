@@ -56,7 +56,8 @@ def data_export_command(
         else:
             frame.to_parquet(output, index=False)
     except OSError as error:
-        raise ConfigError(f"--output {output} cannot be written: {error.strerror}.") from None
+        why = error.strerror or error
+        raise ConfigError(f"--output {output} cannot be written: {why}.") from None
     out.print(
         f"{output}: {len(frame):,} rows of {dataset.name} ({source}). Train encoders on rows with "
         "the role encoder-train alone, and encode all rows, in this order.",

@@ -73,6 +73,11 @@ def report(
     ] = None,
 ) -> None:
     """Write one HTML page of all results; it opens offline."""
+    if dataset is not None and against is None:
+        raise ConfigError(
+            "--dataset names the board of --against; the page has all datasets.",
+            "Leave --dataset out, or add --against published.",
+        )
     registry, location = load_plugins(), ResultsLocation(results, store)
     target = output or location.folder / "report.html"
     board = _board(against, dataset, registry)
@@ -130,6 +135,11 @@ def plot(
             )
         _plot_across(location, registry, collection, against, folder, extensions)
         return
+    if collection is not None:
+        raise ConfigError(
+            f"--collection is of the figure across tables, not of {kind}.",
+            "Leave --collection out, or draw: fairbench plot across",
+        )
     board = _board(against, dataset, registry)
     if board is not None and not location.has_results:
         gathered = gather_boards([board], registry)

@@ -33,7 +33,7 @@ from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import DEFAULT_RESULTS
 from fairbench.errors import ConfigError, StoreError, UnknownNameError, nearest
-from fairbench.files import remove_file, write_file
+from fairbench.files import remove_file, size_of, write_file
 from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard import ranking
 from fairbench.leaderboard.across import compare_across
@@ -273,7 +273,7 @@ def clean(
     files = [*stored, *trained, *unfinished, *logs]
     if not files:  # of a store elsewhere, files are all that is here
         Store.in_folder(folder, create=False)
-    size = sum(path.stat().st_size for path in files)
+    size = sum(size_of(path) for path in files)
     out.print(
         f"Representations: {len(stored)} files in {folder / artefacts.FOLDER}; encoders: "
         f"{len(trained)}; checkpoints of unfinished training: {len(unfinished)}; logs of jobs: "

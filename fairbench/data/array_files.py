@@ -135,8 +135,11 @@ def _table(source: ArraySource) -> Any:
 def _csv_shape(path: Path) -> tuple[str, bool]:
     """Return the separator, and whether the first line has names: not if it holds a number."""
     separator, header = sniff(path)
-    with path.open(encoding="utf-8-sig", errors="replace") as stream:
-        first = stream.readline().split()
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as stream:
+            first = stream.readline().split()
+    except OSError:
+        return separator, header  # reading the table raises the error
     if separator == " " and not all(is_number(field) for field in first):
         separator, header = ",", True  # one column of names like "Asian Pacific"
     return separator, header and not any(is_number(field) for field in first)

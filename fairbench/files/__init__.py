@@ -19,6 +19,14 @@ def write_file(path: Path, content: bytes) -> None:
         raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
 
 
+def size_of(path: Path) -> int:
+    """Return the size of a file, bytes; 0 where it is gone."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def remove_file(path: Path) -> None:
     """Delete a file, if it is there; StoreError where that cannot be done."""
     try:

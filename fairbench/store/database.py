@@ -86,8 +86,11 @@ class Store:
         self.transactions = Transactions(self.engine)
 
     @classmethod
-    def by_url(cls, url: str) -> Store:
-        """The store that ``--store`` names; StoreError for one that would store nothing."""
+    def by_url(cls, url: str, *, create: bool = True) -> Store:
+        """The store that ``--store`` names; StoreError for one that would store nothing.
+
+        Without ``create``, an SQLite file that is not there is not made: the store is in memory.
+        """
         try:
             parsed = sa.engine.make_url(url)
         except (sa.exc.SQLAlchemyError, ValueError):
@@ -103,6 +106,8 @@ class Store:
                 f"The store {show_url(url)} is in memory: it keeps nothing.",
                 "Name a file, as in sqlite:///results.sqlite, or leave --store out.",
             )
+        if kind == "sqlite" and not create and not Path(str(parsed.database)).exists():
+            return cls("sqlite://")
         return cls(url)
 
     @staticmethod

@@ -283,6 +283,11 @@ def test_dry_run_lists_jobs_and_trains_nothing(fairbench_here: Call, tmp_path: P
     assert "fit plain on toy (2 models)" in told.stdout
     assert "Estimated:" in told.stdout
     assert not (tmp_path / "out").exists()
+    stored = fairbench_here(
+        *RUN, "--methods", "plain", "--dry-run", "--store", "sqlite:///s.sqlite"
+    )
+    assert stored.returncode == 0
+    assert not (tmp_path / "s.sqlite").exists()
 
 
 def test_a_dry_run_of_many_jobs_has_a_line_for_those_alike(fairbench_here: Call) -> None:

@@ -1,0 +1,40 @@
+"""Options that would have no effect are refused, not ignored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairbench.cli.calibrate import calibrate_command
+from fairbench.cli.report import plot, report
+from fairbench.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"attacks": True, "channels": "empty"}, "not on channels"),
+        ({"attacks": True, "rows": 500}, "not on channels"),
+        ({"attacks": True, "seeds": 2}, "not on channels"),
+        ({"dataset": "compas"}, "they have no dataset"),
+        ({"quick": True}, "no quick audit"),
+        ({"data_root": Path()}, "they have no dataset"),
+    ],
+)
+def test_calibrate_takes_options_of_channels_or_of_attacks(
+    options: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ConfigError, match=says):
+        calibrate_command(**options)
+
+
+def test_a_dataset_of_the_page_needs_a_board(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="names the board of --against"):
+        report(results=tmp_path, dataset="compas")
+
+
+def test_a_collection_is_of_the_figure_across_tables(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="not of curves"):
+        plot("curves", results=tmp_path, collection="tabular-v1")
