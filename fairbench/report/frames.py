@@ -34,6 +34,9 @@ _FEW = 3
 _WRAP = 105
 """Characters of a line of notes."""
 
+_MOST_SHORTFALLS = 4
+"""Rows that are not complete whose missing points are told below a figure."""
+
 _LINE = 0.18
 """Height of a line of a legend, inches: a panel is as tall as its legend, or that runs over."""
 
@@ -219,8 +222,16 @@ def _note_lines(panel: Panel, several: str) -> list[str]:
     if panel.ranked and panel.not_replicated:
         names = ", ".join(panel.names[row.variant] for row in panel.not_replicated)
         notes.append(f"Not replicated, so not ranked: {names}.")
-    notes += [f"Not complete: {line}." for line in panel.shortfalls]
+    notes += shortfall_notes(panel.shortfalls)
     return [line for note in notes for line in textwrap.wrap(note, _WRAP)]
+
+
+def shortfall_notes(lines: Sequence[str]) -> list[str]:
+    """Return what is said of rows that are not complete; of many, only their names."""
+    if len(lines) <= _MOST_SHORTFALLS:
+        return [f"Not complete: {line}." for line in lines]
+    names = ", ".join(line.partition(":")[0] for line in lines)
+    return [f"Not complete (fairbench status says what is missing): {names}."]
 
 
 def ordered(panel: Panel, look: Mapping[Variant, Look]) -> list[tuple[str, LeaderboardRow, Look]]:

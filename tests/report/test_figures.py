@@ -77,6 +77,14 @@ def test_every_figure_says_what_failed_what_is_missing_and_what_is_simulated(
     assert "not" not in notes(cost_figure(whole.panels))
 
 
+def test_of_many_rows_that_are_not_complete_only_the_names_are_told() -> None:
+    lines = [f"method {i}: {i} of 8 points missing" for i in range(1, 6)]
+    few, many = (frames.shortfall_notes(lines[:most]) for most in (4, 5))
+    assert few == [f"Not complete: {line}." for line in lines[:4]]
+    (note,) = many
+    assert note.endswith("missing): method 1, method 2, method 3, method 4, method 5.")
+
+
 def test_several_seeds_are_drawn_as_their_median_and_a_band(tmp_path: Path) -> None:
     found = dataset(tmp_path, three_seeds)
     panel = found.panels[0]
