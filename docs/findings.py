@@ -130,8 +130,8 @@ def _certified(board: Published) -> Iterator[str]:
         "An audit is a lower bound: a better auditor may find more. A",
         "[certificate](certificate.md) is an upper bound that holds against every auditor, with",
         "95% probability. It exists for codes that many people share. Of",
-        f"{len(_learned(board))} methods that are no baselines, {len(known)} have one that says",
-        "anything, and then the area is larger than the audited one:",
+        f"{len(_learned(board))} blind methods that are no baselines, {len(known)} have one that",
+        "says anything, and then the area is larger than the audited one:",
     )
     yield from ("| method | area, audited | area, certified |", "|---|---|---|")
     for area, name in known:

@@ -115,11 +115,15 @@ def _order(board: ImageBoard) -> Claim:
     """Table 1: the areas of the paper's three methods."""
     paper = {"msfair": ".14", "sofair": ".21", "sofair-nos": ".25"}
     words = ", ".join(f"`{name}` {area}" for name, area in paper.items())
+    formula = ", ".join(
+        f"`{name}` {format_share(board.rows[name].row.figures['aufdc_paper'])}" for name in paper
+    )
     figures = ", ".join(f"`{name}` {show_area(board.rows[name])}" for name in paper)
     gaps = [_gap(board, "msfair", "sofair"), _gap(board, "sofair", "sofair-nos")]
     return Claim(
         f"DSprites-Unfair, Table 1: this order of areas, by the paper's formula: {words}",
-        f"{figures}; differences of one to the next {' and '.join(gaps)}",
+        f"by the paper's formula {formula}; AUFDC {figures}; differences of AUFDC of one to the "
+        f"next {' and '.join(gaps)}",
         UNDECIDED,
     )
 
