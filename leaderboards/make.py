@@ -3,10 +3,11 @@
 python leaderboards/make.py leaderboards/recipes/adults-gender-5.yaml --results DIR --data-root DIR
 
 There is a board for each dataset of the recipe. A method stands there by its name, or with
-hyperparameters: ``{method: NAME, label: LABEL, params: {...}}``. A board is written to
-``fairbench_boards/``, or where the recipe says, after each method, so a long job can end at any
-time, and go on later or on another machine: the board itself says what is done. To make all rows
-anew, delete the board first. Models that fail are left out, and the exit code is 1 at the end.
+hyperparameters: ``{method: NAME, label: LABEL, params: {...}}``. The board is written after each
+method, to ``unfinished/``, or where the recipe says. So a long job can end at any time, and go on
+later or on another machine: the board itself says what is done. With its last method it moves to
+``fairbench_boards/`` and is published. To make all rows anew, delete the board first. Models that
+fail are left out, and the exit code is 1 at the end.
 """
 
 from __future__ import annotations
@@ -39,12 +40,15 @@ def main() -> int:
 def make_board(dataset: str, boards: recipe.Boards, given: argparse.Namespace) -> int:
     """Make the board of one dataset; return 1 if models failed, or the code of what ended it."""
     version = str(boards.version)
-    board = HERE / (boards.board or f"fairbench_boards/{dataset}-{version}.board")
+    name = f"{dataset}-{version}.board"
+    published = HERE / (boards.board or f"fairbench_boards/{name}")
+    board = published if boards.board else HERE / "unfinished" / name
     results = ["--results", str(given.results)]
-    if board.exists():
-        code = recipe.fairbench("results", "import", str(board), "--own", *results)
-        if code:
-            return code
+    for earlier in dict.fromkeys((published, board)):
+        if earlier.exists():
+            code = recipe.fairbench("results", "import", str(earlier), "--own", *results)
+            if code:
+                return code
     worst = 0
     for method in boards.methods:
         code = make(method, dataset, boards, given, results)
@@ -58,6 +62,8 @@ def make_board(dataset: str, boards: recipe.Boards, given: argparse.Namespace) -
             # Where all models of the first method failed there is nothing to write yet.
             if failed and (code != _MODELS_FAILED or board.exists()):
                 return failed
+    if board.exists() and not given.dry_run:
+        board.replace(published)
     return worst
 
 
