@@ -14,6 +14,7 @@ import pytest
 
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.executors.base import Broke, Elsewhere, Event, Executor, Finished, Idle, Waits
+from fairbench.runs.executors.inline import InlineExecutor
 from fairbench.runs.executors.shared import SharedExecutor
 from fairbench.store.claims import Claims
 from fairbench.store.database import Store
@@ -27,6 +28,16 @@ class Work:
     title: str = "job"
     estimate: float = 1.0
     gpus: float = 0.0
+
+
+@dataclass(frozen=True)
+class Sleeps(Work):
+    """Work for a process of its own."""
+
+    seconds: float = 2.0
+
+    def run(self, progress: Any) -> None:
+        time.sleep(self.seconds)
 
 
 class Instant(Executor):
@@ -175,3 +186,18 @@ def test_no_worker_is_kept_for_a_job_that_waits_for_a_gpu(store_url: str) -> Non
             executor.submit(Work(name, (name,)))  # type: ignore[arg-type]
         ends = [event.job.id for event in executor.events() if isinstance(event, Finished)]
     assert ends == ["fit 1", "audit 1", "fit 2", "audit 2", "fit 3", "audit 3"]
+
+
+def test_a_real_worker_audits_while_trainings_fill_the_gpu(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairbench.runs.executors.inline.count_devices", lambda: 1)
+    together, store = Together(), Store(store_url)
+    with Claims(store, "one") as claims:
+        executor = SharedExecutor(InlineExecutor(workers=2, timeout=None), claims, together.settled)
+        for name in ("fit 1", "fit 2"):
+            executor.submit(Sleeps(name, (name,), gpus=1.0))  # type: ignore[arg-type]
+        executor.submit(Sleeps("audit", ("audit",), seconds=0.0))  # type: ignore[arg-type]
+        ends = [event.job.id for event in executor.events() if isinstance(event, Finished)]
+        executor.stop()
+    assert ends == ["audit", "fit 1", "fit 2"]
