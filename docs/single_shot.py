@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 
 from board_rows import read_table
 from fairbench.leaderboard.ranking import RankedRow, compare
 from fairbench.report.format import format_interval, format_share
+from fairbench.stats.intervals import Estimate
 
 SUFFIX = "-ss"
 """What the name of a twin ends in."""
+
+MARGIN = 0.01
+"""Area that a twin may lose and still be as good as its method."""
+
+CHEAP = 0.25
+"""Largest share of its method's training time."""
 
 _HEADS = (
     *("method", "AUFDC", "of the twin", "twin - method", "training, s", "of the twin"),
@@ -20,7 +27,34 @@ _HEADS = (
 def format_single_shot() -> str:
     """Format the table; a row for each method that is on the board with its twin."""
     rule = "|".join(["", "---", *["---:"] * (len(_HEADS) - 1), ""])
-    return "\n".join([_line(_HEADS), rule, *map(_line, _rows())]) + "\n"
+    entries, pairs = read_pairs()
+    rows = (_cells(entries, method, twin) for method, twin in pairs)
+    table = "\n".join([_line(_HEADS), rule, *map(_line, rows)])
+    return f"{table}\n\n{_verdict(entries, pairs)}\n"
+
+
+def _verdict(entries: list[RankedRow], pairs: list[tuple[RankedRow, RankedRow]]) -> str:
+    """Say which twins are as good as their method, which are not, and which may be either."""
+    alike, worse, undecided = list[str](), list[str](), list[str]()
+    for method, twin in pairs:
+        gap = _gap(entries, method, twin)
+        low, high = (math.nan, math.nan) if gap is None else gap.interval()
+        place = alike if high <= MARGIN else worse if low > MARGIN else undecided
+        place.append(f"`{twin.row.method}`")
+    cheap = sum(_share(*pair) <= CHEAP for pair in pairs)
+    lines = (
+        "lose at most .01 of area, by the 95% interval of the difference: ",
+        "lose more: ",
+        "undecided: ",
+    )
+    found = [
+        f"- {line}{', '.join(names) or 'none'}"
+        for line, names in zip(lines, (alike, worse, undecided), strict=True)
+    ]
+    found.append(
+        f"- take at most a fourth of their method's training time: {cheap} of {len(pairs)}"
+    )
+    return "\n".join(["Of the twins:", "", *found])
 
 
 def _line(cells: tuple[str, ...]) -> str:
@@ -35,19 +69,23 @@ def read_pairs() -> tuple[list[RankedRow], list[tuple[RankedRow, RankedRow]]]:
     return rows, [(entries[name], entries[name + SUFFIX]) for name in twins]
 
 
-def _rows() -> Iterator[tuple[str, ...]]:
-    entries, pairs = read_pairs()
-    for method, twin in pairs:
-        yield _cells(entries, method, twin)
-
-
-def _cells(entries: list[RankedRow], method: RankedRow, twin: RankedRow) -> tuple[str, ...]:
+def _gap(entries: list[RankedRow], method: RankedRow, twin: RankedRow) -> Estimate | None:
+    """Return the area of a twin less that of its method."""
     (gap,) = (
         one for one in compare(entries, twin.row.method, method.row.method) if one.column == "aufdc"
     )
-    difference = ""
-    if gap.difference is not None:
-        difference = format_interval(gap.difference.value, *gap.difference.interval())
+    return gap.difference
+
+
+def _share(method: RankedRow, twin: RankedRow) -> float:
+    """Return a twin's training time as a share of its method's."""
+    whole, of_twin = (one.row.figures["train_seconds"] or math.nan for one in (method, twin))
+    return of_twin / whole
+
+
+def _cells(entries: list[RankedRow], method: RankedRow, twin: RankedRow) -> tuple[str, ...]:
+    gap = _gap(entries, method, twin)
+    difference = "" if gap is None else format_interval(gap.value, *gap.interval())
     seconds = [entry.row.figures["train_seconds"] or 0.0 for entry in (method, twin)]
 
     def figure(entry: RankedRow, column: str) -> str:
@@ -61,7 +99,7 @@ def _cells(entries: list[RankedRow], method: RankedRow, twin: RankedRow) -> tupl
         difference,
         f"{seconds[0]:,.0f}",
         f"{seconds[1]:,.0f}",
-        f"{seconds[1] / seconds[0]:.2f}" if seconds[0] else "",
+        f"{_share(method, twin):.2f}",
         figure(method, "monotonicity"),
         figure(twin, "monotonicity"),
     )
