@@ -17,7 +17,7 @@ from fairbench.registry import load_registry
 from fairbench.report.format import format_count, format_interval, format_share
 from fairbench.report.style import new_figure, styled
 from published_figures import BOARD, Published, read_published
-from single_shot import read_pairs
+from single_shot import read_pairs, training_share
 from verdict import read_verdicts
 
 if TYPE_CHECKING:
@@ -114,8 +114,7 @@ def _single_shot(_: Published) -> Iterator[str]:
     yield from ("| method | area | of its twin | share of the training |", "|---|---|---|---|")
     for (method, twin), pair in zip(pairs, areas, strict=True):
         shown = " | ".join(map(format_share, pair))
-        seconds = [one.row.figures["train_seconds"] or 0.0 for one in (method, twin)]
-        yield f"| `{method.row.method}` | {shown} | {_percent(seconds[1] / seconds[0])} |"
+        yield f"| `{method.row.method}` | {shown} | {_percent(training_share(method, twin))} |"
 
 
 def _certified(board: Published) -> Iterator[str]:

@@ -41,7 +41,7 @@ def _verdict(entries: list[RankedRow], pairs: list[tuple[RankedRow, RankedRow]])
         low, high = (math.nan, math.nan) if gap is None else gap.interval()
         place = alike if high <= MARGIN else worse if low > MARGIN else undecided
         place.append(f"`{twin.row.method}`")
-    cheap = sum(_share(*pair) <= CHEAP for pair in pairs)
+    cheap = sum(training_share(*pair) <= CHEAP for pair in pairs)
     lines = (
         "lose at most .01 of area, by the 95% interval of the difference: ",
         "lose more: ",
@@ -77,8 +77,8 @@ def _gap(entries: list[RankedRow], method: RankedRow, twin: RankedRow) -> Estima
     return gap.difference
 
 
-def _share(method: RankedRow, twin: RankedRow) -> float:
-    """Return a twin's training time as a share of its method's."""
+def training_share(method: RankedRow, twin: RankedRow) -> float:
+    """Return a twin's training time as a share of its method's; NaN where one is not known."""
     whole, of_twin = (one.row.figures["train_seconds"] or math.nan for one in (method, twin))
     return of_twin / whole
 
@@ -99,7 +99,7 @@ def _cells(entries: list[RankedRow], method: RankedRow, twin: RankedRow) -> tupl
         difference,
         f"{seconds[0]:,.0f}",
         f"{seconds[1]:,.0f}",
-        f"{_share(method, twin):.2f}",
+        f"{training_share(method, twin):.2f}",
         figure(method, "monotonicity"),
         figure(twin, "monotonicity"),
     )

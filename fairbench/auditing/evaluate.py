@@ -71,7 +71,7 @@ class EncodedPoint:
 
 
 @dataclass(frozen=True)
-class Distortion:
+class _Distortion:
     """Squared errors of x by decoder, and which of them counts: the better on validation."""
 
     # (n,) of the test set: ``refitted``, ``own`` where it is consistent, and the better as
@@ -81,7 +81,7 @@ class Distortion:
     shown: Mapping[Role, Floats] | None  # what the own decoder shows auditors, if it is the better
 
     @classmethod
-    def of(cls, refitted: Mapping[Role, Floats], own: OwnDecoder | None) -> Distortion:
+    def of(cls, refitted: Mapping[Role, Floats], own: OwnDecoder | None) -> _Distortion:
         """Choose between the refitted decoder, of which the squares are given, and the own."""
         squares = {"refitted": refitted}
         if own is not None and own.is_consistent():
@@ -126,7 +126,7 @@ def evaluate(
         draws=draws,
         image=data.info.architecture.image,
     )
-    distortion = Distortion.of(refitted.squares, encoded.own)
+    distortion = _Distortion.of(refitted.squares, encoded.own)
     progress(0.2, "auditors of s")
     strict = audit(
         encoded.z,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -53,13 +52,13 @@ class Commands:
 
 
 def run(make: ModuleType, commands: Commands, **more: Any) -> int:
-    recipe = sys.modules["recipe"]
-    recipe.fairbench = commands  # type: ignore[attr-defined]
-    boards = recipe.Boards(
+    boards = make.recipe.Boards(
         datasets=["adults-gender"], version=5, run={}, methods=["leace", "pca", "noise"], **more
     )
     given = argparse.Namespace(results=Path("out"), data_root=Path("data"), dry_run=False)
-    code: int = make.make_board("adults-gender", boards, given)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(make.recipe, "fairbench", commands)
+        code: int = make.make_board("adults-gender", boards, given)
     return code
 
 
