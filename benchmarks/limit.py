@@ -26,7 +26,7 @@ from fairbench.api import Role
 from fairbench.data.prepare import load_dataset
 from fairbench.metrics.hull import lower_hull
 from fairbench_datasets.adults import AdultsGender
-from fairbench_plugins.merged_cells import MergedCells, cross_fitted, find_cells, nearest
+from fairbench_plugins.merged_cells.cells import cross_fitted, find_cells, nearest
 from fairbench_plugins.merged_cells.joining import (
     Array,
     CellSums,
@@ -35,6 +35,7 @@ from fairbench_plugins.merged_cells.joining import (
     search,
 )
 from fairbench_plugins.merged_cells.limit import limit
+from fairbench_plugins.merged_cells.merged import MergedCells
 
 PRICES = np.geomspace(2.0, 500.0, 12)
 

@@ -7,6 +7,8 @@ networks and losses, and are loaded when they are first used:
 
 StackedModel, Batch
     The base class of networks and losses, and what ``losses`` is given.
+GaussianModel, Draw, rate
+    That of variational autoencoders, one draw of their codes, and what a code costs.
 Networks, Streams
     Encoders and decoders that suit a dataset; random numbers of each model's own.
 StackedLinear, StackedMLP, StackedConv
@@ -21,6 +23,7 @@ from fairbench.training.neural_method import NeuralMethod, NeuralParams
 from fairbench.training.single_shot import SingleShotTwin
 
 if TYPE_CHECKING:
+    from fairbench.training.gaussian import Draw, GaussianModel, rate
     from fairbench.training.layers import StackedConv, StackedLinear, StackedMLP
     from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
     from fairbench.training.networks import Networks
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Batch",
+    "Draw",
+    "GaussianModel",
     "Networks",
     "NeuralMethod",
     "NeuralParams",
@@ -38,10 +43,12 @@ __all__ = [
     "StackedModel",
     "Streams",
     "onehot",
+    "rate",
     "summed_squares",
 ]
 
 _LAZY = {
+    "gaussian": ("Draw", "GaussianModel", "rate"),
     "layers": ("StackedConv", "StackedLinear", "StackedMLP"),
     "model": ("Batch", "StackedModel", "onehot", "summed_squares"),
     "networks": ("Networks",),

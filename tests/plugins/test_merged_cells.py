@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from fairbench.api import Architecture, DatasetInfo, Feature, FitContext, Point, TrainingRows, Unit
-from fairbench_plugins.merged_cells import (
-    MergedCells,
-    MergedCellsParams,
-    MergedCurve,
-    cross_fitted,
-    nearest,
-)
+from fairbench_plugins.merged_cells.cells import cross_fitted, nearest
 from fairbench_plugins.merged_cells.joining import (
     CellSums,
     cut,
@@ -22,6 +16,7 @@ from fairbench_plugins.merged_cells.joining import (
     merge,
     search,
 )
+from fairbench_plugins.merged_cells.merged import MergedCells, MergedCellsParams, MergedCurve
 
 
 def some_cells(seed: int = 0, count: int = 12, groups: int = 2) -> CellSums:

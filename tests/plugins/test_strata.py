@@ -7,7 +7,8 @@ import pytest
 
 from fairbench.api import FitContext, Point, TrainingRows, Unit
 from fairbench.data.prepare import Prepared
-from fairbench_plugins.merged_cells import nearest, paired
+from fairbench_plugins.merged_cells import paired
+from fairbench_plugins.merged_cells.cells import nearest
 from fairbench_plugins.merged_cells.paired import PairedCells, PairedCellsParams, PairedCurve
 from fairbench_plugins.merged_cells.strata import column_shares, find_strata, kept_columns
 

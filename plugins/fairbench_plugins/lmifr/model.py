@@ -32,16 +32,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from fairbench.training import Batch, Networks, StackedModel, Streams, summed_squares
+from fairbench.training import Batch, GaussianModel, Networks, Streams, rate
 
 if TYPE_CHECKING:
     from fairbench_plugins.lmifr import LMIFRParams
 
-_LOG_VARIANCES = (-12.0, 6.0)
-"""Range of log v: wide enough for every use, and its exponentials stay finite."""
 
-
-class LMIFRModel(StackedModel):
+class LMIFRModel(GaussianModel):
     """A stack of variational autoencoders, each with an adversary and two multipliers.
 
     Parameters
@@ -71,13 +68,10 @@ class LMIFRModel(StackedModel):
         epsilons: Sequence[float],
         streams: Streams,
     ) -> None:
-        super().__init__()
+        super().__init__(networks, groups, streams)
         self.distortion_weight, self.dual_rate = params.distortion_weight, params.dual_rate
         self.rate_limit = params.rate_limit
-        self.noise_dimensions = networks.latent
         make = streams.generators("weights")
-        self.encoder = networks.encoder(make, 2 * networks.latent)
-        self.decoder = networks.decoder(make, networks.latent + groups)
         self.adversary = networks.mlp(make, (networks.latent, *params.adversary_hidden, groups))
         self.turns = params.adversary_steps
         self.players: Mapping[str, float] = {"adversary": params.adversary_rate}
@@ -85,16 +79,8 @@ class LMIFRModel(StackedModel):
         self.register_buffer("multipliers", torch.zeros(len(epsilons), 2))
         self.register_buffer("seen", torch.ones(len(epsilons), groups))
 
-    def gaussian(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and log variance of q(z|x), both ``(models, batch, latent)``."""
-        mean, log_variance = self.encoder(x).chunk(2, dim=-1)
-        return mean, log_variance.clamp(*_LOG_VARIANCES)
-
     def losses(self, batch: Batch) -> dict[str, Tensor]:
-        mean, log_variance = self.gaussian(batch.x)
-        noise = batch.streams.normal("z", *mean.shape[1:])
-        z = mean + torch.exp(0.5 * log_variance) * noise
-        distortion = summed_squares(batch.x, self._reconstruct(z, batch.s_onehot))
+        z, mean, log_variance, distortion = self.draw(batch)
         log_c = torch.log_softmax(self.adversary(z), dim=-1)
         cross_entropy = -(batch.s_onehot * log_c).sum(-1).mean(-1)
         constraints = self._constraints(mean, log_variance, cross_entropy, batch.s_onehot)
@@ -114,7 +100,7 @@ class LMIFRModel(StackedModel):
         shares = shares.repeat_interleave(len(s_onehot) // len(shares), dim=0)
         # Of the batch's own rows: their chance shares of groups cancel.
         prior = -(s_onehot * shares.log().unsqueeze(1)).sum(-1).mean(-1)
-        return torch.stack([_rate(mean, log_variance), prior - cross_entropy], dim=1)
+        return torch.stack([rate(mean, log_variance), prior - cross_entropy], dim=1)
 
     def _count(self, s_onehot: Tensor) -> None:
         self.seen.add_(s_onehot.view(len(self.seen), -1, s_onehot.shape[-1]).sum(1))
@@ -130,29 +116,3 @@ class LMIFRModel(StackedModel):
         ``exceeded`` is C / e - 1 of both limits, ``(models, 2)``.
         """
         self.multipliers.add_(self.dual_rate * exceeded.clamp(max=1)).clamp_(min=0)
-
-    def _reconstruct(self, z: Tensor, s_onehot: Tensor) -> Tensor:
-        x_hat: Tensor = self.decoder(torch.cat([z, s_onehot], dim=-1))
-        return x_hat
-
-    def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
-        assert noise is not None
-        mean, deviation = self.gaussian_code(x, knob)
-        return mean + deviation * noise
-
-    def gaussian_code(self, x: Tensor, knob: Tensor | None) -> tuple[Tensor, Tensor]:
-        mean, log_variance = self.gaussian(x)
-        return mean, torch.exp(0.5 * log_variance)
-
-    def decode(self, z: Tensor, s_onehot: Tensor, knob: Tensor | None) -> Tensor:
-        return self._reconstruct(z, s_onehot)
-
-    def code_length(self, x: Tensor, knob: Tensor | None) -> Tensor:
-        """C1: it bounds I(Z;X)."""
-        return _rate(*self.gaussian(x))
-
-
-def _rate(mean: Tensor, log_variance: Tensor) -> Tensor:
-    """KL(N(mean, v) || N(0, I)) summed over dimensions, mean over rows, nats, ``(models,)``."""
-    each = mean.square() + log_variance.exp() - log_variance - 1
-    return 0.5 * each.sum(-1).mean(-1)

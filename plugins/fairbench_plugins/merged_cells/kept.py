@@ -19,7 +19,7 @@ depends on the price lambda: few columns are coded at low prices, all at high on
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,16 +39,15 @@ from fairbench.api import (
     TrainingRows,
     Unit,
 )
-from fairbench_plugins.merged_cells import cross_fitted
+from fairbench_plugins.merged_cells.cells import cross_fitted, estimated_shares
 from fairbench_plugins.merged_cells.joining import Array
 from fairbench_plugins.merged_cells.paired import (
     PairedCells,
     PairedCurve,
     cut,
-    estimated_shares,
-    nearest_price,
     solve,
 )
+from fairbench_plugins.merged_cells.prices import nearest_price, price_knob
 from fairbench_plugins.merged_cells.strata import column_shares
 
 LOW, HIGH = 0.5, 4000.0
@@ -83,7 +82,7 @@ class KeptCells(PairedCells):
 
     name = "kept-cells"
     summary = "paired-cells of some columns; the rest are released, where that is cheaper"
-    knobs = (replace(PairedCells.knobs[0], low=LOW, high=HIGH),)
+    knobs = (price_knob(LOW, HIGH),)
     Params: ClassVar[type[Params]] = KeptCellsParams
 
     def search_space(self) -> Mapping[str, Any]:

@@ -34,7 +34,6 @@ from fairbench.api import (
     Fitted,
     Floats,
     Ints,
-    Knob,
     Method,
     Params,
     Point,
@@ -44,9 +43,10 @@ from fairbench.api import (
     TrainingRows,
     Unit,
 )
-from fairbench_plugins.merged_cells import cross_fitted, find_cells, nearest
+from fairbench_plugins.merged_cells.cells import estimated_shares, find_cells, nearest
 from fairbench_plugins.merged_cells.joining import Array, CellSums
 from fairbench_plugins.merged_cells.limit import LimitPoint, limit
+from fairbench_plugins.merged_cells.prices import nearest_price, price_knob
 from fairbench_plugins.merged_cells.strata import Strata, find_strata, kept_columns
 
 LOW, HIGH = 0.5, 400.0
@@ -79,15 +79,7 @@ class PairedCells(Method):
     coding = Coding.STOCHASTIC
     shots = Shots.SINGLE
     has_decoder = True
-    knobs = (
-        Knob(
-            "price",
-            LOW,
-            HIGH,
-            "distortion paid per nat of I(S;code); more is fairer",
-            logarithmic=True,
-        ),
-    )
+    knobs = (price_knob(LOW, HIGH),)
     most_features = 512
     Params: ClassVar[type[Params]] = PairedCellsParams
 
@@ -117,13 +109,6 @@ class PairedCells(Method):
         return PairedCurve(**state)
 
 
-def estimated_shares(x: Floats, s: Ints, groups: int, folds: int) -> Array:
-    """Estimate P(s | x) of each row, ``(n, groups)``, never quite 0."""
-    # Trees can be sure of a group; a cell without any of one has no mean for it.
-    shares = np.clip(cross_fitted(x, s, groups, folds), 1e-4, None)
-    return np.asarray(shares / shares.sum(1, keepdims=True))
-
-
 def cut(
     x: Floats, kept: npt.NDArray[np.bool_], seed: int, *, cells: int, rows_a_cell: int
 ) -> Strata:
@@ -150,11 +135,6 @@ def solve(
     points = limit(sums, float((wide**2).sum()), prices.tolist(), pairs=strata.pairs())
     curve = PairedCurve.of(strata.centres, sums, points, strata.scale)
     return curve, [point.codes.sums(sums).n for point in points]
-
-
-def nearest_price(prices: Array, point: Point) -> int:
-    """Return the number of the price that is nearest to a point's."""
-    return int(np.abs(np.log(prices / point["price"])).argmin())
 
 
 @dataclass

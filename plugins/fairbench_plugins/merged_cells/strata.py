@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Floats, Ints
+from fairbench_plugins.merged_cells.cells import find_cells, nearest
 from fairbench_plugins.merged_cells.joining import Array, information
 
 _BINS = 32
@@ -77,8 +78,6 @@ def kept_columns(x: Floats, shares: Array, keep: float) -> npt.NDArray[np.bool_]
 
 def find_strata(x: Floats, kept: npt.NDArray[np.bool_], rows_a_cell: int, seed: int) -> Strata:
     """Cut rows ``(n, d)`` into strata by the ``kept`` columns, and these into cells."""
-    from fairbench_plugins.merged_cells import nearest
-
     columns = x[:, kept]
     groups = _cells(columns, min(_MOST_STRATA, len(x) // _ROWS_A_STRATUM), seed)
     of_rows = nearest(groups, columns)
@@ -95,7 +94,5 @@ def find_strata(x: Floats, kept: npt.NDArray[np.bool_], rows_a_cell: int, seed: 
 
 def _cells(x: Floats, most: int, seed: int) -> Floats:
     """Return the distinct rows, or where there are too many, centres of k-means."""
-    from fairbench_plugins.merged_cells import find_cells
-
     distinct = np.unique(x, axis=0)
     return distinct if len(distinct) <= most else find_cells(x, max(1, most), seed)

@@ -53,13 +53,18 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from fairbench.training import Batch, Networks, StackedModel, Streams, summed_squares
+from fairbench.training import (
+    Batch,
+    GaussianModel,
+    Networks,
+    StackedModel,
+    Streams,
+    rate,
+    summed_squares,
+)
 
 if TYPE_CHECKING:
     from fairbench_plugins.penalties import FairDisCoParams, PenaltyParams
-
-_LOG_VARIANCES = (-8.0, 6.0)
-"""Range of log v: products of densities over the dimensions stay finite in float32."""
 
 _FLOOR = 1e-6
 """Of squared spreads and distances: gradients of roots stay finite."""
@@ -132,7 +137,7 @@ class PenaltyModel(StackedModel):
         return self._reconstruct(z, s_onehot)
 
 
-class FairDisCoModel(StackedModel):
+class FairDisCoModel(GaussianModel):
     """A stack of variational autoencoders with FairDisCo's penalty.
 
     Parameters
@@ -147,6 +152,7 @@ class FairDisCoModel(StackedModel):
         One per model.
     """
 
+    log_variances = (-8.0, 6.0)  # products of densities over dimensions stay finite in float32
     beta: Tensor
 
     def __init__(
@@ -157,50 +163,18 @@ class FairDisCoModel(StackedModel):
         betas: Sequence[float],
         streams: Streams,
     ) -> None:
-        super().__init__()
+        super().__init__(networks, groups, streams)
         self.distortion_weight, self.rate_weight = params.distortion_weight, params.rate_weight
-        self.noise_dimensions = networks.latent
-        make = streams.generators("weights")
-        self.encoder = networks.encoder(make, 2 * networks.latent)
-        self.decoder = networks.decoder(make, networks.latent + groups)
         self.register_buffer("beta", torch.tensor(betas, dtype=torch.float32))
 
-    def _gaussian(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and log variance of q(z|x), both ``(models, batch, latent)``."""
-        mean, log_variance = self.encoder(x).chunk(2, dim=-1)
-        return mean, log_variance.clamp(*_LOG_VARIANCES)
-
     def losses(self, batch: Batch) -> dict[str, Tensor]:
-        mean, log_variance = self._gaussian(batch.x)
-        noise = batch.streams.normal("z", *mean.shape[1:])
-        z = mean + torch.exp(0.5 * log_variance) * noise
-        distortion = summed_squares(batch.x, self._reconstruct(z, batch.s_onehot))
+        _, mean, log_variance, distortion = self.draw(batch)
         penalty = dependence(overlaps(mean, log_variance), batch.s_onehot)
         return {
             "model": self.distortion_weight * distortion
-            + self.rate_weight * _rate(mean, log_variance)
+            + self.rate_weight * rate(mean, log_variance)
             + self.beta * penalty
         }
-
-    def _reconstruct(self, z: Tensor, s_onehot: Tensor) -> Tensor:
-        x_hat: Tensor = self.decoder(torch.cat([z, s_onehot], dim=-1))
-        return x_hat
-
-    def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
-        assert noise is not None
-        mean, deviation = self.gaussian_code(x, knob)
-        return mean + deviation * noise
-
-    def gaussian_code(self, x: Tensor, knob: Tensor | None) -> tuple[Tensor, Tensor]:
-        mean, log_variance = self._gaussian(x)
-        return mean, torch.exp(0.5 * log_variance)
-
-    def decode(self, z: Tensor, s_onehot: Tensor, knob: Tensor | None) -> Tensor:
-        return self._reconstruct(z, s_onehot)
-
-    def code_length(self, x: Tensor, knob: Tensor | None) -> Tensor:
-        """The rate: it bounds I(Z;X)."""
-        return _rate(*self._gaussian(x))
 
 
 def standardised(z: Tensor) -> Tensor:
@@ -334,9 +308,3 @@ def _means(u: Tensor, s_onehot: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     inside = (s_onehot * u).sum(1) / counts.clamp_min(1)
     outside = ((1 - s_onehot) * u).sum(1) / rest.clamp_min(1)
     return inside, outside, ((counts > 1) & (rest > 1)).float()
-
-
-def _rate(mean: Tensor, log_variance: Tensor) -> Tensor:
-    """KL(N(mean, v) || N(0, I)) summed over dimensions, mean over rows, nats, ``(models,)``."""
-    each = mean.square() + log_variance.exp() - log_variance - 1
-    return 0.5 * each.sum(-1).mean(-1)

@@ -40,16 +40,13 @@ import torch
 from torch import Tensor, nn
 
 from fairbench.api import Point
-from fairbench.training import Batch, Networks, StackedModel, Streams, summed_squares
+from fairbench.training import Batch, GaussianModel, Networks, Streams, rate
 
 if TYPE_CHECKING:
     from fairbench_plugins.variational import FCRLParams, VariationalParams, VFAEParams
 
-_LOG_VARIANCES = (-12.0, 6.0)
-"""Range of log v: wide enough for every use, and its exponentials stay finite."""
 
-
-class VariationalModel(StackedModel):
+class VariationalModel(GaussianModel):
     """A stack of variational autoencoders.
 
     Parameters
@@ -72,20 +69,11 @@ class VariationalModel(StackedModel):
         points: Sequence[Point],
         streams: Streams,
     ) -> None:
-        super().__init__()
+        super().__init__(networks, groups, streams)
         self.weight = params.distortion_weight
-        self.noise_dimensions = networks.latent
-        make = streams.generators("weights")
-        self.encoder = networks.encoder(make, 2 * networks.latent)
-        self.decoder = networks.decoder(make, networks.latent + groups)
         for name, _ in points[0].values:
             knob = torch.tensor([point[name] for point in points], dtype=torch.float32)
             self.register_buffer(f"knob_{name}", knob)
-
-    def gaussian(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and log variance of q(z|x), both ``(models, batch, latent)``."""
-        mean, log_variance = self.encoder(x).chunk(2, dim=-1)
-        return mean, log_variance.clamp(*_LOG_VARIANCES)
 
     @abstractmethod
     def price(self, batch: Batch, z: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
@@ -96,32 +84,9 @@ class VariationalModel(StackedModel):
         return self.weight
 
     def losses(self, batch: Batch) -> dict[str, Tensor]:
-        mean, log_variance = self.gaussian(batch.x)
-        noise = batch.streams.normal("z", *mean.shape[1:])
-        z = mean + torch.exp(0.5 * log_variance) * noise
-        distortion = summed_squares(batch.x, self._reconstruct(z, batch.s_onehot))
+        z, mean, log_variance, distortion = self.draw(batch)
         price = self.price(batch, z, mean, log_variance)
         return {"model": self.distortion_weight() * distortion + price}
-
-    def _reconstruct(self, z: Tensor, s_onehot: Tensor) -> Tensor:
-        x_hat: Tensor = self.decoder(torch.cat([z, s_onehot], dim=-1))
-        return x_hat
-
-    def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
-        assert noise is not None
-        mean, deviation = self.gaussian_code(x, knob)
-        return mean + deviation * noise
-
-    def gaussian_code(self, x: Tensor, knob: Tensor | None) -> tuple[Tensor, Tensor]:
-        mean, log_variance = self.gaussian(x)
-        return mean, torch.exp(0.5 * log_variance)
-
-    def decode(self, z: Tensor, s_onehot: Tensor, knob: Tensor | None) -> Tensor:
-        return self._reconstruct(z, s_onehot)
-
-    def code_length(self, x: Tensor, knob: Tensor | None) -> Tensor:
-        """R: the cost of a draw of z given the prior; it bounds I(Z;X)."""
-        return rate(*self.gaussian(x))
 
 
 class BetaVAEModel(VariationalModel):
@@ -194,12 +159,6 @@ class FCRLModel(VariationalModel):
         scores = self.embed_z(z) @ keys.transpose(1, 2)
         information = conditional_info_nce(scores, batch.s)
         return self.knob_beta * (rate(mean, log_variance) - self.contrast * information)
-
-
-def rate(mean: Tensor, log_variance: Tensor) -> Tensor:
-    """KL(N(mean, v) || N(0, I)) summed over dimensions, mean over rows, nats, ``(models,)``."""
-    each = mean.square() + log_variance.exp() - log_variance - 1
-    return 0.5 * each.sum(-1).mean(-1)
 
 
 def mean_pairwise_divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
