@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from fairbench.api import Metric
 from fairbench.data.card_dataset import CardDataset
 from fairbench.errors import ConfigError, FairbenchError
 from fairbench.leaderboard import build as leaderboard
@@ -91,12 +92,16 @@ class Report:
 
     ``provenance`` is by time; ``glossary`` has a line for each column; ``tested`` are the methods
     that others are tested against; ``verdicts`` are over the tables of the newest collection.
+    ``directions``: of columns of metrics, which values are better, ``lower`` or ``higher``;
+    ``plugin_columns``: leaderboard columns of metrics that are not the core's.
     """
 
     datasets: tuple[DatasetReport, ...]
     provenance: tuple[RunRecord, ...]
     made: str
     glossary: Mapping[str, str]
+    directions: Mapping[str, str] = field(default_factory=dict)
+    plugin_columns: tuple[str, ...] = ()
     tested: tuple[str, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     identities: Identities = field(default_factory=Identities)
@@ -169,7 +174,8 @@ def _report(
 ) -> Report:
     # Where both tables have a column, the leaderboard's meaning counts.
     glossary = POINT_COLUMNS | COLUMNS
-    for metric in registry.metrics.classes.values():
+    metrics = registry.metrics.classes.values()
+    for metric in metrics:
         glossary.update(metric.columns)
     tested = sorted({name for t in tables for row in t.leaderboard for name in row.p_values})
     glossary |= {p_value_column(name): describe_p_value(name) for name in tested}
@@ -193,6 +199,13 @@ def _report(
         provenance=tuple(provenance),
         made=max((point.finished for point in points if point.finished), default=""),
         glossary=glossary | PROVENANCE,
+        directions={
+            column: metric.direction
+            for metric in metrics
+            if metric.direction != "none"
+            for column in metric.columns
+        },
+        plugin_columns=_plugin_columns(metrics),
         tested=tuple(tested),
         verdicts=_verdicts(tables, registry),
         identities=identities,
@@ -201,6 +214,18 @@ def _report(
             for name, method in registry.methods.classes.items()
         },
     )
+
+
+def _plugin_columns(metrics: Iterable[type[Metric]]) -> tuple[str, ...]:
+    """Leaderboard columns of metrics from outside of fairbench, without ends of intervals."""
+    found = [
+        column
+        for metric in metrics
+        if metric.level == "curve" and metric.__module__.partition(".")[0] != "fairbench"
+        for column in metric.columns
+    ]
+    ends = {f"{column}_{end}" for column in found for end in ("low", "high")}
+    return tuple(column for column in found if column not in ends)
 
 
 def _about(

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from fairbench.api import Track
+from fairbench.api import CurveEvaluation, Metric, Track
 from fairbench.registry import load_registry
 from fairbench.report.gather import gather
 from fairbench.report.page import page
@@ -262,9 +262,46 @@ def test_paper_has_everything_on_white_without_controls(tab: Any) -> None:
 def test_highlighted_rows_are_in_colour_and_the_others_grey(tmp_path: Path) -> None:
     (panel,) = gather(stored(tmp_path), load_registry()).datasets[0].panels
     looks = looks_of([panel])
-    plot = draw_ranking(replace(panel, highlighted=("sofair",)), looks)
+    plot = draw_ranking(replace(panel, highlighted=("sofair",)), looks, {})
     for variant, marks in plot.marks.items():
         assert ('class="marks grey"' in marks) == (variant.method != "sofair")
+
+
+class FairestI(Metric):
+    """A metric of somebody's own plugin."""
+
+    name = "fairest-i"
+    summary = "I of the fairest point"
+    level = "curve"
+    direction = "lower"
+    columns: ClassVar = {"i_fairest": "I of the fairest point, nats", "i_fairest_low": "its end"}
+
+    def compute(self, evaluation: CurveEvaluation) -> dict[str, float | None]:
+        return {"i_fairest": min(point["mutual_information"] for point in evaluation.points)}
+
+
+def test_a_plugins_metric_of_curves_is_a_column_with_its_direction_and_meaning(
+    browser: Any, tmp_path: Path
+) -> None:
+    registry = load_registry()
+    registry.metrics.add(FairestI, "a plugin")
+    target = tmp_path / "report.html"
+    target.write_text(page(gather(stored(tmp_path), registry)), encoding="utf-8")
+    tab, complaints = opened(browser, target)
+    head = tab.locator("table.sortable").first.locator("thead th", has_text="i_fairest")
+    assert head.count() == 1
+    assert not head.is_visible()
+    tab.locator("input.wide").first.check()
+    assert head.is_visible()
+    assert head.get_attribute("data-better") == "lower"
+    assert head.get_attribute("data-meaning") == "I of the fairest point, nats"
+    head.locator("button").click()
+    values = tab.locator("table.sortable").first.locator("tbody tr:visible td:last-child")
+    figures = [float(text) for text in values.all_inner_texts() if text]
+    assert len(figures) > 1
+    assert figures == sorted(figures)
+    assert complaints == []
+    tab.close()
 
 
 def another_board(records: list[Record]) -> list[Record]:

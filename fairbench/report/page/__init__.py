@@ -65,20 +65,21 @@ def page(report: Report) -> str:
     report = replace(report, datasets=tuple(in_order(report.datasets)))
     looks = looks_of([p for dataset in report.datasets for p in dataset.panels])
     charts = [[panel_charts(p, looks) for p in dataset.panels] for dataset in report.datasets]
-    named = {*PAGE, *PAGE_COST, *TERMS}
+    named = {*PAGE, *PAGE_COST, *TERMS, *report.plugin_columns}
     css, *scripts = ((here / name).read_text("utf-8") for name in ("page.css", *SCRIPTS))
     css += colour_rules(looks)
     plotly = get_plotlyjs()
-    columns = board_columns(report.tested)
+    columns = board_columns(report.tested, report.plugin_columns)
+    directions = {**report.directions, **DIRECTIONS}
     return environment.get_template("page.html.j2").render(
         report=report,
         columns=columns,
         first=FIRST,
         card_columns=columns | headed(PAGE_COST),
-        ranking=lambda panel: draw_ranking(panel, looks),
-        directions=DIRECTIONS,
+        ranking=lambda panel: draw_ranking(panel, looks, directions),
+        directions=directions,
         numeric=is_numeric,
-        order_of=order_of,
+        order_of=lambda panel: order_of(panel, directions),
         command=command_of,
         families=families(report.datasets, report.identities),
         methods=report.methods,

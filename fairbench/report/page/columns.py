@@ -12,25 +12,17 @@ from fairbench.report.panels import Panel
 DIRECTIONS: Mapping[str, str] = {
     **dict.fromkeys(
         (
-            *("rank", "aufdc", "aufdc_certified", "aufdc_paper"),
-            *("distortion_min", "mutual_information_min", "points_missing"),
+            *("rank", "points_missing"),
             *("shift_points_above", "shift_leakage_change", "shift_gap_change"),
-            *("train_seconds_4", "train_seconds_8", "train_seconds_16"),
-            *("milliseconds_per_model_step", "encode_seconds", "audit_seconds"),
-            *("peak_memory_mb", "peak_device_memory_mb", "energy_joules"),
         ),
         "lower",
     ),
     **dict.fromkeys(
-        (
-            *("accuracy_y_at_leakage_10", "accuracy_y_at_accuracy_s_25"),
-            *("transfer_at_leakage_10", "transfer_worst_at_leakage_10", "front_hypervolume"),
-            *("shift_points_within", "shift_certificates_held", "shift_accuracy_y_change"),
-        ),
-        "higher",
+        ("shift_points_within", "shift_certificates_held", "shift_accuracy_y_change"), "higher"
     ),
 }
-"""Which values of a column are better."""
+"""Which values are better, of columns that no metric says it of: the core's own, and those of a
+metric that has both kinds."""
 
 FIRST = frozenset(
     {
@@ -71,8 +63,11 @@ TERMS = (
 """Columns that the glossary explains beside those that the page shows."""
 
 
-def board_columns(tested: Sequence[str]) -> dict[str, str]:
-    """The leaderboard's columns and headings, intervals and tests right of what they are of."""
+def board_columns(tested: Sequence[str], of_plugins: Sequence[str]) -> dict[str, str]:
+    """The leaderboard's columns and headings, intervals and tests right of what they are of.
+
+    Columns of plugins' metrics stand at the end, under their own names.
+    """
     found: dict[str, str] = {}
     for column, heading in headed(PAGE).items():
         found[column] = heading
@@ -80,7 +75,7 @@ def board_columns(tested: Sequence[str]) -> dict[str, str]:
             found |= {p_value_column(name): f"p, {name}" for name in tested}
         if column == "aufdc":
             found.update([INTERVAL])
-    return found
+    return found | {column: column for column in of_plugins}
 
 
 def present(columns: Mapping[str, str], panel: Panel) -> list[tuple[str, str]]:
@@ -94,10 +89,10 @@ def present(columns: Mapping[str, str], panel: Panel) -> list[tuple[str, str]]:
     return [(column, heading) for column, heading in columns.items() if has_value(column)]
 
 
-def order_of(panel: Panel) -> str:
+def order_of(panel: Panel, directions: Mapping[str, str]) -> str:
     """How a board is sorted at first, in the words of ``aria-sort``."""
     column = panel.rows[0].ranked_by if panel.rows else None
-    return "ascending" if DIRECTIONS.get(str(column), "lower") == "lower" else "descending"
+    return "ascending" if directions.get(str(column), "lower") == "lower" else "descending"
 
 
 def is_numeric(panel: Panel, column: str) -> bool:

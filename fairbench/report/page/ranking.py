@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from fairbench.metrics.rows import LeaderboardRow, Variant
 from fairbench.report.format import format_figure, format_share
 from fairbench.report.page.colours import colour_class
-from fairbench.report.page.columns import DIRECTIONS
 from fairbench.report.panels import Panel
 from fairbench.report.style import Look
 
@@ -65,8 +64,13 @@ class _Scale:
         return f"{_MARGIN + share * (100 - 2 * _MARGIN):.1f}%"
 
 
-def draw_ranking(panel: Panel, looks: Mapping[Variant, Look]) -> Ranking:
-    """Draw the rows of a board; of highlighted rows and others, the others are grey."""
+def draw_ranking(
+    panel: Panel, looks: Mapping[Variant, Look], directions: Mapping[str, str]
+) -> Ranking:
+    """Draw the rows of a board; of highlighted rows and others, the others are grey.
+
+    ``directions``: which values of a column are better, ``lower`` or ``higher``.
+    """
     column = (panel.rows[0].ranked_by if panel.rows else None) or "aufdc"
     of_area = column == "aufdc"
     certified = {
@@ -90,7 +94,7 @@ def draw_ranking(panel: Panel, looks: Mapping[Variant, Look]) -> Ranking:
             )
     return Ranking(
         column=column,
-        better=DIRECTIONS.get(column, "lower"),
+        better=directions.get(column, "lower"),
         marks=marks,
         axis=_axis(scale),
         intervals=any(row.interval(column) for row in panel.rows),
