@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fairbench import __version__
 from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError
-from fairbench.leaderboard.entries import area_replicates, evaluate_curves
+from fairbench.leaderboard.measured import area_replicates, evaluate_curves
 from fairbench.leaderboard.replicates import choose_curves, commonest
 from fairbench.leaderboard.select import CurveKey, CurveRecords, SelectedRecords, curves_of
 from fairbench.registry import Registry

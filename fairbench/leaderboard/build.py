@@ -9,8 +9,9 @@ from pathlib import Path
 from fairbench.files import remove_file, write_file
 from fairbench.files.paths import is_file_name, within
 from fairbench.leaderboard.attainment import LEVELS, compute_surfaces
-from fairbench.leaderboard.entries import MeasuredCurve, evaluate_curves, make_entry, mean_of
+from fairbench.leaderboard.entries import make_entry
 from fairbench.leaderboard.frames import to_csv, to_frame
+from fairbench.leaderboard.measured import MeasuredCurve, evaluate_curves, mean_of
 from fairbench.leaderboard.points import (
     make_auditor_rows,
     make_failure_rows,

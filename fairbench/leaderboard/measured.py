@@ -1,0 +1,100 @@
+"""Curves as metrics take them, and what metrics make of them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairbench.api import NO_KNOBS
+from fairbench.api.metric import CurveEvaluation, Metric
+from fairbench.leaderboard.select import CurveRecords, SelectedRecords
+from fairbench.stats.bootstrap import from_text
+from fairbench.stats.intervals import Array
+from fairbench.store.records import ReferenceRecord
+from fairbench.store.text import describe
+
+
+@dataclass(frozen=True)
+class MeasuredCurve:
+    """A curve, as metrics take it."""
+
+    method: str
+    split: str
+    evaluation: CurveEvaluation
+    # Bootstrap replicates of its figures by column, where its points came without their own
+    areas: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def reference(self) -> Mapping[str, float]:
+        """What it is normalised by."""
+        return self.evaluation.reference
+
+
+def evaluate_curves(
+    curves: Sequence[CurveRecords], records: SelectedRecords
+) -> list[MeasuredCurve]:
+    """Evaluations of the curves that have points and a reference."""
+    # Costs on cpu and cuda are never summed or averaged: a mixed row has none.
+    one_device = len({hardware["device"] for hardware in hardware_of(curves)}) == 1
+    return [
+        MeasuredCurve(
+            curve.units[0].method,
+            curve.split,
+            _evaluation(curve, reference, one_device),
+            records.areas.get(curve.key, {}),
+        )
+        for curve in curves
+        if curve.done and (reference := records.reference(curve)) is not None
+    ]
+
+
+def _evaluation(
+    curve: CurveRecords, reference: ReferenceRecord, one_device: bool
+) -> CurveEvaluation:
+    seconds = {unit.key: 0.0 for unit in curve.units}
+    for point in curve.done:
+        seconds[point.unit] += point.seconds or 0.0
+    costs = [
+        {**unit.costs, "audit_seconds": seconds[unit.key]} for unit in curve.units if unit.costs
+    ]
+    replicates = [from_text(point.replicates) for point in curve.done]
+    return CurveEvaluation(
+        points=[point.figures for point in curve.done],
+        reference=reference.figures,
+        costs=costs if one_device else (),
+        single_shot=curve.units[0].point in (None, NO_KNOBS),
+        replicates=replicates if all(replicates) else (),
+        reference_replicates=from_text(reference.replicates),
+    )
+
+
+def hardware_of(curves: Sequence[CurveRecords]) -> list[Mapping[str, Any]]:
+    """What the models of curves were trained on, as they recorded it."""
+    return [unit.hardware for curve in curves for unit in curve.units if unit.hardware]
+
+
+def compute(
+    metric: type[Metric], evaluation: CurveEvaluation, method: str, problems: list[str]
+) -> Mapping[str, float | None]:
+    """Return the columns of a metric; if it raises none, and a line in ``problems``."""
+    try:
+        return metric().compute(evaluation)
+    # A third party's metric must not take the leaderboard along.
+    except (Exception, SystemExit) as error:
+        problems.append(f"The metric {metric.name} raised {describe(error)} on {method}.")
+        return {}
+
+
+def area_replicates(metric: type[Metric], curve: MeasuredCurve) -> Mapping[str, Array]:
+    """Bootstrap replicates of a metric's columns: those that came with the curve, or computed."""
+    if curve.areas:
+        return {name: values for name, values in curve.areas.items() if name in metric.columns}
+    return metric().resampled(curve.evaluation)
+
+
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values that are known; None where none is."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None

@@ -1,0 +1,119 @@
+"""Figures of a row: means over the seeds and splits of its curves, and their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairbench.api.metric import Metric
+from fairbench.leaderboard.measured import MeasuredCurve, area_replicates, compute, mean_of
+from fairbench.leaderboard.ranking import LOWER, test_over_train
+from fairbench.leaderboard.replicates import RowCurves
+from fairbench.stats.intervals import Array, Sample, estimate
+from fairbench.stats.ranks import estimate_over_splits
+from fairbench.store.text import describe
+
+AUDITOR_SD = 0.01
+"""Standard deviation of an area over trainings of the same auditors, as a share of it: on Adults,
+.003 of I for x itself and .012 for random projections of it."""
+
+
+@dataclass(frozen=True)
+class RowFigures:
+    """Figures of a row by column, and what intervals and ranks are made of.
+
+    Parameters
+    ----------
+    values : mapping of str to (float or None)
+        Means, and ends of intervals.
+    samples : mapping of str to Sample
+        Bootstrap replicates by column; empty for a row of several splits.
+    folds : mapping of str to ndarray, shape (folds,)
+        Values of each fold by column; empty for a row that is not replicated.
+    """
+
+    values: Mapping[str, float | None]
+    samples: Mapping[str, Sample]
+    folds: Mapping[str, Array]
+
+
+def compute_figures(
+    of_row: RowCurves,
+    measured: Sequence[MeasuredCurve],
+    metrics: Sequence[type[Metric]],
+    problems: list[str],
+) -> RowFigures:
+    """Compute all columns of a row; metrics that raise go to ``problems``."""
+    splits = list(dict.fromkeys(one.split for one in measured))
+    figures: dict[str, float | None] = {}
+    samples: dict[str, Sample] = {}
+    folds: dict[str, Array] = {}
+    for metric in metrics:
+        values = [compute(metric, one.evaluation, one.method, problems) for one in measured]
+        for column in metric.columns:
+            # Several seeds of a split count as one.
+            of_split = [
+                mean_of(
+                    v.get(column) for v, one in zip(values, measured, strict=True) if one.split == s
+                )
+                for s in splits
+            ]
+            known = [value for value in of_split if value is not None]
+            # A mean over some of the folds would be a figure of other data than the row's.
+            whole = not of_row.folds or len(known) == of_row.folds
+            figures[column] = mean_of(known) if whole else None
+            if of_row.folds and whole:
+                folds[column] = np.array(known)
+        if len(splits) == 1 and not of_row.folds:
+            samples |= _make_samples(metric, values, measured, problems)
+    for column, sample in samples.items():
+        figures[f"{column}_low"], figures[f"{column}_high"] = _interval(column, sample)
+    declared = {column for metric in metrics for column in metric.columns}
+    for column, of_folds in folds.items():
+        if f"{column}_low" in declared:
+            ends = estimate_over_splits(
+                of_folds, test_over_train=test_over_train(of_row.folds)
+            ).interval()
+            figures[f"{column}_low"], figures[f"{column}_high"] = _clipped(column, *ends)
+    return RowFigures(figures, samples, folds)
+
+
+def _interval(column: str, sample: Sample) -> tuple[float, float] | tuple[None, None]:
+    """The 95% confidence interval of a figure; none where a replicate is not defined."""
+    if not np.isfinite(sample.replicates).all():
+        return None, None
+    return _clipped(column, *estimate(sample).interval())
+
+
+def _clipped(column: str, low: float, high: float) -> tuple[float, float]:
+    if column in LOWER or column.startswith("accuracy_y"):  # areas and accuracies are shares
+        return max(low, 0.0), min(high, 1.0)
+    return low, high
+
+
+def _make_samples(
+    metric: type[Metric],
+    values: Sequence[Mapping[str, float | None]],
+    measured: Sequence[MeasuredCurve],
+    problems: list[str],
+) -> dict[str, Sample]:
+    """Columns of a metric with replicates of every seed."""
+    resampled: list[Mapping[str, Array]] = []
+    for one in measured:
+        try:
+            resampled.append(area_replicates(metric, one))
+        except (Exception, SystemExit) as error:
+            problems.append(f"The metric {metric.name} raised {describe(error)} on {one.method}.")
+            return {}
+    samples = {}
+    for column in metric.columns:
+        figures = [value.get(column) for value in values]
+        rows = [replicates[column] for replicates in resampled if column in replicates]
+        known = [figure for figure in figures if figure is not None]
+        same = len({len(replicates) for replicates in rows}) == 1
+        if same and len(known) == len(rows) == len(measured):
+            auditor_sd = AUDITOR_SD * known[0] if column == "aufdc" else 0.0
+            samples[column] = Sample(np.array(known), np.stack(rows), auditor_sd)
+    return samples
