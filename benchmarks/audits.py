@@ -26,8 +26,9 @@ from threadpoolctl import threadpool_limits
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.encoded import EncodedPoint
 from fairbench.auditing.ensemble import audit
-from fairbench.auditing.evaluate import EncodedPoint, evaluate
+from fairbench.auditing.evaluate import evaluate
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench_datasets.adults import AdultsGender
 

@@ -37,7 +37,8 @@ from fairbench.api import AUDIT_ROLES, Floats, Ints, Role, Track
 from fairbench.auditing.auditors.samples import prior_of, sides_of
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.auditing.evaluate import EncodedPoint, evaluate
+from fairbench.auditing.encoded import EncodedPoint
+from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.soft_labels import soft_labels
 from fairbench.cli.plugins import load_plugins
 from fairbench.data.prepare import Prepared

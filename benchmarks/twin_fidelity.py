@@ -29,7 +29,8 @@ from sklearn.metrics import log_loss  # type: ignore[import-untyped, unused-igno
 
 from fairbench.api import AUDIT_ROLES, FitContext, Role, TrainingRows, Unit
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.auditing.evaluate import EncodedPoint, evaluate
+from fairbench.auditing.encoded import EncodedPoint
+from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.reference import audit_reference
 from fairbench.data.prepare import prepare
 from fairbench.metrics.aufdc import strict_area

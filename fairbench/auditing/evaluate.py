@@ -3,71 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import AUDIT_ROLES, Access, Floats, Ints, Role
-from fairbench.api.metric import PointEvaluation, Prediction
+from fairbench.api.metric import PointEvaluation, Prediction, SampleSize
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.decoder import refit_decoder
+from fairbench.auditing.decoder import RefittedDecoder, refit_decoder
+from fairbench.auditing.encoded import EncodedPoint, OwnDecoder
 from fairbench.auditing.ensemble import EnsembleAudit, Reading, audit, paper_audit
 from fairbench.auditing.members import sides
 from fairbench.auditing.queries import read_queries
 from fairbench.auditing.sample_size import extrapolate
 from fairbench.auditing.tasks import classify_tasks, classify_unseen_tasks
 from fairbench.auditing.with_y import read_with_y
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepare import Prepared, Rows
 from fairbench.stats.bootstrap import replicated
 from fairbench.stats.scores import accuracy, log_loss
 from fairbench.stats.seeds import derive_seed
-
-_STANDARD_ERRORS = 5.0
-"""Between distortions of two sets of rows, beyond which a decoder does not treat them alike."""
-
-
-@dataclass(frozen=True)
-class OwnDecoder:
-    """Reconstructions of the audit roles by a method's own decoder."""
-
-    # (n, width), draws as z: the reconstructions for all groups, which auditors see
-    shown: Mapping[Role, Floats]
-    # (n,): squared error of the reconstruction for a row's own group, summed over columns; mean
-    # over draws
-    squares: Mapping[Role, Floats]
-
-    def is_consistent(self) -> bool:
-        """Whether it treats the auditor training set as it treats the other rows.
-
-        The rows of all roles are equally new to the encoder. One that knows which rows auditors are
-        trained on could show them something else.
-        """
-        train = self.squares[Role.AUDITOR_TRAIN].astype(np.float64)
-        others = np.concatenate([self.squares[Role.VALIDATION], self.squares[Role.TEST]])
-        error = np.sqrt(train.var() / len(train) + others.var(dtype=np.float64) / len(others))
-        return bool(abs(train.mean() - others.mean(dtype=np.float64)) <= _STANDARD_ERRORS * error)
-
-
-@dataclass(frozen=True)
-class EncodedPoint:
-    """One representation of the audit roles: all of a trained model that measuring needs."""
-
-    # (n, k): of the three audit roles. n is a multiple of a role's rows where a stochastic encoder
-    # was drawn from several times, draw after draw.
-    z: Mapping[Role, Floats]
-    own: OwnDecoder | None  # the method's own decoder
-    # Mean squared error of the own decoder on the test set with z permuted across rows
-    permuted_distortion: float | None
-    rate: float | None  # the method's own code length on the test set, nats
-    # (m n, k): m further draws of the auditor training set
-    fresh: Floats | None = None
-    # Whether repeated queries and the number of rows are examined: three points of a curve are
-    detailed: bool = False
-    # (n, 2 k) by role: mean and standard deviation over so many draws; empty for a deterministic
-    # encoder
-    queries: Mapping[Access, Mapping[Role, Floats]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -94,6 +51,135 @@ class _Distortion:
         return cls(by_decoder, on_validation[better], shown)
 
 
+@dataclass(frozen=True)
+class _Measurement:
+    """What all measures of a point are given, and each of them."""
+
+    encoded: EncodedPoint
+    data: Prepared
+    config: AuditConfig
+    seed: int
+    soft: Floats | None  # soft labels of the auditor training set
+
+    def seed_of(self, use: str) -> int:
+        return derive_seed(self.seed, use)
+
+    @property
+    def groups(self) -> int:
+        return len(self.data.info.groups)
+
+    @property
+    def roles(self) -> Mapping[Role, Rows]:
+        return {role: self.data.roles[role] for role in AUDIT_ROLES}
+
+    @property
+    def draws(self) -> int:
+        """How often each row stands in z."""
+        return len(self.encoded.z[Role.TEST]) // len(self.data.roles[Role.TEST].s)
+
+    @cached_property
+    def x(self) -> Mapping[Role, Floats]:
+        return {role: rows.x for role, rows in self.roles.items()}
+
+    @cached_property
+    def s(self) -> Mapping[Role, Ints]:
+        """Groups of the rows of z."""
+        return {role: np.tile(rows.s, self.draws) for role, rows in self.roles.items()}
+
+    @property
+    def s_once(self) -> Mapping[Role, Ints]:
+        return {role: rows.s for role, rows in self.roles.items()}
+
+    @property
+    def first_draw(self) -> dict[Role, Floats]:
+        """One draw per row, where rows must be independent, or one draw is enough."""
+        return {role: self.encoded.z[role][: len(rows.s)] for role, rows in self.roles.items()}
+
+    def decoder(self) -> RefittedDecoder:
+        """Fit a decoder to z and s."""
+        return refit_decoder(
+            self.encoded.z,
+            self.s,
+            self.x,
+            sides(len(self.x[Role.AUDITOR_TRAIN]), self.seed_of("auditors")),
+            groups=self.groups,
+            config=self.config,
+            seed=self.seed_of("decoder"),
+            draws=self.draws,
+            image=self.data.info.architecture.image,
+        )
+
+    def auditors(
+        self, decoder: RefittedDecoder, shown: Mapping[Role, Floats] | None
+    ) -> EnsembleAudit:
+        """Read s from z, from what the decoders make of it, and from both."""
+        return audit(
+            self.encoded.z,
+            self.s,
+            classes=self.groups,
+            config=self.config,
+            seed=self.seed_of("auditors"),
+            reconstruction=decoder.reconstruction,
+            decoded=shown,
+            soft=self.soft,
+            draws=self.draws,
+            fresh=self.encoded.fresh,
+        )
+
+    def paper(self) -> tuple[Prediction, ...]:
+        """Read s as the paper does."""
+        return paper_audit(
+            self.encoded.z,
+            self.s,
+            classes=self.groups,
+            config=self.config,
+            seed=self.seed_of("paper-auditors"),
+            draws=self.draws,
+        )
+
+    def queries(self, release: Reading) -> Mapping[Access, float]:
+        """Read s from many draws of the same person; nothing where the point is not detailed."""
+        if not self.encoded.detailed:
+            return {}
+        return read_queries(
+            release,
+            self.encoded.queries,
+            self.s_once,
+            classes=self.groups,
+            config=self.config,
+            seed=self.seed_of("queries"),
+            soft=self.soft,
+        )
+
+    def sample_size(self, reading: float, shown: Mapping[Role, Floats] | None) -> SampleSize | None:
+        """Extrapolate I(Z;S) to endlessly many rows; None where the point is not detailed."""
+        if not self.encoded.detailed:
+            return None
+        return extrapolate(
+            _beside(self.first_draw, shown),
+            self.s_once,
+            reading,
+            classes=self.groups,
+            config=self.config,
+            seed=self.seed_of("sample-size"),
+            soft=self.soft,
+        )
+
+    def with_y(self, strict: EnsembleAudit, task: str | None) -> float | None:
+        """Read s from z and the labels of the main task; None where there is no task."""
+        if task is None:
+            return None
+        return read_with_y(
+            Reading(strict.prediction, strict.validation_prediction),
+            self.first_draw,
+            self.s_once,
+            {role: rows.y[task] for role, rows in self.roles.items()},
+            groups=self.groups,
+            config=self.config,
+            seed=self.seed_of("with-y"),
+        )
+
+
 def evaluate(
     encoded: EncodedPoint,
     data: Prepared,
@@ -108,129 +194,73 @@ def evaluate(
     ``soft``: soft labels of the auditor training set, see :mod:`fairbench.auditing.soft_labels`.
     ``progress`` is told the share that is done, and what comes next.
     """
+    point = _Measurement(encoded, data, config, seed, soft)
+    draws, test = point.draws, data.roles[Role.TEST]
     progress(0.0, "decoder of x")
-    draws = len(encoded.z[Role.TEST]) // len(data.roles[Role.TEST].s)
-    roles = {role: data.roles[role] for role in AUDIT_ROLES}
-    s = {role: np.tile(rows.s, draws) for role, rows in roles.items()}
-    x = {role: rows.x for role, rows in roles.items()}
-    groups = len(data.info.groups)
-    auditor_seed = derive_seed(seed, "auditors")
-    refitted = refit_decoder(
-        encoded.z,
-        s,
-        x,
-        sides(len(x[Role.AUDITOR_TRAIN]), auditor_seed),
-        groups=groups,
-        config=config,
-        seed=derive_seed(seed, "decoder"),
-        draws=draws,
-        image=data.info.architecture.image,
-    )
-    distortion = _Distortion.of(refitted.squares, encoded.own)
+    decoder = point.decoder()
+    distortion = _Distortion.of(decoder.squares, encoded.own)
     progress(0.2, "auditors of s")
-    strict = audit(
-        encoded.z,
-        s,
-        classes=groups,
-        config=config,
-        seed=auditor_seed,
-        reconstruction=refitted.reconstruction,
-        decoded=distortion.shown,
-        soft=soft,
-        draws=draws,
-        fresh=encoded.fresh,
-    )
+    strict = point.auditors(decoder, distortion.shown)
     progress(0.6, "the paper's auditors")
-    paper = paper_audit(
-        encoded.z,
-        s,
-        classes=groups,
-        config=config,
-        seed=derive_seed(seed, "paper-auditors"),
-        draws=draws,
-    )
-    # One draw per row where rows must be independent, or one draw is enough.
-    first_draw = {role: encoded.z[role][: len(rows.s)] for role, rows in roles.items()}
+    paper = point.paper()
     progress(0.7, "tasks")
-    downstream = classify_tasks(encoded.z, roles, config, derive_seed(seed, "downstream"), draws)
-    main = next(iter(downstream.values()), None)
-    validation = {
-        "information": strict.chosen.validation_information,
-        "accuracy": accuracy(strict.validation_prediction),
-        "distortion": distortion.on_validation,
-    }
-    if main is not None:
-        validation["downstream"] = main.chosen.validation_information
-        validation["downstream_accuracy"] = accuracy(main.validation_prediction)
-    by_access = {
-        Access.RELEASE: strict.release.information,
-        Access.DECODER: strict.chosen.test_information,
-    }
-    once = {role: rows.s for role, rows in roles.items()}
-    sample_size = None
+    downstream = classify_tasks(encoded.z, point.roles, config, point.seed_of("downstream"), draws)
+    task, main = next(iter(downstream.items()), (None, None))
     progress(0.85, "repeated queries" if encoded.detailed else "certificate")
-    if encoded.detailed:
-        by_access |= read_queries(
-            strict.release,
-            encoded.queries,
-            once,
-            classes=groups,
-            config=config,
-            seed=derive_seed(seed, "queries"),
-            soft=soft,
-        )
-        sample_size = extrapolate(
-            _beside(first_draw, distortion.shown),
-            once,
-            strict.chosen.test_information,
-            classes=groups,
-            config=config,
-            seed=derive_seed(seed, "sample-size"),
-            soft=soft,
-        )
-    with_y = None
-    if main is not None:
-        with_y = read_with_y(
-            Reading(strict.prediction, strict.validation_prediction),
-            first_draw,
-            once,
-            {role: rows.y[next(iter(downstream))] for role, rows in roles.items()},
-            groups=groups,
-            config=config,
-            seed=derive_seed(seed, "with-y"),
-        )
     evaluation = PointEvaluation(
         z=encoded.z[Role.TEST],
-        s=s[Role.TEST],
-        y={task: np.tile(labels, draws) for task, labels in roles[Role.TEST].y.items()},
-        x=x[Role.TEST],
+        s=point.s[Role.TEST],
+        y={name: np.tile(labels, draws) for name, labels in test.y.items()},
+        x=point.x[Role.TEST],
         audits=strict.results,
         audit=strict.prediction,
         paper_audits=paper,
-        downstream={task: result.prediction for task, result in downstream.items()},
+        downstream={name: result.prediction for name, result in downstream.items()},
         distortion=distortion.by_decoder,
-        validation=validation,
+        validation=_on_validation(strict, distortion, main),
         permuted_distortion=encoded.permuted_distortion,
         rate=encoded.rate,
         draws=draws,
         certificate=certify(
-            first_draw[Role.AUDITOR_TRAIN], first_draw[Role.TEST], roles[Role.TEST].s, groups=groups
+            point.first_draw[Role.AUDITOR_TRAIN],
+            point.first_draw[Role.TEST],
+            test.s,
+            groups=point.groups,
         ),
         replicates=_replicates(
             strict.prediction,
             distortion.by_decoder["strict"],
             main.prediction if main else None,
             draws,
-            roles[Role.TEST].numbers,
+            test.numbers,
         ),
-        by_access=by_access,
-        with_y=with_y,
-        sample_size=sample_size,
+        by_access={
+            Access.RELEASE: strict.release.information,
+            Access.DECODER: strict.chosen.test_information,
+            **point.queries(strict.release),
+        },
+        with_y=point.with_y(strict, task),
+        sample_size=point.sample_size(strict.chosen.test_information, distortion.shown),
         transfer=classify_unseen_tasks(
-            encoded.z, data, config=config, seed=derive_seed(seed, "transfer"), draws=draws
+            encoded.z, data, config=config, seed=point.seed_of("transfer"), draws=draws
         ),
     )
     return evaluation, strict
+
+
+def _on_validation(
+    strict: EnsembleAudit, distortion: _Distortion, main: EnsembleAudit | None
+) -> dict[str, float]:
+    """Figures of the validation set, by which points are chosen."""
+    found = {
+        "information": strict.chosen.validation_information,
+        "accuracy": accuracy(strict.validation_prediction),
+        "distortion": distortion.on_validation,
+    }
+    if main is not None:
+        found["downstream"] = main.chosen.validation_information
+        found["downstream_accuracy"] = accuracy(main.validation_prediction)
+    return found
 
 
 def _beside(z: Mapping[Role, Floats], decoded: Mapping[Role, Floats] | None) -> dict[Role, Floats]:

@@ -12,7 +12,8 @@ import numpy as np
 from fairbench.api import AUDIT_ROLES, Floats, Role
 from fairbench.api.metric import ShiftEvaluation
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.evaluate import EncodedPoint, evaluate
+from fairbench.auditing.encoded import EncodedPoint
+from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.tasks import classify_task
 from fairbench.data.prepare import Prepared
 from fairbench.stats.seeds import derive_seed

@@ -188,7 +188,7 @@ def encoded_from(arrays: Mapping[str, np.ndarray], number: int, of: str = "") ->
 
     ``of``: :data:`fairbench.runs.encoding.TARGET` for rows of another domain.
     """
-    from fairbench.auditing.evaluate import EncodedPoint, OwnDecoder
+    from fairbench.auditing.encoded import EncodedPoint, OwnDecoder
 
     start = f"{number}/{of}"
 

@@ -5,7 +5,8 @@ import pytest
 
 from fairbench.api import AUDIT_ROLES, Access, Floats, Role
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.evaluate import EncodedPoint, evaluate
+from fairbench.auditing.encoded import EncodedPoint
+from fairbench.auditing.evaluate import evaluate
 from fairbench.data.prepare import Prepared
 from fairbench.metrics.access import InformationByAccess
 from fairbench.runs.audit_job import encoded_from

@@ -11,7 +11,8 @@ from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.api.metric import Certificate
 from fairbench.auditing.certificate import _shortfall, certify
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.evaluate import EncodedPoint, evaluate
+from fairbench.auditing.encoded import EncodedPoint
+from fairbench.auditing.evaluate import evaluate
 from fairbench.data.prepare import Prepared
 from fairbench.metrics.certificate import CertificateBounds
 from fairbench.metrics.gaps import GroupGaps, parity_gap

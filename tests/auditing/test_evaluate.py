@@ -7,7 +7,8 @@ import pytest
 
 from fairbench.api import AUDIT_ROLES, Floats, Role
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.evaluate import EncodedPoint, OwnDecoder, evaluate
+from fairbench.auditing.encoded import EncodedPoint, OwnDecoder
+from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.reference import audit_reference
 from fairbench.data.prepare import Prepared
 from fairbench.metrics.points import (
