@@ -194,6 +194,9 @@ class Method(ABC):
         with a method of that track, so that every leaderboard has them.
     most_features : int or None
         Features of x that it takes at most; None: any number.
+    uses_gpu : bool
+        Whether ``fit`` computes on ``context.device``. Otherwise that is always ``cpu``, and no
+        share of a GPU is kept for it. Neural methods do.
     knobs : tuple of Knob
         Its fairness parameters.
     Params : type
@@ -214,6 +217,7 @@ class Method(ABC):
     baseline: ClassVar[bool] = False
     tested_against: ClassVar[bool] = False
     most_features: ClassVar[int | None] = None
+    uses_gpu: ClassVar[bool] = False
     knobs: tuple[Knob, ...] = ()
     Params: ClassVar[type[Params]] = Params
     image_params: ClassVar[Mapping[str, Any]] = {}
@@ -283,6 +287,11 @@ class Method(ABC):
             The dataset it was fitted on.
         """
         raise NotImplementedError(f"{self.name} cannot restore a fitted representation")
+
+    @classmethod
+    def device(cls, available: str) -> str:
+        """Return what ``context.device`` of its fits is: ``available``, or ``cpu``."""
+        return available if cls.uses_gpu else "cpu"
 
     @property
     def tags(self) -> tuple[str, ...]:

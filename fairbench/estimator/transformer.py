@@ -212,7 +212,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             array.flags.writeable = False
         context = FitContext(
             iterations=count_iterations(self.budget, len(x)),
-            device=choose_device(self.device),
+            device=method.device(choose_device(self.device)),
             progress=print_progress(method.name) if self.verbose else lambda fraction, note: None,
         )
         with one_thread():

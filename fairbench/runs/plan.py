@@ -263,16 +263,17 @@ def stacks(
         groups.setdefault(alike, []).append(unit)
     stacked = []
     for members in groups.values():
+        gpus = memory if members[0].method.uses_gpu else ()
         most = largest_stack(
-            device,
+            members[0].method.device(device),
             image=members[0].data.info.architecture.image is not None,
             bytes_per_unit=bytes_of(members[:1]),
             data_bytes=bytes_of([], members[0].data),
-            free_bytes=min((free for free, _ in memory), default=None),
+            free_bytes=min((free for free, _ in gpus), default=None),
             models_per_unit=members[0].workload.models_per_unit,
         )
         start = 0
-        for size in spread(len(members), most, len(memory)):
+        for size in spread(len(members), most, len(gpus)):
             stacked.append(members[start : start + size])
             start += size
     return stacked

@@ -121,6 +121,7 @@ class TrainingRun(JobSource):
         first = stack[0]
         models = f"{len(stack)} models" if len(stack) > 1 else "1 model"
         keys = tuple(planned.key for planned in stack)
+        device = first.method.device(self.device)
         return FitJob(
             id=uuid.uuid4().hex,
             title=f"fit {first.method.name} on {first.data.title} ({models})",
@@ -144,20 +145,20 @@ class TrainingRun(JobSource):
             keys=keys,
             units=tuple(planned.unit for planned in stack),
             iterations=first.budget.iterations,
-            device=self.device,
+            device=device,
             curve_points=first.curve_points,
             timeout=self.config.timeout,
             audits=self.units.points_to_audit(needed),
             detailed=frozenset(planned.key for planned in stack if planned.detailed),
             rows=first.budget.audit.rows,
             gpus=self._gpus(stack),
-            checkpoint=checkpoint_files.path_of(self.config.results, keys, self.device),
+            checkpoint=checkpoint_files.path_of(self.config.results, keys, device),
             checkpoint_every=self.config.checkpoint_every,
         )
 
     def _gpus(self, stack: Sequence[PlannedUnit]) -> float:
         """The share of a GPU's free memory that a stack needs, as others may use the rest of it."""
-        if not self.memory:
+        if not self.memory or not stack[0].method.uses_gpu:
             return 0.0
         return gpu_share(bytes_of(stack, stack[0].data), min(free for free, _ in self.memory))
 

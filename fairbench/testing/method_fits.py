@@ -195,6 +195,8 @@ def many_groups(trial: MethodTrial) -> None:
 def devices_agree(trial: MethodTrial) -> None:
     """A row of a leaderboard must not depend on the machine of training."""
     _ = trial.encoders
+    if not trial.method.uses_gpu:
+        raise Unmet("it does not use a GPU")
     if resolve_device(Device.AUTO) == "cpu":
         raise Unmet("there is no GPU here")
     on_cpu = trial.codes(trial.encoders)

@@ -69,6 +69,7 @@ class NeuralMethod(Method):
     """A method that trains as a stack. Required beside a Method's declarations: ``build``."""
 
     has_decoder: ClassVar[bool] = True
+    uses_gpu: ClassVar[bool] = True
     Params: ClassVar[type[Params]] = NeuralParams
 
     @abstractmethod

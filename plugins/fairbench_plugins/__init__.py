@@ -12,7 +12,7 @@ __fairbench_same_results__ = {
     "7151624c75fc1411": "a2cc21015f2fc8bc",  # lmifr
     "d43ccb8d3ce1dfb1": "3f45b4923fe17cc0",  # merged_cells
     "19c5e47eaf701ea9": "9b4e7b3cbd9c5e5a",  # noise
-    "1a077d125cf0f8c8": "7d29fc18958b8e00",  # obliviator
+    "22f67a69b76a53e1": "7d29fc18958b8e00",  # obliviator
     "5108579c1dddea6b": "1ed98b44d6d7a13b",  # penalties
     "10f74a27a0fdfc22": "03619929c8d19a17",  # sofair
     "3a6c0f39d8a7c4bd": "8a11eac711cb59c1",  # variational

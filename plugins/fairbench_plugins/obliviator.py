@@ -110,6 +110,7 @@ class Obliviator(Method):
     shots = Shots.SINGLE
     knobs = (Knob("rounds", 1, 30, "rounds of erasure; more is fairer"),)
     most_features = 1024  # networks and features are of all columns
+    uses_gpu = True
     Params: ClassVar[type[Params]] = ObliviatorParams
 
     def search_space(self) -> Mapping[str, Any]:

@@ -29,6 +29,11 @@ def planned(bench: Bench, device: str = "cpu", **given: object) -> TrainingRun:
     return TrainingRun(config, bench.registry, plan, store, device)
 
 
+def fit_jobs(bench: Bench) -> list[FitJob]:
+    """Trainings of a run on a GPU."""
+    return [job for job in planned(bench, "cuda").jobs() if isinstance(job, FitJob)]
+
+
 def run(bench: Bench, **given: object) -> None:
     made = planned(bench, **given)
     made.begin("fairbench run")
@@ -55,9 +60,24 @@ def test_jobs_beside_each_other_fit_the_memory_that_others_leave(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, free: float, at_once: int
 ) -> None:
     monkeypatch.setattr(training, "device_memory", lambda device: [(free, 80e9)])
-    (job,) = [one for one in planned(bench, "cuda").jobs() if isinstance(one, FitJob)]
+    (job,) = fit_jobs(bench)
     assert round(1 / job.gpus) == at_once
     assert at_once * CONTEXT_BYTES < free
+
+
+def test_a_method_that_does_not_use_a_gpu_takes_none_of_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told to use the CPU, and stacks are as on one."""
+    monkeypatch.setattr(training, "device_memory", lambda device: [(20e9, 80e9)] * 2)
+    on_gpu = fit_jobs(bench)
+    assert {job.device for job in on_gpu} == {"cuda"}
+    assert len(on_gpu) == 2
+    monkeypatch.setattr(Bowl, "uses_gpu", False)
+    (job,) = fit_jobs(bench)
+    assert (job.device, job.gpus) == ("cpu", 0)
+    assert job.checkpoint is not None
+    assert "cuda" not in job.checkpoint.name
 
 
 def test_estimates_of_a_fit_are_of_past_units_of_its_method_and_dataset(

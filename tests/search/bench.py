@@ -43,6 +43,7 @@ class Bowl(Method):
     name = "bowl"
     summary = "a bowl"
     knobs = (Knob("gamma", 0.0, 1.0),)
+    uses_gpu = True
     Params: ClassVar[type[Params]] = BowlParams
 
     def points(self) -> tuple[Point, ...]:

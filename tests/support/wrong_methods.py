@@ -158,6 +158,8 @@ class DrawsForAllAtOnce(Right):
 
 
 class GoesByTheDevice(Right):
+    uses_gpu = True
+
     def fit(self, train, units, context):
         return [Released(float(context.device == "cuda")) for _ in units]
 
