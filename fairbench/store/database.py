@@ -146,7 +146,13 @@ class Store:
         """
         self._put((record.replace(origin=None) for record in records), retrained)
 
-    def _put(self, records: Iterable[Record], retrained: Collection[str] = ()) -> None:
+    def _put(
+        self,
+        records: Iterable[Record],
+        retrained: Collection[str] = (),
+        *,
+        only_winners: bool = False,
+    ) -> None:
         def writes() -> Iterator[Write]:
             if retrained:
                 points = TABLE_OF[PointRecord]
@@ -154,7 +160,11 @@ class Store:
             for table, rows in _rows_by_table(records):
                 insert = self.insert(table)
                 rest = {name: insert.excluded[name] for name in rows[0] if name != "key"}
-                yield insert.on_conflict_do_update(index_elements=["key"], set_=rest), rows
+                where = _is_won(table, insert.excluded) if only_winners else None
+                statement = insert.on_conflict_do_update(
+                    index_elements=["key"], set_=rest, where=where
+                )
+                yield statement, rows
 
         self._write(writes())
 
@@ -285,7 +295,8 @@ class Store:
             for record in chosen
             if not isinstance(record, PointRecord) or _joins(record, units.get(record.unit))
         ]
-        self._put(chosen)
+        # A run may have ended since they were chosen.
+        self._put(chosen, only_winners=True)
         return {
             name: sum(type(record) is kind for record in chosen) for name, kind in TABLES.items()
         }
@@ -355,6 +366,12 @@ def _wins(record: Record, held: tuple[Status, str | None] | None) -> bool:
     status, origin = held
     displaces = record.origin is not None and origin is None
     return record.done and status is not Status.DONE and not displaces
+
+
+def _is_won(held: sa.Table, new: sa.ColumnCollection[str, Any]) -> sa.ColumnElement[bool]:
+    """What :func:`_wins` says of a row that is there, for the database to see when it writes."""
+    displaces: sa.ColumnElement[bool] = new["origin"].is_not(None) & held.c.origin.is_(None)
+    return sa.and_(held.c.status != Status.DONE.value, ~displaces)
 
 
 def _joins(point: PointRecord, unit: UnitRecord | None) -> bool:

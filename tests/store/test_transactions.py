@@ -14,7 +14,8 @@ import sqlalchemy as sa
 from fairbench.errors import StoreError
 from fairbench.store import transactions
 from fairbench.store.database import Store
-from fairbench.store.records import RunRecord, UnitRecord
+from fairbench.store.records import Record, RunRecord, UnitRecord
+from fairbench.store.status import Status
 from fairbench.store.transactions import Transactions
 from tests.support.exports import a_unit
 from tests.support.postgres import postgres_server
@@ -80,6 +81,31 @@ def test_a_file_that_another_program_has_locked_is_waited_for(tmp_path: Path) ->
     threading.Timer(1.0, other.close).start()
     store.add_run(RUN)
     assert store.runs() == [RUN]
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_a_run_that_ends_while_an_import_chooses_keeps_its_results(
+    database: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another command writes after the import has looked, and before it writes."""
+    url = f"sqlite:///{tmp_path}/x.sqlite"
+    if database == "postgresql":
+        url = request.getfixturevalue("postgres")
+    ended, running = "e" * 64, "f" * 64
+    store = Store.by_url(url)
+    store.put([a_unit(key).replace(status=Status.RUNNING) for key in (ended, running)])
+    looked = Store._held
+
+    def ended_meanwhile(own: Store, kind: type[Record]) -> Any:
+        held = looked(own, kind)
+        if kind is UnitRecord:
+            Store.by_url(url).put([a_unit(ended).replace(method="mine")])
+        return held
+
+    monkeypatch.setattr(Store, "_held", ended_meanwhile)
+    store.merge([a_unit(key).replace(method="theirs") for key in (ended, running)])
+    found = store.find(UnitRecord, [ended, running])
+    assert {key: unit.method for key, unit in found.items()} == {ended: "mine", running: "theirs"}
 
 
 def test_a_transaction_that_gave_way_to_another_is_tried_again(postgres: str) -> None:
