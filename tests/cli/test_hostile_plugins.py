@@ -13,8 +13,8 @@ from fairbench.cli.setup import command_line
 from fairbench.store.database import Store
 from fairbench.store.records import RunRecord
 from tests.conftest import Call
-from tests.runs.executors.test_executors import runs
 from tests.store.test_secrets import SENTINEL, URL, content_of
+from tests.support.jobs import runs
 
 RUN = ("run", "--dataset", "toy", "--budget", "quick", "--points", "2", "--workers", "1")
 HOSTILE = {

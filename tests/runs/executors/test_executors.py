@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,162 +23,7 @@ from fairbench.runs.executors.base import (
 from fairbench.runs.executors.in_process import InProcessExecutor
 from fairbench.runs.executors.inline import InlineExecutor
 from fairbench.store.status import Status
-
-
-def ray_worker() -> int:
-    """Of a job under Ray its worker, behind the job's guardian and the fork server."""
-    pid = os.getpid()
-    for _ in range(3):
-        pid = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
-    return pid
-
-
-def first_time(path: str) -> bool:
-    """Whether nobody asked before; ``path`` is a file that remembers."""
-    seen = Path(path).exists()
-    Path(path).touch()
-    return not seen
-
-
-@dataclass(frozen=True)
-class Work:
-    """A job that does what its name says."""
-
-    what: str
-    id: str = "job"
-    title: str = "job"
-    estimate: float = 1.0
-
-    def run(self, progress: Any) -> Any:
-        progress(0.5, "half")
-        if self.what == "pid":
-            return os.getpid()
-        if self.what == "raise":
-            raise ValueError("no luck")
-        if self.what == "interrupt":
-            raise KeyboardInterrupt
-        if self.what == "memory":
-            raise MemoryError("no more")
-        if self.what == "exit":
-            os._exit(3)
-        if self.what == "system-exit":
-            raise SystemExit(0)
-        if self.what == "segfault":
-            ctypes.string_at(0)
-        if self.what == "kill":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if self.what == "real-time-signal":
-            os.kill(os.getpid(), signal.SIGRTMIN + 6)
-        if self.what == "sleep":
-            time.sleep(600)
-        if self.what == "hold-the-gil":
-            ctypes.PyDLL(None).sleep(600)
-        if self.what == "lose-the-worker" or (self.what == "lose-it-once" and first_time(self.id)):
-            os.kill(ray_worker(), signal.SIGKILL)
-            time.sleep(600)
-        if self.what == "lose-the-node-once" and first_time(self.id):
-            time.sleep(600)
-        if self.what == "vandal":
-            os.chdir("/")
-            os.environ["FAIRBENCH_VANDAL"] = "was here"
-        if self.what == "look":
-            return os.getcwd(), os.environ.get("FAIRBENCH_VANDAL")
-        if self.what == "threads":
-            import torch
-
-            return torch.get_num_threads()
-        if self.what == "print":
-            print("to stdout")
-            os.write(2, b"to stderr \x1b[2J \xff\r\n")
-            raise ValueError("printed")
-        if self.what == "flood":
-            for _ in range(100):
-                print("x" * 999_999)
-            print("the end")
-        if self.what == "loud":
-            raise ValueError("\x1b[31m\udcff\x00" + 50_000_000 * "y")
-        if self.what == "unreadable":
-            raise Unreadable
-        if self.what == "unsendable":
-            return lambda: None
-        if self.what == "garbage":
-            spoil_descriptors(b"garbage " * 1000)
-        if self.what == "garbled-end":
-            spoil_descriptors(b"\x89fairb\r\n" + bytes(12) + b"no pickle")
-        if self.what.startswith("children"):
-            start_children(self.id)
-            self.end_as(self.what.removeprefix("children-"))
-        if self.what == "big":
-            return bytes(20_000_000)
-        return self.what
-
-    def __getstate__(self) -> dict[str, Any]:
-        if self.what == "cannot-leave":
-            raise ValueError("its arrays are gone")
-        return vars(self)
-
-    def end_as(self, what: str) -> None:
-        if what == "raise":
-            raise ValueError("no luck")
-        if what == "segfault":
-            ctypes.string_at(0)
-        if what == "sleep":
-            time.sleep(600)
-
-
-class Unreadable(Exception):
-    """An error that raises when it is looked at."""
-
-    def __str__(self) -> str:
-        raise RuntimeError("do not look")
-
-
-def spoil_descriptors(content: bytes) -> None:
-    """Write to every descriptor that this process has."""
-    for descriptor in range(3, 64):
-        with contextlib.suppress(OSError):
-            os.write(descriptor, content)
-    time.sleep(30)
-
-
-def start_children(folder: str) -> None:
-    """Start processes in every way, each of which notes its number in a folder."""
-    wait = (
-        "import os, sys, time; open(f'{sys.argv[1]}/{os.getpid()}', 'w').close(); time.sleep(600)"
-    )
-    words = [sys.executable, "-S", "-c", wait, folder]
-    subprocess.Popen(words)
-    subprocess.Popen(words, process_group=0)
-    subprocess.Popen(words, start_new_session=True)
-    if os.fork() == 0:  # a daemon: nobody's child, in a session of its own
-        os.setsid()
-        if os.fork() == 0:
-            os.execv(words[0], words)
-        os._exit(0)
-    if os.fork() == 0:  # with all descriptors of the job
-        Path(folder, str(os.getpid())).touch()
-        time.sleep(600)
-    while len(list(Path(folder).iterdir())) < 5:
-        time.sleep(0.01)
-
-
-def assert_none_lives(folder: Path) -> None:
-    """Fail where a process that a job has started still runs."""
-    pids = [int(path.name) for path in folder.iterdir()]
-    assert len(pids) == 5
-    living = [pid for pid in pids if runs(pid)]
-    for pid in living:
-        os.kill(pid, signal.SIGKILL)
-    assert not living
-
-
-def runs(pid: int) -> bool:
-    """Whether there is such a process, and not only what nobody has asked after yet."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
+from tests.support.jobs import Work, assert_none_lives, runs
 
 
 class ExecutorTestCase:
@@ -248,7 +89,7 @@ class ExecutorTestCase:
         }
         raised = ends["raise"]
         assert isinstance(raised, Broke)
-        assert raised.error.startswith("ValueError: no luck (executors/test_executors.py:")
+        assert raised.error.startswith("ValueError: no luck (support/jobs.py:")
         assert "no luck" in (raised.traceback or "")
         assert isinstance(ends["fine"], Finished)
 
@@ -359,7 +200,7 @@ class TestInline(ExecutorTestCase):
         code = (
             "import os, psutil;"
             "from fairbench.runs.executors.inline import InlineExecutor;"
-            "from tests.runs.executors.test_executors import Work;"
+            "from tests.support.jobs import Work;"
             "e = InlineExecutor(workers=1, timeout=None);"
             f"e.submit(Work({what!r}, id={str(tmp_path)!r}));"
             "it = e.events(); next(x for x in it if type(x).__name__ == 'Progressed');"

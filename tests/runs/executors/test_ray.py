@@ -13,7 +13,8 @@ import pytest
 
 from fairbench.runs.executors.base import Broke, Executor, Finished, Idle, Progressed, Started
 from fairbench.store.status import Status
-from tests.runs.executors.test_executors import ExecutorTestCase, Work
+from tests.runs.executors.test_executors import ExecutorTestCase
+from tests.support.jobs import Work
 
 
 @pytest.fixture(scope="class")
