@@ -10,7 +10,7 @@ __fairbench_same_results__ = {
     "b7288e4060af6af8": "1f3ca12063df8e02",  # erasure
     "9c07958e735491b0": "d017402fa4049e5d",  # fare_tree
     "7151624c75fc1411": "a2cc21015f2fc8bc",  # lmifr
-    "d43ccb8d3ce1dfb1": "3f45b4923fe17cc0",  # merged_cells
+    "47a5bca8a5fcd3a6": "3f45b4923fe17cc0",  # merged_cells
     "19c5e47eaf701ea9": "9b4e7b3cbd9c5e5a",  # noise
     "22f67a69b76a53e1": "7d29fc18958b8e00",  # obliviator
     "5108579c1dddea6b": "1ed98b44d6d7a13b",  # penalties

@@ -112,3 +112,18 @@ def test_further_draws_of_the_same_rows_search_no_cells_and_are_what_a_search_gi
                 again = fresh.encode(rows, generator=np.random.default_rng(draw))
             np.testing.assert_array_equal(z, again)
     assert searches == 2  # of x and of its first 50 rows
+
+
+def test_codes_are_looked_up_once_for_all_groups(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, s, _ = population(2000, 8)
+    curve = fitted(TrainingRows(x, s, prepared.info), 0.0)
+    code = curve.at(curve.points[1])
+    z = code.encode(x, generator=np.random.default_rng(0))
+    first = code.decode(z, np.zeros(len(z), np.int64))
+    expected = curve.at(curve.points[1]).decode(z, np.ones(len(z), np.int64))
+    monkeypatch.setattr(paired, "nearest", lambda *arrays: pytest.fail("looked up again"))
+    second = code.decode(z, np.ones(len(z), np.int64))
+    np.testing.assert_array_equal(second, expected)
+    assert not np.array_equal(first, second)

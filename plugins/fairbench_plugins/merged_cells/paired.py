@@ -237,7 +237,8 @@ class DrawnCodes(Representation):
         self.upto = cells + np.clip(np.cumsum(chances) - before[cells], 0.0, 1.0)
         last = np.append(cells[1:] != cells[:-1], True)
         self.upto[last] = cells[last] + 1.0
-        self.cells = RowCache[Ints]()
+        self.places = released * scale  # where codes lie, to find them by
+        self.cells, self.codes_of = RowCache[Ints](), RowCache[Ints]()
 
     def encode(
         self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
@@ -254,6 +255,8 @@ class DrawnCodes(Representation):
         return self.codes[np.searchsorted(self.upto, drawn, side="right")]
 
     def decode(self, z: Floats, s: Ints) -> Floats:
-        x = self.decoded[nearest(self.released * self.scale, z * self.scale), s]
+        # Asked for the same codes once for each group.
+        codes = self.codes_of.of(z, lambda rows: nearest(self.places, rows * self.scale))
+        x = self.decoded[codes, s]
         x[:, self.kept] = z[:, self.kept]
         return x
