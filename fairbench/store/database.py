@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from fairbench.errors import StoreError
+from fairbench.store.merging import is_won, joins, wins
 from fairbench.store.problems import (
     first_line,
     show_url,
@@ -160,7 +161,7 @@ class Store:
             for table, rows in _rows_by_table(records):
                 insert = self.insert(table)
                 rest = {name: insert.excluded[name] for name in rows[0] if name != "key"}
-                where = _is_won(table, insert.excluded) if only_winners else None
+                where = is_won(table, insert.excluded) if only_winners else None
                 statement = insert.on_conflict_do_update(
                     index_elements=["key"], set_=rest, where=where
                 )
@@ -286,14 +287,14 @@ class Store:
             chosen += [
                 record
                 for record in incoming
-                if type(record) is kind and _wins(record, own.get(record.key))
+                if type(record) is kind and wins(record, own.get(record.key))
             ]
         units = {unit.key: unit for unit in self.records(UnitRecord)}
         units |= {unit.key: unit for unit in chosen if isinstance(unit, UnitRecord)}
         chosen = [
             record
             for record in chosen
-            if not isinstance(record, PointRecord) or _joins(record, units.get(record.unit))
+            if not isinstance(record, PointRecord) or joins(record, units.get(record.unit))
         ]
         # A run may have ended since they were chosen.
         self._put(chosen, only_winners=True)
@@ -357,28 +358,6 @@ def _in_order(records: Iterable[Record]) -> list[Record]:
 def _rows_by_table(records: Iterable[Record]) -> Iterator[tuple[sa.Table, list[dict[str, Any]]]]:
     for kind, alike in itertools.groupby(_in_order(records), key=type):
         yield TABLE_OF[kind], [to_row(record) for record in alike]
-
-
-def _wins(record: Record, held: tuple[Status, str | None] | None) -> bool:
-    """Whether a record is taken, where the store holds one of its key or none."""
-    if held is None:
-        return True
-    status, origin = held
-    displaces = record.origin is not None and origin is None
-    return record.done and status is not Status.DONE and not displaces
-
-
-def _is_won(held: sa.Table, new: sa.ColumnCollection[str, Any]) -> sa.ColumnElement[bool]:
-    """What :func:`_wins` says of a row that is there, for the database to see when it writes."""
-    displaces: sa.ColumnElement[bool] = new["origin"].is_not(None) & held.c.origin.is_(None)
-    return sa.and_(held.c.status != Status.DONE.value, ~displaces)
-
-
-def _joins(point: PointRecord, unit: UnitRecord | None) -> bool:
-    """Whether a point is of its unit, and no stranger's audit of a model that was made here."""
-    if unit is None or not point.belongs_to(unit):
-        return False
-    return point.origin is None or unit.origin is not None
 
 
 def make_folder(folder: Path, *, keep: bool = True) -> None:
