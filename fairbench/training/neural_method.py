@@ -230,7 +230,7 @@ class NeuralRepresentation(Representation):
         rng = generator if generator is not None else np.random.default_rng()
         code = None
         if self.stochastic and s is None:
-            code = self._gaussian_codes.of(x, self._encode_gaussian)
+            code = self._gaussian_codes.of(x, self.gaussian_code)
         if code is not None:
             mean, deviation = code
             return np.asarray(mean + deviation * rng.standard_normal(mean.shape).astype(np.float32))
@@ -253,7 +253,7 @@ class NeuralRepresentation(Representation):
 
         return self._in_chunks(len(x), one)
 
-    def _encode_gaussian(self, x: Floats) -> tuple[Floats, Floats] | None:
+    def gaussian_code(self, x: Floats) -> tuple[Floats, Floats] | None:
         """Mean and deviation of each row's code; None of other encoders."""
         import torch
 
