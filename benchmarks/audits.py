@@ -29,6 +29,7 @@ from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.encoded import EncodedPoint
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.evaluate import evaluate
+from fairbench.auditing.sample import AuditSample
 from fairbench.data.prepare import Prepared, load_dataset
 from fairbench_datasets.adults import AdultsGender
 
@@ -103,13 +104,12 @@ def array(codes: bool) -> tuple[float, float]:
     torch.set_num_threads(CORES)
     wall, processor = time.perf_counter(), time.process_time()
     with threadpool_limits(CORES):
-        audited = audit(
+        sample = AuditSample(
             {role: z[rows] for role, rows in by_role.items()},
             {role: s[rows] for role, rows in by_role.items()},
             classes=2,
-            config=PRESETS[Audit.STRICT],
-            seed=0,
         )
+        audited = audit(sample, config=PRESETS[Audit.STRICT], seed=0)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
     print(f"  I {audited.chosen.test_information:.4f} by {audited.chosen.auditor}")
     return wall, processor

@@ -41,7 +41,7 @@ from fairbench.models.lookup import StoredModel
 from fairbench.models.query import ResultsLocation
 from fairbench.models.results import StoredResults
 from fairbench.stats.scores import information, log_loss, smoothed
-from fairbench.training.neural_method import NeuralRepresentation
+from fairbench.training.representation import NeuralRepresentation
 
 LEAST_GAP, LARGEST_SHARE = 0.02, 0.08
 """Nats, and share of the strict estimate: what a gap may be is the larger of the two."""

@@ -38,6 +38,7 @@ from fairbench.api import (
 from fairbench.api.method import Method
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.ensemble import audit
+from fairbench.auditing.sample import AuditSample
 from fairbench_plugins.sofair import MSFaiR, Sofair
 
 SEEDS_LIMIT = 3
@@ -82,13 +83,12 @@ def audit_seconds(rows: int, columns: int, groups: int) -> float:
     cuts = [rows // 2, rows // 2 + rows // 6]
     parts = dict(zip(AUDIT_ROLES, np.split(np.arange(rows), cuts), strict=True))
     start = time.process_time()
-    audit(
+    sample = AuditSample(
         {role: z[at] for role, at in parts.items()},
         {role: s[at] for role, at in parts.items()},
-        classes=groups,
-        config=PRESETS[Audit.STRICT],
-        seed=0,
+        groups,
     )
+    audit(sample, config=PRESETS[Audit.STRICT], seed=0)
     return time.process_time() - start
 
 

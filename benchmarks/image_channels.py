@@ -24,6 +24,7 @@ from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.auditing.axes import image_axes
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.ensemble import audit
+from fairbench.auditing.sample import AuditSample
 from fairbench_datasets.dsprites_unfair.render import FACTORS, SHAPES, render
 from fairbench_datasets.dsprites_unfair.sampling import shape_given_orientation
 
@@ -103,10 +104,9 @@ def main() -> int:
         start = time.process_time()
         with threadpool_limits(1):
             axes = image_axes(images[Role.AUDITOR_TRAIN], IMAGE)
+            nothing = {role: np.zeros((len(rows), 1), np.float32) for role, rows in images.items()}
             read = audit(
-                {role: np.zeros((len(rows), 1), np.float32) for role, rows in images.items()},
-                s,
-                classes=GROUPS,
+                AuditSample(nothing, s, GROUPS),
                 config=PRESETS[given.audit],
                 seed=0,
                 decoded={role: axes.project(rows) for role, rows in images.items()},

@@ -23,6 +23,7 @@ from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.auditing.axes import image_axes, principal_axes
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.ensemble import audit
+from fairbench.auditing.sample import AuditSample
 from fairbench_datasets.dsprites_unfair.render import FACTORS, SHAPES, render
 from fairbench_datasets.dsprites_unfair.sampling import shape_given_orientation
 
@@ -79,7 +80,8 @@ def main() -> int:
     for name, (z, decoded) in codes(latents).items():
         start = time.process_time()
         with threadpool_limits(1):
-            read = audit(z, s, classes=GROUPS, config=PRESETS[given.audit], seed=0, decoded=decoded)
+            sample = AuditSample(z, s, GROUPS)
+            read = audit(sample, config=PRESETS[given.audit], seed=0, decoded=decoded)
         found.append(read.chosen.test_information)
         spent = time.process_time() - start
         print(f"{name:28} {found[-1]:6.3f}  {read.chosen.auditor}, {spent:.0f} s", flush=True)

@@ -17,6 +17,7 @@ import torch
 from fairbench.api import AUDIT_ROLES, Floats, Role, Shots
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.ensemble import audit
+from fairbench.auditing.sample import AuditSample
 from fairbench.data.prepare import Prepared
 from fairbench.testing.method_trial import rows_apart
 from gpu_stages.records import Outcome, Part, Row, of_unit
@@ -89,7 +90,7 @@ def compare(name: str, settings: Settings) -> AuditComparison:
     def information(z: Mapping[Role, Floats]) -> float:
         s = {role: data.roles[role].s for role in AUDIT_ROLES}
         groups = len(data.info.groups)
-        audited = audit(z, s, classes=groups, config=PRESETS[preset], seed=0)
+        audited = audit(AuditSample(z, s, groups), config=PRESETS[preset], seed=0)
         return audited.chosen.test_information
 
     stack = trained(settings.device)

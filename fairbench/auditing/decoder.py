@@ -17,11 +17,11 @@ import numpy as np
 
 from fairbench.api import Floats, Ints, Role
 from fairbench.auditing.auditors.mlp import fit_regressors
-from fairbench.auditing.auditors.samples import prior_of
 from fairbench.auditing.auditors.views import View, ranks, standardised
 from fairbench.auditing.axes import image_axes, principal_axes
 from fairbench.auditing.config import DECODED_DECIMALS, MOST_COLUMNS, AuditConfig
 from fairbench.auditing.members import strict_mlp_settings
+from fairbench.auditing.sample import AuditSample
 from fairbench.stats.seeds import derive_seed
 
 
@@ -35,31 +35,31 @@ class RefittedDecoder:
 
 
 def refit_decoder(
-    z: Mapping[Role, Floats],
-    s: Mapping[Role, Ints],
+    sample: AuditSample,
     x: Mapping[Role, Floats],
     sides: tuple[Ints, Ints],
     *,
-    groups: int,
     config: AuditConfig,
     seed: int,
-    draws: int = 1,
     image: tuple[int, int, int] | None = None,
 ) -> RefittedDecoder:
     """Fit the decoder.
 
     Parameters
     ----------
-    z, s, x : mapping of Role to arrays
-        Of the three audit roles; z and s hold ``draws`` draws of each row of x, draw after draw.
+    sample : AuditSample
+        z, and s as labels.
+    x : mapping of Role to arrays
+        ``(n, d)``: of the three audit roles.
     sides : tuple of arrays
         Rows of x of the auditor training set to fit on, and those held out for early stopping.
         Auditors hold out the same: what calibrates them must be as new to the decoder as test rows.
     image : tuple of int, optional
         Channels, height and width, where x is an image.
     """
+    z, s, draws = sample.z, sample.labels, sample.draws
     train = x[Role.AUDITOR_TRAIN]
-    inputs = _inputs(z[Role.AUDITOR_TRAIN], groups)
+    inputs = _inputs(z[Role.AUDITOR_TRAIN], sample.classes)
     fit, held = (
         np.concatenate([part + draw * len(train) for draw in range(draws)]) for part in sides
     )
@@ -85,13 +85,13 @@ def refit_decoder(
         summed: Floats = ((predicted - x[role]) ** 2).mean(axis=0).sum(axis=1)
         return summed
 
-    prior = prior_of(s[Role.AUDITOR_TRAIN], groups)
+    prior = sample.prior
     project = _axes_of(train[sides[0]], seed, image)
 
     def reconstruct(rows: Floats) -> Floats:
         by_group = (
             np.float32(prior[group]) * decode(inputs(rows, np.full(len(rows), group)))
-            for group in range(groups)
+            for group in range(sample.classes)
         )
         mean: Floats = sum(by_group, np.zeros((len(rows), train.shape[1]), np.float32))
         return project(mean).round(DECODED_DECIMALS)

@@ -15,17 +15,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import Floats, Ints, Role
+from fairbench.api import Floats, Role
 from fairbench.api.metric import AuditorResult, Prediction
 from fairbench.auditing.auditors.mlp import MLPSettings, fit_classifiers
-from fairbench.auditing.auditors.samples import (
-    Distinct,
-    distinct,
-    prior_of,
-)
+from fairbench.auditing.auditors.samples import distinct
 from fairbench.auditing.auditors.views import View, standardised, views_of
 from fairbench.auditing.config import AuditConfig, Member
-from fairbench.auditing.members import EVALUATION_ROLES, fit_members
+from fairbench.auditing.members import MemberPrediction, fit_members
+from fairbench.auditing.sample import AuditSample
 from fairbench.stats.scores import information, log_loss, plug_in_information, smoothed
 from fairbench.stats.seeds import derive_seed
 
@@ -76,27 +73,19 @@ class EnsembleAudit:
 
 
 def audit(
-    z: Mapping[Role, Floats],
-    labels: Mapping[Role, Ints],
+    sample: AuditSample,
     *,
-    classes: int,
     config: AuditConfig,
     seed: int,
     views: Callable[[Floats], list[View]] = views_of,
     reconstruction: View | None = None,
     decoded: Mapping[Role, Floats] | None = None,
-    soft: Floats | None = None,
-    draws: int = 1,
-    fresh: Floats | None = None,
 ) -> EnsembleAudit:
     """Train the ensemble on representations and choose a member on the validation set.
 
     Parameters
     ----------
-    z, labels : mapping of Role to arrays
-        Of the three audit roles.
-    classes : int
-        Number of values of the labels.
+    sample : AuditSample
     config : AuditConfig
     seed : int
         Source of all auditors' randomness.
@@ -106,75 +95,56 @@ def audit(
         x as the refitted decoder reconstructs it from z, a further view; fitted to rows of
         :func:`sides` alone.
     decoded : mapping of Role to arrays, optional
-        Functions of z, row by row: the reconstructions by a decoder of its own. All members but
-        slow ones see them, on a common scale: what lowers the squared error shows there.
-    soft : ndarray, shape (n, classes), optional
-        Soft labels of the auditor training set, without draws: P(label | x) as estimated from
-        other rows. Only where z is made of x alone: then P(label | z) is their mean.
-    draws : int
-        Draws of each row in z and ``decoded``, draw after draw.
-    fresh : ndarray, shape (m n, k), optional
-        m further draws of z of the auditor training set, draw after draw, for trees of
-        soft labels.
+        Functions of z, row by row: the reconstructions by a decoder of its own, draws as in z. All
+        members but slow ones see them, on a common scale: what lowers the squared error shows
+        there.
     """
-    prior = prior_of(labels[Role.AUDITOR_TRAIN], classes)
-    readings = fit_members(
-        z, labels, views, reconstruction, draws, config, seed, prior, soft, fresh
-    )
-    of_z = len(readings)
-    if decoded is not None:
-        slow = {Member.KNN}
-        if soft is not None and not config.mlps_of_all_views:
-            slow |= {Member.SOFT_MLP}
-        readings += [
-            replace(one, view=f"decoded-{one.view}")
-            for one in fit_members(
-                decoded,
-                labels,
-                lambda rows: [standardised(rows)],
-                None,
-                draws,
-                replace(config, members=tuple(m for m in config.members if m not in slow)),
-                derive_seed(seed, "decoded"),
-                prior,
-                soft,
-            )
-            if one.member is not Member.PRIOR
-        ]
-    predictions = [
-        {
-            role: Prediction(smoothed(p, prior), labels[role])
-            for role, p in one.probabilities.items()
-        }
-        for one in readings
-    ]
-    results = [
-        AuditorResult(
-            # information on the validation set, then on the test set
-            one.member.value,
-            one.view,
-            *(information(p[role].probabilities, p[role].labels) for role in EVALUATION_ROLES),
-        )
-        for one, p in zip(readings, predictions, strict=True)
-    ]
-    on_validation = [p[Role.VALIDATION] for p in predictions]
-    losses = [log_loss(p.probabilities, p.labels) for p in on_validation]
+    of_z = fit_members(sample, config=config, seed=seed, views=views, reconstruction=reconstruction)
+    members = of_z if decoded is None else [*of_z, *_fit_decoded(sample, decoded, config, seed)]
     # Draws of one row are not independent: their mean counts once.
-    losses = [loss.reshape(draws, -1).mean(axis=0) for loss in losses]
+    losses = [_losses(one).reshape(sample.draws, -1).mean(axis=0) for one in members]
+    results = tuple(one.result for one in members)
     best = _choose(losses)
-    chosen, released = predictions[best], predictions[_choose(losses[:of_z])]
+    chosen = members[best].predictions
+    released = members[_choose(losses[: len(of_z)])].predictions
     return EnsembleAudit(
-        results=tuple(results),
+        results=results,
         chosen=results[best],
         prediction=chosen[Role.TEST],
         validation_prediction=chosen[Role.VALIDATION],
         release=Reading(released[Role.TEST], released[Role.VALIDATION]),
-        plug_in=_plug_in(distinct(z[Role.TEST]), labels[Role.TEST], draws),
+        plug_in=_plug_in(sample),
     )
 
 
-def _plug_in(test: Distinct, labels: Ints, draws: int) -> float | None:
-    rows = len(labels) // draws
+def _fit_decoded(
+    sample: AuditSample, decoded: Mapping[Role, Floats], config: AuditConfig, seed: int
+) -> list[MemberPrediction]:
+    """Fit members to reconstructions by a decoder of its own instead of z."""
+    slow = {Member.KNN}
+    if sample.soft is not None and not config.mlps_of_all_views:
+        slow |= {Member.SOFT_MLP}
+    members = fit_members(
+        sample.seen_as(decoded),
+        config=replace(config, members=tuple(m for m in config.members if m not in slow)),
+        seed=derive_seed(seed, "decoded"),
+        views=lambda rows: [standardised(rows)],
+    )
+    return [
+        replace(one, view=f"decoded-{one.view}")
+        for one in members
+        if one.member is not Member.PRIOR
+    ]
+
+
+def _losses(one: MemberPrediction) -> Losses:
+    prediction = one.predictions[Role.VALIDATION]
+    return log_loss(prediction.probabilities, prediction.labels)
+
+
+def _plug_in(sample: AuditSample) -> float | None:
+    test, labels = distinct(sample.z[Role.TEST]), sample.labels[Role.TEST]
+    rows = len(labels) // sample.draws
     if rows < _ROWS_PER_CELL * len(test.rows):
         return None
     return plug_in_information(test.inverse[:rows], labels[:rows])
@@ -191,15 +161,7 @@ def _choose(losses: list[Losses]) -> int:
     return best if gain.mean() > gain.std() / math.sqrt(len(gain)) else 0
 
 
-def paper_audit(
-    z: Mapping[Role, Floats],
-    labels: Mapping[Role, Ints],
-    *,
-    classes: int,
-    config: AuditConfig,
-    seed: int,
-    draws: int = 1,
-) -> tuple[Prediction, ...]:
+def paper_audit(sample: AuditSample, *, config: AuditConfig, seed: int) -> tuple[Prediction, ...]:
     """Train the paper's MLPs on z as released; return the predictions of each on the test set."""
     settings = MLPSettings(
         hidden=config.hidden,
@@ -209,12 +171,14 @@ def paper_audit(
         weight_decay=0.0,
     )
     predict = fit_classifiers(
-        z[Role.AUDITOR_TRAIN],
-        labels[Role.AUDITOR_TRAIN],
-        classes=classes,
+        sample.z[Role.AUDITOR_TRAIN],
+        sample.labels[Role.AUDITOR_TRAIN],
+        classes=sample.classes,
         settings=settings,
         seeds=[derive_seed(seed, "paper", i) for i in range(config.mlps)],
-        draws=draws,
+        draws=sample.draws,
     )
-    prior = prior_of(labels[Role.AUDITOR_TRAIN], classes)
-    return tuple(Prediction(smoothed(p, prior), labels[Role.TEST]) for p in predict(z[Role.TEST]))
+    labels = sample.labels[Role.TEST]
+    return tuple(
+        Prediction(smoothed(p, sample.prior), labels) for p in predict(sample.z[Role.TEST])
+    )

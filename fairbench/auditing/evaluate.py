@@ -18,6 +18,7 @@ from fairbench.auditing.encoded import EncodedPoint, OwnDecoder
 from fairbench.auditing.ensemble import EnsembleAudit, Reading, audit, paper_audit
 from fairbench.auditing.members import sides
 from fairbench.auditing.queries import read_queries
+from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.sample_size import extrapolate
 from fairbench.auditing.tasks import classify_tasks, classify_unseen_tasks
 from fairbench.auditing.with_y import read_with_y
@@ -65,10 +66,6 @@ class _Measurement:
         return derive_seed(self.seed, use)
 
     @property
-    def groups(self) -> int:
-        return len(self.data.info.groups)
-
-    @property
     def roles(self) -> Mapping[Role, Rows]:
         return {role: self.data.roles[role] for role in AUDIT_ROLES}
 
@@ -82,30 +79,25 @@ class _Measurement:
         return {role: rows.x for role, rows in self.roles.items()}
 
     @cached_property
-    def s(self) -> Mapping[Role, Ints]:
-        """Groups of the rows of z."""
-        return {role: np.tile(rows.s, self.draws) for role, rows in self.roles.items()}
-
-    @property
-    def s_once(self) -> Mapping[Role, Ints]:
-        return {role: rows.s for role, rows in self.roles.items()}
-
-    @property
-    def first_draw(self) -> dict[Role, Floats]:
-        """One draw per row, where rows must be independent, or one draw is enough."""
-        return {role: self.encoded.z[role][: len(rows.s)] for role, rows in self.roles.items()}
+    def sample(self) -> AuditSample:
+        """All draws of z, with s as labels."""
+        return AuditSample(
+            self.encoded.z,
+            {role: np.tile(rows.s, self.draws) for role, rows in self.roles.items()},
+            len(self.data.info.groups),
+            self.draws,
+            self.soft,
+            self.encoded.fresh,
+        )
 
     def decoder(self) -> RefittedDecoder:
         """Fit a decoder to z and s."""
         return refit_decoder(
-            self.encoded.z,
-            self.s,
+            self.sample,
             self.x,
             sides(len(self.x[Role.AUDITOR_TRAIN]), self.seed_of("auditors")),
-            groups=self.groups,
             config=self.config,
             seed=self.seed_of("decoder"),
-            draws=self.draws,
             image=self.data.info.architecture.image,
         )
 
@@ -114,27 +106,11 @@ class _Measurement:
     ) -> EnsembleAudit:
         """Read s from z, from what the decoders make of it, and from both."""
         return audit(
-            self.encoded.z,
-            self.s,
-            classes=self.groups,
+            self.sample,
             config=self.config,
             seed=self.seed_of("auditors"),
             reconstruction=decoder.reconstruction,
             decoded=shown,
-            soft=self.soft,
-            draws=self.draws,
-            fresh=self.encoded.fresh,
-        )
-
-    def paper(self) -> tuple[Prediction, ...]:
-        """Read s as the paper does."""
-        return paper_audit(
-            self.encoded.z,
-            self.s,
-            classes=self.groups,
-            config=self.config,
-            seed=self.seed_of("paper-auditors"),
-            draws=self.draws,
         )
 
     def queries(self, release: Reading) -> Mapping[Access, float]:
@@ -144,25 +120,21 @@ class _Measurement:
         return read_queries(
             release,
             self.encoded.queries,
-            self.s_once,
-            classes=self.groups,
+            self.sample.once(),
             config=self.config,
             seed=self.seed_of("queries"),
-            soft=self.soft,
         )
 
     def sample_size(self, reading: float, shown: Mapping[Role, Floats] | None) -> SampleSize | None:
         """Extrapolate I(Z;S) to endlessly many rows; None where the point is not detailed."""
         if not self.encoded.detailed:
             return None
+        once = self.sample.once()
         return extrapolate(
-            _beside(self.first_draw, shown),
-            self.s_once,
+            once if shown is None else once.seen_as(_beside(once.z, shown)),
             reading,
-            classes=self.groups,
             config=self.config,
             seed=self.seed_of("sample-size"),
-            soft=self.soft,
         )
 
     def with_y(self, strict: EnsembleAudit, task: str | None) -> float | None:
@@ -171,10 +143,8 @@ class _Measurement:
             return None
         return read_with_y(
             Reading(strict.prediction, strict.validation_prediction),
-            self.first_draw,
-            self.s_once,
+            self.sample.once(),
             {role: rows.y[task] for role, rows in self.roles.items()},
-            groups=self.groups,
             config=self.config,
             seed=self.seed_of("with-y"),
         )
@@ -202,14 +172,15 @@ def evaluate(
     progress(0.2, "auditors of s")
     strict = point.auditors(decoder, distortion.shown)
     progress(0.6, "the paper's auditors")
-    paper = point.paper()
+    paper = paper_audit(point.sample, config=config, seed=point.seed_of("paper-auditors"))
     progress(0.7, "tasks")
     downstream = classify_tasks(encoded.z, point.roles, config, point.seed_of("downstream"), draws)
     task, main = next(iter(downstream.items()), (None, None))
     progress(0.85, "repeated queries" if encoded.detailed else "certificate")
+    once = point.sample.once()
     evaluation = PointEvaluation(
         z=encoded.z[Role.TEST],
-        s=point.s[Role.TEST],
+        s=point.sample.labels[Role.TEST],
         y={name: np.tile(labels, draws) for name, labels in test.y.items()},
         x=point.x[Role.TEST],
         audits=strict.results,
@@ -222,10 +193,10 @@ def evaluate(
         rate=encoded.rate,
         draws=draws,
         certificate=certify(
-            point.first_draw[Role.AUDITOR_TRAIN],
-            point.first_draw[Role.TEST],
+            once.z[Role.AUDITOR_TRAIN],
+            once.z[Role.TEST],
             test.s,
-            groups=point.groups,
+            groups=once.classes,
         ),
         replicates=_replicates(
             strict.prediction,
@@ -263,10 +234,8 @@ def _on_validation(
     return found
 
 
-def _beside(z: Mapping[Role, Floats], decoded: Mapping[Role, Floats] | None) -> dict[Role, Floats]:
+def _beside(z: Mapping[Role, Floats], decoded: Mapping[Role, Floats]) -> dict[Role, Floats]:
     """Return z, one draw of each row, with the reconstructions of the same draw beside it."""
-    if decoded is None:
-        return dict(z)
     return {role: np.hstack([rows, decoded[role][: len(rows)]]) for role, rows in z.items()}
 
 

@@ -7,11 +7,12 @@ calibration and the weights of the blend.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from fairbench.api import Floats, Ints, Role
+from fairbench.api.metric import AuditorResult, Prediction
 from fairbench.auditing.auditors.blend import calibrated, calibration, pool_weights, pooled
 from fairbench.auditing.auditors.group_tree import GroupSplit, find_splits, fit_split_trees
 from fairbench.auditing.auditors.interactions import find_products, improve_on, product_columns
@@ -20,7 +21,6 @@ from fairbench.auditing.auditors.patterns import find_patterns
 from fairbench.auditing.auditors.samples import (
     Distinct,
     Training,
-    Weights,
     distinct,
     sides_of,
     training,
@@ -35,6 +35,8 @@ from fairbench.auditing.auditors.simple import (
 from fairbench.auditing.auditors.trees import fit_soft_trees, fit_trees
 from fairbench.auditing.auditors.views import View, standardised
 from fairbench.auditing.config import MOST_COLUMNS, AuditConfig, Member
+from fairbench.auditing.sample import AuditSample
+from fairbench.stats.scores import information, smoothed
 from fairbench.stats.seeds import derive_seed
 
 _TREES = {Member.BOOSTED_TREES, Member.SOFT_TREES}
@@ -50,10 +52,25 @@ EVALUATION_ROLES = (Role.VALIDATION, Role.TEST)
 
 @dataclass(frozen=True)
 class MemberPrediction:
-    """One member's probabilities on held-out rows, and on the distinct rows of evaluation roles.
+    """One member's predictions of all rows of the evaluation roles, by one view of z."""
 
-    Those on evaluation roles are of all rows in the end.
-    """
+    member: Member
+    view: str
+    predictions: Mapping[Role, Prediction]
+
+    @property
+    def result(self) -> AuditorResult:
+        """Its estimates of I(Z;S) on the validation set and on the test set."""
+        validation, test = (
+            information(one.probabilities, one.labels)
+            for one in (self.predictions[role] for role in EVALUATION_ROLES)
+        )
+        return AuditorResult(self.member.value, self.view, validation, test)
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """One member's probabilities of held-out rows, and of the distinct rows of evaluation roles."""
 
     member: Member
     view: str
@@ -78,51 +95,53 @@ def sides(rows: int, seed: int) -> tuple[Ints, Ints]:
 
 
 def fit_members(
-    z: Mapping[Role, Floats],
-    labels: Mapping[Role, Ints],
-    views: Callable[[Floats], list[View]],
-    reconstruction: View | None,
-    draws: int,
+    sample: AuditSample,
+    *,
     config: AuditConfig,
     seed: int,
-    prior: Weights,
-    soft: Floats | None,
-    fresh: Floats | None = None,
+    views: Callable[[Floats], list[View]],
+    reconstruction: View | None = None,
 ) -> list[MemberPrediction]:
-    """Fit all members on z, and return their predictions of all rows of the evaluation roles.
+    """Fit all members on every view of z, and predict all rows of the evaluation roles.
 
-    ``fresh``: further draws of the auditor training set, draw after draw, for :data:`_FRESH`.
+    ``reconstruction``: a view for the members that gain by it, fitted to rows of :func:`sides`
+    alone. The first is the prior.
     """
-    train = z[Role.AUDITOR_TRAIN]
+    train = sample.z[Role.AUDITOR_TRAIN]
     rows = training(
         train,
-        labels[Role.AUDITOR_TRAIN],
-        classes=len(prior),
+        sample.labels[Role.AUDITOR_TRAIN],
+        classes=sample.classes,
         seed=derive_seed(seed, _HELD_OUT),
-        draws=draws,
-        soft=soft,
+        draws=sample.draws,
+        soft=sample.soft,
     )
-    seen = {role: distinct(z[role]) for role in EVALUATION_ROLES}
-    fresher = rows
-    if fresh is not None:
-        count = len(train) // draws
-        fit = sides(count, seed)[0]
-        fresher = rows.with_draws(fresh, labels[Role.AUDITOR_TRAIN][:count], fit)
-    ensemble = _Ensemble(rows, fresher, seen, config, seed)
+    seen = {role: distinct(sample.z[role]) for role in EVALUATION_ROLES}
+    ensemble = _Ensemble(rows, _with_fresh_draws(rows, sample, seed), seen, config, seed)
     members = [ensemble.prior(), *ensemble.fit_views(views(train))]
     if reconstruction is not None and len(members) > 1:
         members += ensemble.fit_view(reconstruction)
     if Member.BLEND in config.members:
         members.append(_blend(members, rows))
+
+    def predicted(one: _Fitted, role: Role) -> Prediction:
+        probabilities = one.probabilities[role][seen[role].inverse]
+        return Prediction(smoothed(probabilities, rows.prior), sample.labels[role])
+
     return [
-        replace(
-            one,
-            probabilities={
-                role: one.probabilities[role][seen[role].inverse] for role in EVALUATION_ROLES
-            },
+        MemberPrediction(
+            one.member, one.view, {role: predicted(one, role) for role in EVALUATION_ROLES}
         )
         for one in members
     ]
+
+
+def _with_fresh_draws(rows: Training, sample: AuditSample, seed: int) -> Training:
+    """Return the rows with all draws of a stochastic encoder, for :data:`_FRESH`."""
+    if sample.fresh is None:
+        return rows
+    labels = sample.once().labels[Role.AUDITOR_TRAIN]
+    return rows.with_draws(sample.fresh, labels, sides(len(labels), seed)[0])
 
 
 @dataclass(frozen=True)
@@ -135,16 +154,16 @@ class _Ensemble:
     config: AuditConfig
     seed: int
 
-    def prior(self) -> MemberPrediction:
+    def prior(self) -> _Fitted:
         """Predict the class prior everywhere: an estimate of 0, up to how shares differ by role."""
 
         def tiled(rows: int) -> Floats:
             return np.tile(self.rows.prior.astype(np.float32), (rows, 1))
 
         by_role = {role: tiled(len(unique.rows)) for role, unique in self.seen.items()}
-        return MemberPrediction(Member.PRIOR, "none", tiled(len(self.rows.held.labels)), by_role)
+        return _Fitted(Member.PRIOR, "none", tiled(len(self.rows.held.labels)), by_role)
 
-    def fit_views(self, views: list[View]) -> list[MemberPrediction]:
+    def fit_views(self, views: list[View]) -> list[_Fitted]:
         """Fit the members of each view, then of interactions of the last one, and of patterns."""
         if len(np.unique(self.rows.fit.labels)) < 2:
             return []  # one class alone: nothing to learn
@@ -157,7 +176,7 @@ class _Ensemble:
                 members += self._fit_patterns(members)
         return members
 
-    def fit_view(self, view: View) -> list[MemberPrediction]:
+    def fit_view(self, view: View) -> list[_Fitted]:
         """Fit the members of one view."""
         columns = view.apply(self.rows.fit.x[:1]).shape[1]
         if not self._members(view.name, columns):
@@ -201,7 +220,7 @@ class _Ensemble:
         left_out = left_out | {Member.PRIOR, Member.BLEND}
         return [member for member in self.config.members if member not in left_out]
 
-    def _fit_members(self, view: View, rows: Training, seed: int) -> list[MemberPrediction]:
+    def _fit_members(self, view: View, rows: Training, seed: int) -> list[_Fitted]:
         """Fit the members of a view on rows seen through it, and calibrate their predictions."""
         evaluated = {role: view.apply(unique.rows) for role, unique in self.seen.items()}
         members = self._members(view.name, rows.fit.x.shape[1])
@@ -221,7 +240,7 @@ class _Ensemble:
                 for role, x in evaluated.items()
             }
             held = calibrated(held, rows.prior, power, share)
-            predictions.append(MemberPrediction(member, view.name, held, by_role))
+            predictions.append(_Fitted(member, view.name, held, by_role))
         return predictions
 
     def _fit_member(
@@ -253,8 +272,8 @@ class _Ensemble:
         return self.config if rows.fit.soft is None else self.config.with_fast_trees()
 
     def _fit_interactions(
-        self, view: View, rows: Training, members: list[MemberPrediction]
-    ) -> list[MemberPrediction]:
+        self, view: View, rows: Training, members: list[_Fitted]
+    ) -> list[_Fitted]:
         """Fit members on products of columns, if any explain what the best member missed.
 
         Columns are those of the last view: bits where z is a code, else ranks, else z standardised.
@@ -270,7 +289,7 @@ class _Ensemble:
         joined = View("interactions", lambda z: join(view.apply(z)))
         return self._fit_members(joined, rows.seen_through(join), seed)
 
-    def _fit_patterns(self, members: list[MemberPrediction]) -> list[MemberPrediction]:
+    def _fit_patterns(self, members: list[_Fitted]) -> list[_Fitted]:
         """Fit members on z and patterns of its columns, if any explain what the best one missed."""
         best = min(members, key=lambda one: held_out_loss(one.held_out, self.rows.held))
         common = standardised(self.rows.fit.x)
@@ -298,7 +317,7 @@ def _fit_trees(
     return fit_split_trees(rows, splits, rounds=rounds, patience=patience, seed=seed)
 
 
-def _blend(members: list[MemberPrediction], rows: Training) -> MemberPrediction:
+def _blend(members: list[_Fitted], rows: Training) -> _Fitted:
     """Pool all members' predictions, with weights fitted on held-out rows."""
     weights = pool_weights([one.held_out for one in members], rows.held, rows.prior)
     used = [i for i, weight in enumerate(weights) if weight > 0] or [0]
@@ -306,7 +325,7 @@ def _blend(members: list[MemberPrediction], rows: Training) -> MemberPrediction:
     def mixed(parts: list[Floats]) -> Floats:
         return pooled([parts[i] for i in used], weights[used], rows.prior)
 
-    return MemberPrediction(
+    return _Fitted(
         Member.BLEND,
         "all",
         mixed([one.held_out for one in members]),

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from fairbench.api import Access, Floats, Ints, Role
+from fairbench.api import Access, Floats, Role
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.ensemble import Reading, audit
+from fairbench.auditing.sample import AuditSample
 from fairbench.stats.seeds import derive_seed
 
 QUERIES = tuple(access for access in Access if access.draws)
@@ -25,12 +26,10 @@ _WITHOUT_SOFT_LABELS = frozenset({Member.MLP, Member.BOOSTED_TREES, Member.BLEND
 def read_queries(
     release: Reading,
     queries: Mapping[Access, Mapping[Role, Floats]],
-    labels: Mapping[Role, Ints],
+    sample: AuditSample,
     *,
-    classes: int,
     config: AuditConfig,
     seed: int,
-    soft: Floats | None = None,
 ) -> dict[Access, float]:
     """Read I(Z;S) on the test set, nats, by number of draws.
 
@@ -42,25 +41,20 @@ def read_queries(
     queries : mapping of Access to mapping of Role to arrays
         Mean and standard deviation of each column of z over the draws, ``(n, 2 k)``, of the three
         audit roles; empty for a deterministic encoder, whose draws are all alike.
-    labels : mapping of Role to arrays
-        ``(n,)``
-    soft : ndarray, shape (n, classes), optional
-        Soft labels of the auditor training set.
+    sample : AuditSample
+        The same people, of one draw.
     """
-    fast = _WITHOUT_SOFT_LABELS if soft is None else _MEMBERS
+    fast = _WITHOUT_SOFT_LABELS if sample.soft is None else _MEMBERS
     members = tuple(member for member in config.members if member in fast)
     few = replace(config, members=members, interactions=False, strict_mlps=1)
     found, best = {}, release
     for access in QUERIES:
         if access in queries:
             seen = audit(
-                queries[access],
-                labels,
-                classes=classes,
+                sample.seen_as(queries[access]),
                 config=few,
                 seed=derive_seed(seed, access.value),
                 views=lambda rows: [standardised(rows)],
-                soft=soft,
             )
             best = min(best, seen.release, key=lambda reading: reading.validation_loss)
         found[access] = best.information

@@ -12,6 +12,8 @@ from fairbench.api import AUDIT_ROLES, Floats, Role
 from fairbench.auditing.axes import image_axes
 from fairbench.auditing.config import DECODED_DECIMALS, MOST_COLUMNS, AuditConfig
 from fairbench.auditing.ensemble import audit, paper_audit
+from fairbench.auditing.largest_distortion import largest_distortions
+from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.tasks import classify_unseen_tasks
 from fairbench.data.prepare import Prepared
 from fairbench.metrics.transfer import CONSTANT, TEST, VALIDATION
@@ -55,28 +57,13 @@ def audit_reference(
     elif (image := data.info.architecture.image) is not None:
         project = image_axes(x, image).project
         decoded = {role: project(rows).round(DECODED_DECIMALS) for role, rows in z.items()}
-    strict = audit(
-        z,
-        s,
-        classes=groups,
-        config=config,
-        seed=auditor_seed,
-        decoded=decoded,
-        soft=soft,
-    )
-    paper_seed = derive_seed(seed, "paper-auditors")
-    paper = paper_audit(z, s, classes=groups, config=config, seed=paper_seed)
+    sample = AuditSample(z, s, groups, soft=soft)
+    strict = audit(sample, config=config, seed=auditor_seed, decoded=decoded)
+    paper = paper_audit(sample, config=config, seed=derive_seed(seed, "paper-auditors"))
     train = data.roles[Role.AUDITOR_TRAIN]
-    means = np.stack([x[train.s == group].mean(axis=0) for group in range(groups)])
-
-    def squares(role: Role) -> npt.NDArray[np.float64]:
-        errors = np.empty(len(s[role]))
-        for group in range(groups):
-            rows = s[role] == group
-            errors[rows] = ((z[role][rows] - means[group]) ** 2).sum(axis=1)
-        return errors
-
-    distances = squares(Role.TEST)
+    distances, on_validation = (
+        largest_distortions(z, s, role, groups=groups) for role in (Role.TEST, Role.VALIDATION)
+    )
     values = {
         "mutual_information_max": strict.chosen.test_information,
         "mutual_information_max_validation": strict.chosen.validation_information,
@@ -84,7 +71,7 @@ def audit_reference(
             np.mean([information(p.probabilities, p.labels) for p in paper])
         ),
         "distortion_max": float(distances.mean()),
-        "distortion_max_validation": float(squares(Role.VALIDATION).mean()),
+        "distortion_max_validation": float(on_validation.mean()),
         "accuracy_s": accuracy(strict.prediction),
         "accuracy_s_validation": accuracy(strict.validation_prediction),
     }

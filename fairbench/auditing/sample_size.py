@@ -8,17 +8,17 @@ read from n rows per cell. This curve is fitted and extrapolated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import Floats, Ints, Role
+from fairbench.api import Ints, Role
 from fairbench.api.metric import SampleSize
 from fairbench.auditing.auditors.samples import held_out_rows
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.ensemble import audit
+from fairbench.auditing.sample import AuditSample
 from fairbench.stats.bootstrap import entropy_of, one_hot, resampled_means
 from fairbench.stats.scores import entropy, log_loss
 from fairbench.stats.seeds import derive_seed
@@ -50,30 +50,21 @@ class _Curve:
 
 
 def extrapolate(
-    z: Mapping[Role, Floats],
-    labels: Mapping[Role, Ints],
-    reading: float,
-    *,
-    classes: int,
-    config: AuditConfig,
-    seed: int,
-    soft: Floats | None = None,
+    sample: AuditSample, reading: float, *, config: AuditConfig, seed: int
 ) -> SampleSize | None:
     """Extrapolate I(Z;S) to endlessly many rows; None where there are too few to take parts of.
 
     Parameters
     ----------
-    z, labels : mapping of Role to arrays
-        ``(n, k)``, ``(n,)``: one draw of each row of the three audit roles.
+    sample : AuditSample
+        Of one draw.
     reading : float
         I(Z;S) on the test set by the whole family, nats; the extrapolation is never below it.
-    soft : ndarray, shape (n, classes), optional
-        Soft labels of the auditor training set.
     """
-    if len(labels[Role.AUDITOR_TRAIN]) < _FEWEST_ROWS:
+    if len(sample.labels[Role.AUDITOR_TRAIN]) < _FEWEST_ROWS:
         return None
-    curve = _curve(z, labels, classes, config, seed, soft)
-    test = labels[Role.TEST]
+    curve = _curve(sample, config, seed)
+    test = sample.labels[Role.TEST]
     limit = _limit(curve.rows, entropy(test) - curve.losses.mean(axis=(1, 2))[None])[0]
     limits = _limit(curve.rows, _resampled(curve, test, seed))
     low, high = np.quantile(limits, [0.025, 0.975])
@@ -85,32 +76,18 @@ def extrapolate(
     )
 
 
-def _curve(
-    z: Mapping[Role, Floats],
-    labels: Mapping[Role, Ints],
-    classes: int,
-    config: AuditConfig,
-    seed: int,
-    soft: Floats | None,
-) -> _Curve:
-    train, known = z[Role.AUDITOR_TRAIN], labels[Role.AUDITOR_TRAIN]
+def _curve(sample: AuditSample, config: AuditConfig, seed: int) -> _Curve:
+    known = sample.labels[Role.AUDITOR_TRAIN]
     order = _mixed(known, np.random.default_rng(derive_seed(seed, "order")))
-    fast = _WITHOUT_SOFT_LABELS if soft is None else _MEMBERS
+    fast = _WITHOUT_SOFT_LABELS if sample.soft is None else _MEMBERS
     members = tuple(member for member in config.members if member in fast)
     settings = replace(config.with_fast_trees(), members=members, interactions=False)
 
     def losses(rows: Ints) -> Array:
-        found = audit(
-            {**z, Role.AUDITOR_TRAIN: train[rows]},
-            {**labels, Role.AUDITOR_TRAIN: known[rows]},
-            classes=classes,
-            config=settings,
-            seed=seed,
-            soft=None if soft is None else soft[rows],
-        )
-        return log_loss(found.prediction.probabilities, labels[Role.TEST])
+        found = audit(sample.part(rows), config=settings, seed=seed).prediction
+        return log_loss(found.probabilities, found.labels)
 
-    sizes = [len(train) // share for share in _SHARES]
+    sizes = [len(known) // share for share in _SHARES]
     fitted = np.array([size - held_out_rows(size) for size in sizes], np.float64)
     by_size = []
     for share, size in zip(_SHARES, sizes, strict=True):

@@ -12,6 +12,7 @@ from fairbench.api.metric import TransferAccuracy
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import EnsembleAudit, audit
+from fairbench.auditing.sample import AuditSample
 from fairbench.data.prepare import Prepared, Rows
 from fairbench.stats.scores import accuracy
 from fairbench.stats.seeds import derive_seed
@@ -65,10 +66,9 @@ def classify_task(
     ``z``, ``labels``: of the three audit roles; classes are 0, 1, ... ``draws``: draws of each row
     in z and labels, draw after draw.
     """
+    classes = 1 + max(int(label.max()) for label in labels.values())
     return audit(
-        z,
-        labels,
-        classes=1 + max(int(label.max()) for label in labels.values()),
+        AuditSample(z, labels, classes, draws),
         config=replace(
             config.with_fast_trees(),
             members=config.downstream,
@@ -77,5 +77,4 @@ def classify_task(
         ),
         seed=seed,
         views=lambda rows: [standardised(rows)],
-        draws=draws,
     )

@@ -18,6 +18,7 @@ from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import MOST_COLUMNS, AuditConfig
 from fairbench.auditing.ensemble import Reading
 from fairbench.auditing.members import fit_boosted_trees
+from fairbench.auditing.sample import AuditSample
 from fairbench.stats.scores import log_loss, smoothed
 
 _FOLDS = 5
@@ -25,20 +26,13 @@ _ROLES = (Role.VALIDATION, Role.TEST)
 
 
 def read_with_y(
-    strict: Reading,
-    z: Mapping[Role, Floats],
-    s: Mapping[Role, Ints],
-    y: Mapping[Role, Ints],
-    *,
-    groups: int,
-    config: AuditConfig,
-    seed: int,
+    strict: Reading, sample: AuditSample, y: Mapping[Role, Ints], *, config: AuditConfig, seed: int
 ) -> float:
     """Read I(Z, Y; S) on the test set, nats; never less than z or y alone on the validation set.
 
-    ``strict``: by the strict auditor of z. ``z (n, k)``, ``s (n,)``, ``y (n,)``: one draw of each
-    row of the three audit roles.
+    ``strict``: by the strict auditor of z. ``sample``: of one draw. ``y (n,)``: of the same rows.
     """
+    s, groups = sample.labels, sample.classes
     rows = {role: len(s[role]) for role in _ROLES}
     of_z = {
         role: by.probabilities[: rows[role]]
@@ -46,8 +40,8 @@ def read_with_y(
     }
     of_y = _shares(s, y, groups)
     scores = [of_z]
-    if z[Role.TEST].shape[1] <= MOST_COLUMNS:
-        scores.append(_trees(z, s, y, groups, config, seed))
+    if sample.z[Role.TEST].shape[1] <= MOST_COLUMNS:
+        scores.append(_trees(sample, y, config, seed))
     inputs = {
         role: _products([score[role] for score in scores], y[role], _classes(y)) for role in _ROLES
     }
@@ -82,24 +76,20 @@ def _shares(s: Mapping[Role, Ints], y: Mapping[Role, Ints], groups: int) -> dict
 
 
 def _trees(
-    z: Mapping[Role, Floats],
-    s: Mapping[Role, Ints],
-    y: Mapping[Role, Ints],
-    groups: int,
-    config: AuditConfig,
-    seed: int,
+    sample: AuditSample, y: Mapping[Role, Ints], config: AuditConfig, seed: int
 ) -> dict[Role, Floats]:
-    view, classes = standardised(z[Role.AUDITOR_TRAIN]), _classes(y)
-    rows = {role: np.hstack([view.apply(z[role]), _one_hot(y[role], classes)]) for role in z}
+    view, classes = standardised(sample.z[Role.AUDITOR_TRAIN]), _classes(y)
+    rows = {
+        role: np.hstack([view.apply(z), _one_hot(y[role], classes)]) for role, z in sample.z.items()
+    }
     classify = fit_boosted_trees(
         rows[Role.AUDITOR_TRAIN],
-        s[Role.AUDITOR_TRAIN],
-        classes=groups,
+        sample.labels[Role.AUDITOR_TRAIN],
+        classes=sample.classes,
         config=config.with_fast_trees(),
         seed=seed,
     )
-    prior = prior_of(s[Role.AUDITOR_TRAIN], groups)
-    return {role: smoothed(classify(rows[role]), prior) for role in _ROLES}
+    return {role: smoothed(classify(rows[role]), sample.prior) for role in _ROLES}
 
 
 def _one_hot(labels: Ints, classes: int) -> Floats:

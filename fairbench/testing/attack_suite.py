@@ -15,9 +15,9 @@ import numpy as np
 
 from fairbench.api import AUDIT_ROLES, FitContext, Floats, Role, TrainingRows, Unit
 from fairbench.api.method import Fitted, Method, Representation
-from fairbench.auditing.arrays import largest_distortion
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.evaluate import evaluate
+from fairbench.auditing.largest_distortion import largest_distortions
 from fairbench.auditing.soft_labels import estimate, soft_labels
 from fairbench.data.prepare import Prepared
 from fairbench.runs.audit_job import encoded_from
@@ -218,6 +218,7 @@ class _Measured:
         self, plain: _Measured, base: str, name: str, family: str, data: Prepared, most: float
     ) -> AttackReading:
         x, s = ({role: getattr(rows, of) for role, rows in data.roles.items()} for of in "xs")
+        distances = largest_distortions(x, s, Role.TEST, groups=len(data.info.groups))
         return AttackReading(
             base=base,
             attack=name,
@@ -226,7 +227,7 @@ class _Measured:
             information=self.information,
             plain_distortion=plain.distortion,
             distortion=self.distortion,
-            largest_distortion=largest_distortion(x, s, len(data.info.groups)),
+            largest_distortion=float(distances.mean()),
             largest_information=most,
             auditor=self.auditor,
             view=self.view,

@@ -12,6 +12,7 @@ from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.auditing.decoder import refit_decoder
 from fairbench.auditing.ensemble import EnsembleAudit, audit
 from fairbench.auditing.members import sides
+from fairbench.auditing.sample import AuditSample
 
 STRICT, QUICK = PRESETS[Audit.STRICT], PRESETS[Audit.QUICK]
 FLIPPED = 0.05
@@ -38,11 +39,11 @@ Z, X, S = ({role: part[i] for role, part in PARTS.items()} for i in range(3))
 
 
 def audited(with_x: bool) -> EnsembleAudit:
-    view = None
+    view, sample = None, AuditSample(Z, S, 2)
     if with_x:
         rows = sides(len(Z[Role.AUDITOR_TRAIN]), 0)
-        view = refit_decoder(Z, S, X, rows, groups=2, config=STRICT, seed=0).reconstruction
-    return audit(Z, S, classes=2, config=STRICT, seed=0, reconstruction=view)
+        view = refit_decoder(sample, X, rows, config=STRICT, seed=0).reconstruction
+    return audit(sample, config=STRICT, seed=0, reconstruction=view)
 
 
 def reconstruction(
@@ -56,10 +57,9 @@ def reconstruction(
 ) -> View:
     """The view of z by a decoder of x, where s tells nothing."""
     s = np.arange(len(z)) % groups
-    by_role = dict.fromkeys(AUDIT_ROLES, (z, s, x))
-    parts = ({role: part[i] for role, part in by_role.items()} for i in range(3))
-    decoder = refit_decoder(*parts, rows, groups=groups, config=config, seed=0, draws=draws)
-    return decoder.reconstruction
+    by_role = [dict.fromkeys(AUDIT_ROLES, array) for array in (z, s, x)]
+    sample = AuditSample(by_role[0], by_role[1], groups, draws)
+    return refit_decoder(sample, by_role[2], rows, config=config, seed=0).reconstruction
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from fairbench.auditing.auditors.simple import fit_counting
 from fairbench.auditing.auditors.trees import fit_trees
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.auditing.ensemble import EnsembleAudit, audit, paper_audit
+from fairbench.auditing.sample import AuditSample
 
 CONFIG = AuditConfig(mlps=2, strict_epochs=4, trees=40)
 ROWS = {Role.AUDITOR_TRAIN: 1200, Role.VALIDATION: 600, Role.TEST: 1200}
@@ -64,10 +65,10 @@ def drawn(make: Make) -> tuple[dict[Role, Floats], dict[Role, Ints]]:
 def test_arrays_of_all_kinds_are_read(name: str) -> None:
     make, truth = ARRAYS[name]
     z, s = drawn(make)
-    found = audit(z, s, classes=2, config=CONFIG, seed=0)
+    found = audit(AuditSample(z, s, 2), config=CONFIG, seed=0)
     assert found.chosen.test_information == pytest.approx(truth, abs=0.05)
     assert all(np.isfinite(r.test_information) for r in found.results)
-    for prediction in paper_audit(z, s, classes=2, config=replace(CONFIG, epochs=1), seed=0):
+    for prediction in paper_audit(AuditSample(z, s, 2), config=replace(CONFIG, epochs=1), seed=0):
         assert np.isfinite(prediction.probabilities).all()
 
 
@@ -77,7 +78,7 @@ def test_no_scale_hides_the_bits_of_a_code(scale: float) -> None:
         return (2 * rng.integers(0, 50, len(s)) + flipped(rng, s))[:, None] * scale
 
     z, s = drawn(code)
-    found = audit(z, s, classes=2, config=CONFIG, seed=0)
+    found = audit(AuditSample(z, s, 2), config=CONFIG, seed=0)
     assert found.chosen.test_information == pytest.approx(FLIPPED, abs=0.05)
 
 
@@ -92,7 +93,9 @@ def test_small_tables_do_not_read_below_zero_by_overfitting(rows: int) -> None:
         rng = np.random.default_rng(seed)
         z = {r: rng.normal(size=(n, 20)).astype(np.float32) for r, n in _small(rows).items()}
         s = {r: rng.integers(0, 2, n) for r, n in _small(rows).items()}
-        readings.append(audit(z, s, classes=2, config=CONFIG, seed=seed).chosen.test_information)
+        readings.append(
+            audit(AuditSample(z, s, 2), config=CONFIG, seed=seed).chosen.test_information
+        )
     assert min(readings) > -0.1
     assert abs(np.mean(readings)) < 0.05
 
@@ -113,7 +116,7 @@ def test_rare_groups_raise_nothing(rare: str, preset: Audit) -> None:
     if rare == "one class":
         s[Role.AUDITOR_TRAIN][:] = 0
     config = replace(PRESETS[preset], mlps=1, strict_epochs=3, trees=20)
-    found = audit(z, s, classes=3, config=config, seed=0)
+    found = audit(AuditSample(z, s, 3), config=config, seed=0)
     assert np.isfinite(worst(found))
     assert found.prediction.probabilities.shape == (ROWS[Role.TEST], 3)
     np.testing.assert_allclose(found.prediction.probabilities.sum(axis=1), 1, atol=1e-5)
@@ -123,7 +126,7 @@ def test_rare_groups_raise_nothing(rare: str, preset: Audit) -> None:
 
 def test_a_useless_representation_falls_back_on_the_prior() -> None:
     z, s = drawn(lambda rng, s: rng.normal(size=(len(s), 5)))
-    found = audit(z, s, classes=2, config=CONFIG, seed=0)
+    found = audit(AuditSample(z, s, 2), config=CONFIG, seed=0)
     assert abs(found.chosen.test_information) < 0.005
     # Calibration keeps every member from reading far below zero.
     assert worst(found) > -0.03
@@ -131,7 +134,7 @@ def test_a_useless_representation_falls_back_on_the_prior() -> None:
 
 def test_quick_is_one_mlp_and_trees() -> None:
     z, s = drawn(told)
-    found = audit(z, s, classes=2, config=PRESETS[Audit.QUICK], seed=0)
+    found = audit(AuditSample(z, s, 2), config=PRESETS[Audit.QUICK], seed=0)
     assert {r.auditor for r in found.results} == {"prior", "mlp", "boosted-trees"}
     assert found.chosen.test_information == pytest.approx(FLIPPED, abs=0.05)
 

@@ -7,6 +7,7 @@ from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.api.metric import SampleSize
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import audit
+from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.sample_size import extrapolate
 
 ROWS = {Role.AUDITOR_TRAIN: 9768, Role.VALIDATION: 6512, Role.TEST: 16281}
@@ -33,9 +34,9 @@ def code(
 
 
 def found(z: dict[Role, Floats], s: dict[Role, Ints]) -> tuple[float, SampleSize]:
-    whole = audit(z, s, classes=int(max(s[Role.TEST])) + 1, config=CONFIG, seed=0)
-    reading = whole.chosen.test_information
-    size = extrapolate(z, s, reading, classes=int(max(s[Role.TEST])) + 1, config=CONFIG, seed=0)
+    sample = AuditSample(z, s, int(max(s[Role.TEST])) + 1)
+    reading = audit(sample, config=CONFIG, seed=0).chosen.test_information
+    size = extrapolate(sample, reading, config=CONFIG, seed=0)
     assert size is not None
     return reading, size
 
@@ -81,4 +82,4 @@ def test_groups_of_a_handful_of_rows_are_in_every_part_or_do_no_harm() -> None:
 def test_tiny_tables_are_left_out() -> None:
     z = {role: np.zeros((100, 1), np.float32) for role in AUDIT_ROLES}
     s = {role: np.arange(100) % 2 for role in AUDIT_ROLES}
-    assert extrapolate(z, s, 0.0, classes=2, config=CONFIG, seed=0) is None
+    assert extrapolate(AuditSample(z, s, 2), 0.0, config=CONFIG, seed=0) is None

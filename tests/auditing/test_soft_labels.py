@@ -11,6 +11,7 @@ from fairbench.auditing.auditors.simple import fit_counting
 from fairbench.auditing.auditors.trees import fit_trees
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.ensemble import audit
+from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.soft_labels import estimate, soft_labels
 from fairbench.data.prepare import Prepared
 
@@ -28,7 +29,7 @@ def figures(soft: Floats | None, seed: int) -> dict[str, float]:
     rows = {role: draw(2000, 10 * seed + i) for i, role in enumerate(AUDIT_ROLES)}
     z = {role: x for role, (x, _) in rows.items()}
     s = {role: labels for role, (_, labels) in rows.items()}
-    found = audit(z, s, classes=2, config=TREES, seed=0, soft=soft)
+    found = audit(AuditSample(z, s, 2, soft=soft), config=TREES, seed=0)
     return {r.auditor: r.test_information for r in found.results if r.view == "standardised"}
 
 

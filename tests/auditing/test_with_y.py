@@ -6,6 +6,7 @@ import pytest
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import Reading, audit
+from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.with_y import read_with_y
 
 N = 4000
@@ -23,9 +24,10 @@ def flipped(bits: Ints, share: float, rng: np.random.Generator) -> Ints:
 
 def read(z: dict[Role, Floats], s: dict[Role, Ints], y: dict[Role, Ints]) -> tuple[float, float]:
     """I(Z;S), and I(Z, Y; S)."""
-    alone = audit(z, s, classes=2, config=CONFIG, seed=0)
+    sample = AuditSample(z, s, 2)
+    alone = audit(sample, config=CONFIG, seed=0)
     strict = Reading(alone.prediction, alone.validation_prediction)
-    together = read_with_y(strict, z, s, y, groups=2, config=CONFIG, seed=0)
+    together = read_with_y(strict, sample, y, config=CONFIG, seed=0)
     return alone.chosen.test_information, together
 
 

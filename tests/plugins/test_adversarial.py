@@ -15,7 +15,7 @@ from fairbench.data.prepare import Prepared, prepare
 from fairbench.stats.scores import information
 from fairbench.training.model import Batch, onehot, summed_squares
 from fairbench.training.networks import Networks
-from fairbench.training.neural_method import NeuralRepresentation
+from fairbench.training.representation import NeuralRepresentation
 from fairbench.training.streams import Streams
 from fairbench.training.trainer import _players, _set_gradients
 from fairbench.training.trainer import train as train_stack

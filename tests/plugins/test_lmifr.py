@@ -9,7 +9,7 @@ from fairbench.api import Curve, FitContext, Point, Role, TrainingRows, Unit
 from fairbench.data.prepare import Prepared, prepare
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
-from fairbench.training.neural_method import NeuralRepresentation
+from fairbench.training.representation import NeuralRepresentation
 from fairbench.training.streams import Streams
 from fairbench.training.trainer import _players, _set_gradients
 from fairbench_datasets.adults import AdultsGender

@@ -9,6 +9,7 @@ from scipy import integrate, stats
 from fairbench.api import Floats, Ints, Role
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.ensemble import EnsembleAudit, audit, paper_audit
+from fairbench.auditing.sample import AuditSample
 from fairbench.stats.scores import (
     bootstrap_information,
     entropy,
@@ -34,7 +35,7 @@ def roles(draw: Draw, n: int = 5000) -> tuple[dict[Role, Floats], dict[Role, Int
 
 def run(draw: Draw, classes: int = 2, n: int = 5000) -> EnsembleAudit:
     z, s = roles(draw, n)
-    return audit(z, s, classes=classes, config=CONFIG, seed=0)
+    return audit(AuditSample(z, s, classes), config=CONFIG, seed=0)
 
 
 def gaussian(shift: float) -> tuple[Draw, float]:
@@ -126,7 +127,7 @@ def test_every_members_own_figure_is_kept_and_the_choice_is_by_selection() -> No
 
 def test_the_papers_auditors_see_z_as_released() -> None:
     z, s = roles(gaussian(1.5)[0], 3000)
-    predictions = paper_audit(z, s, classes=2, config=CONFIG, seed=0)
+    predictions = paper_audit(AuditSample(z, s, 2), config=CONFIG, seed=0)
     assert len(predictions) == CONFIG.mlps
     found = np.mean([information(p.probabilities, p.labels) for p in predictions])
     assert found == pytest.approx(gaussian(1.5)[1], abs=0.04)

@@ -12,7 +12,7 @@ from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
 from fairbench.api.method import Curve
 from fairbench.data.prepare import Prepared
 from fairbench.registry import load_registry
-from fairbench.training.neural_method import NeuralRepresentation
+from fairbench.training.representation import NeuralRepresentation
 
 GAUSSIAN = ("beta-vae", "cvib", "vfae", "fcrl", "fair-disco", "l-mifr", "beta-vae-ss", "l-mifr-ss")
 

@@ -10,7 +10,7 @@ from fairbench.training import layers
 from fairbench.training.layers import StackedConv
 from fairbench.training.model import Batch, StackedModel
 from fairbench.training.networks import Networks
-from fairbench.training.neural_method import NeuralRepresentation
+from fairbench.training.representation import NeuralRepresentation
 from fairbench.training.streams import Streams
 
 DSPRITES = Networks(4096, (128,), 24, image=(1, 64, 64), channels=(32, 32, 64, 64))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairbench.api import AUDIT_ROLES, Role
 from fairbench.api.metric import AuditorResult
@@ -10,6 +10,7 @@ from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.decoder import refit_decoder
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.members import sides
+from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.soft_labels import estimate
 from fairbench.auditing.validation.channels import Channel, ChannelRows
 from fairbench.stats.scores import interval
@@ -60,8 +61,11 @@ def audit_channel(channel: Channel, *, rows: int, seed: int, config: AuditConfig
     """Audit one draw of a channel."""
     drawn = draw_roles(channel, rows=rows, seed=seed)
     own = derive_seed(seed, channel.name)
-    z = {role: of_role.z for role, of_role in drawn.items()}
-    s = {role: of_role.s for role, of_role in drawn.items()}
+    sample = AuditSample(
+        {role: of_role.z for role, of_role in drawn.items()},
+        {role: of_role.s for role, of_role in drawn.items()},
+        channel.classes,
+    )
     x = {role: of_role.x for role, of_role in drawn.items() if of_role.x is not None}
     reconstruction = soft = None
     if x:
@@ -69,19 +73,10 @@ def audit_channel(channel: Channel, *, rows: int, seed: int, config: AuditConfig
         assert others.x is not None
         soft = estimate(others.x, others.s, x[Role.AUDITOR_TRAIN], groups=channel.classes)
         held_out = sides(rows, own)
-        decoder = refit_decoder(
-            z, s, x, held_out, groups=channel.classes, config=config, seed=derive_seed(own, "x")
-        )
+        sample = replace(sample, soft=soft)
+        decoder = refit_decoder(sample, x, held_out, config=config, seed=derive_seed(own, "x"))
         reconstruction = decoder.reconstruction
-    audited = audit(
-        z,
-        s,
-        classes=channel.classes,
-        config=config,
-        seed=own,
-        reconstruction=reconstruction,
-        soft=soft,
-    )
+    audited = audit(sample, config=config, seed=own, reconstruction=reconstruction)
     low, high = interval(audited.prediction, resamples=RESAMPLES)
     return ChannelAudit(
         channel, seed, channel.truth(), audited.results, audited.chosen, low, high, audited.plug_in

@@ -1,0 +1,150 @@
+"""Measure checked arrays: auditors, certificate, distortion, usefulness for tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+
+import numpy as np
+import torch
+
+from fairbench.api import Floats, Ints, Role
+from fairbench.api.metric import Prediction
+from fairbench.auditing.certificate import certify
+from fairbench.auditing.checked_arrays import CheckedArrays
+from fairbench.auditing.config import PRESETS, Audit, AuditConfig
+from fairbench.auditing.decoder import RefittedDecoder, refit_decoder
+from fairbench.auditing.ensemble import audit
+from fairbench.auditing.largest_distortion import largest_distortions
+from fairbench.auditing.members import sides
+from fairbench.auditing.report import Accuracy, AuditReport, Usefulness
+from fairbench.auditing.sample import AuditSample
+from fairbench.auditing.tasks import classify_task
+from fairbench.data.arrays import single_precision
+from fairbench.data.preprocessing import mean_and_scale
+from fairbench.metrics import gaps
+from fairbench.stats.scores import accuracy, auc, balanced_accuracy, entropy, interval
+from fairbench.stats.seeds import derive_seed
+
+RESAMPLES = 1000
+"""Bootstrap resamples of the test rows behind the confidence interval of I."""
+
+ByRole = Mapping[Role, np.ndarray]
+
+
+def measure(
+    checked: CheckedArrays, *, preset: Audit, progress: Callable[[str], None]
+) -> AuditReport:
+    """Run every audit of arrays; ``progress`` is called with the name of each step."""
+    config, seed, count = PRESETS[preset], checked.seed, len(checked.groups)
+    seed_of_s = derive_seed("arrays", seed)
+    with _one_thread():
+        released = _by_role(single_precision(checked.z), checked.rows)
+        sample = AuditSample(released, _by_role(checked.s, checked.rows), count)
+        original = None if checked.x is None else _standardised(_by_role(checked.x, checked.rows))
+        refitted = None
+        if original is not None:
+            progress("fitting a decoder of x")
+            refitted = _refit(sample, original, config, seed)
+        progress("auditing z")
+        view = None if refitted is None else refitted.reconstruction
+        result = audit(sample, config=config, seed=seed_of_s, reconstruction=view)
+        low, high = interval(result.prediction, resamples=RESAMPLES)
+        a_y = {}
+        for task, labels in checked.tasks.items():
+            progress(f"downstream classifiers of {task}")
+            a_y[task] = _usefulness(sample, _by_role(labels, checked.rows), config, seed)
+        d = d_max = i_max = None
+        if original is not None and refitted is not None:
+            progress("auditing x itself")
+            reference = audit(sample.seen_as(original), config=config, seed=seed_of_s)
+            i_max = float(reference.chosen.test_information)
+            d = float(refitted.squares[Role.TEST].mean())
+            d_max = float(
+                largest_distortions(original, sample.labels, Role.TEST, groups=count).mean()
+            )
+    everyone = np.concatenate(list(sample.labels.values()))
+    return AuditReport(
+        audit=config.preset.value,
+        seed=seed,
+        rows={role.value: len(where) for role, where in checked.rows.items()},
+        columns=checked.z.shape[1],
+        groups=dict(
+            zip(checked.groups, np.bincount(everyone, minlength=count).tolist(), strict=True)
+        ),
+        h_s=entropy(sample.labels[Role.TEST]),
+        i=result.chosen.test_information,
+        i_low=low,
+        i_high=high,
+        auditor=result.chosen.auditor,
+        view=result.chosen.view,
+        auditors=result.results,
+        a_s=_accuracy(result.prediction),
+        a_y=a_y,
+        d=d,
+        d_max=d_max,
+        i_max=i_max,
+        # z as released: values that float32 merges differ to the holder of z.
+        certificate=certify(
+            checked.z[checked.rows[Role.AUDITOR_TRAIN]],
+            checked.z[checked.rows[Role.TEST]],
+            sample.labels[Role.TEST],
+            groups=count,
+        ),
+    )
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Use one thread of torch: networks as small as these only wait for a second one.
+
+    Trees and linear auditors keep the settings of OpenMP and BLAS, all cores by default.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _by_role(array: np.ndarray, rows: Mapping[Role, Ints]) -> dict[Role, np.ndarray]:
+    return {role: array[where] for role, where in rows.items()}
+
+
+def _standardised(x: ByRole) -> dict[Role, Floats]:
+    """Scale columns to mean 0 and variance 1 on the auditor training set."""
+    train = x[Role.AUDITOR_TRAIN]
+    names = [f"column {number} of x" for number in range(1, train.shape[1] + 1)]
+    mean, scale = mean_and_scale(train, names)
+    return {role: ((rows - mean) / scale).astype(np.float32) for role, rows in x.items()}
+
+
+def _refit(
+    sample: AuditSample, x: Mapping[Role, Floats], config: AuditConfig, seed: int
+) -> RefittedDecoder:
+    held_out = sides(len(x[Role.AUDITOR_TRAIN]), derive_seed("arrays", seed))
+    seed = derive_seed("arrays-decoder", seed)
+    return refit_decoder(sample, x, held_out, config=config, seed=seed)
+
+
+def _usefulness(
+    sample: AuditSample, labels: Mapping[Role, Ints], config: AuditConfig, seed: int
+) -> Usefulness:
+    """Measure A_y of one task by the downstream classifiers of the leaderboards."""
+    seed = derive_seed("arrays-task", seed)
+    result = classify_task(sample.z, labels, config=config, seed=seed)
+    own = asdict(_accuracy(result.prediction))
+    parity, odds, opportunity = gaps.gaps_of(result.prediction, sample.labels[Role.TEST])
+    return Usefulness(**own, gap_parity=parity, gap_odds=odds, gap_opportunity=opportunity)
+
+
+def _accuracy(prediction: Prediction) -> Accuracy:
+    counts = np.bincount(prediction.labels)
+    return Accuracy(
+        accuracy=accuracy(prediction),
+        balanced=balanced_accuracy(prediction),
+        auc=auc(prediction),
+        majority=float(counts.max() / counts.sum()),
+    )

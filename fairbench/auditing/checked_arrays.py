@@ -1,0 +1,85 @@
+"""Check the arrays of an audit together, and split their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairbench.api import Ints, Role
+from fairbench.data import arrays
+from fairbench.data.roles import deal
+from fairbench.errors import ConfigError, DataError
+from fairbench.stats.seeds import derive_seed
+
+SHARES = {Role.AUDITOR_TRAIN: 0.5, Role.VALIDATION: 0.2, Role.TEST: 0.3}
+"""Shares of the rows where no roles are checked."""
+
+LEAST_ROWS = {Role.AUDITOR_TRAIN: 10, Role.VALIDATION: 2, Role.TEST: 2}
+"""Fewest rows of a group, or of a class, in each role."""
+
+
+@dataclass(frozen=True)
+class CheckedArrays:
+    """Checked arrays of n rows each, and the rows of each role."""
+
+    z: np.ndarray  # (n, k)
+    s: Ints  # (n,): numbers of ``groups``
+    groups: tuple[str, ...]
+    tasks: Mapping[str, Ints]  # (n,) each
+    x: np.ndarray | None  # (n, d)
+    rows: Mapping[Role, Ints]
+    seed: int
+
+
+def check_arrays(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int) -> CheckedArrays:
+    """Check arrays as a user gave them; they are those of :func:`fairbench.audit`.
+
+    Raises
+    ------
+    ConfigError, DataError
+        What is wrong, and what to do.
+    """
+    if not 0 <= seed < 2**63:
+        raise ConfigError(f"The seed {seed} is not a whole number of 0 or more.")
+    released = arrays.matrix(z, "z")
+    groups, codes = arrays.classes(s, "s")
+    tasks = {} if y is None else arrays.tasks(y, "y")
+    original = None if x is None else arrays.features(x, "x")
+    lengths = {"z": len(released), "s": len(codes)}
+    if tasks:
+        lengths["y"] = len(next(iter(tasks.values()))[1])
+    if original is not None:
+        lengths["x"] = len(original)
+    arrays.check_rows(lengths)
+    rows = split(codes, seed) if roles is None else arrays.role_rows(roles, "roles", len(codes))
+    _check_classes(codes, groups, rows, "group", "s")
+    for task, (names, labels) in tasks.items():
+        _check_classes(labels, names, rows, "class", task)
+    labels_of = {task: labels for task, (_, labels) in tasks.items()}
+    return CheckedArrays(released, codes, groups, labels_of, original, rows, seed)
+
+
+def split(s: Ints, seed: int) -> dict[Role, Ints]:
+    """Split rows by SHARES, stratified by s; return the sorted row numbers of each role."""
+    rng = np.random.default_rng(derive_seed("roles", seed))
+    parts = deal(np.arange(len(s)), s, list(SHARES.values()), rng)
+    return {role: np.sort(part) for role, part in zip(SHARES, parts, strict=True)}
+
+
+def _check_classes(
+    codes: Ints, names: tuple[str, ...], rows: Mapping[Role, Ints], kind: str, name: str
+) -> None:
+    """Raise DataError for a group or a class that has too few rows in a role."""
+    for role, where in rows.items():
+        counts = np.bincount(codes[where], minlength=len(names))
+        fewest = int(np.argmin(counts))
+        if counts[fewest] < LEAST_ROWS[role]:
+            total = int((codes == fewest).sum())
+            raise DataError(
+                f"The {kind} {names[fewest]!r} of {name} has {total:,} rows, {counts[fewest]} of "
+                f"them in {role}, where {LEAST_ROWS[role]} are needed: merge it with another, or "
+                "leave its rows out of all arrays."
+            )
