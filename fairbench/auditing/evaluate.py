@@ -244,7 +244,7 @@ def _replicates(
     distortion: Floats,
     task: Prediction | None,
     draws: int,
-    people: Ints,
+    row_numbers: Ints,
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Bootstrap a point's figures; rows are resampled, not their draws."""
     n = len(sensitive.labels) // draws
@@ -253,4 +253,4 @@ def _replicates(
     if task is not None:
         right = (task.probabilities.argmax(axis=1) == task.labels).reshape(draws, n).mean(axis=0)
     losses = losses.reshape(draws, n).mean(axis=0)
-    return replicated(losses, sensitive.labels[:n], distortion, right, people=people)
+    return replicated(losses, sensitive.labels[:n], distortion, right, row_numbers=row_numbers)

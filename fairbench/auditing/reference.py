@@ -84,8 +84,8 @@ def audit_reference(
         values["accuracy_y_constant"] = float(right.mean())
     values |= _transfer_reference(z, data, config=config, seed=derive_seed(seed, "transfer"))
     losses = log_loss(strict.prediction.probabilities, s[Role.TEST])
-    people = data.roles[Role.TEST].numbers
-    replicates = replicated(losses, s[Role.TEST], distances, right, people=people)
+    row_numbers = data.roles[Role.TEST].numbers
+    replicates = replicated(losses, s[Role.TEST], distances, right, row_numbers=row_numbers)
     names = {
         "mutual_information": "mutual_information_max",
         "distortion": "distortion_max",

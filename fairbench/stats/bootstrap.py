@@ -37,15 +37,15 @@ Array = npt.NDArray[np.float64]
 
 
 def resampled_means(
-    columns: Array, *, people: Ints | None = None, resamples: int = RESAMPLES, seed: int = 0
+    columns: Array, *, row_numbers: Ints | None = None, resamples: int = RESAMPLES, seed: int = 0
 ) -> npt.NDArray[np.float64]:
     """Compute means of columns over resamples of their rows.
 
-    ``columns (n, k)``. ``people (n,)``: numbers of the rows in their table, by default 0 to n - 1;
-    the same number, resample and seed give the same count. Returns ``(resamples, k)``.
+    ``columns (n, k)``. ``row_numbers (n,)``: of the rows in their table, by default 0 to n - 1; the
+    same number, resample and seed give the same count. Returns ``(resamples, k)``.
     """
     n = len(columns)
-    numbers = (np.arange(n) if people is None else people).astype(np.int64).tobytes()
+    numbers = (np.arange(n) if row_numbers is None else row_numbers).astype(np.int64).tobytes()
     size = max(1, _CELLS // n)
     means = []
     for start in range(0, resamples, size):
@@ -57,9 +57,9 @@ def resampled_means(
 
 # The points of a dataset have the same test rows. Each entry has at most _CELLS bytes.
 @lru_cache(maxsize=16)
-def _counts(people: bytes, start: int, stop: int, seed: int) -> npt.NDArray[np.uint8]:
+def _counts(row_numbers: bytes, start: int, stop: int, seed: int) -> npt.NDArray[np.uint8]:
     """How often each person, an int64, is drawn in resamples ``start`` to ``stop``, one a row."""
-    numbers = np.frombuffer(people, np.int64)
+    numbers = np.frombuffer(row_numbers, np.int64)
     counts = np.empty((stop - start, len(numbers)), np.uint8)
     for row, resample in zip(counts, range(start, stop), strict=True):
         rng = np.random.Generator(np.random.PCG64([seed, resample]))
@@ -95,20 +95,20 @@ def replicated(
     distortion: Array | Floats,
     right: Array | None = None,
     *,
-    people: Ints | None = None,
+    row_numbers: Ints | None = None,
 ) -> dict[str, Array]:
     """Compute replicates of I, D and accuracy of one representation, each ``(RESAMPLES,)``.
 
     ``losses (n,)``: -log c(s|z) of the strict auditor, nats; the mean over draws of each row.
     ``s (n,)``. ``distortion (n,)``: squared error of the strict decoder. ``right (n,)``: whether
-    the main task's downstream classifier is right; the mean over draws. ``people (n,)``: numbers
-    of the rows in their table. Returns ``mutual_information`` (nats), ``distortion``, and
+    the main task's downstream classifier is right; the mean over draws. ``row_numbers (n,)``: of
+    the rows in their table. Returns ``mutual_information`` (nats), ``distortion``, and
     ``accuracy_y`` where there is a task.
     """
     groups = one_hot(s)
     columns = [losses, distortion, *groups.T, *([] if right is None else [right])]
     together = np.column_stack(columns).astype(np.float64, copy=False)
-    means = resampled_means(together, people=people)
+    means = resampled_means(together, row_numbers=row_numbers)
     shares = means[:, 2 : 2 + groups.shape[1]]
     replicates = {"mutual_information": entropy_of(shares) - means[:, 0], "distortion": means[:, 1]}
     if right is not None:

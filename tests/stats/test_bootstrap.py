@@ -20,11 +20,11 @@ def test_counts_belong_to_people_wherever_they_stand() -> None:
     """A test set in another order, or a part of it, has the same people in each resample."""
     rng = np.random.default_rng(7)
     people = rng.permutation(5000)[:300]
-    drawn = resampled_means(np.eye(300), people=people, resamples=50) > 0
+    drawn = resampled_means(np.eye(300), row_numbers=people, resamples=50) > 0
     order = rng.permutation(300)
-    again = resampled_means(np.eye(300), people=people[order], resamples=50) > 0
+    again = resampled_means(np.eye(300), row_numbers=people[order], resamples=50) > 0
     assert (again == drawn[:, order]).all()
-    fewer = resampled_means(np.eye(100), people=people[:100], resamples=50) > 0
+    fewer = resampled_means(np.eye(100), row_numbers=people[:100], resamples=50) > 0
     assert (fewer == drawn[:, :100]).all()
 
 
