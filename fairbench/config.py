@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from fairbench.errors import ConfigError, UnknownNameError, say_why, say_why_and_what
+from fairbench.files.yaml_mapping import read_yaml
 
 MOST_FOLDS = 20
 """Most folds of a run: beyond, test sets are small and training sets the same."""
@@ -363,30 +364,3 @@ def _config_error(error: ValidationError, used: Mapping[str, Any]) -> ConfigErro
         return ConfigError(f"No {field} given.", f"Add {option} NAME; see: fairbench list {field}")
     named = option if field in used else field
     return ConfigError(f"{named}: {say_why_and_what(first)}.")
-
-
-def read_yaml(file: Path, option: str, *, as_text: bool = False) -> Mapping[str, Any]:
-    """Read a YAML mapping; ConfigError names the option it came from.
-
-    ``as_text`` leaves every value as it is written: ``no`` is not false then, nor ``1.0`` a number.
-    """
-    import yaml
-
-    loader = yaml.BaseLoader if as_text else yaml.SafeLoader
-    try:
-        content = yaml.load(file.read_text(encoding="utf-8"), Loader=loader)
-    except OSError as error:
-        raise ConfigError(f"{option} {file}: {error.strerror}.", "Check the path.") from None
-    # A date like 2001-99-99 is a ValueError, nesting without end a RecursionError.
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", None)
-        where = f" (line {line + 1})" if line is not None else ""
-        raise ConfigError(f"{option} {file} is not YAML{where}.") from None
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise ConfigError(f"{option} {file} must hold 'key: value' lines.")
-    for key in content:
-        if not isinstance(key, str):
-            raise ConfigError(f"{option} {file}: the key {key!r} is not a name.")
-    return content

@@ -33,6 +33,7 @@ from fairbench.report.format import format_figure
 from fairbench.report.gather import gather_boards
 from fairbench.report.page import page
 from fairbench.report.tables import TableFormat, render
+from fairbench.store.records import UnitRecord
 
 
 def board_list() -> None:
@@ -155,8 +156,11 @@ def board_export(
 ) -> None:
     """Write the results on a dataset as a board, which others can rank their methods in."""
     registry, location = load_plugins(), ResultsLocation(results, store)
-    name = registry.dataset(dataset).name
-    records = read(location.open_store())
+    opened = location.open_store()
+    # A table of one's own goes by the name that its results have.
+    stored = {unit.dataset for unit in opened.records(UnitRecord)}
+    name = dataset if dataset in stored else registry.dataset(dataset).name
+    records = read(opened)
     path = output or Path(f"{name}-{version}{SUFFIX}")
     if path.suffix != SUFFIX:
         raise ConfigError(f"--output {path}: the name of a board ends in {SUFFIX}.")

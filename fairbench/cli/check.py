@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from fairbench.cli.data import load_warning
 from fairbench.cli.options import DataRoot, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.data.prepare import Prepared
-from fairbench.errors import ConfigError, UnknownNameError
+from fairbench.errors import ConfigError, PluginError, UnknownNameError
 from fairbench.registry import Registry
 from fairbench.testing.contracts import dataset_checks, method_checks, metric_checks
 from fairbench.testing.promises import Check, CheckOutcome
@@ -81,6 +82,11 @@ def _contracts(
         heading = f"metric {full}, from {registry.metrics.sources[full]}"
         yield heading, metric_checks(registry.metrics[name])
     if not known:
+        for broken in registry.broken:
+            if name in re.split(r"[ ()]", broken.source):
+                raise PluginError(
+                    f"{name} could not be loaded: {broken.error}", "Mend it, then check it again."
+                )
         names = (*registry.methods.classes, *registry.datasets.classes, *registry.metrics.classes)
         raise UnknownNameError(
             "plugin", name, names, command="fairbench list methods, or datasets, or metrics"

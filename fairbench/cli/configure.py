@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 from pydantic import BaseModel
 
-from fairbench.config import LABEL, MOST_LABEL, NO_LABEL, RunConfig, read_yaml, split_names
+from fairbench.config import LABEL, MOST_LABEL, NO_LABEL, RunConfig, split_names
 from fairbench.errors import ConfigError
+from fairbench.files.yaml_mapping import read_yaml
 
 if TYPE_CHECKING:
     from fairbench.registry import Registry

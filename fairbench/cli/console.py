@@ -134,7 +134,7 @@ def show_leaderboard(
         out.print(table)
         if left_out:
             names = ", ".join(" ".join(text.split()) for text in left_out)
-            line = f"Left out for want of width, see the CSV file: {names}."
+            line = f"Left out for want of width; a wider terminal shows them: {names}."
             for part in textwrap.wrap(line, out.width):
                 out.print(part, markup=False)
         for note in _notes(members):
@@ -225,7 +225,12 @@ def _notes(members: Sequence[LeaderboardRow]) -> list[str]:
         notes += [line.format(count=folds) for line in _RANKS]
         for line in describe_tests(ranked):
             notes += textwrap.wrap(line, 80, subsequent_indent="  ")
-    others = [row for row in members if not row.replicated]
+    unfinished = [row for row in members if not row.replicated and row.points_missing]
+    if unfinished:
+        of = ", ".join(dict.fromkeys(row.method for row in unfinished))
+        what = f"Not complete, so not ranked: {of}. The command that made them goes on with them."
+        notes += textwrap.wrap(what, 80, subsequent_indent="  ")
+    others = [row for row in members if not row.replicated and not row.points_missing]
     over = {row.interval_over for row in others if row.complete}
     known = frozenset(words for words in over if words is not None)
     if members[0].demonstration:
@@ -299,8 +304,9 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
             print("\t".join(row))
         return
     table = Table(box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    for number, column in enumerate(columns):
+        # The first column names what the next command needs: it is never broken.
+        table.add_column(column, overflow="fold", no_wrap=number == 0)
     for row in rows:
         table.add_row(*row)
     out.print(table)

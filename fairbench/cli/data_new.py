@@ -233,10 +233,14 @@ def _known(option: str, column: str, frame: pd.DataFrame) -> None:
 
 
 def _split(option: str, text: str, frame: pd.DataFrame) -> tuple[str, str]:
-    """``column:value``, in two."""
+    """``column:value``, in two; the name of the column may have colons, too."""
     column, colon, value = text.partition(":")
     if not colon:
         raise ConfigError(f"{option} {text!r} is not COLUMN:VALUE.", "Put a colon between the two.")
+    names = [str(name) for name in frame.columns if text.startswith(f"{name}:")]
+    if names:
+        column = max(names, key=len)
+        value = text[len(column) + 1 :]
     _known(option, column, frame)
     return column, value
 
@@ -292,6 +296,15 @@ def _label(text: str, frame: pd.DataFrame, decimal: Decimal) -> LabelText:
         return LabelText(column)
     if value in values:
         return LabelText(column, positive=value)
-    if value.startswith(">") and is_number(value[1:]):
+    if value.startswith(">"):
+        if not is_number(value[1:]):
+            raise ConfigError(
+                f"--label {text}: {value[1:]!r} is no number.", "As in --label pay:>50"
+            )
+        if guess_kind(held, decimal) is not ColumnKind.NUMBER:
+            raise ConfigError(
+                f"--label {text}: the column {column!r} holds no numbers.",
+                f"Name one of its values: {nearest(value[1:], values)}",
+            )
         return LabelText(column, above=value[1:].strip())
     raise ConfigError(f"--label: no row of {column!r} is {value!r}.", nearest(value, values))

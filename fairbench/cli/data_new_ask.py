@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -91,7 +92,8 @@ def ask_missing(frame: pd.DataFrame, options: CardOptions, table: Path) -> CardO
         missing = " and ".join(option for option, value in open_.items() if value is None)
         raise ConfigError(
             f"{missing} missing, and there is no terminal to ask on.",
-            f"As in: fairbench data new {table} --sensitive sex,race --label 'income:>50K'. "
+            f"As in: fairbench data new {shlex.quote(str(table))} --sensitive sex,race "
+            "--label 'income:>50K'. "
             f"Columns: {', '.join(str(name) for name in frame.columns[:_MOST_NAMES])}",
         )
     _show_table(frame, options.decimal)

@@ -43,12 +43,40 @@ def status(
         )
     _show_newest(units, points)
     _show_remaining(points)
+    mended = _trained_since(units.values())
     for unit in units.values():
-        if unit.status.bad:
+        if unit.status.bad and unit.key not in mended:
             _show_failure(unit, unit.point, unit, traceback=traceback)
     for point in points:
-        if point.status.bad or point.error:  # a measured point may lack a metric's columns
+        # A measured point may lack a metric's columns.
+        if (point.status.bad or point.error) and point.unit not in mended:
             _show_failure(units[point.unit], point.label, point, traceback=traceback)
+    earlier = sum(1 for unit in units.values() if unit.status.bad and unit.key in mended)
+    if earlier:
+        what = "failure of earlier code is" if earlier == 1 else "failures of earlier code are"
+        out.print(f"{earlier} {what} left out: later code has trained the same.")
+
+
+def _trained_since(units: Iterable[UnitRecord]) -> set[str]:
+    """Keys of models that were trained again by other code of their plugin, later."""
+    units = list(units)
+    done = sorted((unit for unit in units if unit.done), key=lambda unit: str(unit.finished))
+    newest = {_place(unit): unit for unit in done}
+    return {
+        unit.key
+        for unit in units
+        if (later := newest.get(_place(unit))) is not None
+        and later.code != unit.code
+        and str(later.finished) > str(unit.finished or "")
+    }
+
+
+def _place(unit: UnitRecord) -> tuple[object, ...]:
+    """What a model is of, whatever code trained it."""
+    return (
+        *(unit.method, unit.params_label, unit.dataset, unit.fingerprint),
+        *(unit.split, unit.seed, unit.point, unit.budget),
+    )
 
 
 def _as_held(unit: UnitRecord, held: frozenset[str]) -> UnitRecord:

@@ -17,7 +17,7 @@ from fairbench.runs.hyperparameters import params_on
 from fairbench.runs.method_answers import ask
 from fairbench.runs.plan import Plan, make_budget, resolve_methods, units_of
 from fairbench.search import outputs as search_files
-from fairbench.search.space import held_params, search_space
+from fairbench.search.space import declared_space, held_params, search_space
 from fairbench.search.study import FIRST_SEED, Search
 from fairbench.store.database import Store
 
@@ -32,8 +32,9 @@ def searched_methods(config: RunConfig, registry: Registry, trials: int) -> list
     methods = []
     for name in resolve_methods(config.methods, registry):
         method = registry.methods[name]
-        if method().search_space():
-            search_space(method, held_params(config.params, method, registry))
+        held = held_params(config.params, method, registry)
+        if declared_space(method, held):
+            search_space(method, held)
             methods.append(method)
     if not methods:
         raise ConfigError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
@@ -10,7 +11,6 @@ from pydantic import ValidationError
 
 from fairbench.api import Architecture
 from fairbench.api.dataset import Dataset, Table
-from fairbench.config import read_yaml
 from fairbench.data.card import Card, LabelColumn, OfficialTest, SensitiveColumn, _Part, slug
 from fairbench.data.tables import read_table
 from fairbench.errors import (
@@ -21,6 +21,7 @@ from fairbench.errors import (
     say_where,
     say_why_and_what,
 )
+from fairbench.files.yaml_mapping import read_yaml
 
 
 class CardDataset(Dataset):
@@ -64,7 +65,7 @@ def read_card(path: Path) -> Card:
     if path.suffix not in (".yaml", ".yml"):
         raise ConfigError(
             f"{path} is not a dataset card: cards are .yaml files.",
-            f"Write one for a table with: fairbench data new {path}",
+            f"Write one for a table with: fairbench data new {shlex.quote(str(path))}",
         )
     try:
         values = dict(read_yaml(path, "card", as_text=True))

@@ -18,8 +18,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from fairbench.api.collection import Collection, CollectionTable
-from fairbench.config import read_yaml
 from fairbench.errors import ConfigError, UnknownNameError, nearest, say_where, say_why
+from fairbench.files.yaml_mapping import read_yaml
 from fairbench.registry import NAME, Registry
 
 

@@ -230,8 +230,12 @@ class StoredModel:
             why = "it was trained in a search"
         return StoreError(f"There is no encoder of {title} here: {why}.", self._retrain_hint())
 
+    def retrain_command(self) -> list[str]:
+        """Return the words of a ``fairbench run`` that trains it again: its results are stored."""
+        return [*self.run_command(), "--rerun", "all"]
+
     def _retrain_hint(self) -> str:
-        command = shlex.join([*self.run_command(), "--rerun", "all"])
+        command = shlex.join(self.retrain_command())
         params = self.changed_params
         content = f" (params.yaml: {json.dumps({self.unit.method: params})})" if params else ""
         return f"Train it again with its encoder: {command}{content}"

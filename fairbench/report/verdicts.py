@@ -33,7 +33,14 @@ def describe_tests(ranked: Sequence[LeaderboardRow]) -> list[str]:
         if any(row.method == name for row in ranked):
             lines.append(f"Better than {name} (5%): {_listed(better) or 'none'}.")
     best = [row.method for row in ranked if row.may_be_best]
-    return [*lines, f"Could be the best (5%): {_listed(best)}."]
+    lines.append(f"Could be the best (5%): {_listed(best)}.")
+    wider = [row.method for row in ranked if row.rank_low == 1 and not row.may_be_best]
+    if wider:
+        lines.append(
+            f"Ranks, which are two-sided, leave rank 1 to {_listed(wider)}, too; this one-sided "
+            "test does not."
+        )
+    return lines
 
 
 def _listed(names: Sequence[str]) -> str:

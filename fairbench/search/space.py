@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairbench.api.method import Method
-from fairbench.errors import CheckError, ConfigError, FairbenchError
+from fairbench.errors import CheckError, ConfigError, FairbenchError, PluginError
 from fairbench.registry import Registry
 from fairbench.runs.hyperparameters import validated
+from fairbench.store.text import describe
 
 _DIGITS = 4
 """Significant digits of searched numbers: more says nothing and makes labels long."""
@@ -27,12 +28,12 @@ def held_params(
 def search_space(method: type[Method], held: Mapping[str, Any]) -> dict[str, Any]:
     """Optuna distributions of the parameters to search, by name.
 
-    Raises ConfigError where there is nothing to search, and CheckError where what the method
-    declares is not a distribution of its own parameters.
+    Raises ConfigError where there is nothing to search, CheckError where what the method declares
+    is not a distribution of its own parameters, and PluginError where it raises something.
     """
     from optuna.distributions import BaseDistribution
 
-    declared = dict(method(validated(method, held)).search_space())
+    declared = declared_space(method, held)
     if not declared:
         raise ConfigError(
             f"{method.name} has nothing to search: it declares no search space.",
@@ -54,6 +55,18 @@ def search_space(method: type[Method], held: Mapping[str, Any]) -> dict[str, Any
             "Leave one of them out of the file.",
         )
     return space
+
+
+def declared_space(method: type[Method], held: Mapping[str, Any]) -> dict[str, Any]:
+    """What a method declares; PluginError where it raises something."""
+    params = validated(method, held)
+    try:
+        return dict(method(params).search_space())
+    except (Exception, SystemExit) as error:  # a plugin may raise anything
+        raise PluginError(
+            f"search_space() of {method.name} raised {describe(error).rstrip('.')}.",
+            "It returns optuna.distributions by hyperparameter: docs/plugins.md has an example.",
+        ) from error
 
 
 def _check_bounds(

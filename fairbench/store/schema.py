@@ -33,6 +33,9 @@ TABLE_OF: dict[type[Record], sa.Table] = {
     kind: make_table(name, kind, _metadata) for name, kind in TABLES.items()
 }
 
+_NAMED = 3
+"""Tables of another database that a message names."""
+
 _TRIES, _PAUSE = 100, 0.05
 """Attempts, and seconds between them, to set up a store that others set up too."""
 
@@ -40,8 +43,8 @@ _TRIES, _PAUSE = 100, 0.05
 def open_schema(engine: sa.Engine, *, read_only: bool = False) -> None:
     """Make the tables of an empty database, or bring older ones up to date.
 
-    Several processes may do so at once. Raises StoreError where the database is damaged, or was
-    written by a newer fairbench, or is an older one and ``read_only``.
+    Several processes may do so at once. Raises StoreError where the database is damaged, is of
+    something else, was written by a newer fairbench, or is an older one and ``read_only``.
     """
     _check(engine)
     if read_only and _version(engine) in (None, *map(str, range(SCHEMA_VERSION))):
@@ -98,9 +101,21 @@ def _version(engine: sa.Engine) -> str | None:
 def _create(engine: sa.Engine) -> None:
     """Make the tables; the version number comes last, and says that all are there."""
     if _version(engine) is None:
+        _refuse_foreign(engine)
         with engine.begin() as connection:
             _metadata.create_all(connection)
             connection.execute(_meta.insert().values(name="schema", value=str(SCHEMA_VERSION)))
+
+
+def _refuse_foreign(engine: sa.Engine) -> None:
+    """Refuse a file that holds the tables of something else; a server's schema may be shared."""
+    there = set(sa.inspect(engine).get_table_names())
+    if engine.dialect.name == "sqlite" and there and not there & set(_metadata.tables):
+        raise StoreError(
+            f"{engine.url.database} is no store of fairbench: it holds the tables "
+            f"{', '.join(sorted(there)[:_NAMED])}.",
+            "Name another folder with --results DIR.",
+        )
 
 
 def _upgrade(engine: sa.Engine, version: int) -> None:

@@ -72,6 +72,9 @@ def test_a_method_is_ranked_submitted_and_verified(
     other = fairbench(*RUN, "--methods", "noisy", "--against", BOARD, "--splits", "3")
     assert other.returncode == 2
     assert "--splits 3 cannot be ranked in the board toy-drawn, edition 1" in other.stderr
+    more = fairbench(*RUN, "--methods", "noisy", "--against", BOARD, "--points", "99")
+    assert more.returncode == 2
+    assert "points, and more can only make an area smaller" in more.stderr
     run = fairbench(
         "run", "--methods", "noisy", "--dataset", "toy-drawn", *MINE, "--against", BOARD
     )

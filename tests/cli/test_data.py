@@ -83,6 +83,8 @@ def test_new_never_asks_without_a_terminal_and_never_overwrites(
         (["--bins", "age:old"], "gives no numbers"),
         (["--label", "score"], "--label 'score:>"),
         (["--label", "income:higher"], "Did you mean 'high'"),
+        (["--label", "score:>high"], "'high' is no number"),
+        (["--label", "town:>3"], "'town' holds no numbers"),
         (["--drop", "jobb"], "Did you mean 'job'"),
         (["--sensitive", "age", "--bins", "age:65,40"], "cuts must increase"),
         (["--bins", "age:40"], "--sensitive sex,age"),
@@ -134,6 +136,15 @@ def test_options_say_all_that_a_card_can(fairbench_here: Call, tmp_path: Path) -
         "test 200",
     ):
         assert text in told.stdout
+
+
+def test_a_column_may_have_a_colon_in_its_name(fairbench_here: Call, tmp_path: Path) -> None:
+    frame = people().rename(columns={"income": "income: 2024"})
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    words = ("data", "new", "people.csv", "--sensitive", "sex", "--label", "income: 2024:high")
+    made = fairbench_here(*words)
+    assert made.returncode == 0, made.stderr
+    assert "Y: income: 2024" in fairbench_here("data", "describe", "people.yaml").stdout
 
 
 def test_new_says_what_to_edit_when_the_table_is_bad(

@@ -126,6 +126,10 @@ def test_an_unknown_name_is_code_2_and_a_broken_plugin_is_told(fairbench: Run) -
     assert "Did you mean 'plain'" in done.stderr
     # The toy distribution brings a module that raises when it is imported.
     assert "broken (toy-plugin) was left out: RuntimeError: this plugin is broken" in done.stderr
+    done = fairbench("check", "broken")
+    assert done.returncode == 2
+    assert "broken could not be loaded: RuntimeError: this plugin is broken" in done.stderr
+    assert "Did you mean" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -405,7 +405,7 @@ def test_the_page_on_own_data_explains_every_key_and_its_card_works(card: Write)
     for model in (Card, SensitiveColumn, LabelColumn):
         for key in model.model_fields:
             assert f"`{key}`" in rows or f", {key}`" in rows or f": {key}," in rows
-    text = page.split("```yaml")[1].split("```")[0].replace("hiring.csv", "people.csv")
+    text = page.split("```yaml")[1].split("```")[0].replace("staff.csv", "people.csv")
     frame = people().rename(columns={"job": "school", "town": "zip", "score": "experience"})
     frame["salary"] = frame["age"] * 1000
     frame["hired"] = frame.pop("income").replace({"high": "yes"})

@@ -15,7 +15,7 @@ import pytest
 from pydantic import Field, create_model
 
 from fairbench.api.method import Method
-from fairbench.errors import CheckError, ConfigError, StoreError, UnknownNameError
+from fairbench.errors import CheckError, ConfigError, PluginError, StoreError, UnknownNameError
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.executors.base import Event, Finished
 from fairbench.runs.executors.shared import SharedExecutor
@@ -233,6 +233,9 @@ def test_bad_spaces_are_told() -> None:
         search_space(_declares("wide", a=FloatDistribution(0.1, 2.0)), {})
     with pytest.raises(CheckError, match="outside what its Params take"):
         search_space(_declares("word", size=CategoricalDistribution([1, "many"])), {})
+    raises = type("Made", (Bowl,), {"name": "raises", "search_space": lambda self: 1 // 0})
+    with pytest.raises(PluginError, match="of raises raised ZeroDivisionError"):
+        search_space(raises, {})
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,17 @@ def test_looking_for_results_makes_no_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
+def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "fairbench.sqlite"
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE songs (title TEXT)")
+    with pytest.raises(StoreError, match="holds the tables songs"):
+        Store(f"sqlite:///{file}")
+    with sqlite3.connect(file) as connection:
+        tables = connection.execute("SELECT name FROM sqlite_master").fetchall()
+    assert tables == [("songs",)]
+
+
 def test_representations_are_named_by_content_and_never_trusted_when_damaged(
     tmp_path: Path,
 ) -> None:

@@ -1,0 +1,34 @@
+"""``fairbench status``: what is done and what failed, of the code that is there now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairbench.store.database import Store
+from fairbench.store.status import Status
+from tests.conftest import Call
+from tests.support.exports import a_unit
+
+EARLIER, LATER = "2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00"
+
+
+def test_failures_of_code_that_was_mended_since_are_not_listed(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
+    failed = {"status": Status.FAILED, "finished": EARLIER}
+    folder = tmp_path / "fairbench-results"
+    folder.mkdir()
+    with Store(f"sqlite:///{folder / 'fairbench.sqlite'}") as store:
+        store.put(
+            [
+                a_unit("a" * 64, code="0" * 16, error="ValueError: mended", **failed),
+                a_unit("b" * 64, code="1" * 16, finished=LATER),
+                # Of another seed there is no later model.
+                a_unit("c" * 64, code="0" * 16, seed=1, error="ValueError: still so", **failed),
+            ]
+        )
+    told = fairbench_here("status")
+    assert told.returncode == 0, told.stderr
+    assert "still so" in told.stdout
+    assert "ValueError: mended" not in told.stdout
+    assert "1 failure of earlier code is left out" in told.stdout
