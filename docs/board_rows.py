@@ -1,87 +1,77 @@
-"""Rows of published boards as a table of a page.
-
-A page names boards and rows, ``<!-- rows of BOARD BOARD: METHOD, METHOD (LABEL) -->``. Of one board
-the table has three figures, of several the area on each. ``areas of BOARD: ...`` has the area and
-that of the paper's formula, ``fronts of BOARD: ...`` A_y at three limits of A_s, and ``misses of
-BOARD: ...`` the point of each method at which the paper's auditors miss most.
-"""
+"""Rows of published boards as tables of a page, by the names of boards and rows."""
 
 from __future__ import annotations
 
 import functools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fairbench.leaderboard.board_file import read_board
 from fairbench.leaderboard.build import Tables, build_tables
 from fairbench.leaderboard.ranking import RankedRow
-from fairbench.metrics.rows import DEFAULT
+from fairbench.metrics.rows import DEFAULT, PointRow
 from fairbench.registry import load_registry
 from fairbench.report.format import format_interval, format_share
+from markdown_parts import make_table
 
 LEADERBOARDS = Path(__file__).parents[1] / "leaderboards"
-BLOCK = re.compile(
-    r"(?P<start><!-- (?P<kind>rows|areas|fronts|misses) of "
-    r"(?P<boards>[\w -]+): (?P<rows>[^>]+) -->\n)"
-    r"(?:(?!<!--).)*(?P<end><!-- end of rows -->)",
-    re.DOTALL,
-)
 _NAMED = re.compile(r"^(?P<method>[\w-]+)(?: \((?P<label>[\w-]+)\))?$")
-_FIGURES = {
-    "rows": {
-        "certified": "aufdc_certified",
-        "A_y where a tenth of I(X;S) leaks": "accuracy_y_at_leakage_10",
-    },
-    "areas": {"by the paper's formula": "aufdc_paper"},
-    # By how far A_s goes from a constant guess to that of x.
-    "fronts": {f"A_y at {share}%": f"accuracy_y_at_accuracy_s_{share}" for share in (10, 25, 50)},
+_KEPT = {
+    "certified": "aufdc_certified",
+    "A_y where a tenth of I(X;S) leaks": "accuracy_y_at_leakage_10",
 }
-"""Headings and columns of a table of one board, by its kind."""
+_BY_FORMULA = {"by the paper's formula": "aufdc_paper"}
+_FRONT = {f"A_y at {share}%": f"accuracy_y_at_accuracy_s_{share}" for share in (10, 25, 50)}
+"""By how far A_s goes from a constant guess to that of x."""
 _PAPER, _STRICT = "mutual_information_paper", "mutual_information"
 
 
-def rewrite_rows(text: str) -> str:
-    """Write all such tables of a page."""
-
-    def table(block: re.Match[str]) -> str:
-        names = [name.strip() for name in block["rows"].split(",")]
-        boards = block["boards"].split()
-        if block["kind"] == "misses":
-            made = format_misses(boards[0], names)
-        else:
-            made = format_rows(boards, names, kind=block["kind"])
-        return f"{block['start']}\n{made}\n{block['end']}"
-
-    return BLOCK.sub(table, text)
-
-
-def format_rows(boards: Sequence[str], names: Sequence[str], *, kind: str = "rows") -> str:
-    """Format rows of boards: by area on the first of them, fronts by A_y at the least limit."""
+def format_rows(boards: Sequence[str], names: Sequence[str]) -> str:
+    """Format rows of one board with two figures beside the area, of several the area on each."""
+    if len(boards) == 1:
+        return _format_one(boards, names, _KEPT)
     tables = [read_rows(board) for board in boards]
-    figures = _FIGURES[kind] if len(boards) == 1 else {}
-    heads = ["AUFDC"] if len(boards) == 1 else [f"AUFDC, `{board}`" for board in boards]
-    if kind == "fronts":
-        heads = []
-        least = next(iter(figures.values()))
-        ordered = sorted(names, key=lambda name: -(tables[0][name].row.figures[least] or 0.0))
-    else:
-        ordered = sorted(names, key=lambda name: tables[0][name].row.figures["aufdc"] or 0.0)
-    lines = [f"| | {' | '.join([*heads, *figures])} |"]
-    lines += [f"|---|{'---|' * (len(heads) + len(figures))}"]
-    for name in ordered:
-        cells = [show_area(table[name]) for table in tables[: len(heads)]]
-        cells += [_figure(tables[0][name], column) for column in figures.values()]
-        lines.append(f"| {show_name(name)} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    rows = (
+        [show_name(name), *(show_area(table[name]) for table in tables)]
+        for name in _by_area(tables[0], names)
+    )
+    return make_table([None, *(f"AUFDC, `{board}`" for board in boards)], rows)
 
 
-def format_misses(board: str, names: Sequence[str]) -> str:
+def format_areas(boards: Sequence[str], names: Sequence[str]) -> str:
+    """Format rows of one board with the area, and that of the paper's formula."""
+    return _format_one(boards, names, _BY_FORMULA)
+
+
+def _format_one(boards: Sequence[str], names: Sequence[str], figures: Mapping[str, str]) -> str:
+    """Format rows by area; ``figures`` are headings and columns beside it."""
+    (board,) = boards
+    table = read_rows(board)
+    rows = (
+        [show_name(name), show_area(table[name]), *_figures(table[name], figures)]
+        for name in _by_area(table, names)
+    )
+    return make_table([None, "AUFDC", *figures], rows)
+
+
+def format_fronts(boards: Sequence[str], names: Sequence[str]) -> str:
+    """Format A_y of rows of one board at three limits of A_s, the best at the least limit first."""
+    (board,) = boards
+    table = read_rows(board)
+    least = next(iter(_FRONT.values()))
+    ordered = sorted(names, key=lambda name: -(table[name].row.figures[least] or 0.0))
+    rows = ([show_name(name), *_figures(table[name], _FRONT)] for name in ordered)
+    return make_table([None, *_FRONT], rows)
+
+
+def format_misses(boards: Sequence[str], names: Sequence[str]) -> str:
     """Format where the paper's auditors miss most, of all splits; the largest gap first.
 
     Estimates below 0 are shown, and count as 0.
     """
+    (board,) = boards
     found = []
     for name in names:
         row = read_rows(board)[name].row
@@ -92,17 +82,24 @@ def format_misses(board: str, names: Sequence[str]) -> str:
         ]
         found.append((name, *max(measured, key=lambda one: one[2] - max(0.0, one[1]))))
     found.sort(key=lambda one: max(0.0, one[2]) - one[3])
-    lines = [
-        "| point | split | I by the paper's MLPs | I by the strict auditors | of I(X;S) | D |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, point, paper, strict in found:
-        share = strict / (point.mutual_information_max or math.nan)
-        cells = [*map(format_share, (paper, strict)), f"{share:.0%}"]
-        cells.append(format_share(point.figures["distortion"]))
-        label = "" if point.point in (None, "-") else f", {point.point}"
-        lines.append(f"| {show_name(name)}{label} | {point.split} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    heads = (
+        *("point", "split", "I by the paper's MLPs", "I by the strict auditors"),
+        *("of I(X;S)", "D"),
+    )
+    return make_table(heads, (_miss(*one) for one in found))
+
+
+def _miss(name: str, point: PointRow, paper: float, strict: float) -> tuple[str, ...]:
+    share = strict / (point.mutual_information_max or math.nan)
+    label = "" if point.point in (None, "-") else f", {point.point}"
+    return (
+        f"{show_name(name)}{label}",
+        point.split,
+        format_share(paper),
+        format_share(strict),
+        f"{share:.0%}",
+        format_share(point.figures["distortion"]),
+    )
 
 
 @functools.cache
@@ -135,9 +132,14 @@ def show_area(entry: RankedRow) -> str:
     return format_interval(figures["aufdc"] or 0.0, *(entry.row.interval("aufdc") or (None, None)))
 
 
-def _figure(entry: RankedRow, column: str) -> str:
-    value = entry.row.figures.get(column)
-    return "none" if value is None or entry.row.is_none(column) else format_share(value)
+def _by_area(table: Mapping[str, RankedRow], names: Sequence[str]) -> list[str]:
+    return sorted(names, key=lambda name: table[name].row.figures["aufdc"] or 0.0)
+
+
+def _figures(entry: RankedRow, columns: Mapping[str, str]) -> Iterator[str]:
+    for column in columns.values():
+        value = entry.row.figures.get(column)
+        yield "none" if value is None or entry.row.is_none(column) else format_share(value)
 
 
 def show_name(name: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from fairbench.report.format import format_count, format_interval, format_share
 from fairbench.stats.intervals import Estimate
+from markdown_parts import make_table
 from published_figures import RISE_MARGIN, TEST_LEVEL, Published, read_published
 
 HOLDS, FAILS, UNDECIDED = "**holds**", "**does not hold**", "**undecided**"
@@ -253,11 +254,10 @@ _CLAIMS: list[tuple[tuple[str, ...], Callable[[Published], Claim]]] = [
 
 def format_claims() -> str:
     """Format the table of claims."""
-    return format_table("over five splits", claims(read_published()))
+    return table_of_claims("over five splits", claims(read_published()))
 
 
-def format_table(head: str, claimed: Iterable[Claim]) -> str:
+def table_of_claims(head: str, claimed: Iterable[Claim]) -> str:
     """Format claims as a table of a page; ``head`` says what their figures are of."""
-    lines = [f"| claim of the paper | {head} | verdict |", "|---|---|---|"]
-    lines += [f"| {one.words} | {one.figures} | {one.verdict} |" for one in claimed]
-    return "\n".join(lines) + "\n"
+    rows = ((one.words, one.figures, one.verdict) for one in claimed)
+    return make_table(["claim of the paper", head, "verdict"], rows)

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import json
-import re
-import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +14,7 @@ from board_rows import read_rows, show_name
 from fairbench.registry import load_registry
 from fairbench.report.format import format_count, format_interval, format_share
 from fairbench.report.style import new_figure, styled
+from markdown_parts import list_names, make_paragraph, make_table
 from published_figures import BOARD, Published, read_published
 from single_shot import read_pairs, training_share
 from verdict import read_verdicts
@@ -42,8 +41,7 @@ def format_findings() -> str:
     """Format the five sections."""
     board = read_published()
     sections = (_adversaries, _columns, _single_shot, _certified, _open)
-    text = "\n".join(line for section in sections for line in [*section(board), ""])
-    return re.sub(r"\n{3,}", "\n\n", text)
+    return "\n\n".join(part for section in sections for part in section(board))
 
 
 def _adversaries(board: Published) -> Iterator[str]:
@@ -51,7 +49,7 @@ def _adversaries(board: Published) -> Iterator[str]:
     if not names:
         return
     yield "## 1. Adversaries hide, they do not forget"
-    yield from _paragraph(
+    yield make_paragraph(
         "Some methods train an encoder against a classifier that tries to predict s, until it",
         "fails. New classifiers of the same kind fail as well. Strict auditors, which reconstruct",
         "x from the code before they predict s, do not. The table has the lowest leakage at any",
@@ -59,11 +57,13 @@ def _adversaries(board: Published) -> Iterator[str]:
         "strict audit does. (What a price on the length of the code changes:",
         "[`sofair-adv`](strict.md#a-variant-of-sofair-that-knows-s).)",
     )
-    yield from ("| method | five MLPs | strict auditors |", "|---|---|---|")
-    for name in names:
-        weak = board.least_share(name, "mutual_information_min_paper")
-        yield f"| `{name}` | {_percent(weak.value)} | {_percent(board.least_share(name).value)} |"
-    yield from _image("Leakage by five MLPs and by strict auditors", "finding-adversaries")
+    least = ("mutual_information_min_paper", "mutual_information_min")
+    rows = (
+        [f"`{name}`", *(_percent(board.least_share(name, column).value) for column in least)]
+        for name in names
+    )
+    yield make_table(["method", "five MLPs", "strict auditors"], rows)
+    yield _image("Leakage by five MLPs and by strict auditors", "finding-adversaries")
 
 
 def _columns(board: Published) -> Iterator[str]:
@@ -75,14 +75,14 @@ def _columns(board: Published) -> Iterator[str]:
         (ahead if high < 0 else behind if low > 0 else level).append(name)
     best, accuracy = _most_useful()
     yield "## 2. Leaving columns out is hard to beat"
-    yield from _paragraph(
+    yield make_paragraph(
         f"`{REFERENCE}` learns nothing: it leaves out the columns that tell most of s. Its area",
         f"is {format_interval(reference.value, *reference.interval())}.",
         f"Of {len(others)} blind methods that are no baselines, by the 95% intervals of the",
         "differences, each taken alone ([ranks](protocol.md#ranks-over-splits) are corrected for",
-        f"all pairs), {len(ahead)} are ahead of it ({_names(ahead)}), {len(behind)} behind",
-        f"({_names(behind)}){_level(level)}. For predicting income where at most a tenth of the",
-        f"information leaks, `{REFERENCE}` has an accuracy of",
+        f"all pairs), {len(ahead)} are ahead of it ({list_names(ahead)}), {len(behind)} behind",
+        f"({list_names(behind)}){_level(level)}. For predicting income where at most a tenth of",
+        f"the information leaks, `{REFERENCE}` has an accuracy of",
         f"{format_share(_task(board, REFERENCE) or 0.0)}; the best row of a method that is no",
         f"baseline, {best}, has {format_share(accuracy)}. (From x itself it is",
         f"{format_share(board.accuracy_of('identity'))}; always guessing the more frequent",
@@ -91,13 +91,13 @@ def _columns(board: Published) -> Iterator[str]:
     verdict = read_verdicts()["aufdc"]
     (own,) = (row.mean_rank for row in verdict.rows if row.method == REFERENCE)
     before = dict.fromkeys(row.method for row in verdict.rows if row.mean_rank < own)
-    yield from _paragraph(
+    yield make_paragraph(
         f"So far {format_count(len(verdict.tables), 'table')} have boards with the same rows. By",
-        f"the mean rank over them, {_names(list(before))} come before `{REFERENCE}` ([all",
+        f"the mean rank over them, {list_names(before)} come before `{REFERENCE}` ([all",
         f"figures](across.md#what-is-published)). {_significance(verdict)}",
         "`kept-cells`, `merged-cells` and `paired-cells` are [our own](own-method.md).",
     )
-    yield from _image("Ranks over five splits", "readme-ranks")
+    yield _image("Ranks over five splits", "readme-ranks")
 
 
 def _single_shot(_: Published) -> Iterator[str]:
@@ -105,16 +105,17 @@ def _single_shot(_: Published) -> Iterator[str]:
     areas = [[one.row.figures["aufdc"] or 0.0 for one in pair] for pair in pairs]
     larger = sum(twin > method for method, twin in areas)
     yield "## 3. One model for all settings is not free"
-    yield from _paragraph(
+    yield make_paragraph(
         "A single-shot method trains one model, and its knob is set afterwards. We gave methods",
         "that train a model for each setting a single-shot twin. A twin costs a small part of the",
         f"training. So far {larger} of {len(pairs)} twins have a larger area, on the official",
         "split ([all figures](single-shot.md)):",
     )
-    yield from ("| method | area | of its twin | share of the training |", "|---|---|---|---|")
-    for (method, twin), pair in zip(pairs, areas, strict=True):
-        shown = " | ".join(map(format_share, pair))
-        yield f"| `{method.row.method}` | {shown} | {_percent(training_share(method, twin))} |"
+    rows = (
+        [f"`{pair[0].row.method}`", *map(format_share, area), _percent(training_share(*pair))]
+        for pair, area in zip(pairs, areas, strict=True)
+    )
+    yield make_table(["method", "area", "of its twin", "share of the training"], rows)
 
 
 def _certified(board: Published) -> Iterator[str]:
@@ -125,16 +126,18 @@ def _certified(board: Published) -> Iterator[str]:
     ]
     known = sorted((area, name) for area, name in found if area < _VACUOUS)
     yield "## 4. Only codes that many people share can be certified"
-    yield from _paragraph(
+    yield make_paragraph(
         "An audit is a lower bound: a better auditor may find more. A",
         "[certificate](certificate.md) is an upper bound that holds against every auditor, with",
         "95% probability. It exists for codes that many people share. Of",
         f"{len(_learned(board))} blind methods that are no baselines, {len(known)} have one that",
         "says anything, and then the area is larger than the audited one:",
     )
-    yield from ("| method | area, audited | area, certified |", "|---|---|---|")
-    for area, name in known:
-        yield f"| `{name}` | {format_share(board.of(name, 'aufdc').value)} | {format_share(area)} |"
+    rows = (
+        [f"`{name}`", format_share(board.of(name, "aufdc").value), format_share(area)]
+        for area, name in known
+    )
+    yield make_table(["method", "area, audited", "area, certified"], rows)
 
 
 def _open(_: Published) -> Iterator[str]:
@@ -144,7 +147,7 @@ def _open(_: Published) -> Iterator[str]:
         return format_share(measured[f"{_LIMIT_CELLS} cells of Adults-Gender: area of {what}"])
 
     yield "## 5. Low distortion is nearly solved here, usefulness is not"
-    yield from _paragraph(
+    yield make_paragraph(
         f"If an encoder may know only which of {_LIMIT_CELLS} cells, sets of similar people, a",
         f"person is in, none that does not see s can have an area below {area('the limit')} on the",
         f"training set; `merged-cells` has {area('merged cells')} there ([how that is",
@@ -152,15 +155,11 @@ def _open(_: Published) -> Iterator[str]:
         "`paired-cells` have up to 1,500 cells, and so smaller areas. What is open is",
         "to hide s and to keep what tasks need: see the accuracies of finding 2.",
     )
-    yield from _image("Curves beside the limit", "adults-gender-limit")
+    yield _image("Curves beside the limit", "adults-gender-limit")
 
 
-def _paragraph(*parts: str) -> Iterator[str]:
-    yield from ("", *textwrap.wrap(" ".join(parts), 128, break_on_hyphens=False), "")
-
-
-def _image(words: str, name: str) -> Iterator[str]:
-    yield from ("", f"![{words}](../leaderboards/figures/{name}.png)")
+def _image(words: str, name: str) -> str:
+    return f"![{words}](../leaderboards/figures/{name}.png)"
 
 
 def _learned(board: Published) -> list[str]:
@@ -201,12 +200,8 @@ def _significance(verdict: Verdict) -> str:
     )
 
 
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names) or "none"
-
-
 def _level(names: Sequence[str]) -> str:
-    return f"; {_names(names)} cannot be told from it" if names else ""
+    return f"; {list_names(names)} cannot be told from it" if names else ""
 
 
 def _percent(share: float) -> str:

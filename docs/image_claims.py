@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from board_rows import name_row, read_table, show_area, show_name
-from claims import FAILS, HOLDS, OTHERS, UNDECIDED, Claim, format_table
+from claims import FAILS, HOLDS, OTHERS, UNDECIDED, Claim, table_of_claims
 from fairbench.api import Shots
 from fairbench.leaderboard.build import Tables
 from fairbench.leaderboard.ranking import difference
@@ -18,7 +18,8 @@ from fairbench.metrics.rows import PointRow
 from fairbench.registry import load_registry
 from fairbench.report.format import format_count, format_interval, format_share
 from fairbench.store.status import Status
-from published_figures import count_rises
+from markdown_parts import make_table
+from published_figures import count_rises, deviation
 
 BOARD, QUICK, FOLDER = "dsprites", "dsprites-quick", "experiments"
 OWN = ("sofair", "msfair", "sofair-nos")
@@ -69,9 +70,7 @@ def format_images(name: str = BOARD) -> str:
         *("method", "AUFDC", "D, least to most", "I, most to least", "A_y of the shape"),
         "training, s a model",
     )
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    lines += [f"| {' | '.join(_cells(board, name))} |" for name in shown]
-    return "\n".join(lines) + "\n"
+    return make_table(heads, (_cells(board, name) for name in shown))
 
 
 def _cells(board: ImageBoard, name: str) -> tuple[str, ...]:
@@ -99,7 +98,7 @@ def format_quick_images() -> str:
 
 def format_claims_of_images() -> str:
     """Format the table of claims."""
-    return format_table("one replicate", make_claims(read_images()))
+    return table_of_claims("one replicate", make_claims(read_images()))
 
 
 def make_claims(board: ImageBoard) -> Iterator[Claim]:
@@ -132,8 +131,7 @@ def _along_one_curve(board: ImageBoard) -> Claim:
     """Figure 3: a larger beta never releases more, by the rule of claims.py."""
     d, i = (board.along("sofair", name) for name in ("distortion", "mutual_information"))
     low, high = (board.along("sofair", f"mutual_information_{end}") for end in ("low", "high"))
-    wide = [(b - a) / (2 * 1.96) for a, b in zip(low, high, strict=True)]
-    found = count_rises([(i, wide)])
+    found = count_rises([(i, list(map(deviation, low, high)))])
     return Claim(
         "DSprites-Unfair, Figure 3: SoFaiR moves along one curve, from low D and high I to high D "
         "and low I",

@@ -8,6 +8,7 @@ from board_rows import read_table
 from fairbench.leaderboard.ranking import RankedRow, difference
 from fairbench.metrics.rows import DEFAULT
 from fairbench.report.format import format_interval, format_share
+from markdown_parts import make_table
 from published_figures import read_published
 
 _AREA, _TASK = "aufdc", "accuracy_y_at_leakage_10"
@@ -15,8 +16,11 @@ _AREA, _TASK = "aufdc", "accuracy_y_at_leakage_10"
 
 def format_parts() -> str:
     """Format the table: a row for each change, with the difference to the method as it is."""
-    heads = "| method | changed | AUFDC | more than the method as it is | A_y where a tenth leaks |"
-    return "\n".join([heads, "|---|---|---|---|---|", *_rows()]) + "\n"
+    heads = (
+        *("method", "changed", "AUFDC", "more than the method as it is"),
+        "A_y where a tenth leaks",
+    )
+    return make_table(heads, _rows())
 
 
 def read_parts() -> list[RankedRow]:
@@ -26,17 +30,16 @@ def read_parts() -> list[RankedRow]:
     return sorted(changed, key=lambda e: (e.row.method, e.row.figures[_AREA] or 0.0))
 
 
-def _rows() -> Iterator[str]:
+def _rows() -> Iterator[tuple[str, ...]]:
     whole = read_published()
     for part in read_parts():
         row = part.row
         gap = difference(part, whole.rows[row.method], _AREA)
         assert gap is not None
-        cells = (
+        yield (
             f"`{row.method}`",
             f"{row.label}: `{row.params}`",
             format_interval(row.figures[_AREA] or 0.0, *(row.interval(_AREA) or (None, None))),
             format_interval(gap.value, *gap.interval()),
             format_share(row.figures[_TASK] or 0.0),
         )
-        yield f"| {' | '.join(cells)} |"

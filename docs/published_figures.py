@@ -26,6 +26,7 @@ TEST_LEVEL = 0.05
 RISE_MARGIN = 0.01
 """Nats by which I may rise along a curve that counts as monotonic."""
 _AXES = ("distortion", "mutual_information")
+_ENDS = ("low", "high")
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ def count_rises(curves: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Ri
         clear=int((steps > half).sum()),
         possible=int((steps + half > RISE_MARGIN).sum()),
     )
+
+
+def deviation(low: float, high: float) -> float:
+    """Return the standard deviation of a normal figure whose 95% interval is known."""
+    return (high - low) / (2 * 1.96)
 
 
 class Published:
@@ -127,13 +133,12 @@ class Published:
                 continue
             read = [_number(p.figures["mutual_information"]) for p in points]
             wide = [
-                _number(p.figures["mutual_information_high"])
-                - _number(p.figures["mutual_information_low"])
+                deviation(*(_number(p.figures[f"mutual_information_{end}"]) for end in _ENDS))
                 for p in points
             ]
             if read[0] < read[-1]:  # from the fair end
                 read, wide = read[::-1], wide[::-1]
-            curves.append((read, [one / (2 * 1.96) for one in wide]))
+            curves.append((read, wide))
         return count_rises(curves)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from claims import FAILS, HOLDS, UNDECIDED, Claim, format_table, is_above
+from claims import FAILS, HOLDS, UNDECIDED, Claim, is_above, table_of_claims
 from fairbench.report.format import format_interval, format_share
 from fairbench.stats.intervals import Estimate
 
@@ -111,4 +111,4 @@ def _predictive_bits_last() -> Claim:
 
 def format_claims_of_bits() -> str:
     """Format the table of both claims."""
-    return format_table("over five seeds", [_in_order(), _predictive_bits_last()])
+    return table_of_claims("over five seeds", [_in_order(), _predictive_bits_last()])

@@ -8,6 +8,7 @@ from board_rows import read_table
 from fairbench.leaderboard.ranking import RankedRow, compare
 from fairbench.report.format import format_interval, format_share
 from fairbench.stats.intervals import Estimate
+from markdown_parts import list_names, make_table
 
 SUFFIX = "-ss"
 """What the name of a twin ends in."""
@@ -26,11 +27,9 @@ _HEADS = (
 
 def format_single_shot() -> str:
     """Format the table; a row for each method that is on the board with its twin."""
-    rule = "|".join(["", "---", *["---:"] * (len(_HEADS) - 1), ""])
     entries, pairs = read_pairs()
     rows = (_cells(entries, method, twin) for method, twin in pairs)
-    table = "\n".join([_line(_HEADS), rule, *map(_line, rows)])
-    return f"{table}\n\n{_verdict(entries, pairs)}\n"
+    return f"{make_table(_HEADS, rows, rule='---:')}\n\n{_verdict(entries, pairs)}"
 
 
 def _verdict(entries: list[RankedRow], pairs: list[tuple[RankedRow, RankedRow]]) -> str:
@@ -40,7 +39,7 @@ def _verdict(entries: list[RankedRow], pairs: list[tuple[RankedRow, RankedRow]])
         gap = _gap(entries, method, twin)
         low, high = (math.nan, math.nan) if gap is None else gap.interval()
         place = alike if high <= MARGIN else worse if low > MARGIN else undecided
-        place.append(f"`{twin.row.method}`")
+        place.append(twin.row.method)
     cheap = sum(training_share(*pair) <= CHEAP for pair in pairs)
     lines = (
         "lose at most .01 of area, by the 95% interval of the difference: ",
@@ -48,17 +47,13 @@ def _verdict(entries: list[RankedRow], pairs: list[tuple[RankedRow, RankedRow]])
         "undecided: ",
     )
     found = [
-        f"- {line}{', '.join(names) or 'none'}"
+        f"- {line}{list_names(names)}"
         for line, names in zip(lines, (alike, worse, undecided), strict=True)
     ]
     found.append(
         f"- take at most a fourth of their method's training time: {cheap} of {len(pairs)}"
     )
     return "\n".join(["Of the twins:", "", *found])
-
-
-def _line(cells: tuple[str, ...]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def read_pairs() -> tuple[list[RankedRow], list[tuple[RankedRow, RankedRow]]]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from fairbench.report.across_figure import across_figure
 from fairbench.report.format import format_count, format_share
 from fairbench.report.identity import Identities
 from fairbench.report.style import styled
+from markdown_parts import list_names, make_paragraph, make_table
 
 COLLECTION, TRACK = "tabular-v1", "blind"
 TARGET = Path(__file__).parents[1] / "leaderboards" / "figures" / "across-aufdc.png"
@@ -38,14 +38,21 @@ def read_verdicts() -> dict[str, Verdict]:
 def format_verdict() -> str:
     """Format the areas on each table, ranks and comparisons, and what the verdict is not of."""
     audited, certified = (read_verdicts()[name] for name in ("aufdc", "aufdc_certified"))
-    lines = [
-        *_paragraph(*_words(audited)),
-        *_table(audited),
-        "",
-        *_paragraph(*_best(audited)),
-        *_paragraph(*_certified(certified)),
-    ]
-    return "\n".join(lines)
+    parts = (
+        make_paragraph(*_words(audited)),
+        make_table(
+            [
+                "method",
+                "mean rank",
+                *(f"`{name}`" for name in audited.tables),
+                "wins, ties, losses",
+            ],
+            _rows(audited),
+        ),
+        make_paragraph(*_best(audited)),
+        make_paragraph(*_certified(certified)),
+    )
+    return "\n\n".join(parts)
 
 
 def _words(verdict: Verdict) -> Iterator[str]:
@@ -53,17 +60,13 @@ def _words(verdict: Verdict) -> Iterator[str]:
     yield f"the same rows, of {len(verdict.tables) + len(verdict.missing)}. Here are the areas, and"
     yield f"wins, ties and losses against `{verdict.reference}`."
     if verdict.missing:
-        yield f"Without a board: {_names(verdict.missing)}."
+        yield f"Without a board: {list_names(verdict.missing)}."
 
 
-def _table(verdict: Verdict) -> Iterator[str]:
-    names = " | ".join(f"`{name}`" for name in verdict.tables)
-    yield f"| method | mean rank | {names} | wins, ties, losses |"
-    yield f"|---|---|{'---|' * len(verdict.tables)}---|"
+def _rows(verdict: Verdict) -> Iterator[list[str]]:
     for row, figures in zip(verdict.rows, verdict.figures, strict=True):
-        cells = " | ".join(map(format_share, figures.tolist()))
         compared = "" if row.wins is None else f"{row.wins}, {row.ties}, {row.losses}"
-        yield f"| {_name(row)} | {_mean_rank(row)} | {cells} | {compared} |"
+        yield [_name(row), _mean_rank(row), *map(format_share, figures.tolist()), compared]
 
 
 def _best(verdict: Verdict) -> Iterator[str]:
@@ -89,14 +92,6 @@ def _mean_rank(row: AcrossRow) -> str:
 def _name(row: AcrossRow) -> str:
     given = row.name.removeprefix(row.method).strip()
     return f"`{row.method}`" + (f" {given}" if given else "")
-
-
-def _names(names: tuple[str, ...]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
-def _paragraph(*parts: str) -> Iterator[str]:
-    yield from (*textwrap.wrap(" ".join(parts), 128, break_on_hyphens=False), "")
 
 
 def main() -> None:

@@ -16,18 +16,14 @@ from fairbench.errors import StoreError
 from fairbench.files import write_file
 from fairbench.files.paths import within
 from fairbench.metrics.rows import DEFAULT
+from fairbench.models.bits import explain_bits, find_explained_model
 from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
 from fairbench.models.reconstructions import image_shape, read_reconstructions
 from fairbench.models.results import StoredResults
 from fairbench.models.select import KEY_DIGITS
 from fairbench.registry import Registry
 from fairbench.report.bits import bits_figure, information_figure
-from fairbench.report.explain import (
-    bits_csv,
-    explain_bits,
-    find_explained_model,
-    information_csv,
-)
+from fairbench.report.explain import bits_csv, information_csv
 from fairbench.report.reconstructions import reconstructions_figure
 
 

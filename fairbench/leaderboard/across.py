@@ -70,6 +70,66 @@ class Unranked:
     figures: Array  # (names, tables); NaN where there is none
 
 
+@dataclass(frozen=True)
+class MemberTable:
+    """A table of a collection: its weight, and its rows that have the measure."""
+
+    name: str
+    weight: float
+    entries: tuple[RankedRow, ...]
+
+    @property
+    def by_variant(self) -> dict[Variant, RankedRow]:
+        """Its rows by method and hyperparameters."""
+        return {entry.row.variant: entry for entry in self.entries}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a verdict is made of: one measure in one group, on the tables of a collection."""
+
+    collection: Collection
+    group: Group
+    measure: str
+    members: tuple[MemberTable, ...]
+
+    @property
+    def present(self) -> list[MemberTable]:
+        """Tables that have rows."""
+        return [one for one in self.members if one.entries]
+
+    @property
+    def sign(self) -> float:
+        """What figures are multiplied by so that low ones are good."""
+        return 1.0 if MEASURES[self.measure] else -1.0
+
+    @property
+    def labels(self) -> dict[Variant, str]:
+        """Labels of the rows that have one."""
+        rows = (entry.row for one in self.members for entry in one.entries)
+        return {row.variant: row.label for row in rows if row.label}
+
+    def replicated(self) -> Comparison:
+        """Return the same of replicated rows alone."""
+
+        def of_replicated(one: MemberTable) -> MemberTable:
+            kept = (e for e in one.entries if e.row.replicated and self.measure in e.folds)
+            return replace(one, entries=tuple(kept))
+
+        return replace(self, members=tuple(map(of_replicated, self.members)))
+
+
+@dataclass(frozen=True)
+class CommonRows:
+    """The rows that all tables have, the best mean rank first; low figures are good."""
+
+    variants: list[Variant]
+    weights: Array  # (tables,)
+    runs: tuple[Array, ...]  # by table: (rows, folds)
+    figures: Array  # (rows, tables): mean over folds
+    ranks: Array  # (rows, tables)
+
+
 def compare_across(
     tables: Sequence[Tables], collection: Collection, registry: Registry
 ) -> tuple[list[Verdict], list[Unranked]]:
@@ -80,14 +140,11 @@ def compare_across(
     for group in groups:
         for measure in MEASURES:
             members = _members(by_name, collection, group, measure)
-            replicated = [
-                (name, weight, [e for e in entries if e.row.replicated and measure in e.folds])
-                for name, weight, entries in members
-            ]
-            made = _verdict(replicated, collection, group, measure, registry)
+            compared = Comparison(collection, group, measure, members)
+            made = _verdict(compared.replicated(), registry)
             if made is not None:
                 verdicts.append(made)
-            elif (shown := _unranked(members, collection, group, measure)) is not None:
+            elif (shown := _unranked(compared)) is not None:
                 unranked.append(shown)
     return verdicts, unranked
 
@@ -98,113 +155,118 @@ def _groups(tables: Sequence[Tables], collection: Collection) -> list[Group]:
     return list(dict.fromkeys(row.group for row in rows))
 
 
-Members = list[tuple[str, float, list[RankedRow]]]
-"""Name, weight and rows of each table."""
-
-
 def _members(
     by_name: Mapping[str, Tables], collection: Collection, group: Group, measure: str
-) -> Members:
-    members: Members = []
+) -> tuple[MemberTable, ...]:
+    members = []
     for one in collection.tables:
         name = one.unseen if measure.startswith("transfer") else one.dataset
         if name is None:
             continue
         # A simulated twin has a table of another name.
         table = by_name.get(name)
-        entries = [
+        entries = tuple(
             entry
             for entry in (table.entries if table else ())
             if entry.row.group == group
             and entry.row.complete
             and entry.row.figures.get(measure) is not None
-        ]
-        members.append((name, one.weight, entries))
-    return members
+        )
+        members.append(MemberTable(name, one.weight, entries))
+    return tuple(members)
 
 
-def _verdict(
-    members: Members, collection: Collection, group: Group, measure: str, registry: Registry
-) -> Verdict | None:
-    present = [one for one in members if one[2]]
-    if not present:
+def _verdict(compared: Comparison, registry: Registry) -> Verdict | None:
+    variants = _common_variants(compared.present)
+    if not variants:
         return None
-    by_table = [{entry.row.variant: entry for entry in entries} for _, _, entries in present]
-    labels = {v: e.row.label for rows in by_table for v, e in rows.items() if e.row.label}
-    everywhere = [v for v in by_table[0] if all(v in rows for rows in by_table)]
-    if not everywhere:
-        return None
-    weights = np.array([weight for _, weight, _ in present])
-    sign = 1.0 if MEASURES[measure] else -1.0
-    runs = tuple(
-        sign * np.stack([rows[variant].folds[measure] for variant in everywhere])
-        for rows in by_table
+    common = _order_by_rank(variants, compared)
+    rows = _rows(common, compared, registry)
+    reference = _reference(common.variants, registry)
+    if reference is not None:
+        rows = _against(rows, reference, common)
+    best = _best_of_families(rows)
+    return Verdict(
+        collection=compared.collection.name,
+        group=compared.group,
+        measure=compared.measure,
+        reference=None if reference is None else rows[reference].method,
+        tables=tuple(one.name for one in compared.present),
+        weights=common.weights,
+        rows=tuple(rows),
+        figures=compared.sign * common.figures,
+        runs=tuple(compared.sign * of_table for of_table in common.runs),
+        missing=tuple(one.name for one in compared.members if not one.entries),
+        partial=_partial(variants, compared),
+        families=tuple(best),
+        p_families=across.compare_all(common.figures[best], common.weights),
     )
+
+
+def _common_variants(tables: Sequence[MemberTable]) -> list[Variant]:
+    """Rows that all tables have, in the order of the first one."""
+    known = [one.by_variant for one in tables]
+    return [v for v in known[0] if all(v in rows for rows in known)] if known else []
+
+
+def _partial(common: Sequence[Variant], compared: Comparison) -> tuple[str, ...]:
+    """Name the rows that some tables have and others lack."""
+    variants = {variant for one in compared.present for variant in one.by_variant} - set(common)
+    labels = compared.labels
+    return tuple(sorted(named(variant, labels.get(variant)) for variant in variants))
+
+
+def _order_by_rank(variants: Sequence[Variant], compared: Comparison) -> CommonRows:
+    runs = []
+    for one in compared.present:
+        rows = one.by_variant
+        folds = np.stack([rows[variant].folds[compared.measure] for variant in variants])
+        runs.append(compared.sign * folds)
+    weights = np.array([one.weight for one in compared.present])
     figures = np.column_stack([of_table.mean(axis=1) for of_table in runs])
     ranks = across.ranks_by_table(figures)
     order = np.argsort(across.weighted_mean(ranks, weights), kind="stable")
-    everywhere = [everywhere[k] for k in order]
-    runs = tuple(of_table[order] for of_table in runs)
-    figures, ranks = figures[order], ranks[order]
-    reference = _reference(everywhere, registry)
-    families = _families(everywhere, registry)
-    intervals = across.interval_over_tables(ranks, weights) or (None, None)
-    rows = [
+    return CommonRows(
+        variants=[variants[k] for k in order],
+        weights=weights,
+        runs=tuple(of_table[order] for of_table in runs),
+        figures=figures[order],
+        ranks=ranks[order],
+    )
+
+
+def _rows(common: CommonRows, compared: Comparison, registry: Registry) -> list[AcrossRow]:
+    """Make the rows with their mean ranks, not compared with the reference yet."""
+    group, tables, labels = compared.group, len(compared.present), compared.labels
+    families = _families(common.variants, registry)
+    ranks = across.weighted_mean(common.ranks, common.weights)
+    figures = across.weighted_mean(common.figures, common.weights)
+    ends = across.interval_over_tables(common.ranks, common.weights)
+    return [
         AcrossRow(
-            collection=collection.name,
-            measure=measure,
+            collection=compared.collection.name,
+            measure=compared.measure,
             method=variant.method,
             params=variant.params,
             track=group.track,
             budget=group.budget,
             audit=group.audit,
             family=families[variant],
-            tables=len(present),
-            tables_missing=len(members) - len(present),
-            mean_rank=mean,
-            mean_rank_low=low,
-            mean_rank_high=high,
-            mean_figure=sign * figure,
+            tables=tables,
+            tables_missing=len(compared.members) - tables,
+            mean_rank=float(ranks[k]),
+            mean_rank_low=None if ends is None else float(ends[0][k]),
+            mean_rank_high=None if ends is None else float(ends[1][k]),
+            mean_figure=compared.sign * float(figures[k]),
             label=labels.get(variant),
         )
-        for variant, mean, low, high, figure in zip(
-            everywhere,
-            across.weighted_mean(ranks, weights).tolist(),
-            *([None] * len(ranks) if ends is None else ends.tolist() for ends in intervals),
-            across.weighted_mean(figures, weights).tolist(),
-            strict=True,
-        )
+        for k, variant in enumerate(common.variants)
     ]
-    if reference is not None:
-        rows = _against(rows, reference, figures, runs, weights)
-    best = _best_of_families(rows)
-    partial = {v for table in by_table for v in table} - set(everywhere)
-    left_out = [named(variant, labels.get(variant)) for variant in partial]
-    return Verdict(
-        collection=collection.name,
-        group=group,
-        measure=measure,
-        reference=None if reference is None else everywhere[reference].method,
-        tables=tuple(name for name, _, _ in present),
-        weights=weights,
-        rows=tuple(rows),
-        figures=sign * figures,
-        runs=tuple(sign * of_table for of_table in runs),
-        missing=tuple(name for name, _, entries in members if not entries),
-        partial=tuple(sorted(left_out)),
-        families=tuple(best),
-        p_families=across.compare_all(figures[best], weights),
-    )
 
 
-def _against(
-    rows: Sequence[AcrossRow],
-    reference: int,
-    figures: Array,
-    runs: Sequence[Array],
-    weights: Array,
-) -> list[AcrossRow]:
+def _against(rows: Sequence[AcrossRow], reference: int, common: CommonRows) -> list[AcrossRow]:
     """Compare each row with the reference: wins by table, chance of improvement, signed ranks."""
+    figures, runs, weights = common.figures, common.runs, common.weights
     others = [k for k in range(len(rows)) if k != reference]
     raw = [across.signed_rank(figures[k] - figures[reference], weights) for k in others]
     # The best of a family is chosen by the same figures: all rows are corrected for, not families.
@@ -265,22 +327,21 @@ def _best_of_families(rows: Sequence[AcrossRow]) -> list[int]:
     return sorted(first.values())
 
 
-def _unranked(
-    members: Members, collection: Collection, group: Group, measure: str
-) -> Unranked | None:
-    present = [(name, entries) for name, _, entries in members if entries]
-    names = list(dict.fromkeys(entry.row.variant for _, entries in present for entry in entries))
+def _unranked(compared: Comparison) -> Unranked | None:
+    present = compared.present
+    names = list(dict.fromkeys(entry.row.variant for one in present for entry in one.entries))
     if not names:
         return None
     figures = np.full((len(names), len(present)), np.nan)
-    for column, (_, entries) in enumerate(present):
-        for entry in entries:
-            figures[names.index(entry.row.variant), column] = entry.row.figures[measure]
+    for column, one in enumerate(present):
+        for entry in one.entries:
+            place = names.index(entry.row.variant)
+            figures[place, column] = entry.row.figures[compared.measure]
     return Unranked(
-        collection.name,
-        group,
-        measure,
-        tuple(name for name, _ in present),
+        compared.collection.name,
+        compared.group,
+        compared.measure,
+        tuple(one.name for one in present),
         tuple(names),
         figures,
     )

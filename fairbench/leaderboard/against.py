@@ -110,6 +110,6 @@ def _why_not(curve: CurveRecords, board: Board, published: SelectedRecords) -> s
     for name, (mine, theirs) in known.items():
         if mine != theirs:
             return f"its {name} is {mine}; the board's is {theirs}"
-    if unit.fingerprint not in {key[0] for key in published.references}:
+    if unit.fingerprint not in {key.fingerprint for key in published.references}:
         return f"its rows of data ({curve.split}) are not those of the board"
     return ""

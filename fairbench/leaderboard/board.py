@@ -19,7 +19,13 @@ from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.measured import area_replicates, evaluate_curves
 from fairbench.leaderboard.replicates import choose_curves, commonest
-from fairbench.leaderboard.select import CurveKey, CurveRecords, SelectedRecords, curves_of
+from fairbench.leaderboard.select import (
+    CurveKey,
+    CurveRecords,
+    ReferenceKey,
+    SelectedRecords,
+    curves_of,
+)
 from fairbench.registry import Registry
 from fairbench.stats.intervals import Array
 from fairbench.store.records import PointRecord, Record, ReferenceRecord, UnitRecord
@@ -100,7 +106,7 @@ class Board:
             of_unit[point.unit].append(point)
         return SelectedRecords(
             curves_of(self.units, of_unit),
-            {(r.fingerprint, r.protocol, r.seed, r.audit): r for r in self.references},
+            {ReferenceKey.of(one): one for one in self.references},
             self.areas,
         )
 
@@ -168,9 +174,7 @@ def _is_of(curve: CurveRecords, dataset: str) -> bool:
 
 def _folds(records: SelectedRecords, dataset: str, budget: str) -> int:
     rows = [
-        choose_curves(
-            own, lambda curve: curve.missing == 0 and records.reference(curve) is not None
-        )
+        choose_curves(own, records.is_complete)
         for own in records.curves.values()
         if _is_of(own[0], dataset) and own[0].units[0].budget == budget
     ]

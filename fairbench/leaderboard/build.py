@@ -84,9 +84,7 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
         first = curves[0].units[0]
         name = table_name(first.dataset, first.data_source)
         table = tables.setdefault(name, Tables(name))
-        of_row = choose_curves(
-            curves, lambda curve: curve.missing == 0 and records.reference(curve) is not None
-        )
+        of_row = choose_curves(curves, records.is_complete)
         measured = evaluate_curves(of_row.curves, records)
         entry = make_entry(of_row, measured, records, curve_metrics, table.problems)
         dataset = registry.datasets.classes.get(first.dataset)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from fairbench.leaderboard.build import Tables, build_tables, table_name
-from fairbench.leaderboard.select import select
+from fairbench.leaderboard.select import ReferenceKey, select
 from fairbench.registry import Registry
 from fairbench.store.database import Store
 from fairbench.store.records import PointRecord, ReferenceRecord, UnitRecord
@@ -75,7 +75,7 @@ class EarlierFigures:
             [point.replace(audit_version=AUDIT_VERSION) for point in earlier],
             [
                 one.replace(audit_version=AUDIT_VERSION)
-                for one in _select_earlier(references, again, _reference_place)
+                for one in _select_earlier(references, again, ReferenceKey.of)
             ],
             store.runs(),
         )
@@ -153,10 +153,6 @@ def _select_earlier(
 
 def _point_place(point: PointRecord) -> tuple[str, str, str]:
     return point.unit, point.label, point.audit
-
-
-def _reference_place(reference: ReferenceRecord) -> tuple[str, int, int, str]:
-    return reference.fingerprint, reference.protocol, reference.seed, reference.audit
 
 
 def _identify(unit: UnitRecord, point: PointRecord) -> RowIdentity:

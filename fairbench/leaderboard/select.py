@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from fairbench.stats.intervals import Array
 from fairbench.store.database import Store
@@ -20,6 +21,20 @@ Identity = tuple[str, ...]
 
 CurveKey = tuple[str, str]
 """Key of a curve's first unit, and the audit."""
+
+
+class ReferenceKey(NamedTuple):
+    """What a curve has in common with the reference that it is normalised by."""
+
+    fingerprint: str
+    protocol: int
+    seed: int
+    audit: str
+
+    @classmethod
+    def of(cls, reference: ReferenceRecord) -> ReferenceKey:
+        """Return that of a reference."""
+        return cls(reference.fingerprint, reference.protocol, reference.seed, reference.audit)
 
 
 @dataclass(frozen=True)
@@ -65,18 +80,23 @@ class CurveRecords:
 class SelectedRecords:
     """The records that leaderboards are built from: curves of each row, and references.
 
-    References are by (fingerprint, protocol, seed, audit). ``areas``: of curves whose points came
-    without bootstrap replicates, those of the curve's figures by column, ``(resamples,)``.
+    ``areas``: of curves whose points came without bootstrap replicates, those of the curve's
+    figures by column, ``(resamples,)``.
     """
 
     curves: Mapping[Identity, list[CurveRecords]]
-    references: Mapping[tuple[str, int, int, str], ReferenceRecord]
+    references: Mapping[ReferenceKey, ReferenceRecord]
     areas: Mapping[CurveKey, Mapping[str, Array]] = field(default_factory=dict)
 
     def reference(self, curve: CurveRecords) -> ReferenceRecord | None:
         """What a curve is normalised by; None where it is not measured."""
         unit = curve.units[0]
-        return self.references.get((unit.fingerprint, unit.protocol, curve.seed, curve.audit))
+        key = ReferenceKey(unit.fingerprint, unit.protocol, curve.seed, curve.audit)
+        return self.references.get(key)
+
+    def is_complete(self, curve: CurveRecords) -> bool:
+        """Whether all points of a curve are measured, and what it is normalised by."""
+        return curve.missing == 0 and self.reference(curve) is not None
 
 
 def read(store: Store) -> SelectedRecords:
@@ -116,12 +136,12 @@ def select(
         # counts as missing.
         if point.version == newest[by_key[point.unit].fingerprint]:
             of_unit[point.unit].append(point)
-    of_place = {
-        (one.fingerprint, one.protocol, one.seed, one.audit): one
+    newest_references = {
+        ReferenceKey.of(one): one
         for one in sorted(references, key=lambda one: one.origin is None)
         if one.done and one.version == newest.get(one.fingerprint, one.version)
     }
-    return SelectedRecords(curves_of(newest_units, of_unit), of_place)
+    return SelectedRecords(curves_of(newest_units, of_unit), newest_references)
 
 
 def latest(units: Sequence[UnitRecord], runs: Iterable[RunRecord] = ()) -> list[UnitRecord]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fairbench.leaderboard.select import SelectedRecords, select
+from fairbench.leaderboard.select import ReferenceKey, SelectedRecords, select
 from fairbench.models.card_data import CardData
 from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
@@ -65,7 +65,7 @@ class StoredResults:
 
     def reference_of(self, unit: UnitRecord, point: PointRecord) -> ReferenceRecord | None:
         """Return the reference of a unit's dataset and seed, measured by the audit of a point."""
-        key = (unit.fingerprint, unit.protocol, unit.seed, point.audit)
+        key = ReferenceKey(unit.fingerprint, unit.protocol, unit.seed, point.audit)
         return self.leaderboard_records.references.get(key)
 
     def fitted_units(self) -> list[UnitRecord]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairbench.report.explain import BitTable, Step
+from fairbench.models.bits import BitTable, Step
 from fairbench.report.style import QUIET, new_figure, styled
 
 if TYPE_CHECKING:

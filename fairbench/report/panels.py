@@ -81,7 +81,7 @@ class Panel:
     identities : Identities
         What methods look like.
     highlighted : tuple of str
-        Methods that figures are about; the others are faint. None: all.
+        Methods that figures are about; the others are faint. Empty: all.
     """
 
     dataset: str

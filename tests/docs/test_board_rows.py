@@ -2,16 +2,17 @@
 
 import pytest
 
-from board_rows import read_rows, read_table, rewrite_rows
+from board_rows import read_rows, read_table
+from tables import rewrite
 
-PAGE = "Before.\n\n<!-- rows of {} -->\n\nold\n\n<!-- end of rows -->\n\nAfter.\n"
+PAGE = "Before.\n\n<!-- rows: {} -->\n\nold\n\n<!-- end of rows -->\n\nAfter.\n"
 
 
 def test_rows_are_in_the_order_of_their_areas() -> None:
     names = "identity, merged-cells (certifiable), drop-features"
-    text = rewrite_rows(PAGE.format(f"adults-gender-5: {names}"))
+    text = rewrite(PAGE.format(f"adults-gender-5: {names}"))
     lines = text.splitlines()
-    assert lines[:4] == ["Before.", "", f"<!-- rows of adults-gender-5: {names} -->", ""]
+    assert lines[:4] == ["Before.", "", f"<!-- rows: adults-gender-5: {names} -->", ""]
     assert [line.split(" | ")[0] for line in lines[4:9]] == [
         "|",
         "|---|---|---|---|",
@@ -22,11 +23,11 @@ def test_rows_are_in_the_order_of_their_areas() -> None:
     assert lines[8].split(" | ")[1].startswith(".500")
     assert lines[8].endswith("none |")
     assert lines[9:] == ["", "<!-- end of rows -->", "", "After."]
-    assert rewrite_rows(text) == text
+    assert rewrite(text) == text
 
 
 def test_of_several_boards_stand_the_areas() -> None:
-    text = rewrite_rows(PAGE.format("compas-race-5 compas-sex-race-5: sofair"))
+    text = rewrite(PAGE.format("compas-race-5, compas-sex-race-5: sofair"))
     heads, _, row = text.splitlines()[4:7]
     assert heads == "| | AUFDC, `compas-race-5` | AUFDC, `compas-sex-race-5` |"
     area = read_rows("compas-race-5")["sofair"].row.figures["aufdc"]
@@ -35,8 +36,8 @@ def test_of_several_boards_stand_the_areas() -> None:
 
 
 def test_fronts_have_the_best_at_the_strictest_limit_first() -> None:
-    page = PAGE.replace("rows of", "fronts of", 1)
-    text = rewrite_rows(page.format("adults-gender-5: latfr, sofair, drop-features"))
+    page = PAGE.replace("rows", "fronts")
+    text = rewrite(page.format("adults-gender-5: latfr, sofair, drop-features"))
     lines = text.splitlines()[4:9]
     assert lines[0] == "| | A_y at 10% | A_y at 25% | A_y at 50% |"
     shown = [line.strip("| ").split(" | ") for line in lines[2:]]
@@ -46,8 +47,8 @@ def test_fronts_have_the_best_at_the_strictest_limit_first() -> None:
 
 
 def test_misses_are_the_points_with_the_largest_gap_the_largest_first() -> None:
-    page = PAGE.replace("rows of", "misses of", 1)
-    text = rewrite_rows(page.format("adults-gender-5: drop-features, constant, latfr"))
+    page = PAGE.replace("rows", "misses")
+    text = rewrite(page.format("adults-gender-5: drop-features, constant, latfr"))
     rows = [line.strip("| ").split(" | ") for line in text.splitlines()[6:9]]
     assert [row[0].split("`")[1] for row in rows] == ["latfr", "drop-features", "constant"]
     gaps = [float(strict) - max(0.0, float(paper)) for _, _, paper, strict, *_ in rows]
@@ -66,12 +67,12 @@ def test_misses_are_the_points_with_the_largest_gap_the_largest_first() -> None:
 
 
 def test_a_block_without_a_table_yet_is_filled_and_nothing_after_it_is_lost() -> None:
-    empty = "<!-- rows of adults-gender-5: sofair -->\n\n<!-- end of rows -->\n\nBetween.\n\n"
-    text = rewrite_rows(empty + PAGE.format("adults-gender-5: sofair"))
+    empty = "<!-- rows: adults-gender-5: sofair -->\n\n<!-- end of rows -->\n\nBetween.\n\n"
+    text = rewrite(empty + PAGE.format("adults-gender-5: sofair"))
     assert text.count("| `sofair` |") == 2
     assert "Between." in text
 
 
 def test_a_row_that_is_not_there_is_an_error() -> None:
     with pytest.raises(KeyError, match="merged-cells \\(other\\)"):
-        rewrite_rows(PAGE.format("adults-gender-5: merged-cells (other)"))
+        rewrite(PAGE.format("adults-gender-5: merged-cells (other)"))

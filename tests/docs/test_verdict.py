@@ -1,7 +1,6 @@
 """The verdict over published boards, as a page shows it."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -28,10 +27,9 @@ def test_rows_are_in_the_order_of_their_mean_ranks() -> None:
 
 
 @pytest.mark.parametrize("between", ["\n", "\n\n", "\nold\n"])
-def test_it_is_written_where_a_page_has_a_place_for_it(tmp_path: Path, between: str) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"Before.\n\n<!-- verdict -->{between}<!-- end of verdict -->\n\nAfter.\n")
+def test_it_is_written_where_a_page_has_a_place_for_it(between: str) -> None:
+    page = f"Before.\n\n<!-- verdict -->{between}<!-- end of verdict -->\n\nAfter.\n"
     assert rewrite(page).split(format_verdict()) == [
         "Before.\n\n<!-- verdict -->\n\n",
-        "\n<!-- end of verdict -->\n\nAfter.\n",
+        "\n\n<!-- end of verdict -->\n\nAfter.\n",
     ]

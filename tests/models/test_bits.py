@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench.api import Architecture, DatasetInfo, Feature
-from fairbench.report.bits import bits_figure, information_figure
-from fairbench.report.explain import bit_rows, bit_table, step
+from fairbench.models.bits import bit_table, step
 from fairbench.runs.after_encoding import pack_bits, unpack_bits
 
 N = 4000
@@ -67,14 +66,3 @@ def test_nothing_new_is_said_so() -> None:
     same = bits_of(FAIR)
     found = step("beta=1", "beta=0.5", same, same, np.zeros((N, 1), np.float32), info("age"))
     assert "hardly any more bits" in found.sentence(None, None)
-
-
-def test_figures_can_be_drawn_of_any_table() -> None:
-    x = RNG.normal(size=(N, 2)).astype(np.float32)
-    tight, loose = bits_of(np.full(N, -1), np.full(N, -1)), bits_of(x[:, 0] > 0, S)
-    tables = [bit_table("beta=1", tight, S), bit_table("beta=0", loose, S)]
-    assert len(bit_rows(tables)) == 4
-    drawn = bits_figure(tables, "toy")
-    assert len([axes for axes in drawn.axes if axes.images]) == 2
-    steps = [step("beta=1", "beta=0", tight, loose, x, info("age", "hours"))]
-    assert information_figure(steps, "toy").axes[0].images

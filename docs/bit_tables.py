@@ -1,0 +1,86 @@
+"""Tables of what SoFaiR's bits say of s, and of what each step of beta releases (Figures 5, 6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pandas as pd
+
+from fairbench.report.format import format_figure
+from markdown_parts import make_table
+from released import SEEDS, load_explained
+
+SEED_LABELS = tuple(f"seed {seed}" for seed in SEEDS)
+RACE_LABEL = "Adults-Gender-Race, seed 0"
+
+BETAS = {"beta = 1.25": 1.25, "1": 1.0, ".8": 0.8, ".5": 0.5, "0": 0.0}
+"""Heading of the table of disparities -> beta."""
+
+STEPS = {"beta > 1.1": 1.1, "1.1 to .9": 0.9, ".9 to .7": 0.7, ".7 to .45": 0.45, "to 0": 0.0}
+"""Row of the table of steps -> lower end of the betas at which its steps start."""
+
+COLUMN_LABELS = {
+    "education-num": "education",
+    "workclass": "work class",
+    "hours-per-week": "hours",
+    "marital-status": "marital status",
+    "capital-loss": "capital loss",
+    "capital-gain": "capital gain",
+}
+
+
+def format_disparities() -> str:
+    """Format the largest disparity of any bit at the settings nearest to some betas."""
+    rows = ([label, *_disparities(label)] for label in (*SEED_LABELS, RACE_LABEL))
+    return make_table([None, *BETAS], rows)
+
+
+def _disparities(label: str) -> list[str]:
+    bits = load_explained(label, "bits")
+    settings: Mapping[float, str] = {parse_beta(point): point for point in bits["point"].unique()}
+    nearest = [settings[min(settings, key=lambda known: abs(known - b))] for b in BETAS.values()]
+    return [_two_digits(bits.loc[bits["point"] == point, "disparity"].max()) for point in nearest]
+
+
+def format_steps() -> str:
+    """Format the columns that each range of steps releases, with their correlations."""
+    steps = [load_explained(label, "information") for label in SEED_LABELS]
+    rows = ([row, *(_released(of_seed, row) for of_seed in steps)] for row in STEPS)
+    return make_table([None, *SEED_LABELS], rows)
+
+
+def _released(steps: pd.DataFrame, row: str) -> str | None:
+    labels = (
+        f"{label} ({', '.join(map(_two_digits, values))})"
+        for label, values in collect_correlations(steps, row).items()
+    )
+    return ", ".join(labels) or None
+
+
+def collect_correlations(steps: pd.DataFrame, row: str) -> dict[str, list[float]]:
+    """Collect correlations of .2 or more, by column, of the steps in a row of the table."""
+    ends = [math.inf, *STEPS.values()]
+    place = list(STEPS).index(row)
+    last = steps.index[-1]
+    correlations: dict[str, list[float]] = {}
+    for number, step in steps.iterrows():
+        within = ends[place + 1] < parse_beta(step["from"]) <= ends[place]
+        if (number == last) != (row == "to 0") or not (within or number == last):
+            continue
+        best: dict[str, float] = {}
+        for column in steps.columns[3:]:
+            label = COLUMN_LABELS.get(column, column)
+            best[label] = max(best.get(label, 0.0), round(step[column], 2))
+        for label, value in sorted(best.items(), key=lambda of: -of[1]):
+            if value >= 0.2:
+                correlations.setdefault(label, []).append(value)
+    return correlations
+
+
+def parse_beta(label: str) -> float:
+    return float(label.partition("=")[2])
+
+
+def _two_digits(value: float) -> str:
+    return format_figure(value, decimals=2).removeprefix("0")
