@@ -23,7 +23,7 @@ from fairbench.data.prepare import Prepared
 from fairbench.data.splits import Split
 from fairbench.errors import ConfigError, FairbenchError, nearest
 from fairbench.leaderboard import build as leaderboard
-from fairbench.leaderboard.changes import AufdcChange, EarlierFigures, find_changes
+from fairbench.leaderboard.reaudit_changes import AufdcChange, EarlierFigures, find_changes
 from fairbench.leaderboard.select import latest
 from fairbench.metrics.rows import Variant
 from fairbench.models.query import ResultsLocation

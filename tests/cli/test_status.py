@@ -18,15 +18,14 @@ def test_failures_of_code_that_was_mended_since_are_not_listed(
     failed = {"status": Status.FAILED, "finished": EARLIER}
     folder = tmp_path / "fairbench-results"
     folder.mkdir()
-    with Store(f"sqlite:///{folder / 'fairbench.sqlite'}") as store:
-        store.put(
-            [
-                a_unit("a" * 64, code="0" * 16, error="ValueError: mended", **failed),
-                a_unit("b" * 64, code="1" * 16, finished=LATER),
-                # Of another seed there is no later model.
-                a_unit("c" * 64, code="0" * 16, seed=1, error="ValueError: still so", **failed),
-            ]
-        )
+    Store(f"sqlite:///{folder / 'fairbench.sqlite'}").put(
+        [
+            a_unit("a" * 64, code="0" * 16, error="ValueError: mended", **failed),
+            a_unit("b" * 64, code="1" * 16, finished=LATER),
+            # Of another seed there is no later model.
+            a_unit("c" * 64, code="0" * 16, seed=1, error="ValueError: still so", **failed),
+        ]
+    )
     told = fairbench_here("status")
     assert told.returncode == 0, told.stderr
     assert "still so" in told.stdout
