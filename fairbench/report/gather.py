@@ -106,6 +106,7 @@ class Report:
     verdicts: tuple[Verdict, ...] = ()
     identities: Identities = field(default_factory=Identities)
     methods: Mapping[str, AboutMethod] = field(default_factory=dict)
+    title: str = "fairbench report"
 
 
 def gather(
@@ -152,7 +153,7 @@ def gather_boards(boards: Sequence[Board], registry: Registry) -> Report:
     tables = [
         table for board in boards for table in leaderboard.build_tables(board.records(), registry)
     ]
-    return _report(
+    report = _report(
         tables,
         registry,
         points=[point for board in boards for point in board.points],
@@ -161,6 +162,7 @@ def gather_boards(boards: Sequence[Board], registry: Registry) -> Report:
             for board in boards
         },
     )
+    return replace(report, title="fairbench: published boards")
 
 
 def _report(
