@@ -45,7 +45,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
     from matplotlib.transforms import ScaledTranslation
 
     names, look = panel.names, looks_of([panel])
-    labels = []
+    labels: list[tuple[float, str]] = []
+    ranks: list[tuple[float, str]] = []
     place = 0.0
     for block in (panel.ranked, panel.not_replicated):
         if block and place:
@@ -65,10 +66,16 @@ def _draw(axes: Axes, panel: Panel) -> None:
             others = bool(panel.highlighted) and row.method not in panel.highlighted
             grey = others or "baseline" in row.tags.split()
             _row(axes, row, place, GREY if grey else look[row.variant].colour)
-            name = textwrap.shorten(names[row.variant], 38, placeholder=" ...")
-            labels.append((place, f"{name}   {row.rank}" if row.rank else name))
+            labels.append((place, textwrap.shorten(names[row.variant], 38, placeholder=" ...")))
+            ranks.append((place, str(row.rank or "")))
             place += 1
-    axes.set_yticks([at for at, _ in labels], [label for _, label in labels])
+    axes.set_yticks(*zip(*labels, strict=True))
+    if panel.ranked:
+        beside = axes.secondary_yaxis("right")
+        beside.set_yticks(*zip(*ranks, strict=True))
+        beside.set_ylabel("rank, with 95% confidence")
+        beside.spines["right"].set_visible(False)
+        beside.tick_params(length=0)
     axes.set(
         ylim=(place - 0.4, -0.6), xlim=(0, None), xlabel="area (lower is better; x itself: 0.5)"
     )
@@ -79,8 +86,6 @@ def _draw(axes: Axes, panel: Panel) -> None:
     above = axes.transAxes + ScaledTranslation(0, _TITLE / 72, axes.figure.dpi_scale_trans)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), bbox_transform=above, ncols=2)
     notes = describe_tests(panel.ranked) or ["One split gives no ranks."]
-    if panel.ranked:
-        notes.insert(0, "Beside each name: its rank, with 95% confidence.")
     lines = [line for note in notes for line in textwrap.wrap(note, 105)]
     axes.annotate(
         "\n".join(lines),
