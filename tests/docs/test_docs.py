@@ -47,7 +47,7 @@ NOT_RUN: Mapping[str, str] = {
     r"--require-real-data": "needs the real files",
     r": fairbench audit --results": "needs representations; tests/cli/test_audit.py has them",
     r"sofair:distortion_weight=8": "needs another training; tests/leaderboard has two rows",
-    r": fairbench data new hiring\.csv$": "asks; the form with options is executed",
+    r": fairbench data new staff\.csv$": "asks; the form with options is executed",
     r": python3 -m venv": "makes an environment; .ci/run does it with the README's own line",
     r": \. \.venv": "enters an environment",
     r"pip install": "installs; .ci/run does it with the README's own line",
@@ -199,6 +199,8 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     frame.to_csv(folder / "hiring.csv", index=False)
     card = {"file": "hiring.csv", "sensitive": "sex", "labels": "hired", "drop": ["id", "name"]}
     (folder / "hiring.yaml").write_text(yaml.safe_dump(card))
+    frame.to_csv(folder / "staff.csv", index=False)
+    (folder / "staff.yaml").write_text(yaml.safe_dump(card | {"file": "staff.csv"}))
     z = rng.normal(size=(n, 3))
     np.save(folder / "z.npy", z)
     np.save(folder / "gender.npy", frame["sex"].to_numpy(dtype=str))
