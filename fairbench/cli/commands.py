@@ -51,7 +51,7 @@ COMMANDS = {
         "calibrate:calibrate_command",
     ),
     "leaderboard": Entry(
-        READERS, "Print the leaderboards, and write them as CSV files.", "results:leaderboard"
+        READERS, "Print the leaderboards, and write them as CSV files.", "leaderboard:leaderboard"
     ),
     "board": Entry(
         READERS,
@@ -72,7 +72,7 @@ COMMANDS = {
     "plot": Entry(
         READERS,
         "Draw figures for a paper: curves, fronts, unseen tasks, cost, ranks, auditors.",
-        "report:plot",
+        "plot:plot",
     ),
     "report": Entry(
         READERS, "Write one HTML page of all results; it opens offline.", "report:report"
@@ -136,6 +136,6 @@ COMMANDS = {
     "clean": Entry(
         MAINTENANCE,
         "Delete stored representations, encoders and logs; results stay.",
-        "results:clean",
+        "clean:clean",
     ),
 }

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fairbench.errors import ConfigError
 from fairbench.files import is_writable
 from fairbench.metrics.rows import DEFAULT, named
 from fairbench.report.format import format_cell, format_interval
@@ -323,6 +324,20 @@ def show_columns(columns: Sequence[str], rows: Sequence[Sequence[str]], *, words
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     out.print(table, soft_wrap=False, width=min(80, out.width))
+
+
+def confirm(question: str) -> None:
+    """Ask before something is deleted; ConfigError where nobody answers."""
+    import typer
+
+    try:
+        typer.confirm(question, abort=True)
+    except typer.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise ConfigError(
+            "Nothing was deleted: nobody confirmed it.", "Without a terminal, add --yes."
+        ) from None
 
 
 @contextmanager

@@ -10,8 +10,8 @@ import typer
 from fairbench.api import Shots
 from fairbench.cli import options
 from fairbench.cli.console import err, out, show_warnings
+from fairbench.cli.plot import split_formats, write_figure
 from fairbench.cli.plugins import load_plugins
-from fairbench.cli.report import split_formats, write_figure
 from fairbench.errors import StoreError
 from fairbench.files import write_file
 from fairbench.files.paths import within

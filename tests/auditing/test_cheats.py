@@ -14,7 +14,8 @@ import pytest
 from fairbench.api import Knob, Point, Track
 from fairbench.api.dataset import Dataset, Table
 from fairbench.api.method import Method, Representation
-from fairbench.cli.results import show_differences, show_problems
+from fairbench.cli.console import show_problems
+from fairbench.cli.leaderboard import show_differences
 from fairbench.config import RunConfig
 from fairbench.data.prepare import prepare
 from fairbench.errors import ConfigError

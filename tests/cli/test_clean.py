@@ -1,5 +1,6 @@
 """What ``fairbench clean`` deletes, and when it refuses."""
 
+import io
 import os
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from tests.conftest import Call
 CLEAN = ("clean", "--results", "out")
 
 
-def test_clean_refuses_while_a_run_uses_the_files(fairbench_here: Call, tmp_path: Path) -> None:
+def test_clean_refuses_while_a_run_uses_the_files(
+    fairbench_here: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = Store.in_folder(tmp_path / "out")
     name = artefacts.save(tmp_path / "out", {"0/z/test": np.zeros((2, 2))})
     with Claims(store, "a run") as claims:
@@ -24,7 +27,13 @@ def test_clean_refuses_while_a_run_uses_the_files(fairbench_here: Call, tmp_path
         assert refused.returncode == 2
         assert f"process {os.getpid()}" in refused.stderr
         assert artefacts.exists(tmp_path / "out", name)
+        assert "are deleted" not in refused.stdout
         assert fairbench_here(*CLEAN, "--dry-run").returncode == 0
+    monkeypatch.setattr("sys.stdin", io.StringIO())  # nobody is there
+    unasked = fairbench_here(*CLEAN)
+    assert unasked.returncode == 2
+    assert "add --yes" in unasked.stderr
+    assert artefacts.exists(tmp_path / "out", name)
     assert fairbench_here(*CLEAN, "--yes").returncode == 0
     assert not artefacts.exists(tmp_path / "out", name)
 

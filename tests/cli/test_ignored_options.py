@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from fairbench.cli.calibrate import calibrate_command
-from fairbench.cli.report import plot, report
+from fairbench.cli.plot import plot
+from fairbench.cli.report import report
 from fairbench.errors import ConfigError
 
 
