@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,9 @@ from fairbench.data.prepare import Prepared
 from fairbench.runs.contract import ContractError
 from fairbench.runs.cost import Meter
 from fairbench.runs.decoding import GroupDecoder, Limits
+from fairbench.runs.point_arrays import ArrayName, Kind
 from fairbench.stats.seeds import derive_seed
 
-TARGET = "target/"
-"""In names of arrays: of the rows of another domain."""
 DRAWS = 3
 """Draws of a stochastic encoder that audits see; what is released is one of them."""
 _MOST_DRAWN = 100_000
@@ -49,12 +49,13 @@ def encode_point(
     meter: Meter,
     *,
     detailed: bool = False,
+    target: bool = False,
 ) -> dict[str, np.ndarray]:
-    """Encode and decode point ``i`` of a unit; see :class:`fairbench.runs.fit_job.UnitResult`.
+    """Encode and decode point ``i`` of a unit; see :mod:`fairbench.runs.point_arrays`.
 
     ``features`` are x of ``data``, unpacked once. ``detailed``: whether audits examine the point
-    closely; a stochastic encoder is then queried repeatedly. Raises ContractError for arrays that
-    the interface does not allow.
+    closely; a stochastic encoder is then queried repeatedly. ``target``: whether the rows are of
+    another domain. Raises ContractError for arrays that the interface does not allow.
     """
     rng = np.random.default_rng(derive_seed("encode", data.fingerprint, seed, i))
     rows = _AuditRows(features, np.concatenate([data.roles[role].s for role in AUDIT_ROLES]))
@@ -71,22 +72,25 @@ def encode_point(
         one = decoder.decode(z, rows.s, rows.x, parts)
         if one is not None:
             decoded.append(one)
-    arrays: dict[str, np.ndarray] = {}
+    named = partial(ArrayName, i, target=target)
+    arrays: dict[ArrayName, np.ndarray] = {}
     for role in AUDIT_ROLES:
         where = rows.of(role)
-        arrays[f"{i}/z/{role}"] = np.concatenate([z[where] for z in drawn])
+        arrays[named(Kind.Z, role)] = np.concatenate([z[where] for z in drawn])
         if decoded:
-            arrays[f"{i}/decoded/{role}"] = np.concatenate([one.shown[where] for one in decoded])
-            arrays[f"{i}/own/{role}"] = np.mean([one.squares[where] for one in decoded], axis=0)
+            arrays[named(Kind.DECODED, role)] = np.concatenate(
+                [one.shown[where] for one in decoded]
+            )
+            arrays[named(Kind.OWN, role)] = np.mean([one.squares[where] for one in decoded], axis=0)
     if stochastic:
-        arrays[f"{i}/fresh"] = _fresh(representation, method, rows, parts, rng, meter)
+        arrays[named(Kind.FRESH)] = _fresh(representation, method, rows, parts, rng, meter)
     if detailed:
-        arrays[f"{i}/detailed"] = np.array(True)
+        arrays[named(Kind.DETAILED)] = np.array(True)
     if detailed and stochastic:
         for access, spread in _queries(representation, method, rows, parts, rng, meter):
             for role in AUDIT_ROLES:
-                arrays[f"{i}/{access.value}/{role}"] = spread[rows.of(role)]
-    return arrays
+                arrays[named(Kind(access.value), role)] = spread[rows.of(role)]
+    return {str(name): array for name, array in arrays.items()}
 
 
 def _draws(auditor_train: np.ndarray) -> int:

@@ -19,11 +19,12 @@ from fairbench.api.costs import EARLIER_SECONDS
 from fairbench.api.method import Curve, Diverged, Method, Params, Representation
 from fairbench.data.prepare import Prepared
 from fairbench.runs.after_encoding import measure_test_rows
-from fairbench.runs.audit_rows import ENCODED, AuditRows
+from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.contract import ContractError, Progress, ReportedCosts, finite_number
 from fairbench.runs.cost import Meter, hardware, versions
 from fairbench.runs.curve_points import detailed_points, points_to_read
-from fairbench.runs.encoding import TARGET, encode_point
+from fairbench.runs.encoding import encode_point
+from fairbench.runs.point_arrays import ROWS, Kind, PointArrays
 from fairbench.stats.seeds import derive_seed
 from fairbench.store.encoders import Encoder, pack
 from fairbench.store.status import Status
@@ -39,17 +40,7 @@ class UnitResult:
     points : sequence of Point
         The points that were read or fitted.
     arrays : mapping of str to ndarray
-        ``{i}/z/{role}``, ``{i}/decoded/{role}``, ``{i}/own/{role}``, ``{i}/permuted``,
-        ``{i}/rate`` for point i; z of a stochastic encoder is ``(draws * n, k)``, draw after draw,
-        and so are its reconstructions for all groups, ``decoded``. ``own (n,)``: squared errors of
-        the own decoder. ``{i}/fresh``: further draws of the auditor training set by a stochastic
-        encoder, ``(FRESH_DRAWS * n, k)``, at half precision if that is enough. ``rows``: see
-        :data:`fairbench.runs.audit_rows.ENCODED`. At points
-        that are examined closely, ``{i}/detailed``, and of a stochastic encoder
-        ``{i}/queries-16/{role}``, ``{i}/queries-256/{role}``: mean and standard deviation of z over
-        so many draws, ``(n, 2 k)``. Where the method has bits, those of test as
-        :func:`fairbench.runs.after_encoding.pack_bits` packs them. Where the dataset has rows of
-        another domain, ``{i}/target/...`` of them.
+        Of all points, by the keys of :mod:`fairbench.runs.point_arrays`.
     encoder : bytes or None
         File of the trained encoder, see fairbench.store.encoders; None where there is none.
     not_stored : str, optional
@@ -175,14 +166,16 @@ class FitJob:
         """Measure what tells an encoder which rows are the test rows, of all points of a unit."""
         arrays: dict[str, np.ndarray] = {}
         seed, target = self.units[number].seed, self.data.target
-        domains = {"": (self.data, features[Role.TEST])}
+        domains = {False: (self.data, features[Role.TEST])}
         if target is not None:
-            domains[TARGET] = (target, target.roles[Role.TEST].x)
+            domains[True] = (target, target.roles[Role.TEST].x)
         for i, representation in enumerate(representations):
-            for domain, (data, x) in domains.items():
-                z = result.arrays[f"{i}/{domain}z/{Role.TEST}"][: len(x)]
-                measured = measure_test_rows(representation, method, seed, data, x, z)
-                arrays |= {f"{i}/{domain}{name}": array for name, array in measured.items()}
+            for is_target, (data, x) in domains.items():
+                encoded = PointArrays(result.arrays, i, is_target)
+                z = encoded.by_part(Kind.Z, AUDIT_ROLES)[Role.TEST][: len(x)]
+                arrays |= measure_test_rows(
+                    i, representation, method, seed, data, x, z, target=is_target
+                )
         return arrays
 
     def _encode(
@@ -197,7 +190,7 @@ class FitJob:
     ) -> tuple[UnitResult, list[Representation]]:
         before = meter.seconds.get("encode", 0.0)
         points, representations = self._points(unit, outcome, method, features)
-        arrays = {} if self.rows is None else {ENCODED: np.array(self.rows)}
+        arrays = {} if self.rows is None else {ROWS: np.array(self.rows)}
         closely = detailed_points(len(points)) if key in self.detailed else set()
         for i, representation in enumerate(representations):
             arrays |= encode_point(
@@ -243,13 +236,13 @@ class FitJob:
     def _encode_target(
         self, i: int, representation: Representation, method: Method, unit: Unit, meter: Meter
     ) -> dict[str, np.ndarray]:
-        """Encode the rows of the other domain: ``{i}/target/...``, as those of the first."""
+        """Encode the rows of the other domain as those of the first."""
         target = self.data.target
         assert target is not None
         features = {role: target.roles[role].x for role in AUDIT_ROLES}
-        arrays = encode_point(i, representation, method, unit.seed, target, features, meter)
-        start = len(f"{i}/")
-        return {f"{i}/{TARGET}{name[start:]}": array for name, array in arrays.items()}
+        return encode_point(
+            i, representation, method, unit.seed, target, features, meter, target=True
+        )
 
     def _points(
         self,

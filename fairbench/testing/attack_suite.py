@@ -20,9 +20,9 @@ from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.soft_labels import estimate, soft_labels
 from fairbench.data.prepare import Prepared
-from fairbench.runs.audit_job import encoded_from
 from fairbench.runs.cost import Meter
 from fairbench.runs.encoding import encode_point
+from fairbench.runs.point_arrays import PointArrays
 from fairbench.testing.attacks import (
     Base,
     Decoys,
@@ -204,9 +204,8 @@ class _Measured:
     ) -> _Measured:
         features = {role: data.roles[role].x for role in AUDIT_ROLES}
         arrays = encode_point(0, representation, _Attacker(), seed, data, features, Meter("cpu"))
-        evaluation, audited = evaluate(
-            encoded_from(arrays, 0), data, config=PRESETS[audit], seed=seed, soft=soft
-        )
+        encoded = PointArrays(arrays, 0).encoded()
+        evaluation, audited = evaluate(encoded, data, config=PRESETS[audit], seed=seed, soft=soft)
         return cls(
             audited.chosen.test_information,
             float(evaluation.distortion["strict"].mean()),
