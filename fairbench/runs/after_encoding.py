@@ -13,50 +13,37 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Role
-from fairbench.api.method import Method, Representation
-from fairbench.data.prepare import Prepared
-from fairbench.runs.decoding import GroupDecoder, Limits
-from fairbench.runs.encoding import in_parts
+from fairbench.runs.encoding import FittedPoint, RowsToEncode, in_parts
 from fairbench.runs.point_arrays import BIT_PARTS, ArrayName, Kind
 from fairbench.runs.reconstructions import draw_again, kept_images
 from fairbench.stats.seeds import derive_seed
 
 
 def measure_test_rows(
-    i: int,
-    representation: Representation,
-    method: Method,
-    seed: int,
-    data: Prepared,
-    x: np.ndarray,
-    z: npt.NDArray[np.float32],
-    *,
-    target: bool = False,
+    point: FittedPoint, rows: RowsToEncode, z: npt.NDArray[np.float32]
 ) -> dict[str, np.ndarray]:
-    """Measure what has no part in an audit, of test rows ``x`` and one draw of their codes ``z``.
+    """Measure what has no part in an audit, of the test rows and one draw of their codes ``z``.
 
-    These are PERMUTED, RATE, BITS and RECONSTRUCTIONS of :class:`fairbench.runs.point_arrays.Kind`
-    at point ``i``, those that the method has. ``target``: whether the rows are of another domain.
+    These are PERMUTED, RATE, BITS and RECONSTRUCTIONS of :class:`fairbench.runs.point_arrays.Kind`,
+    those that the method has.
     """
-    test = data.roles[Role.TEST]
-    s = test.s
-    image = data.info.architecture.image
-    limits = Limits.around([x])
-    decoder = GroupDecoder(representation, len(data.info.groups), method.name, limits, image)
-    named = partial(ArrayName, i, target=target)
+    representation = point.representation
+    test, x = rows.data.roles[Role.TEST], rows.x[Role.TEST]
+    decoder = point.decoder(rows, [Role.TEST])
+    named = partial(ArrayName, point.number, target=rows.target)
     arrays: dict[ArrayName, np.ndarray] = {}
     if decoder.image is not None:
         kept = kept_images(test, decoder.groups)
-        drawn_again = draw_again(decoder, z, x, s, kept)
+        drawn_again = draw_again(decoder, z, x, test.s, kept)
         arrays |= {named(Kind.RECONSTRUCTIONS, part): one for part, one in drawn_again.items()}
-    rng = np.random.default_rng(derive_seed("permute", data.fingerprint, seed))
+    rng = np.random.default_rng(derive_seed("permute", rows.data.fingerprint, point.seed))
     order = rng.permutation(len(x))
     permuted = decoder.squared_errors(
-        z[order], s, lambda numbers: x[numbers], in_parts(np.arange(len(x)), x.shape[1])
+        z[order], test.s, lambda numbers: x[numbers], in_parts(np.arange(len(x)), x.shape[1])
     )
     if permuted is not None:
         arrays[named(Kind.PERMUTED)] = np.array(permuted.mean(dtype=np.float64))
-    if method.has_bits:
+    if point.method.has_bits:
         packed = pack_bits(representation.bits(x))
         arrays |= {named(Kind.BITS, part): array for part, array in packed.items()}
     rate = representation.rate(x)

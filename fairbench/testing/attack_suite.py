@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbench.api import AUDIT_ROLES, FitContext, Floats, Role, TrainingRows, Unit
+from fairbench.api import FitContext, Floats, Role, TrainingRows, Unit
 from fairbench.api.method import Fitted, Method, Representation
 from fairbench.auditing.arrays import largest_distortion
 from fairbench.auditing.config import PRESETS, Audit
@@ -21,7 +21,7 @@ from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.soft_labels import estimate, soft_labels
 from fairbench.data.prepare import Prepared
 from fairbench.runs.cost import Meter
-from fairbench.runs.encoding import encode_point
+from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.point_arrays import PointArrays
 from fairbench.testing.attacks import (
     Base,
@@ -202,8 +202,8 @@ class _Measured:
         audit: Audit,
         seed: int,
     ) -> _Measured:
-        features = {role: data.roles[role].x for role in AUDIT_ROLES}
-        arrays = encode_point(0, representation, _Attacker(), seed, data, features, Meter("cpu"))
+        point = FittedPoint(0, representation, _Attacker(), seed)
+        arrays = encode_point(point, RowsToEncode.of(data), Meter("cpu"))
         encoded = PointArrays(arrays, 0).encoded()
         evaluation, audited = evaluate(encoded, data, config=PRESETS[audit], seed=seed, soft=soft)
         return cls(
