@@ -45,8 +45,8 @@ from fairbench.data.prepare import Prepared
 from fairbench.models.query import ResultsLocation
 from fairbench.models.results import StoredResults
 from fairbench.models.stored_data import load_training_data
-from fairbench.runs.audit_job import encoded_from
 from fairbench.runs.audits import audit_seed
+from fairbench.runs.point_arrays import PointArrays
 from fairbench.stats.scores import entropy, information, log_loss, smoothed
 from fairbench.stats.seeds import derive_seed
 from fairbench.store import files
@@ -253,7 +253,7 @@ def load_point(
     arrays = files.load(results.folder, str(unit.artefact))
     if arrays is None:
         raise SystemExit(f"The representations of {unit.title} are not in {results.folder}.")
-    encoded = encoded_from(arrays, point.number)
+    encoded = PointArrays(arrays, point.number).encoded()
     data = load_training_data(unit, results)
     draws = len(encoded.z[Role.TEST]) // len(data.roles[Role.TEST].s)
     strict = estimate or _stored_estimate(point) or _estimate(encoded, data, unit)

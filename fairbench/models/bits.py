@@ -18,6 +18,7 @@ from fairbench.models.select import select_unit
 from fairbench.registry import Registry
 from fairbench.runs.after_encoding import unpack_bits
 from fairbench.runs.audit_rows import AuditRows
+from fairbench.runs.point_arrays import BIT_PARTS, Kind, PointArrays
 from fairbench.store.records import UnitRecord
 
 Bits = npt.NDArray[np.int8]
@@ -164,17 +165,15 @@ def explain_bits(model: StoredModel) -> BitExplanation:
             "were deleted, or the results were imported.",
             "Train it again: the same fairbench run with --rerun all.",
         )
-    if "0/bits/shape" not in arrays:
+    points = [PointArrays(arrays, number) for number in range(len(model.unit.points))]
+    if any(point.get(Kind.BITS, "shape") is None for point in points):
         raise StoreError(
             f"No bits of this {model.unit.method} are stored: an older fairbench trained it.",
             "Train it again: the same fairbench run with --rerun all.",
         )
     rows = AuditRows.encoded(model.data, arrays).data.roles[Role.TEST]
     labels = [point.label for point in model.unit.points]
-    bits = [
-        unpack_bits({k: arrays[f"{i}/bits/{k}"] for k in ("ones", "kept", "shape")})
-        for i in range(len(labels))
-    ]
+    bits = [unpack_bits(point.by_part(Kind.BITS, BIT_PARTS)) for point in points]
     # From the setting that releases least to the one that releases most.
     order = np.argsort([np.mean(one >= 0) for one in bits], kind="stable")
     return BitExplanation(

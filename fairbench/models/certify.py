@@ -13,6 +13,7 @@ from fairbench.auditing.certificate import certify
 from fairbench.data.prepare import Prepared
 from fairbench.models.lookup import StoredPoint
 from fairbench.runs.audit_rows import AuditRows
+from fairbench.runs.point_arrays import Kind, PointArrays
 
 
 @dataclass(frozen=True)
@@ -99,11 +100,9 @@ def certify_candidates(
             continue
         number = [one.label for one in candidate.unit.points].index(candidate.point.label)
         roles = AuditRows.encoded(data, arrays).data.roles
+        z = PointArrays(arrays, number).by_part(Kind.Z, (Role.AUDITOR_TRAIN, Role.TEST))
         # Rows must be independent: one draw per row of the table.
-        known, new = (
-            arrays[f"{number}/z/{role}"][: len(roles[role].s)]
-            for role in (Role.AUDITOR_TRAIN, Role.TEST)
-        )
+        known, new = (drawn[: len(roles[role].s)] for role, drawn in z.items())
         s = roles[Role.TEST].s
         if certify(known, new, s, groups=groups) is None:
             too_many += 1

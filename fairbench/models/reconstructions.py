@@ -14,7 +14,7 @@ import numpy.typing as npt
 from fairbench.errors import FairbenchError
 from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import Registry
-from fairbench.runs.reconstructions import FOLDER
+from fairbench.runs.point_arrays import PICTURES, ArrayName, Kind
 from fairbench.store import files
 from fairbench.store.records import UnitRecord
 
@@ -108,15 +108,15 @@ def _read_point(
     """Originals and reconstructions at one point of a unit; None where none are kept."""
     if unit.artefact is None:
         return None
-    names = [f"{number}/{FOLDER}/{what}" for what in ("x", "own", "same")]
-    arrays = files.load_few(results, unit.artefact, names)
+    keys = [str(ArrayName(number, Kind.RECONSTRUCTIONS, part)) for part in PICTURES]
+    arrays = files.load_few(results, unit.artefact, keys)
     if arrays is None:
         return None
     # A dataset of this name may have had images of another size when it was trained on.
     shapes = {array.shape for array in arrays.values()}
     if len(shapes) > 1 or [shape[1:] for shape in shapes] != [(math.prod(image),)]:
         return None
-    x, own, same = (_pictures(arrays[name], image) for name in names)
+    x, own, same = (_pictures(arrays[key], image) for key in keys)
     point = unit.points[number]
     return x, Setting(point.label, tuple(point.knobs.values()), own, same)
 

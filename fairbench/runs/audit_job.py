@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api import AUDIT_ROLES, Access, Floats, Role
+from fairbench.api import Floats
 from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepare import Prepared
 from fairbench.errors import StoreError, text_of
-from fairbench.runs.audit_rows import ENCODED, AuditRows
+from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.contract import ContractError, Progress
-from fairbench.runs.encoding import TARGET
-from fairbench.runs.reconstructions import FOLDER as KEPT
+from fairbench.runs.point_arrays import NOT_AUDITED, ArrayName, PointArrays
 from fairbench.runs.shared_labels import Estimated, SharedLabels, estimated
 from fairbench.stats.bootstrap import to_text
 from fairbench.store import files
@@ -53,11 +52,11 @@ class StoredArrays:
 
     results: Path
     name: str  # of the file
-    numbers: frozenset[str] | None = None  # of the points; None: all
+    numbers: frozenset[int] | None = None  # of the points; None: all
 
     def of(self, numbers: Iterable[int]) -> StoredArrays:
         """Return those of some points."""
-        return replace(self, numbers=frozenset(map(str, numbers)))
+        return replace(self, numbers=frozenset(numbers))
 
     def read(self) -> dict[str, np.ndarray]:
         """Read what audits need; StoreError where the file is gone or damaged."""
@@ -67,12 +66,11 @@ class StoredArrays:
                 f"Representations that are to be audited are gone: {self.name[:12]}.",
                 "Give the command again with --rerun failed: what is missing is trained again.",
             )
-        return {
-            name: array
-            for name, array in arrays.items()
-            if (self.numbers is None or name.split("/")[0] in self.numbers | {ENCODED})
-            and not {"bits", KEPT} & set(name.split("/"))
-        }
+        return {key: array for key, array in arrays.items() if self._is_read(ArrayName.parse(key))}
+
+    def _is_read(self, name: ArrayName) -> bool:
+        is_of_points = self.numbers is None or name.point is None or name.point in self.numbers
+        return is_of_points and name.kind not in NOT_AUDITED
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ class AuditJob:
                 progress((done + share) / len(self.keys), f"point {done + 1}: {note}")
 
             start = time.perf_counter()
-            encoded = encoded_from(arrays, number)
+            encoded = PointArrays(arrays, number).encoded()
             evaluation, audited = evaluate(
                 encoded,
                 data,
@@ -138,7 +136,7 @@ class AuditJob:
 
                 shift = evaluate_shift(
                     encoded,
-                    encoded_from(arrays, number, TARGET),
+                    PointArrays(arrays, number, target=True).encoded(),
                     data,
                     config=self.config,
                     seed=self.seed,
@@ -181,38 +179,6 @@ class AuditJob:
 
 def _labels(shared: SharedLabels | None) -> Floats | None:
     return None if shared is None else shared.get()
-
-
-def encoded_from(arrays: Mapping[str, np.ndarray], number: int, of: str = "") -> Any:
-    """Point ``number`` of a unit's arrays, as the auditors take it.
-
-    ``of``: :data:`fairbench.runs.encoding.TARGET` for rows of another domain.
-    """
-    from fairbench.auditing.encoded import EncodedPoint, OwnDecoder
-
-    start = f"{number}/{of}"
-
-    def optional(name: str) -> float | None:
-        return float(arrays[start + name]) if start + name in arrays else None
-
-    def by_role(name: str) -> dict[Role, np.ndarray]:
-        return {role: arrays[f"{start}{name}/{role}"] for role in AUDIT_ROLES}
-
-    # Without what auditors must see of it, a decoder is not believed: version 0.1 stored none.
-    known = f"{start}decoded/{Role.TEST}" in arrays
-    return EncodedPoint(
-        z=by_role("z"),
-        own=OwnDecoder(by_role("decoded"), by_role("own")) if known else None,
-        permuted_distortion=optional("permuted"),
-        rate=optional("rate"),
-        fresh=arrays.get(f"{start}fresh"),
-        detailed=f"{start}detailed" in arrays,
-        queries={
-            access: by_role(access.value)
-            for access in Access
-            if f"{start}{access.value}/{Role.TEST}" in arrays
-        },
-    )
 
 
 def _measured(metric: type[Metric], evaluation: Any) -> dict[str, float | None]:

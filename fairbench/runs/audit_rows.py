@@ -13,11 +13,8 @@ import numpy as np
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.data.prepare import Prepared, Rows
-from fairbench.runs.encoding import TARGET
+from fairbench.runs.point_arrays import ROWS, ArrayName
 from fairbench.stats.seeds import derive_seed
-
-ENCODED = "rows"
-"""Among encoded arrays: how many rows of each role were encoded at most. Missing: all were."""
 
 
 def is_larger(data: Prepared, most: int | None) -> bool:
@@ -67,7 +64,7 @@ class AuditRows:
     @classmethod
     def encoded(cls, data: Prepared, arrays: Mapping[str, np.ndarray]) -> AuditRows:
         """Return the rows that encoded arrays are of."""
-        return cls.of(data, int(arrays[ENCODED]) if ENCODED in arrays else None)
+        return cls.of(data, int(arrays[ROWS]) if ROWS in arrays else None)
 
     def soft(self, soft: Floats | None) -> Floats | None:
         """Soft labels ``(n, groups)`` of the auditor training set, of its chosen rows."""
@@ -75,22 +72,18 @@ class AuditRows:
         return soft if soft is None or numbers is None else soft[numbers]
 
     def arrays(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The encoded arrays of a unit, see :mod:`fairbench.runs.encoding`, of the chosen rows."""
-        return {name: self._array(name, array) for name, array in arrays.items()}
+        """The encoded arrays of a unit, of the chosen rows."""
+        return {key: self._array(ArrayName.parse(key), array) for key, array in arrays.items()}
 
-    def _array(self, name: str, array: np.ndarray) -> np.ndarray:
-        _, _, of_point = name.partition("/")
-        if of_point.startswith(TARGET):
-            assert self.target is not None
-            return self.target._array(name.replace(f"/{TARGET}", "/", 1), array)
-        last = of_point.rpartition("/")[2]
-        role = Role.AUDITOR_TRAIN if last == "fresh" else last
-        if role not in self.chosen:
+    def _array(self, name: ArrayName, array: np.ndarray) -> np.ndarray:
+        rows = self.target if name.target else self
+        assert rows is not None
+        role = name.role
+        if role is None or role not in rows.chosen:
             return array
-        role = Role(role)
         # One draw after the other: (draws * n, ...)
-        draws = array.reshape(-1, self.sizes[role], *array.shape[1:])
-        return draws[:, self.chosen[role]].reshape(-1, *array.shape[1:])
+        draws = array.reshape(-1, rows.sizes[role], *array.shape[1:])
+        return draws[:, rows.chosen[role]].reshape(-1, *array.shape[1:])
 
 
 def _choose(size: int, most: int, seed: int) -> Ints:

@@ -7,9 +7,14 @@ import platform
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+from fairbench.api import Workload
+from fairbench.api.costs import EARLIER_SECONDS
+from fairbench.api.method import Representation
+from fairbench.runs.contract import finite_number
 
 
 @dataclass
@@ -71,6 +76,47 @@ class Meter:
         # The library may be absent, and older cards have no counter.
         except Exception:
             return None
+
+
+def stack_costs(
+    meter: Meter, reported: Mapping[str, float], units: int, training: Workload | None
+) -> dict[str, float]:
+    """Costs of training a stack of ``units``, with what its fit reported."""
+    earlier = reported.get(EARLIER_SECONDS, 0.0)
+    seconds = meter.seconds["train"] + earlier
+    again = training.models_per_unit if training else 1
+    costs = {
+        "train_seconds": seconds / units,
+        "stack_seconds": seconds,
+        "stack_models": float(units * again),
+        **{name: value for name, value in reported.items() if name != EARLIER_SECONDS},
+        **meter.peaks(),
+    }
+    if reported.get("steps"):
+        costs["milliseconds_per_step"] = 1e3 * seconds * again / reported["steps"]
+        costs["milliseconds_per_model_step"] = (
+            costs["milliseconds_per_step"] / costs["stack_models"]
+        )
+    if meter.energy_j is not None and not earlier:  # of the part before nothing is known
+        costs["energy_joules"] = meter.energy_j / units
+    return costs
+
+
+def model_costs(
+    model: Representation, steps: float | None, training: Workload | None
+) -> dict[str, float]:
+    """Parameters of one model and operations of its training, where it knows them."""
+    costs = {}
+    count = model.parameters()
+    if count is not None:
+        costs["trainable_parameters"] = finite_number(count, "parameters()")
+    work = model.multiply_adds()
+    if work is not None and steps is not None:
+        # A product and a sum forward, and twice that backward, for each row.
+        rows = training.batch_size if training else 1
+        flops = 6.0 * finite_number(work, "multiply_adds()") * rows * steps
+        costs["flops"] = finite_number(flops, "the number of operations")
+    return costs
 
 
 def hardware(device: str) -> dict[str, str | float]:

@@ -8,8 +8,9 @@ alone comes later: :mod:`fairbench.runs.after_encoding`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,9 @@ from fairbench.data.prepare import Prepared
 from fairbench.runs.contract import ContractError
 from fairbench.runs.cost import Meter
 from fairbench.runs.decoding import GroupDecoder, Limits
+from fairbench.runs.point_arrays import ArrayName, Kind
 from fairbench.stats.seeds import derive_seed
 
-TARGET = "target/"
-"""In names of arrays: of the rows of another domain."""
 DRAWS = 3
 """Draws of a stochastic encoder that audits see; what is released is one of them."""
 _MOST_DRAWN = 100_000
@@ -37,83 +37,162 @@ _MOST_VALUES = 2**25
 """Rows, and values of x, that are encoded at once: for the sake of memory."""
 _WIDE, _MOST_WIDE_ROWS = 1_024, 1_024
 """Columns from which on, as of images, so few rows are: they stay in the cache meanwhile."""
-
-
-def encode_point(
-    i: int,
-    representation: Representation,
-    method: Method,
-    seed: int,
-    data: Prepared,
-    features: Mapping[Role, np.ndarray],
-    meter: Meter,
-    *,
-    detailed: bool = False,
-) -> dict[str, np.ndarray]:
-    """Encode and decode point ``i`` of a unit; see :class:`fairbench.runs.fit_job.UnitResult`.
-
-    ``features`` are x of ``data``, unpacked once. ``detailed``: whether audits examine the point
-    closely; a stochastic encoder is then queried repeatedly. Raises ContractError for arrays that
-    the interface does not allow.
-    """
-    rng = np.random.default_rng(derive_seed("encode", data.fingerprint, seed, i))
-    rows = _AuditRows(features, np.concatenate([data.roles[role].s for role in AUDIT_ROLES]))
-    parts = in_parts(rng.permutation(len(rows.s)), features[Role.TEST].shape[1])
-    limits = Limits.around(features[role] for role in AUDIT_ROLES)
-    decoder = GroupDecoder(
-        representation, len(data.info.groups), method.name, limits, data.info.architecture.image
-    )
-    stochastic = method.coding is Coding.STOCHASTIC
-    drawn, decoded = [], []
-    for generator in rng.spawn(_draws(features[Role.AUDITOR_TRAIN])) if stochastic else [None]:
-        z = _encode(representation, method, rows, parts, generator, meter)
-        drawn.append(z)
-        one = decoder.decode(z, rows.s, rows.x, parts)
-        if one is not None:
-            decoded.append(one)
-    arrays: dict[str, np.ndarray] = {}
-    for role in AUDIT_ROLES:
-        where = rows.of(role)
-        arrays[f"{i}/z/{role}"] = np.concatenate([z[where] for z in drawn])
-        if decoded:
-            arrays[f"{i}/decoded/{role}"] = np.concatenate([one.shown[where] for one in decoded])
-            arrays[f"{i}/own/{role}"] = np.mean([one.squares[where] for one in decoded], axis=0)
-    if stochastic:
-        arrays[f"{i}/fresh"] = _fresh(representation, method, rows, parts, rng, meter)
-    if detailed:
-        arrays[f"{i}/detailed"] = np.array(True)
-    if detailed and stochastic:
-        for access, spread in _queries(representation, method, rows, parts, rng, meter):
-            for role in AUDIT_ROLES:
-                arrays[f"{i}/{access.value}/{role}"] = spread[rows.of(role)]
-    return arrays
-
-
-def _draws(auditor_train: np.ndarray) -> int:
-    return int(np.clip(_MOST_DRAWN // len(auditor_train), 1, DRAWS))
+_FURTHER = "further draws"
+"""Phase of draws beyond those that audits need; encoding a person does not take so long."""
 
 
 @dataclass(frozen=True)
-class _AuditRows:
+class RowsToEncode:
     """The rows of all audit roles, numbered role after role."""
 
-    features: Mapping[Role, np.ndarray]
+    data: Prepared
+    x: Mapping[Role, np.ndarray]  # unpacked once
     s: Ints  # (n,)
+    target: bool  # whether they are of another domain than the one that was fitted
 
-    def of(self, role: Role) -> slice:
+    @classmethod
+    def of(cls, data: Prepared, *, target: bool = False) -> RowsToEncode:
+        """Unpack the audit roles of a dataset."""
+        roles = [data.roles[role] for role in AUDIT_ROLES]
+        x = {role: rows.x for role, rows in zip(AUDIT_ROLES, roles, strict=True)}
+        return cls(data, x, np.concatenate([rows.s for rows in roles]), target)
+
+    def numbers(self, role: Role) -> slice:
         """Numbers of a role's rows."""
         before = AUDIT_ROLES[: AUDIT_ROLES.index(role)]
-        start = sum(len(self.features[other]) for other in before)
-        return slice(start, start + len(self.features[role]))
+        start = sum(len(self.x[other]) for other in before)
+        return slice(start, start + len(self.x[role]))
 
-    def x(self, numbers: Ints) -> np.ndarray:
-        """Features of some rows."""
-        first = self.features[AUDIT_ROLES[0]]
+    def features(self, numbers: Ints) -> np.ndarray:
+        """Return x of some rows."""
+        first = self.x[AUDIT_ROLES[0]]
         out = np.empty((len(numbers), first.shape[1]), first.dtype)
         for role in AUDIT_ROLES:
-            where = self.of(role)
+            where = self.numbers(role)
             mine = (numbers >= where.start) & (numbers < where.stop)
-            out[mine] = self.features[role][numbers[mine] - where.start]
+            out[mine] = self.x[role][numbers[mine] - where.start]
+        return out
+
+
+@dataclass(frozen=True)
+class FittedPoint:
+    """One point of a fitted unit, numbered as in the unit's list."""
+
+    number: int
+    representation: Representation
+    method: Method
+    seed: int
+
+    def decoder(self, rows: RowsToEncode, roles: Iterable[Role]) -> GroupDecoder:
+        """Its own decoder, limited by x of the roles that it will be called for."""
+        info = rows.data.info
+        limits = Limits.around(rows.x[role] for role in roles)
+        image = info.architecture.image
+        groups = len(info.groups)
+        return GroupDecoder(self.representation, groups, self.method.name, limits, image)
+
+
+def encode_point(
+    point: FittedPoint, rows: RowsToEncode, meter: Meter, *, detailed: bool = False
+) -> dict[str, np.ndarray]:
+    """Encode and decode a point; the keys are those of :mod:`fairbench.runs.point_arrays`.
+
+    ``detailed``: whether audits examine the point closely; a stochastic encoder is then queried
+    repeatedly. Raises ContractError for arrays that the interface does not allow.
+    """
+    rng = np.random.default_rng(
+        derive_seed("encode", rows.data.fingerprint, point.seed, point.number)
+    )
+    parts = in_parts(rng.permutation(len(rows.s)), rows.x[Role.TEST].shape[1])
+    encoder = _PointEncoder(point, rows, parts, meter)
+    decoder = point.decoder(rows, AUDIT_ROLES)
+    drawn, decoded = [], []
+    for z in encoder.audited_draws(rng):
+        drawn.append(z)
+        one = decoder.decode(z, rows.s, rows.features, parts)
+        if one is not None:
+            decoded.append(one)
+    named = partial(ArrayName, point.number, target=rows.target)
+    arrays: dict[ArrayName, np.ndarray] = {}
+    for role in AUDIT_ROLES:
+        mine = rows.numbers(role)
+        arrays[named(Kind.Z, role)] = np.concatenate([z[mine] for z in drawn])
+        if decoded:
+            arrays[named(Kind.DECODED, role)] = np.concatenate([one.shown[mine] for one in decoded])
+            arrays[named(Kind.OWN, role)] = np.mean([one.squares[mine] for one in decoded], axis=0)
+    if encoder.is_stochastic:
+        arrays[named(Kind.FRESH)] = encoder.further_draws(rng)
+    if detailed:
+        arrays[named(Kind.DETAILED)] = np.array(True)
+    if detailed and encoder.is_stochastic:
+        for access, spread in encoder.repeated_queries(rng):
+            for role in AUDIT_ROLES:
+                arrays[named(Kind(access.value), role)] = spread[rows.numbers(role)]
+    return {str(name): array for name, array in arrays.items()}
+
+
+@dataclass(frozen=True)
+class _PointEncoder:
+    """Encodes all rows at a point; those of all roles together, so that it cannot tell them apart.
+
+    Each method spawns generators of what it is given, so what is drawn depends on their order.
+    """
+
+    point: FittedPoint
+    rows: RowsToEncode
+    parts: list[Ints]  # numbers of all rows, in the parts that are encoded at once
+    meter: Meter
+
+    @property
+    def is_stochastic(self) -> bool:
+        return self.point.method.coding is Coding.STOCHASTIC
+
+    def audited_draws(self, rng: np.random.Generator) -> Iterator[Floats]:
+        """Yield the draws of z that audits see; of a deterministic encoder the only one."""
+        most = _MOST_DRAWN // len(self.rows.x[Role.AUDITOR_TRAIN])
+        draws = int(np.clip(most, 1, DRAWS))
+        for generator in rng.spawn(draws) if self.is_stochastic else [None]:
+            yield self._draw(generator, "encode")
+
+    def further_draws(self, rng: np.random.Generator) -> np.ndarray:
+        """Draw z of the auditor training set again, ``(FRESH_DRAWS * n, k)``, draw after draw."""
+        mine = self.rows.numbers(Role.AUDITOR_TRAIN)
+        drawn = np.concatenate([self._draw(one, _FURTHER)[mine] for one in rng.spawn(FRESH_DRAWS)])
+        with np.errstate(over="ignore", invalid="ignore"):
+            compact = drawn.astype(np.float16)
+            error = np.sqrt(((compact - drawn.astype(np.float64)) ** 2).mean(axis=0))
+        close = error <= _COMPACT_ERROR * drawn.std(axis=0, dtype=np.float64)
+        return compact if close.all() else drawn
+
+    def repeated_queries(self, rng: np.random.Generator) -> Iterator[tuple[Access, Floats]]:
+        """Yield mean and standard deviation ``(n, 2 k)`` of each column of z over ever more draws.
+
+        They are summed up draw by draw, as they would not fit into memory.
+        """
+        accesses = {access.draws: access for access in Access if access.draws}
+        mean: Any = 0.0
+        squares: Any = 0.0
+        for draw, generator in enumerate(rng.spawn(max(accesses)), start=1):
+            z = self._draw(generator, _FURTHER)
+            before = z - mean
+            mean = mean + before / draw
+            squares = squares + before * (z - mean)
+            if draw in accesses:
+                together = np.hstack([mean, np.sqrt(squares / draw)])
+                yield accesses[draw], together.astype(np.float32)
+
+    def _draw(self, generator: np.random.Generator | None, phase: str) -> Floats:
+        method = self.point.method
+        encoded = []
+        for part in self.parts:
+            x = self.rows.features(part)
+            s = self.rows.s[part] if method.track is Track.AWARE else None
+            with self.meter.phase(phase):
+                z = self.point.representation.encode(x, s=s, generator=generator)
+            encoded.append(_checked(z, len(x), f"{method.name}.encode"))
+        together = np.concatenate(encoded)
+        out = np.empty_like(together)
+        out[np.concatenate(self.parts)] = together
         return out
 
 
@@ -123,81 +202,6 @@ def in_parts(numbers: Ints, width: int) -> list[Ints]:
     if width >= _WIDE:
         most = min(most, _MOST_WIDE_ROWS)
     return np.array_split(numbers, -(-len(numbers) // most))
-
-
-def _encode(
-    representation: Representation,
-    method: Method,
-    rows: _AuditRows,
-    parts: list[Ints],
-    generator: np.random.Generator | None,
-    meter: Meter,
-    phase: str = "encode",
-) -> Floats:
-    """Encode all rows; those of all roles together, so that an encoder cannot tell them apart."""
-    encoded = []
-    for part in parts:
-        x = rows.x(part)
-        s = rows.s[part] if method.track is Track.AWARE else None
-        with meter.phase(phase):
-            z = representation.encode(x, s=s, generator=generator)
-        encoded.append(_checked(z, len(x), f"{method.name}.encode"))
-    together = np.concatenate(encoded)
-    out = np.empty_like(together)
-    out[np.concatenate(parts)] = together
-    return out
-
-
-_FURTHER = "further draws"
-"""Phase of draws beyond those that audits need; encoding a person does not take so long."""
-
-
-def _fresh(
-    representation: Representation,
-    method: Method,
-    rows: _AuditRows,
-    parts: list[Ints],
-    rng: np.random.Generator,
-    meter: Meter,
-) -> np.ndarray:
-    """Draw z of the auditor training set again, ``(FRESH_DRAWS * n, k)``, draw after draw."""
-    mine = rows.of(Role.AUDITOR_TRAIN)
-    drawn = np.concatenate(
-        [
-            _encode(representation, method, rows, parts, generator, meter, _FURTHER)[mine]
-            for generator in rng.spawn(FRESH_DRAWS)
-        ]
-    )
-    with np.errstate(over="ignore", invalid="ignore"):
-        compact = drawn.astype(np.float16)
-        error = np.sqrt(((compact - drawn.astype(np.float64)) ** 2).mean(axis=0))
-    close = error <= _COMPACT_ERROR * drawn.std(axis=0, dtype=np.float64)
-    return compact if close.all() else drawn
-
-
-def _queries(
-    representation: Representation,
-    method: Method,
-    rows: _AuditRows,
-    parts: list[Ints],
-    rng: np.random.Generator,
-    meter: Meter,
-) -> Iterator[tuple[Access, Floats]]:
-    """Yield mean and standard deviation ``(n, 2 k)`` of each column of z over ever more draws.
-
-    They are summed up draw by draw, as they would not fit into memory.
-    """
-    accesses = {access.draws: access for access in Access if access.draws}
-    mean: Any = 0.0
-    squares: Any = 0.0
-    for draw, generator in enumerate(rng.spawn(max(accesses)), start=1):
-        z = _encode(representation, method, rows, parts, generator, meter, _FURTHER)
-        before = z - mean
-        mean = mean + before / draw
-        squares = squares + before * (z - mean)
-        if draw in accesses:
-            together = np.hstack([mean, np.sqrt(squares / draw)])
-            yield accesses[draw], together.astype(np.float32)
 
 
 def _checked(z: Any, rows: int, what: str) -> np.ndarray:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from fairbench.api import AUDIT_ROLES
 from fairbench.auditing.config import AuditConfig
@@ -16,6 +13,7 @@ from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, Measurement
 from fairbench.runs.audits import audit_seed, point_metrics
 from fairbench.runs.contract import Progress
+from fairbench.runs.point_arrays import ArrayName, Kind
 from fairbench.runs.shared_labels import SharedLabels
 
 
@@ -49,8 +47,8 @@ def measure_encodings(
             f"z has {len(encoded):,} rows; {data.info.name} has {data.table_rows:,}.",
             f"Encode all rows, in their order: fairbench data export {data.info.name}",
         )
-    arrays: Mapping[str, np.ndarray] = {
-        f"0/z/{role}": encoded[data.roles[role].numbers] for role in AUDIT_ROLES
+    arrays = {
+        str(ArrayName(0, Kind.Z, role)): encoded[data.roles[role].numbers] for role in AUDIT_ROLES
     }
     job = AuditJob(
         id="encodings",

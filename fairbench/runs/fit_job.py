@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from fairbench.api import AUDIT_ROLES, Coding, FitContext, Point, Role, Track, TrainingRows, Unit
-from fairbench.api.costs import EARLIER_SECONDS
-from fairbench.api.method import Curve, Diverged, Method, Params, Representation
+from fairbench.api.method import Curve, Diverged, Fitted, Method, Params, Representation
 from fairbench.data.prepare import Prepared
 from fairbench.runs.after_encoding import measure_test_rows
-from fairbench.runs.audit_rows import ENCODED, AuditRows
+from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.contract import ContractError, Progress, ReportedCosts, finite_number
-from fairbench.runs.cost import Meter, hardware, versions
+from fairbench.runs.cost import Meter, hardware, model_costs, stack_costs, versions
 from fairbench.runs.curve_points import detailed_points, points_to_read
-from fairbench.runs.encoding import TARGET, encode_point
+from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
+from fairbench.runs.point_arrays import ROWS, Kind, PointArrays
 from fairbench.stats.seeds import derive_seed
 from fairbench.store.encoders import Encoder, pack
 from fairbench.store.status import Status
@@ -39,17 +39,7 @@ class UnitResult:
     points : sequence of Point
         The points that were read or fitted.
     arrays : mapping of str to ndarray
-        ``{i}/z/{role}``, ``{i}/decoded/{role}``, ``{i}/own/{role}``, ``{i}/permuted``,
-        ``{i}/rate`` for point i; z of a stochastic encoder is ``(draws * n, k)``, draw after draw,
-        and so are its reconstructions for all groups, ``decoded``. ``own (n,)``: squared errors of
-        the own decoder. ``{i}/fresh``: further draws of the auditor training set by a stochastic
-        encoder, ``(FRESH_DRAWS * n, k)``, at half precision if that is enough. ``rows``: see
-        :data:`fairbench.runs.audit_rows.ENCODED`. At points
-        that are examined closely, ``{i}/detailed``, and of a stochastic encoder
-        ``{i}/queries-16/{role}``, ``{i}/queries-256/{role}``: mean and standard deviation of z over
-        so many draws, ``(n, 2 k)``. Where the method has bits, those of test as
-        :func:`fairbench.runs.after_encoding.pack_bits` packs them. Where the dataset has rows of
-        another domain, ``{i}/target/...`` of them.
+        Of all points, by the keys of :mod:`fairbench.runs.point_arrays`.
     encoder : bytes or None
         File of the trained encoder, see fairbench.store.encoders; None where there is none.
     not_stored : str, optional
@@ -115,9 +105,36 @@ class FitJob:
         return replace(self, data=AuditRows.of(self.data, self.rows).data)._run(progress)
 
     def _run(self, progress: Progress) -> list[UnitResult]:
+        stack = self._fit(progress)
+        results: list[UnitResult] = []
+        encoded: dict[int, list[FittedPoint]] = {}
+        for number, (key, unit, outcome) in enumerate(
+            zip(self.keys, self.units, stack.fitted, strict=True)
+        ):
+            progress(0.95 + 0.05 * number / len(self.units), "encoding")
+            if isinstance(outcome, Diverged):
+                reason = clean_line(str(outcome.reason))
+                results.append(UnitResult(key, Status.DIVERGED, reason))
+                continue
+            try:
+                result, encoded[number] = stack.encode(key, unit, outcome)
+                results.append(result)
+            # What one unit's plugin code raises must not cost its stack-mates their training.
+            except Exception as error:
+                results.append(_failed(key, error))
+        for number, points in encoded.items():
+            result = results[number]
+            try:
+                arrays = {**result.arrays, **stack.measure_test_rows(points, result.arrays)}
+                results[number] = replace(result, arrays=arrays)
+            except Exception as error:
+                results[number] = _failed(result.key, error)
+        return results
+
+    def _fit(self, progress: Progress) -> _FittedStack:
         meter = Meter(self.device)
         method = self.method(self.params)
-        rows = self.data.roles[Role.ENCODER_TRAIN]
+        train = self.data.roles[Role.ENCODER_TRAIN]
         reported = ReportedCosts()
         context = FitContext(
             iterations=self.iterations,
@@ -131,140 +148,90 @@ class FitJob:
             checkpoint_every=self.checkpoint_every,
         )
         with meter.phase("train"):
-            fitted = method.fit(TrainingRows(rows.x, rows.s, self.data.info), self.units, context)
-        features = {role: self.data.roles[role].x for role in AUDIT_ROLES}
+            fitted = method.fit(TrainingRows(train.x, train.s, self.data.info), self.units, context)
         if len(fitted) != len(self.units):
             raise ContractError(
                 f"{method.name}.fit returned {len(fitted)} results for {len(self.units)} units."
             )
-        results: list[UnitResult] = []
-        encoded: dict[int, list[Representation]] = {}
-        for number, (key, unit, outcome) in enumerate(
-            zip(self.keys, self.units, fitted, strict=True)
-        ):
-            progress(0.95 + 0.05 * number / len(self.units), "encoding")
-            if isinstance(outcome, Diverged):
-                reason = clean_line(str(outcome.reason))
-                results.append(UnitResult(key, Status.DIVERGED, reason))
-                continue
-            try:
-                result, encoded[number] = self._encode(
-                    key, unit, outcome, method, features, meter, reported
-                )
-                results.append(result)
-            # What one unit's plugin code raises must not cost its stack-mates their training.
-            except Exception as error:
-                results.append(_failed(key, error))
-        for number, representations in encoded.items():
-            result = results[number]
-            try:
-                arrays = self._after_encoding(result, representations, method, number, features)
-                results[number] = replace(result, arrays={**result.arrays, **arrays})
-            except Exception as error:
-                results[number] = _failed(result.key, error)
-        return results
+        rows = RowsToEncode.of(self.data)
+        target = self.data.target
+        elsewhere = None if target is None else RowsToEncode.of(target, target=True)
+        return _FittedStack(self, method, fitted, rows, elsewhere, meter, reported)
 
-    def _after_encoding(
-        self,
-        result: UnitResult,
-        representations: Sequence[Representation],
-        method: Method,
-        number: int,
-        features: Mapping[Role, np.ndarray],
-    ) -> dict[str, np.ndarray]:
-        """Measure what tells an encoder which rows are the test rows, of all points of a unit."""
-        arrays: dict[str, np.ndarray] = {}
-        seed, target = self.units[number].seed, self.data.target
-        domains = {"": (self.data, features[Role.TEST])}
-        if target is not None:
-            domains[TARGET] = (target, target.roles[Role.TEST].x)
-        for i, representation in enumerate(representations):
-            for domain, (data, x) in domains.items():
-                z = result.arrays[f"{i}/{domain}z/{Role.TEST}"][: len(x)]
-                measured = measure_test_rows(representation, method, seed, data, x, z)
-                arrays |= {f"{i}/{domain}{name}": array for name, array in measured.items()}
-        return arrays
 
-    def _encode(
-        self,
-        key: str,
-        unit: Unit,
-        outcome: Representation | Curve,
-        method: Method,
-        features: Mapping[Role, np.ndarray],
-        meter: Meter,
-        reported: Mapping[str, float],
-    ) -> tuple[UnitResult, list[Representation]]:
+@dataclass(frozen=True)
+class _FittedStack:
+    """What a job has fitted, and what encoding each of its units needs."""
+
+    job: FitJob
+    method: Method
+    fitted: Sequence[Fitted]  # one per unit
+    rows: RowsToEncode
+    target: RowsToEncode | None  # rows of another domain
+    meter: Meter
+    reported: ReportedCosts
+
+    def encode(
+        self, key: str, unit: Unit, outcome: Representation | Curve
+    ) -> tuple[UnitResult, list[FittedPoint]]:
+        """Encode a unit at all of its points."""
+        job, data, meter = self.job, self.job.data, self.meter
         before = meter.seconds.get("encode", 0.0)
-        points, representations = self._points(unit, outcome, method, features)
-        arrays = {} if self.rows is None else {ENCODED: np.array(self.rows)}
-        closely = detailed_points(len(points)) if key in self.detailed else set()
-        for i, representation in enumerate(representations):
-            arrays |= encode_point(
-                i,
-                representation,
-                method,
-                unit.seed,
-                self.data,
-                features,
-                meter,
-                detailed=i in closely,
-            )
-            if self.data.target is not None:
-                arrays |= self._encode_target(i, representation, method, unit, meter)
-        costs = self._costs(method, meter, reported)
+        labels, representations = self._read(unit, outcome)
+        points = [
+            FittedPoint(i, representation, self.method, unit.seed)
+            for i, representation in enumerate(representations)
+        ]
+        arrays = {} if job.rows is None else {ROWS: np.array(job.rows)}
+        closely = detailed_points(len(points)) if key in job.detailed else set()
+        for point in points:
+            arrays |= encode_point(point, self.rows, meter, detailed=point.number in closely)
+            if self.target is not None:
+                arrays |= encode_point(point, self.target, meter)
+        training = self.method.workload(data.info)
+        costs = stack_costs(meter, self.reported, len(job.units), training)
         costs["encode_seconds"] = meter.seconds["encode"] - before
-        count = representations[0].parameters()
-        if count is not None:
-            costs["trainable_parameters"] = finite_number(count, "parameters()")
-        work = representations[0].multiply_adds()
-        if work is not None and "steps" in costs:
-            # A product and a sum forward, and twice that backward, for each row.
-            training = method.workload(self.data.info)
-            rows = training.batch_size if training else 1
-            flops = 6.0 * finite_number(work, "multiply_adds()") * rows * costs["steps"]
-            costs["flops"] = finite_number(flops, "the number of operations")
+        costs |= model_costs(representations[0], costs.get("steps"), training)
         encoder, not_stored = _packed(
-            Encoder(method, unit, self.data.info, outcome, self.data.preprocessing)
+            Encoder(self.method, unit, data.info, outcome, data.preprocessing)
         )
         result = UnitResult(
             key=key,
             status=Status.DONE,
-            points=points,
+            points=labels,
             arrays=arrays,
             costs=costs,
-            hardware=hardware(self.device),
+            hardware=hardware(job.device),
             versions=versions(),
             encoder=encoder,
             not_stored=not_stored,
         )
-        return result, representations
+        return result, points
 
-    def _encode_target(
-        self, i: int, representation: Representation, method: Method, unit: Unit, meter: Meter
+    def measure_test_rows(
+        self, points: Sequence[FittedPoint], arrays: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
-        """Encode the rows of the other domain: ``{i}/target/...``, as those of the first."""
-        target = self.data.target
-        assert target is not None
-        features = {role: target.roles[role].x for role in AUDIT_ROLES}
-        arrays = encode_point(i, representation, method, unit.seed, target, features, meter)
-        start = len(f"{i}/")
-        return {f"{i}/{TARGET}{name[start:]}": array for name, array in arrays.items()}
+        """Measure what tells an encoder which rows are the test rows, of all points of a unit."""
+        measured: dict[str, np.ndarray] = {}
+        for point in points:
+            for rows in (self.rows, self.target):
+                if rows is not None:
+                    encoded = PointArrays(arrays, point.number, rows.target)
+                    z = encoded.by_part(Kind.Z, AUDIT_ROLES)[Role.TEST]
+                    measured |= measure_test_rows(point, rows, z[: len(rows.x[Role.TEST])])
+        return measured
 
-    def _points(
-        self,
-        unit: Unit,
-        outcome: Representation | Curve,
-        method: Method,
-        features: Mapping[Role, np.ndarray],
+    def _read(
+        self, unit: Unit, outcome: Representation | Curve
     ) -> tuple[tuple[Point, ...], list[Representation]]:
+        method, data = self.method, self.job.data
         if isinstance(outcome, Curve):
             points = points_to_read(
                 outcome,
-                features,
-                {role: self.data.roles[role].s for role in AUDIT_ROLES},
-                self.curve_points,
-                seed=derive_seed("curve points", self.data.fingerprint, unit.seed),
+                self.rows.x,
+                {role: data.roles[role].s for role in AUDIT_ROLES},
+                self.job.curve_points,
+                seed=derive_seed("curve points", data.fingerprint, unit.seed),
                 aware=method.track is Track.AWARE,
                 stochastic=method.coding is Coding.STOCHASTIC,
             )
@@ -279,29 +246,6 @@ class FitJob:
         if unit.point is None:
             raise ContractError(f"{method.name} is single-shot: its fit must return a Curve.")
         return (unit.point,), [outcome]
-
-    def _costs(
-        self, method: Method, meter: Meter, reported: Mapping[str, float]
-    ) -> dict[str, float]:
-        earlier = reported.get(EARLIER_SECONDS, 0.0)
-        seconds, units = meter.seconds["train"] + earlier, len(self.units)
-        training = method.workload(self.data.info)
-        again = training.models_per_unit if training else 1
-        costs = {
-            "train_seconds": seconds / units,
-            "stack_seconds": seconds,
-            "stack_models": float(units * again),
-            **{name: value for name, value in reported.items() if name != EARLIER_SECONDS},
-            **meter.peaks(),
-        }
-        if reported.get("steps"):
-            costs["milliseconds_per_step"] = 1e3 * seconds * again / reported["steps"]
-            costs["milliseconds_per_model_step"] = (
-                costs["milliseconds_per_step"] / costs["stack_models"]
-            )
-        if meter.energy_j is not None and not earlier:  # of the part before nothing is known
-            costs["energy_joules"] = meter.energy_j / units
-        return costs
 
 
 def _failed(key: str, error: Exception) -> UnitResult:

@@ -15,9 +15,8 @@ import numpy.typing as npt
 from fairbench.api import Floats, Ints
 from fairbench.data.prepare import Rows
 from fairbench.runs.decoding import GroupDecoder
+from fairbench.runs.point_arrays import PICTURES
 
-FOLDER = "reconstructions"
-"""In names of arrays: ``{point}/reconstructions/x``, ``own`` and ``same``."""
 _BRIGHTEST = 255
 
 
@@ -53,7 +52,7 @@ def draw_again(
     if by_group is None:
         return {}
     own = np.stack([by_group[group][i] for i, group in enumerate(s[rows])])
-    return {"x": _bytes(x[rows]), "own": _bytes(own), "same": _bytes(by_group[0])}
+    return dict(zip(PICTURES, map(_bytes, (x[rows], own, by_group[0])), strict=True))
 
 
 def _bytes(images: Floats) -> npt.NDArray[np.uint8]:

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbench.api import AUDIT_ROLES, FitContext, Floats, Role, TrainingRows, Unit
+from fairbench.api import FitContext, Floats, Role, TrainingRows, Unit
 from fairbench.api.method import Fitted, Method, Representation
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.largest_distortion import largest_distortions
 from fairbench.auditing.soft_labels import estimate, soft_labels
 from fairbench.data.prepare import Prepared
-from fairbench.runs.audit_job import encoded_from
 from fairbench.runs.cost import Meter
-from fairbench.runs.encoding import encode_point
+from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
+from fairbench.runs.point_arrays import PointArrays
 from fairbench.testing.attacks import (
     Base,
     Decoys,
@@ -202,11 +202,10 @@ class _Measured:
         audit: Audit,
         seed: int,
     ) -> _Measured:
-        features = {role: data.roles[role].x for role in AUDIT_ROLES}
-        arrays = encode_point(0, representation, _Attacker(), seed, data, features, Meter("cpu"))
-        evaluation, audited = evaluate(
-            encoded_from(arrays, 0), data, config=PRESETS[audit], seed=seed, soft=soft
-        )
+        point = FittedPoint(0, representation, _Attacker(), seed)
+        arrays = encode_point(point, RowsToEncode.of(data), Meter("cpu"))
+        encoded = PointArrays(arrays, 0).encoded()
+        evaluation, audited = evaluate(encoded, data, config=PRESETS[audit], seed=seed, soft=soft)
         return cls(
             audited.chosen.test_information,
             float(evaluation.distortion["strict"].mean()),

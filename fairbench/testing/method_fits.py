@@ -13,6 +13,7 @@ from fairbench.config import Device
 from fairbench.data.files import cache_folder, data_root
 from fairbench.data.prepare import Prepared
 from fairbench.runs.fit_job import FitJob
+from fairbench.runs.point_arrays import ArrayName, Kind
 from fairbench.store.status import Status
 from fairbench.testing.method_trial import (
     ITERATIONS,
@@ -126,15 +127,18 @@ def _codes_of_job(trial: MethodTrial, data: Prepared) -> dict[str, np.ndarray]:
         device="cpu",
         curve_points=2 if trial.method.shots is Shots.SINGLE else None,
     )
-    codes = {}
+    codes: dict[str, np.ndarray] = {}
     for result in job.run(lambda fraction, note: None):
         if result.status is not Status.DONE:
             raise BrokenPromise(
                 f"As a job of the suite it ends {result.status}: {str(result.error).rstrip('.')}.",
                 "",
             )
-        arrays = {f"{result.key}/{name}": array for name, array in result.arrays.items()}
-        codes.update({name: array for name, array in arrays.items() if "/z/" in name})
+        codes |= {
+            f"{result.key}/{key}": array
+            for key, array in result.arrays.items()
+            if ArrayName.parse(key).kind == Kind.Z
+        }
     return codes
 
 

@@ -9,7 +9,7 @@ from fairbench.auditing.encoded import EncodedPoint
 from fairbench.auditing.evaluate import evaluate
 from fairbench.data.prepare import Prepared
 from fairbench.metrics.access import InformationByAccess
-from fairbench.runs.audit_job import encoded_from
+from fairbench.runs.point_arrays import PointArrays
 from fairbench.stats.scores import entropy
 
 CONFIG = AuditConfig(mlps=1, epochs=4)
@@ -69,10 +69,10 @@ def test_repeated_queries_of_a_deterministic_encoder_read_the_release(prepared: 
 
 def test_points_stored_without_queries_leave_these_columns_empty(prepared: Prepared) -> None:
     arrays = {f"0/z/{role}": prepared.roles[role].x for role in AUDIT_ROLES}
-    found = measured(prepared, encoded_from(arrays, 0))
+    found = measured(prepared, PointArrays(arrays, 0).encoded())
     assert found["mutual_information_release"] is not None
     assert found["mutual_information_queries_16"] is None
     assert found["mutual_information_queries_256"] is None
-    closely = encoded_from(arrays | {"0/detailed": np.array(True)}, 0)
+    closely = PointArrays(arrays | {"0/detailed": np.array(True)}, 0).encoded()
     assert closely.detailed
     assert not closely.queries

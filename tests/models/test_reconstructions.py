@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.models.reconstructions import MOST_SETTINGS, read_reconstructions
-from fairbench.runs.reconstructions import FOLDER
+from fairbench.runs.point_arrays import ArrayName, Kind
 from fairbench.store import files
 from fairbench.store.records import ReadPoint
 
@@ -42,9 +42,9 @@ def kept(
     """
     arrays = {}
     for i, value in enumerate(brightness):
-        arrays[f"{i}/{FOLDER}/x"] = np.full((2, pixels), 255, np.uint8)
-        for what in ("own", "same"):
-            arrays[f"{i}/{FOLDER}/{what}"] = np.full((2, pixels), value, np.uint8)
+        for part, shade in (("x", 255), ("own", value), ("same", value)):
+            key = str(ArrayName(i, Kind.RECONSTRUCTIONS, part))
+            arrays[key] = np.full((2, pixels), shade, np.uint8)
     points = tuple(ReadPoint(f"at={value}", {"at": value}) for value in knobs or brightness)
     return Unit(files.save(results, arrays), points, **more)
 

@@ -12,7 +12,6 @@ from fairbench.metrics.points import Distortion, Information
 from fairbench.registry import load_registry
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.audit_rows import AuditRows, is_larger
-from fairbench.runs.encoding import TARGET
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.shared_labels import SharedLabels
 
@@ -56,11 +55,11 @@ def test_codes_and_labels_are_of_the_same_rows(prepared: Prepared, draws: int) -
 def test_another_domain_has_rows_of_its_own(prepared: Prepared) -> None:
     both = replace(prepared, target=replace(prepared, fingerprint="other"))
     rows = AuditRows.of(both, MOST)
-    arrays = rows.arrays(arrays_of(prepared, 1, TARGET))
+    arrays = rows.arrays(arrays_of(prepared, 1, "target/"))
     assert rows.target is not None
     assert rows.data.target is rows.target.data
     kept = rows.target.data.roles[Role.TEST].numbers
-    np.testing.assert_array_equal(arrays[f"7/{TARGET}own/{Role.TEST}"], kept)
+    np.testing.assert_array_equal(arrays[f"7/target/own/{Role.TEST}"], kept)
     assert not np.array_equal(kept, rows.data.roles[Role.TEST].numbers)
 
 

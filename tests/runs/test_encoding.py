@@ -10,7 +10,7 @@ from fairbench.data.prepare import Prepared
 from fairbench.runs import encoding
 from fairbench.runs.cost import Meter
 from fairbench.runs.curve_points import detailed_points
-from fairbench.runs.encoding import DRAWS, FRESH_DRAWS, encode_point
+from fairbench.runs.encoding import DRAWS, FRESH_DRAWS, FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.plan import make_budget, units_of
 
 
@@ -49,11 +49,10 @@ class FarAway(Blurred):
 def encoded(
     data: Prepared, method: type[Method], *, detailed: bool
 ) -> tuple[dict[str, np.ndarray], Blurred]:
-    features = {role: data.roles[role].x for role in AUDIT_ROLES}
     encoder = FarAway() if method is Far else Blurred()
-    meter = Meter("cpu")
-    arrays = encode_point(0, encoder, method(Params()), 0, data, features, meter, detailed=detailed)
-    return arrays, encoder
+    point = FittedPoint(0, encoder, method(Params()), 0)
+    rows = RowsToEncode.of(data)
+    return encode_point(point, rows, Meter("cpu"), detailed=detailed), encoder
 
 
 def test_mean_and_spread_of_many_draws_are_stored(prepared: Prepared) -> None:
