@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fairbench.leaderboard.board_file import read_board
 from fairbench.leaderboard.build import Tables, build_tables
-from fairbench.leaderboard.ranking import RankedRow
+from fairbench.leaderboard.ranking import LeaderboardEntry
 from fairbench.metrics.rows import DEFAULT, PointRow
 from fairbench.registry import load_registry
 from fairbench.report.format import format_interval, format_share
@@ -110,7 +110,7 @@ def read_table(board: str, folder: str = "fairbench_boards") -> Tables:
     return table
 
 
-def read_rows(board: str) -> Mapping[str, RankedRow]:
+def read_rows(board: str) -> Mapping[str, LeaderboardEntry]:
     """Return the rows of a board by ``METHOD``, or ``METHOD (LABEL)`` where not default.
 
     Where some are ranked, the ranked ones alone.
@@ -120,23 +120,23 @@ def read_rows(board: str) -> Mapping[str, RankedRow]:
     return {name_row(entry): entry for entry in ranked}
 
 
-def name_row(entry: RankedRow) -> str:
+def name_row(entry: LeaderboardEntry) -> str:
     """Return ``METHOD``, or ``METHOD (LABEL)`` where the hyperparameters are not the default."""
     row = entry.row
     return row.method if row.params == DEFAULT else f"{row.method} ({row.label})"
 
 
-def show_area(entry: RankedRow) -> str:
+def show_area(entry: LeaderboardEntry) -> str:
     """Return a row's area and its interval as pages show them."""
     figures = entry.row.figures
     return format_interval(figures["aufdc"] or 0.0, *(entry.row.interval("aufdc") or (None, None)))
 
 
-def _by_area(table: Mapping[str, RankedRow], names: Sequence[str]) -> list[str]:
+def _by_area(table: Mapping[str, LeaderboardEntry], names: Sequence[str]) -> list[str]:
     return sorted(names, key=lambda name: table[name].row.figures["aufdc"] or 0.0)
 
 
-def _figures(entry: RankedRow, columns: Mapping[str, str]) -> Iterator[str]:
+def _figures(entry: LeaderboardEntry, columns: Mapping[str, str]) -> Iterator[str]:
     for column in columns.values():
         value = entry.row.figures.get(column)
         yield "none" if value is None or entry.row.is_none(column) else format_share(value)

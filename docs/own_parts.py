@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from board_rows import read_table
-from fairbench.leaderboard.ranking import RankedRow, difference
+from fairbench.leaderboard.ranking import LeaderboardEntry, difference
 from fairbench.metrics.rows import DEFAULT
 from fairbench.report.format import format_interval, format_share
 from markdown_parts import make_table
@@ -23,7 +23,7 @@ def format_parts() -> str:
     return make_table(heads, _rows())
 
 
-def read_parts() -> list[RankedRow]:
+def read_parts() -> list[LeaderboardEntry]:
     """Read the rows with something changed, those of one method together."""
     entries = read_table("own-method-parts", "experiments").entries
     changed = [e for e in entries if e.row.replicated and e.row.params != DEFAULT]

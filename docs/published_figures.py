@@ -12,7 +12,7 @@ from board_rows import read_table
 from fairbench.api import Track
 from fairbench.data.splits import OFFICIAL
 from fairbench.leaderboard.build import Tables
-from fairbench.leaderboard.ranking import RankedRow, difference, test_over_train
+from fairbench.leaderboard.ranking import LeaderboardEntry, difference, test_over_train
 from fairbench.metrics.hull import strict_curve
 from fairbench.metrics.rows import DEFAULT, PointRow
 from fairbench.stats.intervals import Estimate
@@ -88,7 +88,7 @@ class Published:
 
     def least_share(self, method: str, column: str = "mutual_information_min") -> Estimate:
         """Estimate the least I(Z;S) of any point, as a share of I(X;S)."""
-        row: RankedRow = self.rows[method]
+        row: LeaderboardEntry = self.rows[method]
         most = row.row.mutual_information_max
         assert most is not None
         return _over_splits(row.folds[column] / most)

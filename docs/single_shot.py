@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from board_rows import read_table
-from fairbench.leaderboard.ranking import RankedRow, compare
+from fairbench.leaderboard.ranking import LeaderboardEntry, compare
 from fairbench.report.format import format_interval, format_share
 from fairbench.stats.intervals import Estimate
 from markdown_parts import list_names, make_table
@@ -32,7 +32,9 @@ def format_single_shot() -> str:
     return f"{make_table(_HEADS, rows, rule='---:')}\n\n{_verdict(entries, pairs)}"
 
 
-def _verdict(entries: list[RankedRow], pairs: list[tuple[RankedRow, RankedRow]]) -> str:
+def _verdict(
+    entries: list[LeaderboardEntry], pairs: list[tuple[LeaderboardEntry, LeaderboardEntry]]
+) -> str:
     """Say which twins are as good as their method, which are not, and which may be either."""
     alike, worse, undecided = list[str](), list[str](), list[str]()
     for method, twin in pairs:
@@ -56,7 +58,7 @@ def _verdict(entries: list[RankedRow], pairs: list[tuple[RankedRow, RankedRow]])
     return "\n".join(["Of the twins:", "", *found])
 
 
-def read_pairs() -> tuple[list[RankedRow], list[tuple[RankedRow, RankedRow]]]:
+def read_pairs() -> tuple[list[LeaderboardEntry], list[tuple[LeaderboardEntry, LeaderboardEntry]]]:
     """Return all rows of the board, and each method with its twin."""
     rows = read_table("single-shot", "experiments").entries
     entries = {entry.row.method: entry for entry in rows if entry.row.complete}
@@ -64,7 +66,9 @@ def read_pairs() -> tuple[list[RankedRow], list[tuple[RankedRow, RankedRow]]]:
     return rows, [(entries[name], entries[name + SUFFIX]) for name in twins]
 
 
-def _gap(entries: list[RankedRow], method: RankedRow, twin: RankedRow) -> Estimate | None:
+def _gap(
+    entries: list[LeaderboardEntry], method: LeaderboardEntry, twin: LeaderboardEntry
+) -> Estimate | None:
     """Return the area of a twin less that of its method."""
     (gap,) = (
         one for one in compare(entries, twin.row.method, method.row.method) if one.column == "aufdc"
@@ -72,18 +76,20 @@ def _gap(entries: list[RankedRow], method: RankedRow, twin: RankedRow) -> Estima
     return gap.difference
 
 
-def training_share(method: RankedRow, twin: RankedRow) -> float:
+def training_share(method: LeaderboardEntry, twin: LeaderboardEntry) -> float:
     """Return a twin's training time as a share of its method's; NaN where one is not known."""
     whole, of_twin = (one.row.figures["train_seconds"] or math.nan for one in (method, twin))
     return of_twin / whole
 
 
-def _cells(entries: list[RankedRow], method: RankedRow, twin: RankedRow) -> tuple[str, ...]:
+def _cells(
+    entries: list[LeaderboardEntry], method: LeaderboardEntry, twin: LeaderboardEntry
+) -> tuple[str, ...]:
     gap = _gap(entries, method, twin)
     difference = "" if gap is None else format_interval(gap.value, *gap.interval())
     seconds = [entry.row.figures["train_seconds"] or 0.0 for entry in (method, twin)]
 
-    def figure(entry: RankedRow, column: str) -> str:
+    def figure(entry: LeaderboardEntry, column: str) -> str:
         value = entry.row.figures.get(column)
         return "" if value is None else format_share(value)
 

@@ -26,7 +26,7 @@ from fairbench.stats.intervals import LEAST_P
 if TYPE_CHECKING:
     from fairbench.leaderboard.build import Tables
     from fairbench.leaderboard.ranking import MethodComparison
-    from fairbench.metrics.rows import Group, LeaderboardRow, Variant
+    from fairbench.metrics.rows import LeaderboardRow, RankingGroup, Variant
 
 _WIDTH = None if sys.stdout.isatty() else 120
 """Characters per line in files and pipes; a terminal has a width of its own."""
@@ -102,7 +102,7 @@ def show_leaderboard(
         text = _leaderboard_cell(row, column)
         return f"{text} *" if column == "method" and row.variant in own else text
 
-    groups: dict[Group, list[LeaderboardRow]] = defaultdict(list)
+    groups: dict[RankingGroup, list[LeaderboardRow]] = defaultdict(list)
     for row in rows:
         groups[row.group].append(row)
     for group, members in groups.items():
@@ -197,7 +197,7 @@ def _leave_out(
     return left_out
 
 
-def group_heading(title: str, group: Group) -> str:
+def group_heading(title: str, group: RankingGroup) -> str:
     """Return ``dataset · track · budget · audit``."""
     return f"{title} · {group.track} track · budget {group.budget} · {group.audit} audit"
 

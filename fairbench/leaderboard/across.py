@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from fairbench.api.collection import Collection
 from fairbench.leaderboard.build import Tables
-from fairbench.leaderboard.ranking import RankedRow, test_over_train
-from fairbench.metrics.rows import DEFAULT, AcrossRow, Group, Variant, named
+from fairbench.leaderboard.ranking import LeaderboardEntry, test_over_train
+from fairbench.metrics.rows import DEFAULT, AcrossRow, RankingGroup, Variant, named
 from fairbench.registry import Registry, family
 from fairbench.stats import across
 from fairbench.stats.intervals import holm
@@ -39,7 +39,7 @@ class Verdict:
     """
 
     collection: str
-    group: Group
+    group: RankingGroup
     measure: str
     reference: str | None  # method that others are compared with
     tables: tuple[str, ...]
@@ -63,7 +63,7 @@ class Unranked:
     """Figures by method and table, where nothing is replicated."""
 
     collection: str
-    group: Group
+    group: RankingGroup
     measure: str
     tables: tuple[str, ...]
     names: tuple[Variant, ...]
@@ -76,10 +76,10 @@ class MemberTable:
 
     name: str
     weight: float
-    entries: tuple[RankedRow, ...]
+    entries: tuple[LeaderboardEntry, ...]
 
     @property
-    def by_variant(self) -> dict[Variant, RankedRow]:
+    def by_variant(self) -> dict[Variant, LeaderboardEntry]:
         """Its rows by method and hyperparameters."""
         return {entry.row.variant: entry for entry in self.entries}
 
@@ -89,7 +89,7 @@ class Comparison:
     """What a verdict is made of: one measure in one group, on the tables of a collection."""
 
     collection: Collection
-    group: Group
+    group: RankingGroup
     measure: str
     members: tuple[MemberTable, ...]
 
@@ -149,14 +149,14 @@ def compare_across(
     return verdicts, unranked
 
 
-def _groups(tables: Sequence[Tables], collection: Collection) -> list[Group]:
+def _groups(tables: Sequence[Tables], collection: Collection) -> list[RankingGroup]:
     known = {one.dataset for one in collection.tables} | {one.unseen for one in collection.tables}
     rows = [row for table in tables if table.dataset in known for row in table.leaderboard]
     return list(dict.fromkeys(row.group for row in rows))
 
 
 def _members(
-    by_name: Mapping[str, Tables], collection: Collection, group: Group, measure: str
+    by_name: Mapping[str, Tables], collection: Collection, group: RankingGroup, measure: str
 ) -> tuple[MemberTable, ...]:
     members = []
     for one in collection.tables:

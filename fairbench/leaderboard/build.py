@@ -18,7 +18,7 @@ from fairbench.leaderboard.points import (
     make_point_rows,
     order_points,
 )
-from fairbench.leaderboard.ranking import RankedRow, rank_rows
+from fairbench.leaderboard.ranking import LeaderboardEntry, rank_rows
 from fairbench.leaderboard.replicates import choose_curves
 from fairbench.leaderboard.select import SelectedRecords, read
 from fairbench.metrics.hull import curve_of
@@ -45,7 +45,7 @@ class Tables:
     ----------
     dataset : str
         Name, with ``-simulated`` for a twin: the file's name.
-    entries : list of RankedRow
+    entries : list of LeaderboardEntry
         The leaderboard's rows, ranked, with what intervals and comparisons are made of.
     problems : list of str
         Metrics that raised, each with its error; their columns are empty.
@@ -56,7 +56,7 @@ class Tables:
     """
 
     dataset: str
-    entries: list[RankedRow] = field(default_factory=list)
+    entries: list[LeaderboardEntry] = field(default_factory=list)
     points: list[PointRow] = field(default_factory=list)
     attainment: list[AttainmentRow] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)

@@ -14,7 +14,7 @@ from fairbench.leaderboard.measured import (
     hardware_of,
     mean_of,
 )
-from fairbench.leaderboard.ranking import RankedRow
+from fairbench.leaderboard.ranking import LeaderboardEntry
 from fairbench.leaderboard.replicates import RowCurves
 from fairbench.leaderboard.row_figures import compute_figures
 from fairbench.leaderboard.select import CurveRecords, SelectedRecords
@@ -27,7 +27,7 @@ def make_entry(
     records: SelectedRecords,
     metrics: Sequence[type[Metric]],
     problems: list[str],
-) -> RankedRow:
+) -> LeaderboardEntry:
     """Make the row of a method from its measured curves; metrics that raise go to ``problems``."""
     curves = of_row.curves
     first = curves[0].units[0]
@@ -78,7 +78,7 @@ def make_entry(
         origin=_origin(curves, records),
         label=next((unit.label for curve in curves for unit in curve.units if unit.label), None),
     )
-    return RankedRow(row, found.samples, found.folds)
+    return LeaderboardEntry(row, found.samples, found.folds)
 
 
 def _official_area(

@@ -11,7 +11,7 @@ import numpy as np
 from fairbench.api import Track
 from fairbench.errors import ConfigError, nearest
 from fairbench.leaderboard.replicates import commonest
-from fairbench.metrics.rows import DEFAULT, Group, LeaderboardRow, Variant
+from fairbench.metrics.rows import DEFAULT, LeaderboardRow, RankingGroup, Variant
 from fairbench.stats.intervals import Array, Estimate, Sample, paired
 from fairbench.stats.ranks import RankOverSplits, estimate_over_splits, rank_over_splits
 
@@ -25,7 +25,7 @@ def test_over_train(folds: int) -> float:
 
 
 @dataclass(frozen=True)
-class RankedRow:
+class LeaderboardEntry:
     """A row of a leaderboard, and what its intervals, ranks and comparisons are made of."""
 
     row: LeaderboardRow
@@ -42,21 +42,23 @@ class MethodComparison:
     Over splits where both are replicated, else over test rows.
     """
 
-    group: Group
+    group: RankingGroup
     column: str
     a: LeaderboardRow
     b: LeaderboardRow
     difference: Estimate | None
 
 
-def rank_rows(entries: Sequence[RankedRow], tested: Collection[str]) -> list[RankedRow]:
+def rank_rows(
+    entries: Sequence[LeaderboardEntry], tested: Collection[str]
+) -> list[LeaderboardEntry]:
     """Rank rows with the same folds within track, budget and audit, and order all by the figure.
 
     Rows that are not replicated stand below, without a rank, and so do all of a dataset that is for
     demonstration; those that are not complete last. ``tested``: names of the methods that others
     are tested against.
     """
-    ordered: list[RankedRow] = []
+    ordered: list[LeaderboardEntry] = []
     for members in _group(entries).values():
         column = choose_ranking_column([entry.row for entry in members])
         named = [
@@ -76,11 +78,11 @@ def _untested(tested: Collection[str]) -> dict[str, float | None]:
     return dict.fromkeys(sorted(tested))
 
 
-def _order(column: str) -> Callable[[RankedRow], tuple[bool, float, Variant]]:
+def _order(column: str) -> Callable[[LeaderboardEntry], tuple[bool, float, Variant]]:
     """Sort by a figure, the best first; incomplete rows, and those without it, last."""
     sign = 1.0 if LOWER[column] else -1.0
 
-    def key(entry: RankedRow) -> tuple[bool, float, Variant]:
+    def key(entry: LeaderboardEntry) -> tuple[bool, float, Variant]:
         value = entry.row.figures.get(column)
         known = entry.row.complete and value is not None
         return not known, sign * value if known and value is not None else 0.0, entry.row.variant
@@ -89,8 +91,8 @@ def _order(column: str) -> Callable[[RankedRow], tuple[bool, float, Variant]]:
 
 
 def _ranked(
-    entries: Sequence[RankedRow], column: str, folds: int, tested: Collection[str]
-) -> list[RankedRow]:
+    entries: Sequence[LeaderboardEntry], column: str, folds: int, tested: Collection[str]
+) -> list[LeaderboardEntry]:
     """Give rows with the same folds their rank sets and tests."""
     if not entries:
         return []
@@ -139,7 +141,7 @@ def choose_ranking_column(rows: Sequence[LeaderboardRow]) -> str:
     return "accuracy_y_at_leakage_10" if aware and has_task else "aufdc"
 
 
-def compare(entries: Sequence[RankedRow], a: str, b: str) -> Iterator[MethodComparison]:
+def compare(entries: Sequence[LeaderboardEntry], a: str, b: str) -> Iterator[MethodComparison]:
     """Compare every pair of complete rows of two methods in one group.
 
     A method is named as in the leaderboard; where it has several rows, as ``method:label`` or
@@ -158,7 +160,7 @@ def compare(entries: Sequence[RankedRow], a: str, b: str) -> Iterator[MethodComp
                 yield MethodComparison(group, column, first.row, second.row, gap)
 
 
-def difference(a: RankedRow, b: RankedRow, column: str) -> Estimate | None:
+def difference(a: LeaderboardEntry, b: LeaderboardEntry, column: str) -> Estimate | None:
     """Estimate a - b: over the splits that both have, else over test rows if they are the same."""
     if a.row.replicated and b.row.replicated:
         gaps = a.folds[column] - b.folds[column]
@@ -168,7 +170,7 @@ def difference(a: RankedRow, b: RankedRow, column: str) -> Estimate | None:
     return paired(a.samples.get(column), b.samples.get(column))
 
 
-def check_names(entries: Sequence[RankedRow], a: str, b: str) -> None:
+def check_names(entries: Sequence[LeaderboardEntry], a: str, b: str) -> None:
     """Raise ConfigError where a and b do not name two of the known rows."""
     known = {entry.row.method for entry in entries}
     for name in (a, b):
@@ -189,7 +191,7 @@ def check_names(entries: Sequence[RankedRow], a: str, b: str) -> None:
         raise ConfigError(f"{a} cannot be compared with itself.", "Name two methods.")
 
 
-def _named(entries: Sequence[RankedRow], name: str) -> list[RankedRow]:
+def _named(entries: Sequence[LeaderboardEntry], name: str) -> list[LeaderboardEntry]:
     """Rows of ``method``, ``method:label`` or ``method:hyperparameters``."""
     method, _, given = name.partition(":")
     return [
@@ -212,8 +214,8 @@ def _values(params: str) -> list[tuple[str, float | str]]:
     return sorted(values, key=lambda pair: pair[0])
 
 
-def _group(entries: Sequence[RankedRow]) -> dict[Group, list[RankedRow]]:
-    groups: dict[Group, list[RankedRow]] = defaultdict(list)
+def _group(entries: Sequence[LeaderboardEntry]) -> dict[RankingGroup, list[LeaderboardEntry]]:
+    groups: dict[RankingGroup, list[LeaderboardEntry]] = defaultdict(list)
     for entry in entries:
         groups[entry.row.group].append(entry)
     order = sorted(groups, key=lambda g: (g.track != "blind", g.track, g.budget != "full", *g[1:]))

@@ -55,7 +55,7 @@ def describe_p_value(reference: str) -> str:
     )
 
 
-class Group(NamedTuple):
+class RankingGroup(NamedTuple):
     """Rows that are ranked together."""
 
     track: str
@@ -89,9 +89,9 @@ class TableRow:
     """
 
     @property
-    def group(self) -> Group:
+    def group(self) -> RankingGroup:
         """Rows that it is ranked with, or belongs to."""
-        return Group(*(getattr(self, name) for name in Group._fields))
+        return RankingGroup(*(getattr(self, name) for name in RankingGroup._fields))
 
     @property
     def variant(self) -> Variant:

@@ -16,9 +16,9 @@ from fairbench.metrics.rows import (
     DEFAULT,
     AttainmentRow,
     FailureRow,
-    Group,
     LeaderboardRow,
     PointRow,
+    RankingGroup,
     TableRow,
     Variant,
 )
@@ -68,7 +68,7 @@ class Panel:
     ----------
     dataset : str
         Name of the dataset's table; a twin's ends in ``-simulated``.
-    group : Group
+    group : RankingGroup
         Track, budget and audit.
     rows : tuple of LeaderboardRow
         Ranked ones first, best first; then those not replicated.
@@ -85,7 +85,7 @@ class Panel:
     """
 
     dataset: str
-    group: Group
+    group: RankingGroup
     rows: tuple[LeaderboardRow, ...]
     points: tuple[PointRow, ...]
     surfaces: tuple[AttainmentRow, ...]
@@ -267,8 +267,8 @@ def panels(table: Tables, identities: Identities | None = None) -> list[Panel]:
     ]
 
 
-def _by_group(rows: Iterable[T]) -> dict[Group, list[T]]:
-    groups: dict[Group, list[T]] = defaultdict(list)
+def _by_group(rows: Iterable[T]) -> dict[RankingGroup, list[T]]:
+    groups: dict[RankingGroup, list[T]] = defaultdict(list)
     for row in rows:
         groups[row.group].append(row)
     return groups

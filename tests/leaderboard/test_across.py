@@ -12,7 +12,7 @@ from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.leaderboard.across import Verdict, compare_across
 from fairbench.leaderboard.build import Tables
 from fairbench.leaderboard.collections import find_collection
-from fairbench.leaderboard.ranking import RankedRow, rank_rows
+from fairbench.leaderboard.ranking import LeaderboardEntry, rank_rows
 from fairbench.registry import Registry, load_registry
 from tests.support.rows import one_split, with_folds
 
@@ -26,7 +26,7 @@ def registry() -> Registry:
     return load_registry()
 
 
-def a_table(name: str, entries: list[RankedRow]) -> Tables:
+def a_table(name: str, entries: list[LeaderboardEntry]) -> Tables:
     return Tables(name, rank_rows(entries, ["drop-features"]))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from fairbench.leaderboard.build import Tables, write_results
 from fairbench.leaderboard.frames import to_frame
-from fairbench.leaderboard.ranking import RankedRow
+from fairbench.leaderboard.ranking import LeaderboardEntry
 from fairbench.leaderboard.select import USED, curves_of, latest
 from fairbench.metrics.columns import (
     ACROSS_COLUMNS,
@@ -134,7 +134,7 @@ def test_a_table_of_what_is_no_longer_there_goes(tmp_path: Path) -> None:
         **head, split="official", counted=True, seed=0, status="DONE", figures={}, **ends
     )
     vertex = AttainmentRow(**head, seeds=1, level=50, distortion=0, mutual_information=0)
-    whole = Tables("d", [RankedRow(a_row("a", 0.1))], [point], [vertex])
+    whole = Tables("d", [LeaderboardEntry(a_row("a", 0.1))], [point], [vertex])
     assert len(write_results([whole], tmp_path)) == 3
     assert len(write_results([replace(whole, attainment=[])], tmp_path)) == 2
     left = {path.name for path in (tmp_path / "leaderboards").iterdir()}

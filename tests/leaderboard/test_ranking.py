@@ -10,7 +10,7 @@ from rich.console import Console
 from fairbench.cli import console
 from fairbench.cli.console import _notes, show_leaderboard
 from fairbench.errors import ConfigError
-from fairbench.leaderboard.ranking import RankedRow, check_names, compare, rank_rows
+from fairbench.leaderboard.ranking import LeaderboardEntry, check_names, compare, rank_rows
 from fairbench.metrics.rows import LeaderboardRow
 from fairbench.stats.intervals import estimate
 from tests.support.rows import a_row, one_split, with_folds
@@ -23,7 +23,7 @@ def about(mean: float, order: tuple[int, ...] = (0, 1, 2, 3, 4)) -> list[float]:
     return [mean + SPREAD[k] for k in order]
 
 
-def ranked(entries: list[RankedRow], *tested: str) -> list[LeaderboardRow]:
+def ranked(entries: list[LeaderboardEntry], *tested: str) -> list[LeaderboardRow]:
     return [entry.row for entry in rank_rows(entries, tested)]
 
 
@@ -64,9 +64,9 @@ def test_missing_evidence_gives_no_rank() -> None:
             one_split("lucky", 1, aufdc=0.05),
             with_folds("whole", about(0.3)),
             with_folds("worse", about(0.4)),
-            RankedRow(a_row("partial", 0.1, complete=False, splits="4 of 5 folds")),
+            LeaderboardEntry(a_row("partial", 0.1, complete=False, splits="4 of 5 folds")),
             with_folds("other-folds", [0.1, 0.1, 0.1]),
-            RankedRow(a_row("none", None)),
+            LeaderboardEntry(a_row("none", None)),
         ]
     )
     assert [(r.method, r.rank, r.replicated) for r in found] == [
@@ -152,7 +152,7 @@ def test_two_methods_are_compared_where_both_have_a_row() -> None:
     assert named.difference.value == pytest.approx(0.05)
     elsewhere = [one_split("a", 1, aufdc=0.2), one_split("b", 2, aufdc=0.3, fingerprint="other")]
     assert next(compare(elsewhere, "a", "b")).difference is None
-    older = [one_split("a", 1, aufdc=0.2), RankedRow(a_row("b", 0.3))]
+    older = [one_split("a", 1, aufdc=0.2), LeaderboardEntry(a_row("b", 0.3))]
     assert next(compare(older, "a", "b")).difference is None
 
 
@@ -166,16 +166,16 @@ def test_a_comparison_of_nobody_is_told() -> None:
 
 def test_hyperparameters_are_named_as_people_type_them() -> None:
     tuned = replace(one_split("sofair", 2, aufdc=0.2).row, params="rate=2.0 a=x", label="tuned")
-    entries = [one_split("latfr", 1, aufdc=0.1), RankedRow(tuned, {})]
+    entries = [one_split("latfr", 1, aufdc=0.1), LeaderboardEntry(tuned, {})]
     for name in ("sofair", "sofair:tuned", "sofair:a=x rate=2", "sofair:rate=2.0 a=x"):
         check_names(entries, "latfr", name)
     # The same hyperparameters with and without a label, as in two editions of a board.
-    entries.append(RankedRow(replace(tuned, label=None), {}))
+    entries.append(LeaderboardEntry(replace(tuned, label=None), {}))
     with pytest.raises(ConfigError, match="No row of sofair has the hyperparameters 'rate=3'"):
         check_names(entries, "latfr", "sofair:rate=3")
 
 
-def with_intervals(entry: RankedRow) -> RankedRow:
+def with_intervals(entry: LeaderboardEntry) -> LeaderboardEntry:
     figures = dict(entry.row.figures)
     for column, sample in entry.samples.items():
         figures[f"{column}_low"], figures[f"{column}_high"] = estimate(sample).interval()
@@ -183,7 +183,9 @@ def with_intervals(entry: RankedRow) -> RankedRow:
     return replace(entry, row=replace(entry.row, figures=figures, interval_over=over))
 
 
-def shown(entries: list[RankedRow], capsys: pytest.CaptureFixture[str], *tested: str) -> list[str]:
+def shown(
+    entries: list[LeaderboardEntry], capsys: pytest.CaptureFixture[str], *tested: str
+) -> list[str]:
     show_leaderboard("toy", ranked([with_intervals(e) for e in entries], *tested))
     return capsys.readouterr().out.splitlines()
 
@@ -199,7 +201,7 @@ def test_the_table_shows_intervals_and_says_what_they_are_of(
     words = " ".join(lines)
     assert "over test rows alone" in words
     assert "--splits 5 gives them" in words
-    old = RankedRow(a_row("older", 0.3, seeds=1, interval_over=None))
+    old = LeaderboardEntry(a_row("older", 0.3, seeds=1, interval_over=None))
     lines = shown([old, one_split("new", 2, aufdc=0.2)], capsys)
     assert lines[3].split()[:2] == ["older", ".300"]
     assert any("'fairbench audit' measures them" in line for line in lines)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.leaderboard.ranking import RankedRow
+from fairbench.leaderboard.ranking import LeaderboardEntry
 from fairbench.metrics.rows import LeaderboardRow
 from fairbench.stats.intervals import Sample
 
@@ -35,22 +35,24 @@ def a_row(method: str, aufdc: float | None, **more: Any) -> LeaderboardRow:
     )
 
 
-def with_folds(method: str, aufdc: list[float], **columns: Any) -> RankedRow:
+def with_folds(method: str, aufdc: list[float], **columns: Any) -> LeaderboardEntry:
     """A row with all its folds; ``columns`` are fields, or figures by fold."""
     figures = {"aufdc": aufdc} | {k: v for k, v in columns.items() if isinstance(v, list)}
     fields_given = {k: v for k, v in columns.items() if not isinstance(v, list)}
     means = {column: float(np.mean(values)) for column, values in figures.items()}
     words = f"{len(aufdc)} folds"
     made = a_row(method, **means, **fields_given, splits=words, interval_over="splits")
-    return RankedRow(made, {}, {column: np.array(values) for column, values in figures.items()})
+    return LeaderboardEntry(
+        made, {}, {column: np.array(values) for column, values in figures.items()}
+    )
 
 
-def one_split(method: str, seed: int, size: float = 0.01, **columns: Any) -> RankedRow:
+def one_split(method: str, seed: int, size: float = 0.01, **columns: Any) -> LeaderboardEntry:
     """One seed of the official split; replicates with the standard error given."""
     made = a_row(method, columns.pop("aufdc", None), seeds=1, **columns)
     figures = {k: v for k, v in made.figures.items() if v is not None}
     samples = {k: Sample(np.array([v]), v + _errors(seed, size)) for k, v in figures.items()}
-    return RankedRow(made, samples)
+    return LeaderboardEntry(made, samples)
 
 
 def _errors(seed: int, size: float) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from fairbench.data.shift import base_of
-from fairbench.metrics.rows import DEFAULT, Group, LeaderboardRow, Variant
+from fairbench.metrics.rows import DEFAULT, LeaderboardRow, RankingGroup, Variant
 from fairbench.report.gather import DatasetReport
 from fairbench.report.identity import Identities
 from fairbench.report.panels import Panel
@@ -27,7 +27,7 @@ def in_order(datasets: Sequence[DatasetReport]) -> list[DatasetReport]:
     return sorted(datasets, key=size)
 
 
-def name_rows(dataset: DatasetReport) -> dict[tuple[Variant, Group], tuple[str, bool]]:
+def name_rows(dataset: DatasetReport) -> dict[tuple[Variant, RankingGroup], tuple[str, bool]]:
     """Name of each row of a dataset's boards, and whether it is ranked.
 
     Tables beside the leaderboard follow the choice of methods by them.
