@@ -129,21 +129,57 @@ def classify(error: BaseException) -> Status:
     return Status.FAILED
 
 
+@dataclass(frozen=True)
+class Underway:
+    """How far a job is; as in :class:`Progressed`."""
+
+    fraction: float
+    note: str
+
+    def event(self, job: Job) -> Progressed:
+        """Say so of the job."""
+        return Progressed(job, self.fraction, self.note)
+
+
+@dataclass(frozen=True)
+class Succeeded:
+    """What a job gave."""
+
+    result: Any
+
+    def event(self, job: Job, seconds: float) -> Finished:
+        """Say so of the job."""
+        return Finished(job, self.result, seconds)
+
+
+@dataclass(frozen=True)
+class Raised:
+    """What a job raised, in words."""
+
+    status: Status
+    error: str
+    traceback: str | None
+
+    def event(self, job: Job, seconds: float) -> Broke:
+        """Say so of the job."""
+        return Broke(job, self.status, self.error, self.traceback, seconds)
+
+
 def run_guarded(
     job: Job,
     progress: Callable[[float, str], None],
     *,
     let_out: tuple[type[BaseException], ...] = (),
-) -> tuple[Callable[..., Finished | Broke], tuple[Any, ...]]:
-    """Run a job and catch whatever it raises: the event that ends it, and its fields in order.
+) -> Succeeded | Raised:
+    """Run a job and catch whatever it raises, but what is to be ``let_out``.
 
-    ``let_out``: what is not caught. Texts of errors are cleaned here, before they travel.
+    Texts of errors are cleaned here, before they travel.
     """
     use_one_thread()
     try:
-        return Finished, (job.run(progress),)
+        return Succeeded(job.run(progress))
     except let_out:
         raise
     # A plugin may raise anything, SystemExit included; the driver decides what becomes of it.
     except BaseException as error:
-        return Broke, (classify(error), describe(error), describe_fully(error))
+        return Raised(classify(error), describe(error), describe_fully(error))

@@ -33,10 +33,10 @@ class InProcessExecutor(Executor):
             yield Started(job)
             started = time.monotonic()
             try:
-                event, fields = run_guarded(job, lambda fraction, note: None, let_out=_LEAVES)
+                outcome = run_guarded(job, lambda fraction, note: None, let_out=_LEAVES)
             except _LEAVES:
                 raise KeyboardInterrupt from None
-            yield event(job, *fields, time.monotonic() - started)
+            yield outcome.event(job, time.monotonic() - started)
 
     def stop(self) -> None:
         self._waiting.clear()

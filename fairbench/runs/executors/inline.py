@@ -29,8 +29,8 @@ from fairbench.runs.executors.base import (
     Finished,
     Idle,
     Printed,
-    Progressed,
     Started,
+    Underway,
 )
 from fairbench.runs.executors.channel import GarbledError, Receiver
 from fairbench.runs.executors.devices import (
@@ -229,10 +229,10 @@ class InlineExecutor(Executor):
         job, crashed = child.job, Status.CRASHED
         gone |= not child.receiver.read()
         try:
-            for kind, *fields in child.receiver.messages():
-                if kind is not Progressed:
-                    return (yield from self._end(child, kind(job, *fields, seconds)))
-                yield Progressed(job, *fields)
+            for message in child.receiver.messages():
+                if not isinstance(message, Underway):
+                    return (yield from self._end(child, message.event(job, seconds)))
+                yield message.event(job)
         except GarbledError as error:
             text = f"the job's process sent {error}: did it write to a descriptor of the suite?"
             return (yield from self._end(child, Broke(job, crashed, text, None, seconds)))

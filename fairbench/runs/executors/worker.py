@@ -11,7 +11,7 @@ import time
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
-from fairbench.runs.executors.base import Broke, Progressed, run_guarded
+from fairbench.runs.executors.base import Raised, Underway, run_guarded
 from fairbench.runs.executors.channel import Sender
 from fairbench.runs.executors.session import start_guarded
 from fairbench.store.status import Status
@@ -45,21 +45,21 @@ def main(connection: Connection, prints: Connection) -> NoReturn:
         if now - last >= _PROGRESS_EVERY:
             last = now
             share = min(max(fraction, 0.0), 1.0)
-            sender.send((Progressed, share, clean_line(note, _LONGEST_NOTE)))
+            sender.send(Underway(share, clean_line(note, _LONGEST_NOTE)))
 
-    event, fields = run_guarded(job, progress)
+    outcome = run_guarded(job, progress)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # a plugin may have put anything there
             stream.flush()
     with contextlib.suppress(OSError):  # the driver is gone
         try:
-            sender.send((event, *fields))
+            sender.send(outcome)
         except OSError:
             raise
         # A plugin's objects may be of any kind.
         except Exception as error:
             text = f"the result cannot be sent to the driver: {describe(error)}"
-            sender.send((Broke, Status.FAILED, text, None))
+            sender.send(Raised(Status.FAILED, text, None))
     # Skip atexit handlers: a plugin's cannot keep a finished job alive.
     os._exit(0)
 
