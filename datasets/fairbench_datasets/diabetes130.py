@@ -51,7 +51,6 @@ import hashlib
 import io
 import re
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
@@ -71,7 +70,7 @@ from fairbench_datasets.declared import (
     Number,
     Values,
 )
-from fairbench_datasets.reading import words
+from fairbench_datasets.reading import DAMAGED_ZIP, words
 
 DIAGNOSES: Mapping[str, tuple[tuple[int, int], ...]] = {
     "circulatory": ((390, 459), (785, 785)),
@@ -205,8 +204,6 @@ nobody comes back have no meaning here: such rows are left out."""
 
 _NOT_X = words("encounter_id patient_nbr payer_code readmitted")
 _ARCHIVE = "dataset_diabetes.zip"
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError)
-"""The errors of zipfile for a damaged directory or stream."""
 
 
 class Diabetes130(DeclaredTable):
@@ -350,7 +347,7 @@ def unpack(archive: Path, file: DataFile, hint: str) -> bytes:
             entry = _entry(packed, archive, file, hint)
             with packed.open(entry) as stream:
                 content = stream.read(entry.file_size)
-    except _DAMAGED as error:
+    except DAMAGED_ZIP as error:
         raise DataError(f"{archive} is not a zip file, or is damaged: {error}.", hint) from error
     except OSError as error:
         raise DataError(f"{archive} cannot be read: {error.strerror}.", "Check it.") from error

@@ -6,6 +6,8 @@ one DataError with file, line and column.
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,9 @@ from fairbench.api import Ints
 from fairbench.errors import DataError
 
 T = TypeVar("T")
+
+DAMAGED_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError)
+"""The errors of zipfile for a damaged directory or stream."""
 
 
 @dataclass(frozen=True)

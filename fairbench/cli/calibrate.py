@@ -54,7 +54,7 @@ def calibrate_command(
     dataset: Annotated[
         str | None,
         typer.Option(
-            help="Dataset of --attacks [default: adults-gender].", autocompletion=complete_datasets
+            help="Dataset of --attacks, which need one.", autocompletion=complete_datasets
         ),
     ] = None,
     data_root: DataRoot = None,
@@ -76,12 +76,14 @@ def calibrate_command(
                 "--attacks are on the rows of a dataset, not on channels.",
                 "Leave --channels, --rows and --seeds out, or --attacks.",
             )
+        if dataset is None:
+            raise ConfigError(
+                "--attacks need a dataset whose rows are encoded.",
+                "Give one with --dataset NAME; see: fairbench list datasets",
+            )
         from fairbench.cli.calibrate_attacks import calibrate_attacks
 
-        code = calibrate_attacks(
-            dataset or "adults-gender", data_root, quick=quick, as_json=as_json
-        )
-        raise typer.Exit(code)
+        raise typer.Exit(calibrate_attacks(dataset, data_root, quick=quick, as_json=as_json))
     if dataset is not None or data_root is not None or quick:
         raise ConfigError(
             "Channels are drawn: they have no dataset and no quick audit.",

@@ -37,6 +37,14 @@ def share(data: Prepared, task: str) -> float:
     return float(np.concatenate([rows.y[task] for rows in data.roles.values()]).mean())
 
 
+def unseen_shares(data: Prepared) -> dict[str, float]:
+    """Share of label 1 of each unseen task, over all roles."""
+    tables = [rows.transfer for rows in data.roles.values()]
+    return {
+        task: float(np.concatenate([table[task] for table in tables]).mean()) for task in tables[0]
+    }
+
+
 def check_prepared(data: Prepared) -> None:
     """Every group is in every role, scaling is encoder-train's, and no column of X is s."""
     groups = len(data.info.groups)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, TextIO
 
 from fairbench.errors import DataError
+from fairbench_datasets.reading import DAMAGED_ZIP
 
 MAX_BYTES = 1_000_000_000
 """The release's largest file, Claims.csv, has about a fifth of it."""
@@ -23,9 +23,6 @@ MAX_BYTES = 1_000_000_000
 URL = "https://foreverdata.org/1015/index.html"
 AGAIN = f"Get the original release again: {URL}"
 """Hint of errors about a damaged file."""
-
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError)
-"""The errors of zipfile for a damaged directory or stream."""
 
 
 @contextmanager
@@ -47,7 +44,7 @@ def open_text(source: Path, name: str) -> Iterator[tuple[str, TextIO]]:
                 archive.open(_member(archive, source, name)) as stream,
             ):
                 yield where, _text(stream)
-    except _DAMAGED as error:
+    except DAMAGED_ZIP as error:
         raise DataError(
             f"{source} is not a zip file, or is damaged: {where} cannot be read ({error}).", AGAIN
         ) from error
