@@ -106,22 +106,9 @@ def plot(
             f"--collection is of the figure across tables, not of {kind}.",
             "Leave --collection out, or draw: fairbench plot across",
         )
-    board = None if against is None else find_board(against, registry, dataset)
-    if board is not None and not location.has_results:
-        gathered = gather_boards([board], registry)
-    else:
-        gathered = gather(location.open_store(), registry, board)
-    known = {one.name: one for one in gathered.datasets}
-    if not known:
-        raise StoreError("Nothing has been measured yet.", "Run something first.")
-    if dataset is not None and dataset not in known and dataset in registry.datasets:
-        dataset = registry.datasets.resolve(dataset)
-    if dataset is not None and dataset not in known:
-        raise ConfigError(f"There are no results on {dataset!r}.", nearest(dataset, known))
-    chosen = gathered.datasets if dataset is None else (known[dataset],)
-    chosen = _with_methods(chosen, methods, highlight)
+    reports = _reports_to_draw(location, registry, against, dataset)
     drawn = 0
-    for one in chosen:
+    for one in _with_methods(reports, methods, highlight):
         for each in _kinds_of(one):
             if kind not in ("all", each):
                 continue
@@ -133,6 +120,27 @@ def plot(
             f"No dataset here has results for a figure of {kind}.",
             _WHERE_FROM[kind],
         )
+
+
+def _reports_to_draw(
+    location: ResultsLocation, registry: Registry, against: str | None, dataset: str | None
+) -> tuple[DatasetReport, ...]:
+    """What there is on a dataset, or on all; without own results, what is on a board alone."""
+    board = None if against is None else find_board(against, registry, dataset)
+    if board is not None and not location.has_results:
+        gathered = gather_boards([board], registry)
+    else:
+        gathered = gather(location.open_store(), registry, board)
+    known = {one.name: one for one in gathered.datasets}
+    if not known:
+        raise StoreError("Nothing has been measured yet.", "Run something first.")
+    if dataset is None:
+        return gathered.datasets
+    if dataset not in known and dataset in registry.datasets:
+        dataset = registry.datasets.resolve(dataset)
+    if dataset not in known:
+        raise ConfigError(f"There are no results on {dataset!r}.", nearest(dataset, known))
+    return (known[dataset],)
 
 
 def _with_methods(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,9 +17,6 @@ from fairbench.leaderboard.boards import find_board
 from fairbench.models.query import ResultsLocation
 from fairbench.report.gather import gather
 from fairbench.report.page import page
-
-if TYPE_CHECKING:
-    pass
 
 
 def report(
