@@ -86,15 +86,14 @@ def cli_environment(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.fixture
-def fairbench(tmp_path: Path) -> Call:
-    """Run the command line as a process of its own, in an empty folder."""
+def fairbench_in(folder: Path) -> Call:
+    """Run the command line as a process of its own, in a folder."""
 
     def call(*words: str, timeout: float = 300, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "fairbench.cli", *words],
-            cwd=tmp_path,
-            env=cli_environment(tmp_path) | env,
+            cwd=folder,
+            env=cli_environment(folder) | env,
             capture_output=True,
             text=True,
             timeout=timeout,
@@ -102,6 +101,12 @@ def fairbench(tmp_path: Path) -> Call:
         )
 
     return call
+
+
+@pytest.fixture
+def fairbench(tmp_path: Path) -> Call:
+    """Run the command line as a process of its own, in an empty folder."""
+    return fairbench_in(tmp_path)
 
 
 @pytest.fixture

@@ -3,10 +3,13 @@
 import gzip
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +21,7 @@ from fairbench.leaderboard.select import read
 from fairbench.registry import load_registry
 from fairbench.runs.verification import FIGURES
 from fairbench.store.records import Record
-from tests.conftest import Call, cli_environment
+from tests.conftest import Call, cli_environment, fairbench_in
 from tests.support.runs import change_units, stored
 
 ROOT = Path(__file__).parents[2]
@@ -27,11 +30,22 @@ NAMED = "adults-gender-5"
 RUN = ("run", "--dataset", "toy-drawn", "--budget", "quick")
 MINE = ("--params", "mine.yaml")
 FILE = "noisy-toy-drawn-1.submission.jsonl.gz"
+VERIFICATION = "noisy-toy-drawn-1.verification.json"
 
 
-@pytest.fixture
-def board(fairbench: Call, tmp_path: Path) -> Path:
-    """A board over two folds, and own hyperparameters."""
+@dataclass(frozen=True)
+class Made:
+    """A folder in which a command was run, and what the command said."""
+
+    folder: Path
+    run: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a board over two folds, and own hyperparameters."""
+    folder = tmp_path_factory.mktemp("published")
+    fairbench = fairbench_in(folder)
     made = fairbench(*RUN, "--methods", "plain,noisy", "--splits", "2", "--results", "published")
     assert made.returncode == 0, made.stderr
     written = fairbench(
@@ -39,17 +53,61 @@ def board(fairbench: Call, tmp_path: Path) -> Path:
         *("--results", "published"),
     )
     assert written.returncode == 0, written.stderr
-    assert (tmp_path / BOARD).stat().st_size < 200_000
-    (tmp_path / "mine.yaml").write_text("noise: 0.5\n")
+    assert (folder / BOARD).stat().st_size < 200_000
+    (folder / "mine.yaml").write_text("noise: 0.5\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ranked(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """The same, with a run of an own method against the board, and its submission."""
+    folder = tmp_path_factory.mktemp("ranked")
+    shutil.copytree(published, folder, dirs_exist_ok=True)
+    fairbench = fairbench_in(folder)
+    run = fairbench(
+        "run", "--methods", "noisy", "--dataset", "toy-drawn", *MINE, "--against", BOARD
+    )
+    assert run.returncode == 0, run.stderr
+    submitted = fairbench(
+        "submit", "--method", "noisy", "--dataset", "toy-drawn", "--against", BOARD
+    )
+    assert submitted.returncode == 0, submitted.stderr
+    assert (folder / FILE).stat().st_size < 100_000
+    return Made(folder, run)
+
+
+@pytest.fixture
+def board(published: Path, tmp_path: Path) -> Path:
+    """The board, in a folder of the test's own."""
+    shutil.copytree(published, tmp_path, dirs_exist_ok=True)
     return tmp_path / BOARD
 
 
-def changed(path: Path, change: Callable[[dict[str, object]], None]) -> None:
-    """Rewrite a submission, line by line."""
-    lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-    for line in lines:
-        change(line)
+@pytest.fixture
+def submission(ranked: Made, tmp_path: Path) -> Path:
+    """The submission, beside its board and results, in a folder of the test's own."""
+    shutil.copytree(ranked.folder, tmp_path, dirs_exist_ok=True)
+    return tmp_path / FILE
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+
+
+def rewrite(path: Path, lines: list[dict[str, Any]]) -> None:
+    """Replace a submission's lines."""
     path.write_bytes(gzip.compress("".join(f"{json.dumps(line)}\n" for line in lines).encode()))
+
+
+def edit_points(path: Path, figure: str, change: Callable[[float], float], **rest: object) -> None:
+    """Change a figure of every point of a submission; ``rest`` replaces fields of their lines."""
+    lines = lines_of(path)
+    points = [line for line in lines if line.get("table") == "points"]
+    assert points
+    for line in points:
+        line["values"][figure] = change(line["values"][figure])
+        line.update(rest)
+    rewrite(path, lines)
 
 
 def verify_as_the_workflow_does(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -66,115 +124,113 @@ def verify_as_the_workflow_does(folder: Path) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.slow
-def test_a_method_is_ranked_submitted_and_verified(
-    fairbench: Call, board: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        (("--splits", "3"), "--splits 3 cannot be ranked in the board toy-drawn, edition 1"),
+        (("--points", "99"), "points, and more can only make an area smaller"),
+    ],
+)
+def test_what_the_board_did_not_allow_its_rows_is_refused(
+    fairbench: Call, board: Path, option: tuple[str, str], says: str
 ) -> None:
-    other = fairbench(*RUN, "--methods", "noisy", "--against", BOARD, "--splits", "3")
-    assert other.returncode == 2
-    assert "--splits 3 cannot be ranked in the board toy-drawn, edition 1" in other.stderr
-    more = fairbench(*RUN, "--methods", "noisy", "--against", BOARD, "--points", "99")
-    assert more.returncode == 2
-    assert "points, and more can only make an area smaller" in more.stderr
-    run = fairbench(
-        "run", "--methods", "noisy", "--dataset", "toy-drawn", *MINE, "--against", BOARD
-    )
-    assert run.returncode == 0, run.stderr
-    assert "fit plain" not in run.stderr, "only mine is trained"
-    assert "identity" not in run.stderr
-    (line,) = (line for line in run.stdout.splitlines() if "noisy *" in line)
+    refused = fairbench(*RUN, "--methods", "noisy", "--against", str(board), *option)
+    assert refused.returncode == 2
+    assert says in refused.stderr
+
+
+@pytest.mark.slow
+def test_only_my_method_is_trained_and_its_row_is_named_after_its_file(ranked: Made) -> None:
+    assert "fit plain" not in ranked.run.stderr
+    assert "identity" not in ranked.run.stderr
+    (line,) = (line for line in ranked.run.stdout.splitlines() if "noisy *" in line)
     assert " mine " in line, "the name of the file stands for its hyperparameters"
-    table = pd.read_csv(tmp_path / "fairbench-results/leaderboards/toy-drawn-1-and-mine.csv")
+    table = pd.read_csv(ranked.folder / "fairbench-results/leaderboards/toy-drawn-1-and-mine.csv")
     assert set(table.loc[table["origin"].isna(), "params"]) == {"noise=0.5"}
     assert {"plain", "identity", "noisy"} <= set(table["method"])
+
+
+@pytest.mark.slow
+def test_my_results_are_shown_beside_the_board(fairbench: Call, submission: Path) -> None:
     for command in (("plot", "curves", "--format", "png"), ("report",), ("leaderboard",)):
         shown = fairbench(*command, "--against", BOARD)
         assert shown.returncode == 0, shown.stderr
-    page = (tmp_path / "fairbench-results/report.html").read_text()
+    page = (submission.parent / "fairbench-results/report.html").read_text()
     assert "toy-drawn-1" in page
-    submitted = fairbench(
-        "submit", "--method", "noisy", "--dataset", "toy-drawn", "--against", BOARD
-    )
-    assert submitted.returncode == 0, submitted.stderr
-    assert (tmp_path / FILE).stat().st_size < 100_000
-    honest = (tmp_path / FILE).read_bytes()
 
+
+@pytest.mark.slow
+def test_an_honest_submission_is_verified_and_added(fairbench: Call, submission: Path) -> None:
     verified = fairbench("verify", FILE, "--against", BOARD, "--add-to", "published")
     assert verified.returncode == 0, verified.stdout + verified.stderr
     assert "Verified: 2 points drawn here agree" in verified.stdout
-    told = json.loads((tmp_path / "noisy-toy-drawn-1.verification.json").read_text())
+    told = json.loads((submission.parent / VERIFICATION).read_text())
     assert told["verified"] is True
     assert len({(point["split"], point["point"]) for point in told["points"]}) == 2
     added = fairbench("leaderboard", "--results", "published")
     assert "submitted, verified 20" in added.stdout
 
-    def leak_less(line: dict[str, object]) -> None:
-        values = line.get("values")
-        if line.get("table") == "points" and isinstance(values, dict):
-            values["mutual_information"] *= 0.5
-            line["replicates"] = None
 
-    checked = verify_as_the_workflow_does(tmp_path)
+@pytest.mark.slow
+def test_the_workflow_comments_on_every_figure(submission: Path) -> None:
+    checked = verify_as_the_workflow_does(submission.parent)
     assert checked.returncode == 0, checked.stderr
-    comment = (tmp_path / "comment.md").read_text()
-    assert "noisy-toy-drawn-1.submission.jsonl.gz`: verified" in comment
+    comment = (submission.parent / "comment.md").read_text()
+    assert f"{FILE}`: verified" in comment
     assert comment.count("| agrees |") == 2 * len(FIGURES)
 
-    changed(tmp_path / FILE, leak_less)
+
+@pytest.mark.slow
+def test_less_leakage_than_was_measured_is_not_verified(fairbench: Call, submission: Path) -> None:
+    edit_points(submission, "mutual_information", lambda value: value * 0.5, replicates=None)
     tampered = fairbench("verify", FILE, "--against", BOARD)
     assert tampered.returncode == 1
     assert "DIFFERS" in tampered.stdout
     assert "NOT verified" in tampered.stdout
 
-    (tmp_path / FILE).write_bytes(honest)
 
-    def flatter(line: dict[str, object]) -> None:
-        values = line.get("values")
-        if line.get("table") == "points" and isinstance(values, dict):
-            values["accuracy_y_validation"] = 1.0
-
-    changed(tmp_path / FILE, flatter)
+@pytest.mark.slow
+def test_the_one_figure_that_differs_is_named(fairbench: Call, submission: Path) -> None:
+    edit_points(submission, "accuracy_y_validation", lambda value: 1.0)
     flattered = fairbench("verify", FILE, "--against", BOARD, "--points", "1")
     assert flattered.returncode == 1
     assert "A_y, val." in flattered.stdout
-    told = json.loads((tmp_path / "noisy-toy-drawn-1.verification.json").read_text())
+    told = json.loads((submission.parent / VERIFICATION).read_text())
     differ = {one["figure"] for one in told["points"] if not one["agrees"]}
     assert differ == {"accuracy_y_validation"}
 
-    (tmp_path / FILE).write_bytes(honest)
 
-    def edit(line: dict[str, object]) -> None:
-        values = line.get("values")
-        if line.get("table") == "points" and isinstance(values, dict):
-            values["distortion"] *= 0.9
-
-    changed(tmp_path / FILE, edit)
+@pytest.mark.slow
+def test_a_figure_that_is_not_that_of_its_replicates_is_told(
+    fairbench: Call, submission: Path
+) -> None:
+    edit_points(submission, "distortion", lambda value: value * 0.9)
     edited = fairbench("verify", FILE, "--against", BOARD, "--points", "1")
     assert edited.returncode == 1
     assert "its distortion is not that of its replicates" in edited.stderr
 
-    (tmp_path / FILE).write_bytes(honest)
-    lines = [json.loads(line) for line in gzip.decompress(honest).splitlines()]
+
+@pytest.mark.slow
+def test_a_submission_must_have_all_splits_and_points(fairbench: Call, submission: Path) -> None:
+    lines = lines_of(submission)
     of_fold = next(line["key"] for line in lines if line.get("split") == "fold 2 of 2")
     a_point = next(line["key"] for line in lines if line.get("table") == "points")
     for gone, says in (
-        ({of_fold}, "1 of the 2 splits of the board toy-drawn, edition 1 are missing"),
-        ({a_point}, "1 of 1 points are missing"),
+        (of_fold, "1 of the 2 splits of the board toy-drawn, edition 1 are missing"),
+        (a_point, "1 of 1 points are missing"),
     ):
-        kept = [ln for ln in lines if ln.get("key") not in gone and ln.get("unit") not in gone]
-        text = "".join(f"{json.dumps(line)}\n" for line in kept)
-        (tmp_path / FILE).write_bytes(gzip.compress(text.encode()))
+        rewrite(submission, [ln for ln in lines if gone not in (ln.get("key"), ln.get("unit"))])
         partial = fairbench("verify", FILE, "--against", BOARD)
         assert partial.returncode == 2
         assert says in partial.stderr
 
-    (tmp_path / FILE).write_bytes(honest)
 
-    def other_source(line: dict[str, object]) -> None:
-        submission = line.get("submission")
-        if isinstance(submission, dict):
-            submission["source"] = dict.fromkeys(submission["source"], "0" * 64)
-
-    changed(tmp_path / FILE, other_source)
+@pytest.mark.slow
+def test_a_submission_of_other_source_files_is_refused(fairbench: Call, submission: Path) -> None:
+    lines = lines_of(submission)
+    (told,) = (line["submission"] for line in lines if "submission" in line)
+    told["source"] = dict.fromkeys(told["source"], "0" * 64)
+    rewrite(submission, lines)
     stranger = fairbench("verify", FILE, "--against", BOARD)
     assert stranger.returncode == 2
     assert "has other source files than the submission" in stranger.stderr
