@@ -16,6 +16,7 @@ from fairbench.errors import ConfigError
 @pytest.mark.parametrize(
     ("options", "says"),
     [
+        ({"attacks": True}, "need a dataset"),
         ({"attacks": True, "channels": "empty"}, "not on channels"),
         ({"attacks": True, "rows": 500}, "not on channels"),
         ({"attacks": True, "seeds": 2}, "not on channels"),
