@@ -85,6 +85,14 @@ def test_bad_files_are_errors(tmp_path: Path, text: str | None, says: str) -> No
         build_config(RunConfig, file)
 
 
+def test_aliases_of_aliases_are_looked_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    levels = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30)]
+    file.write_text("\n".join(["a0: &a0 [x]", *levels]))
+    with pytest.raises(UnknownNameError, match="'a0'"):
+        build_config(RunConfig, file)
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -25,11 +25,13 @@ def read_yaml(file: Path, option: str, *, as_text: bool = False) -> Mapping[str,
     """
     import yaml
 
-    loader = yaml.BaseLoader if as_text else yaml.SafeLoader
     try:
         text = file.read_text(encoding="utf-8")
-        content = yaml.load(text, Loader=loader)
-        repeated = _repeated_key(yaml.compose(text, Loader=loader))
+        loader = yaml.BaseLoader(text) if as_text else yaml.SafeLoader(text)
+        root = loader.get_single_node()
+        # Before values are made of it, which changes the nodes of merged mappings.
+        repeated = None if root is None else _repeated_key(root)
+        content = None if root is None else loader.construct_document(root)
     except OSError as error:
         raise ConfigError(f"{option} {file}: {error.strerror}.", "Check the path.") from None
     # A date like 2001-99-99 is a ValueError, nesting without end a RecursionError.
@@ -53,23 +55,26 @@ def read_yaml(file: Path, option: str, *, as_text: bool = False) -> Mapping[str,
     return content
 
 
-def _repeated_key(
-    node: yaml.Node | None, above: tuple[yaml.Node, ...] = ()
-) -> tuple[str, tuple[int, int]] | None:
-    """Return the first key that stands twice in one mapping, and its lines; None: there is none."""
+def _repeated_key(root: yaml.Node) -> tuple[str, tuple[int, int]] | None:
+    """Return a key that stands twice in one mapping, and its lines; None: there is none."""
     import yaml
 
-    if not isinstance(node, yaml.CollectionNode) or any(node is one for one in above):
-        return None  # an alias may stand within what it names
-    parts = node.value
-    if isinstance(node, yaml.MappingNode):
+    seen, waiting = set(), [root]
+    while waiting:
+        node = waiting.pop()
+        # Each once: aliases name a node again and again, and may stand within it.
+        if not isinstance(node, yaml.CollectionNode) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if not isinstance(node, yaml.MappingNode):
+            waiting += node.value
+            continue
         lines: dict[str, int] = {}
-        for key, _ in node.value:
+        for key, value in node.value:
+            waiting.append(value)
             if isinstance(key, yaml.ScalarNode):
                 line = key.start_mark.line + 1
                 if key.value in lines:
                     return key.value, (lines[key.value], line)
                 lines[key.value] = line
-        parts = [value for _, value in node.value]
-    found = (_repeated_key(part, (*above, node)) for part in parts)
-    return next((one for one in found if one is not None), None)
+    return None
