@@ -13,7 +13,7 @@ from fairbench.api import Floats, Ints, Role
 from fairbench.api.metric import Prediction
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.checked_arrays import CheckedArrays
-from fairbench.auditing.config import PRESETS, Audit, AuditConfig
+from fairbench.auditing.config import MOST_COLUMNS, PRESETS, Audit, AuditConfig
 from fairbench.auditing.decoder import RefittedDecoder, refit_decoder
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.largest_distortion import largest_distortions
@@ -40,7 +40,7 @@ def measure(
     config, seed, count = PRESETS[preset], checked.seed, len(checked.groups)
     seed_of_s = derive_seed("arrays", seed)
     with _one_thread():
-        released = _by_role(single_precision(checked.z), checked.rows)
+        released = _by_role(_seen(checked.z), checked.rows)
         sample = AuditSample(released, _by_role(checked.s, checked.rows), count)
         original = None if checked.x is None else _standardised(_by_role(checked.x, checked.rows))
         refitted = None
@@ -49,7 +49,8 @@ def measure(
             refitted = _refit(sample, original, config, seed)
         progress("auditing z")
         view = None if refitted is None else refitted.reconstruction
-        result = audit(sample, config=config, seed=seed_of_s, reconstruction=view)
+        wide = preset is Audit.STRICT
+        result = audit(sample, config=config, seed=seed_of_s, reconstruction=view, wide=wide)
         low, high = interval(result.prediction, resamples=RESAMPLES)
         a_y = {}
         for task, labels in checked.tasks.items():
@@ -93,6 +94,17 @@ def measure(
             groups=count,
         ),
     )
+
+
+def _seen(z: np.ndarray) -> np.ndarray:
+    """z as auditors see it: in double precision, where it needs that and they have few columns.
+
+    A digit of a number, or a ratio of two, must be that of the number as released.
+    """
+    wide = z.astype(np.float64)
+    if z.shape[1] > MOST_COLUMNS or np.array_equal(wide, z.astype(np.float32)):
+        return single_precision(z)
+    return wide
 
 
 @contextmanager

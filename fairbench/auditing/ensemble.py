@@ -80,6 +80,7 @@ def audit(
     views: Callable[[Floats], list[View]] = views_of,
     reconstruction: View | None = None,
     decoded: Mapping[Role, Floats] | None = None,
+    wide: bool = False,
 ) -> EnsembleAudit:
     """Train the ensemble on representations and choose a member on the validation set.
 
@@ -99,7 +100,9 @@ def audit(
         members but slow ones see them, on a common scale: what lowers the squared error shows
         there.
     """
-    of_z = fit_members(sample, config=config, seed=seed, views=views, reconstruction=reconstruction)
+    of_z = fit_members(
+        sample, config=config, seed=seed, views=views, reconstruction=reconstruction, wide=wide
+    )
     members = of_z if decoded is None else [*of_z, *_fit_decoded(sample, decoded, config, seed)]
     # Draws of one row are not independent: their mean counts once.
     losses = [_losses(one).reshape(sample.draws, -1).mean(axis=0) for one in members]

@@ -7,7 +7,7 @@ calibration and the weights of the blend.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from fairbench.auditing.auditors.blend import calibrated, calibration, pool_weig
 from fairbench.auditing.auditors.group_tree import GroupSplit, find_splits, fit_split_trees
 from fairbench.auditing.auditors.interactions import find_products, improve_on, product_columns
 from fairbench.auditing.auditors.mlp import MLPSettings, fit_weighted_classifiers
-from fairbench.auditing.auditors.patterns import find_patterns
+from fairbench.auditing.auditors.patterns import counting_suffices, find_patterns
 from fairbench.auditing.auditors.samples import (
     Distinct,
     Training,
@@ -36,6 +36,7 @@ from fairbench.auditing.auditors.trees import fit_soft_trees, fit_trees
 from fairbench.auditing.auditors.views import View, standardised
 from fairbench.auditing.config import MOST_COLUMNS, AuditConfig, Member
 from fairbench.auditing.sample import AuditSample
+from fairbench.auditing.wide.views import WIDE, wide_views
 from fairbench.stats.scores import information, smoothed
 from fairbench.stats.seeds import derive_seed
 
@@ -101,11 +102,12 @@ def fit_members(
     seed: int,
     views: Callable[[Floats], list[View]],
     reconstruction: View | None = None,
+    wide: bool = False,
 ) -> list[MemberPrediction]:
     """Fit all members on every view of z, and predict all rows of the evaluation roles.
 
     ``reconstruction``: a view for the members that gain by it, fitted to rows of :func:`sides`
-    alone. The first is the prior.
+    alone. ``wide``: whether to look for rules of more kinds. The first is the prior.
     """
     train = sample.z[Role.AUDITOR_TRAIN]
     rows = training(
@@ -121,6 +123,8 @@ def fit_members(
     members = [ensemble.prior(), *ensemble.fit_views(views(train))]
     if reconstruction is not None and len(members) > 1:
         members += ensemble.fit_view(reconstruction)
+    if wide and len(members) > 1:
+        members += ensemble.search_widely(members)
     if Member.BLEND in config.members:
         members.append(_blend(members, rows))
 
@@ -184,6 +188,15 @@ class _Ensemble:
         rows = self.rows.seen_through(view.apply)
         return self._fit_members(view, rows, derive_seed(self.seed, view.name))
 
+    def search_widely(self, members: list[_Fitted]) -> list[_Fitted]:
+        """Fit the members of views of a wide search that explain what the best one missed."""
+        if counting_suffices(self.rows.fit):
+            return []
+        single = replace(self, rows=self.rows.ungrouped(), fresher=self.rows.ungrouped())
+        best = self._best(members)
+        views = wide_views(single.rows, best.held_out, seed=self.seed)
+        return [one for view in views for one in single.fit_view(view)]
+
     def _members(self, view: str, columns: int) -> list[Member]:
         """Return the members that are fitted on a view.
 
@@ -199,7 +212,9 @@ class _Ensemble:
         left_out = {
             "ranks": _TREES | _COUNTING,
             "bit-planes": {Member.KNN} | _COUNTING,
-            **dict.fromkeys(("interactions", "patterns"), set(Member) - {*_TREES, Member.LOGISTIC}),
+            **dict.fromkeys(
+                ("interactions", "patterns", *WIDE), set(Member) - {*_TREES, Member.LOGISTIC}
+            ),
             "reconstruction": {Member.KNN} | _COUNTING,
         }.get(view, set())
         if columns > MOST_COLUMNS:
@@ -271,6 +286,9 @@ class _Ensemble:
         """Settings of boosted trees of labels: quicker ones where they only back up soft labels."""
         return self.config if rows.fit.soft is None else self.config.with_fast_trees()
 
+    def _best(self, members: list[_Fitted]) -> _Fitted:
+        return min(members, key=lambda one: held_out_loss(one.held_out, self.rows.held))
+
     def _fit_interactions(
         self, view: View, rows: Training, members: list[_Fitted]
     ) -> list[_Fitted]:
@@ -282,7 +300,7 @@ class _Ensemble:
         linear = fit_logistic(rows)
         residual = np.eye(rows.classes, dtype=np.float32)[rows.fit.labels] - linear(rows.fit.x)
         products, signs = find_products(rows, residual, seed=seed)
-        best = min(members, key=lambda one: held_out_loss(one.held_out, rows.held))
+        best = self._best(members)
         if not products or not improve_on(products, signs, rows.held, best.held_out):
             return []
         join = product_columns(products, signs)
@@ -291,7 +309,7 @@ class _Ensemble:
 
     def _fit_patterns(self, members: list[_Fitted]) -> list[_Fitted]:
         """Fit members on z and patterns of its columns, if any explain what the best one missed."""
-        best = min(members, key=lambda one: held_out_loss(one.held_out, self.rows.held))
+        best = self._best(members)
         common = standardised(self.rows.fit.x)
         columns = find_patterns(self.rows, common.apply, best.held_out)
         if columns is None:

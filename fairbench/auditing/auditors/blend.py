@@ -13,6 +13,7 @@ import numpy as np
 
 from fairbench.api import Floats
 from fairbench.auditing.auditors.samples import LabelledRows, Weights
+from fairbench.stats.scores import log_loss
 
 _POWERS = (0.0, 0.25, 0.5, 0.7, 0.85, 1.0, 1.15, 1.3)
 """Exponents of a member: 0 is the prior alone, 1 the member as it is, above 1 sharper."""
@@ -20,6 +21,8 @@ _SHARES = (0.001, 0.01, 0.05)
 """Shares of the prior mixed in."""
 _RIDGE = 10.0
 """Strength of the pull towards the best single member, in rows."""
+_SURE = 3.5
+"""By which an auditor must add to another: in standard errors, by likelihood."""
 
 
 def calibrated(p: Floats, prior: Weights, power: float, share: float) -> Floats:
@@ -88,6 +91,22 @@ def pool_weights(members: Sequence[Floats], held: LabelledRows, prior: Weights) 
 
     result = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(start))
     return np.asarray(result.x, dtype=np.float64)
+
+
+def adds(q: Floats, p: Floats, held: LabelledRows, prior: Weights) -> bool:
+    """Whether probabilities q add to an auditor's p on held-out rows, by 3.5 standard errors.
+
+    By a likelihood-ratio test: of the pool of both against that auditor alone.
+    """
+    alone, both = (
+        _loss(pooled(members, pool_weights(members, held, prior), prior), held)
+        for members in ([p], [p, q])
+    )
+    return (alone - both) * held.total > _SURE**2 / 2
+
+
+def _loss(p: Floats, held: LabelledRows) -> float:
+    return float(np.average(log_loss(p, held.labels), weights=held.weights))
 
 
 def _evidence(p: Floats, prior: Weights) -> Weights:

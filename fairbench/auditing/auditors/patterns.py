@@ -20,23 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Floats
-from fairbench.auditing.auditors.blend import pool_weights, pooled
-from fairbench.auditing.auditors.samples import LabelledRows, Training
-from fairbench.auditing.auditors.simple import fit_logistic, held_out_loss
+from fairbench.auditing.auditors.blend import adds
+from fairbench.auditing.auditors.samples import Columns, LabelledRows, Training
+from fairbench.auditing.auditors.simple import fit_logistic
 from fairbench.auditing.auditors.views import FARTHEST
+from fairbench.auditing.auditors.waves import BINS, Place, bins_of, by_rank, by_value, frequencies
 
 _Values = npt.NDArray[np.float64]
-Columns = Callable[[Floats], Floats]
-"""Maps rows ``(n, d)`` to further columns ``(n, k)``."""
 
-_BINS, _BINS_OF_DIGITS = 2**14, 2**20
-"""Bins of a column in its periodogram, twice the most waves; and of a number of many digits."""
-_LONGEST_WAVE = 8
-"""Fewest waves along a column: of fewer, trees need no help."""
-_PEAKS = 4
-"""Most waves of a column and a group."""
-_CHANCE = 5.0
-"""-log of the expected number of peaks where there is nothing, over all columns."""
 _PRIOR_ROWS = 3.0
 """Weight of the prior in each level, in rows."""
 _FOLDS = 5
@@ -44,8 +35,6 @@ _SHRINKAGE = 0.1
 """Share of the identity in each group's covariance."""
 _MOST_AXES, _MOST_COVARIANCES = 512, 128
 """Most columns of z for these."""
-_SURE = 3.5
-"""By which a pattern must add to the best auditor so far: in standard errors, by likelihood."""
 _ROWS_PER_CELL = 10
 """Mean rows per cell of a code from which counting reads all there is."""
 
@@ -67,7 +56,7 @@ def find_patterns(rows: Training, common: Columns, p: Floats) -> Columns | None:
     callable or None
         Maps z to z on the common scale with those columns beside it; None where there are none.
     """
-    if rows.fit.total >= _ROWS_PER_CELL * len(rows.fit.labels):
+    if counting_suffices(rows.fit):
         return None
     targets = _targets(rows)
     axes = _fit_axes(rows.fit, common)
@@ -83,6 +72,11 @@ def find_patterns(rows: Training, common: Columns, p: Floats) -> Columns | None:
     return lambda z: np.hstack([common(z), *(one(z) for one in useful)])
 
 
+def counting_suffices(fit: LabelledRows) -> bool:
+    """Whether z is a code of so few cells that counting reads all there is."""
+    return fit.total >= _ROWS_PER_CELL * len(fit.labels)
+
+
 def _targets(rows: Training) -> _Values:
     """P(s | x) of each row to fit on where it is known, else its label, ``(n, classes)``."""
     if rows.fit.soft is not None:
@@ -91,22 +85,13 @@ def _targets(rows: Training) -> _Values:
 
 
 def _explains(columns: Columns, rows: Training, p: Floats) -> bool:
-    """Whether logistic regression on columns adds to an auditor's probabilities on held-out rows.
-
-    By a likelihood-ratio test: of the pool of both against that auditor alone.
-    """
+    """Whether logistic regression on columns adds to an auditor on held-out rows."""
     seen = rows.seen_through(columns)
     mean, scale = seen.fit.x.mean(axis=0), np.maximum(seen.fit.x.std(axis=0), 1e-6)
     seen = seen.seen_through(lambda made: (made - mean) / scale)
     if not np.ptp(seen.fit.x, axis=0).any():
         return False
-    q = fit_logistic(seen)(seen.held.x)
-    held, prior = rows.held, rows.prior
-    alone, both = (
-        held_out_loss(pooled(members, pool_weights(members, held, prior), prior), held)
-        for members in ([p], [p, q])
-    )
-    return (alone - both) * held.total > _SURE**2 / 2
+    return adds(fit_logistic(seen)(seen.held.x), p, rows.held, rows.prior)
 
 
 def _fit_waves(fit: LabelledRows, targets: _Values) -> Columns | None:
@@ -117,23 +102,13 @@ def _fit_waves(fit: LabelledRows, targets: _Values) -> Columns | None:
         residual = residual[:, 1:]  # the other is its negative
     energy = (residual**2 / weights).sum(axis=0)
     tried = 2.0 * fit.x.shape[1] * len(energy)
-    waves: list[tuple[int, _Place, float]] = []
+    waves: list[tuple[int, Place, float]] = []
     for column in range(fit.x.shape[1]):
         values = fit.x[:, column].astype(np.float64)
-        for place, most in ((_by_value(values), _bins(values)), (_by_rank(values), _BINS)):
-            if place is None:
-                continue
-            places = place(values)
-            bins = np.clip(places * most, 0, most - 1).astype(np.int64)
-            limit = np.log(tried * most) + _CHANCE
-            found: set[float] = set()
-            for k in range(len(energy)):
-                power = np.abs(np.fft.rfft(np.bincount(bins, residual[:, k], most))) ** 2
-                power[:_LONGEST_WAVE] = 0.0
-                strongest = np.argpartition(power, -_PEAKS)[-_PEAKS:]
-                peaks = strongest[power[strongest] > limit * energy[k]].tolist()
-                found |= {_refined(peak, places, residual[:, k]) for peak in peaks}
-            waves += [(column, place, frequency) for frequency in sorted(found)]
+        for place, most in ((by_value(values), bins_of(values)), (by_rank(values), BINS)):
+            if place is not None:
+                found = frequencies(place(values), residual, energy, bins=most, tried=tried)
+                waves += [(column, place, frequency) for frequency in found]
     if not waves:
         return None
 
@@ -145,42 +120,6 @@ def _fit_waves(fit: LabelledRows, targets: _Values) -> Columns | None:
         return np.column_stack(made).astype(np.float32)
 
     return apply
-
-
-def _refined(peak: int, places: _Values, residual: _Values) -> float:
-    """The frequency near a peak at which the power is largest, to a tenth of a wave."""
-    near = peak + np.linspace(-0.5, 0.5, 11)
-    turned = residual * np.exp(-2j * np.pi * near[0] * places)
-    step = np.exp(-2j * np.pi * (near[1] - near[0]) * places)
-    power = []
-    for _ in near:  # products: to take the exponential anew would be ten times the work
-        power.append(np.abs(turned.sum()))
-        turned = turned * step
-    return float(round(near[np.argmax(power)], 1))
-
-
-def _bins(values: _Values) -> int:
-    """More bins for whole numbers, and amounts of money, of so many digits that they need them."""
-    cents = values * 100
-    digits = np.ptp(cents) > _BINS and np.allclose(cents, np.round(cents), rtol=1e-7, atol=1e-3)
-    return _BINS_OF_DIGITS if digits else _BINS
-
-
-_Place = Callable[[_Values], _Values]
-"""Maps values of a column to [0, 1]."""
-
-
-def _by_value(values: _Values) -> _Place | None:
-    """The place between the ends of a column, but for a few extreme values."""
-    low, high = np.quantile(values, [0.002, 0.998])
-    return (lambda new: (new - low) / (high - low)) if high > low else None
-
-
-def _by_rank(values: _Values) -> _Place | None:
-    ordered = np.sort(values)
-    if ordered[0] == ordered[-1]:
-        return None
-    return lambda new: np.searchsorted(ordered, new) / len(ordered)
 
 
 def _fit_levels(fit: LabelledRows, targets: _Values) -> Columns | None:

@@ -15,6 +15,8 @@ import numpy.typing as npt
 from fairbench.api import Floats, Ints
 
 Weights = npt.NDArray[np.float64]
+Columns = Callable[[Floats], Floats]
+"""Maps rows ``(n, d)`` to further columns ``(n, k)``."""
 
 GROUPING_PAYS = 0.5
 """Share of distinct rows up to which rows are grouped."""
@@ -78,14 +80,20 @@ class Training:
         )
         return replace(self, fit=together, draws=self.draws + more)
 
+    def ungrouped(self) -> Training:
+        """Return the same with every row to fit on by itself, with weight 1."""
+        return self if self.fit.total == len(self.fit.labels) else self._of(self.fit.repeated())
+
     def thinned(self, most: int) -> Training:
         """Return the same with ``most`` rows to fit on, evenly spaced, where there are more."""
         if self.fit.total <= most:
             return self
         all_rows = self.fit.repeated()
-        kept = all_rows[np.arange(most) * len(all_rows) // most]
+        return self._of(all_rows[np.arange(most) * len(all_rows) // most])
+
+    def _of(self, kept: Ints) -> Training:
         soft = None if self.fit.soft is None else self.fit.soft[kept]
-        fit = LabelledRows(self.fit.x[kept], self.fit.labels[kept], np.ones(most), soft)
+        fit = LabelledRows(self.fit.x[kept], self.fit.labels[kept], np.ones(len(kept)), soft)
         return replace(self, fit=fit)
 
     def seen_through(self, view: Callable[[Floats], Floats]) -> Training:

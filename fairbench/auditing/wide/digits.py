@@ -1,0 +1,87 @@
+"""Digits of the numbers in z: decimal and binary ones, and the bits in memory of other numbers.
+
+s may be in the last digit of a number, which is nothing beside the number itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fairbench.api import Floats
+from fairbench.auditing.auditors.samples import Columns
+
+_Values = npt.NDArray[np.float64]
+
+_MOST_DIGITS = 1_024
+"""Most digits, of all columns."""
+_MOST_DECIMALS = 4
+"""Most decimals of a column that counts as a decimal number."""
+_SINGLE_BITS, _DOUBLE_BITS = 32, 52
+_TENS, _LARGEST = 16, 2.0**52
+"""Decimal digits of a number, and the largest one of which all digits are exact."""
+
+
+@dataclass(frozen=True)
+class _Number:
+    """How the digits of a column are read."""
+
+    column: int
+    decimals: int | None  # None: not decimal numbers, whose bits in memory are read
+    single: bool  # all values are of single precision
+
+    @property
+    def width(self) -> int:
+        """Number of digits."""
+        if self.decimals is None:
+            return _SINGLE_BITS if self.single else _DOUBLE_BITS
+        return _DOUBLE_BITS + _TENS
+
+    def digits(self, values: _Values) -> Floats:
+        """Return the digits ``(n, width)`` of values ``(n,)``."""
+        if self.decimals is not None:
+            scaled = np.abs(np.round(values * 10.0**self.decimals))
+            number = np.minimum(scaled, _LARGEST).astype(np.int64)
+            bits = (number[:, None] >> np.arange(_DOUBLE_BITS)) & 1
+            tens = number[:, None] // 10 ** np.arange(_TENS) % 10
+            return np.hstack([bits, tens]).astype(np.float32)
+        memory: npt.NDArray[np.unsignedinteger] = (
+            values.astype(np.float32).view(np.uint32) if self.single else values.view(np.uint64)
+        )
+        places = np.arange(self.width, dtype=memory.dtype)
+        return ((memory[:, None] >> places) & 1).astype(np.float32)
+
+
+def digits(z: Floats) -> Columns | None:
+    """Decimal and binary digits of decimal numbers, and the bits in memory of other numbers."""
+    numbers: list[_Number] = []
+    for column in range(z.shape[1]):
+        values = z[:, column].astype(np.float64)
+        if len(np.unique(values)) > 2:
+            single = bool(np.all(values == values.astype(np.float32)))
+            numbers.append(_Number(column, _decimals(values, single), single))
+    while sum(number.width for number in numbers) > _MOST_DIGITS:
+        numbers.pop()
+    if not numbers:
+        return None
+
+    def apply(rows: Floats) -> Floats:
+        wide = rows.astype(np.float64)
+        return np.hstack([one.digits(wide[:, one.column].copy()) for one in numbers])
+
+    return apply
+
+
+def _decimals(values: _Values, single: bool) -> int | None:
+    """Number of decimals of all values, up to rounding; None where they are not decimal numbers."""
+    rounding = 2.0**-23 if single else 2.0**-51
+    for decimals in range(_MOST_DECIMALS + 1):
+        scaled = values * 10.0**decimals
+        if np.abs(scaled).max() > _LARGEST:
+            return None
+        away = np.abs(scaled - np.round(scaled))
+        if np.all(away <= np.minimum(rounding * np.abs(scaled) + 1e-9, 0.1)):
+            return decimals
+    return None

@@ -1,0 +1,133 @@
+"""A wide search finds rules of each kind, and nothing in noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import fairbench
+from fairbench.auditing.auditors.samples import Training, training
+from fairbench.auditing.auditors.simple import held_out_loss
+from fairbench.auditing.auditors.trees import fit_trees
+from fairbench.auditing.wide.views import wide_views
+
+ROWS = 6_000
+Array = npt.NDArray[np.float64]
+Rule = Callable[[np.random.Generator], tuple[Array, npt.NDArray[np.bool_]]]
+
+
+def last_digit(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    number = rng.integers(0, 10**7, ROWS)
+    return np.column_stack([number, rng.normal(size=ROWS)]), number % 2 == 1
+
+
+def low_bit(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    fraction = rng.random(ROWS).astype(np.float32)
+    return np.column_stack([fraction, rng.normal(size=ROWS)]), fraction.view(np.uint32) % 2 == 1
+
+
+def even_order(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    z = rng.normal(size=(ROWS, 5))
+    swaps = sum((z[:, i] > z[:, j]).astype(int) for i, j in ((0, 1), (0, 2), (1, 2)))
+    return z, np.asarray(swaps % 2 == 1)
+
+
+def wide_noise(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    bit = rng.random(ROWS) < 0.5
+    middle = 3 * rng.normal(size=(16, 6))[rng.integers(0, 16, ROWS)]
+    return middle + rng.normal(size=(ROWS, 6)) * np.where(bit, 0.05, 0.2)[:, None], bit
+
+
+def near_product(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    bit, z = rng.random(ROWS) < 0.5, rng.normal(size=(ROWS, 2))
+    return np.column_stack([z, z[:, 0] * z[:, 1] + 0.01 * bit]), bit
+
+
+def near_surface(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    bit, z = rng.random(ROWS) < 0.5, rng.uniform(-2, 2, (ROWS, 2))
+    return np.column_stack([z, np.sin(z[:, 0]) * np.cos(2 * z[:, 1]) + 0.02 * bit]), bit
+
+
+def ratio(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    z = rng.random((ROWS, 3)) + 1
+    return z, np.floor(40 * z[:, 0] / z[:, 1]) % 2 == 1
+
+
+def random_stripes(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    z, edges = rng.random((ROWS, 3)), np.sort(rng.random(60))
+    return z, np.searchsorted(edges, z[:, 0]) % 2 == 1
+
+
+def remainder_of_sum(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    z = rng.integers(0, 300, (ROWS, 3))
+    return z.astype(np.float64), z @ [3, 5, 2] % 7 < 3
+
+
+def missing_parity(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    missing = rng.random((ROWS, 9)) < 0.4
+    return np.where(missing, -1.0, rng.random((ROWS, 9))), missing[:, :7].sum(axis=1) % 2 == 1
+
+
+def rings(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    z = rng.normal(size=(ROWS, 3))
+    return z, np.floor(2.5 * np.hypot(z[:, 0] - 0.7, z[:, 1] + 0.4)) % 2 == 1
+
+
+@pytest.mark.parametrize(
+    "rule, view",
+    [
+        (last_digit, "digits"),
+        (low_bit, "digits"),
+        (even_order, "orders"),
+        (wide_noise, "distances"),
+        (near_product, "narrow-axes"),
+        (near_surface, "surfaces"),
+        (ratio, "quantities"),
+        (random_stripes, "quantities"),
+        (remainder_of_sum, "plane-waves"),
+        (missing_parity, "plane-waves"),
+        (rings, "localities"),
+    ],
+)
+def test_a_rule_is_read_on_its_view(rule: Rule, view: str) -> None:
+    rng = np.random.default_rng(0)
+    z, bit = rule(rng)
+    rows = training(z, (bit ^ (rng.random(ROWS) < 0.05)).astype(np.int64), classes=2).ungrouped()
+    (found,) = wide_views(rows, _prior(rows), seed=0, names=[view])
+    seen = rows.seen_through(found.apply)
+    trees = fit_trees(seen, rounds=60, patience=9, seed=0)
+    assert held_out_loss(trees(seen.held.x), seen.held) < 0.8 * np.log(2)
+    assert np.isfinite(found.apply(np.full((1, z.shape[1]), 3e38))).all()
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_in_noise_there_is_none(classes: int) -> None:
+    rng = np.random.default_rng(1)
+    z = np.column_stack(
+        [rng.normal(size=(ROWS, 3)), rng.integers(0, 9, (ROWS, 2)), rng.random((ROWS, 2)) < 0.4]
+    )
+    rows = training(z, rng.integers(0, classes, ROWS), classes=classes).ungrouped()
+    assert not list(wide_views(rows, _prior(rows), seed=0))
+
+
+def _prior(rows: Training) -> npt.NDArray[np.float32]:
+    return np.tile(rows.prior.astype(np.float32), (len(rows.held.labels), 1))
+
+
+def test_an_audit_of_arrays_searches_widely_and_a_quick_one_does_not() -> None:
+    rng = np.random.default_rng(0)
+    z, bit = ratio(rng)
+    report = fairbench.audit(z, bit.astype(int))
+    assert report.i > 0.5
+    assert report.view == "quantities" or any(one.view == "quantities" for one in report.auditors)
+    quick = fairbench.audit(z, bit.astype(int), quick=True)
+    assert not any(one.view == "quantities" for one in quick.auditors)
+
+
+def test_an_audit_of_arrays_reads_digits_beyond_single_precision() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.integers(0, 10**10, (ROWS, 1)).astype(np.float64)
+    assert fairbench.audit(z, (z[:, 0] % 10 >= 5).astype(int)).i > 0.6
