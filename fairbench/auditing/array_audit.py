@@ -11,6 +11,7 @@ import torch
 
 from fairbench.api import Floats, Ints, Role
 from fairbench.api.metric import Prediction
+from fairbench.auditing.auditors.samples import group
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.checked_arrays import CheckedArrays
 from fairbench.auditing.config import MOST_COLUMNS, PRESETS, Audit, AuditConfig
@@ -27,6 +28,8 @@ from fairbench.metrics import gaps
 from fairbench.stats.scores import accuracy, auc, balanced_accuracy, entropy, interval
 from fairbench.stats.seeds import derive_seed
 
+_LARGEST = 1e30
+"""Numbers beyond are scaled to single precision."""
 RESAMPLES = 1000
 """Bootstrap resamples of the test rows behind the confidence interval of I."""
 
@@ -40,8 +43,7 @@ def measure(
     config, seed, count = PRESETS[preset], checked.seed, len(checked.groups)
     seed_of_s = derive_seed("arrays", seed)
     with _one_thread():
-        released = _by_role(_seen(checked.z), checked.rows)
-        sample = AuditSample(released, _by_role(checked.s, checked.rows), count)
+        sample = sample_of(checked)
         original = None if checked.x is None else _standardised(_by_role(checked.x, checked.rows))
         refitted = None
         if original is not None:
@@ -59,7 +61,8 @@ def measure(
         d = d_max = i_max = None
         if original is not None and refitted is not None:
             progress("auditing x itself")
-            reference = audit(sample.seen_as(original), config=config, seed=seed_of_s)
+            everything = sample.seen_as(original)
+            reference = audit(everything, config=config, seed=seed_of_s, wide=wide)
             i_max = float(reference.chosen.test_information)
             d = float(refitted.squares[Role.TEST].mean())
             d_max = float(
@@ -96,15 +99,25 @@ def measure(
     )
 
 
+def sample_of(checked: CheckedArrays) -> AuditSample:
+    """Return z and s as auditors see them."""
+    released = _by_role(_seen(checked.z), checked.rows)
+    return AuditSample(released, _by_role(checked.s, checked.rows), len(checked.groups))
+
+
 def _seen(z: np.ndarray) -> np.ndarray:
     """z as auditors see it: in double precision, where it needs that and they have few columns.
 
     A digit of a number, or a ratio of two, must be that of the number as released.
     """
+    if z.shape[1] > MOST_COLUMNS:  # constant columns and copies must not make z too wide for trees
+        z = z[:, np.sort(group(z.T)[0])]
+        varies = np.ptp(z, axis=0) > 0
+        z = z[:, varies] if varies.any() else z[:, :1]
     wide = z.astype(np.float64)
-    if z.shape[1] > MOST_COLUMNS or np.array_equal(wide, z.astype(np.float32)):
+    if z.shape[1] > MOST_COLUMNS or np.abs(wide).max() > _LARGEST:
         return single_precision(z)
-    return wide
+    return single_precision(z) if np.array_equal(wide, z.astype(np.float32)) else wide
 
 
 @contextmanager

@@ -17,7 +17,7 @@ _Values = npt.NDArray[np.float64]
 
 _MOST_DIGITS = 1_024
 """Most digits, of all columns."""
-_MOST_DECIMALS = 4
+_MOST_DECIMALS = 12
 """Most decimals of a column that counts as a decimal number."""
 _SINGLE_BITS, _DOUBLE_BITS = 32, 52
 _TENS, _LARGEST = 16, 2.0**52
@@ -25,7 +25,7 @@ _TENS, _LARGEST = 16, 2.0**52
 
 
 @dataclass(frozen=True)
-class _Number:
+class Number:
     """How the digits of a column are read."""
 
     column: int
@@ -42,7 +42,8 @@ class _Number:
     def digits(self, values: _Values) -> Floats:
         """Return the digits ``(n, width)`` of values ``(n,)``."""
         if self.decimals is not None:
-            scaled = np.abs(np.round(values * 10.0**self.decimals))
+            with np.errstate(over="ignore"):
+                scaled = np.abs(np.round(values * 10.0**self.decimals))
             number = np.minimum(scaled, _LARGEST).astype(np.int64)
             bits = (number[:, None] >> np.arange(_DOUBLE_BITS)) & 1
             tens = number[:, None] // 10 ** np.arange(_TENS) % 10
@@ -56,12 +57,11 @@ class _Number:
 
 def digits(z: Floats) -> Columns | None:
     """Decimal and binary digits of decimal numbers, and the bits in memory of other numbers."""
-    numbers: list[_Number] = []
+    numbers: list[Number] = []
     for column in range(z.shape[1]):
         values = z[:, column].astype(np.float64)
         if len(np.unique(values)) > 2:
-            single = bool(np.all(values == values.astype(np.float32)))
-            numbers.append(_Number(column, _decimals(values, single), single))
+            numbers.append(number_of(values, column))
     while sum(number.width for number in numbers) > _MOST_DIGITS:
         numbers.pop()
     if not numbers:
@@ -74,11 +74,19 @@ def digits(z: Floats) -> Columns | None:
     return apply
 
 
+def number_of(values: _Values, column: int) -> Number:
+    """Return how the digits of a column ``(n,)`` are read."""
+    with np.errstate(over="ignore"):
+        single = bool(np.all(values == values.astype(np.float32)))
+    return Number(column, _decimals(values, single), single)
+
+
 def _decimals(values: _Values, single: bool) -> int | None:
     """Number of decimals of all values, up to rounding; None where they are not decimal numbers."""
     rounding = 2.0**-23 if single else 2.0**-51
     for decimals in range(_MOST_DECIMALS + 1):
-        scaled = values * 10.0**decimals
+        with np.errstate(over="ignore"):
+            scaled = values * 10.0**decimals
         if np.abs(scaled).max() > _LARGEST:
             return None
         away = np.abs(scaled - np.round(scaled))

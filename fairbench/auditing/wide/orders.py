@@ -11,6 +11,7 @@ _MOST_SORTED = 64
 """Most columns of a row that are sorted."""
 _MOST_PAIRS = 256
 """Most pairs of columns that are compared, and most that are compared for being equal."""
+_WIDEST = 1e30
 _SOME = 0.01
 """Share of rows in which a comparison must be true, and false."""
 
@@ -27,13 +28,13 @@ def orders(z: Floats) -> Columns | None:
     repeated = np.flatnonzero((equal > _SOME) & (equal < 1 - _SOME))[:_MOST_PAIRS]
 
     def apply(rows: Floats) -> Floats:
-        ascending = np.sort(rows, axis=1)
+        ascending = np.sort(rows.astype(np.float64), axis=1)
         return np.hstack(
             [
                 rows[:, first[alive]] > rows[:, second[alive]],
                 rows[:, first[repeated]] == rows[:, second[repeated]],
                 ascending,
-                np.diff(ascending, axis=1),
+                np.clip(np.diff(ascending, axis=1), 0, _WIDEST),
                 np.argsort(rows, axis=1, kind="stable"),
             ]
         ).astype(np.float32)

@@ -18,6 +18,7 @@ from fairbench.api import Floats
 _Values = npt.NDArray[np.float64]
 _Formula = Callable[[_Values, _Values], _Values]
 
+_LARGEST = 1e30
 _MOST_PAIRED = 24
 """Columns of which all pairs are formed; of wider rows, none but the first ones."""
 _MOST_CELLS_SHARE = 0.4
@@ -88,7 +89,7 @@ class Quantity:
             else:
                 first, second = self.columns
                 made = _OF_TWO[self.formula](rows[:, first], rows[:, second])
-        return np.nan_to_num(made, nan=0.0, posinf=1e30, neginf=-1e30)
+        return np.clip(np.nan_to_num(made), -_LARGEST, _LARGEST)
 
 
 def quantities(z: Floats) -> Iterator[Quantity]:

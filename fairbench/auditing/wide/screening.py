@@ -20,6 +20,8 @@ from fairbench.auditing.wide.quantities import Quantity, quantities
 Values = npt.NDArray[np.float64]
 Folds = npt.NDArray[np.int64]
 
+_MOST_ROWS = 20_000
+"""Rows that are screened."""
 _FINENESS = (64, 512, 4096)
 """Numbers of bins."""
 _SURE = 2.0
@@ -98,30 +100,16 @@ def screened(z: Floats, scaled: Columns, residual: Values) -> Columns | None:
         What is to be explained, of mean 0: labels less an auditor's probabilities, of rows that it
         has not learned from; of two classes one column.
     """
-    rows, rows_scaled = z.astype(np.float64), scaled(z).astype(np.float64)
-    gates = _gates(z)
-    candidates = list(quantities(z))
-    tried = float(len(candidates) * (1 + len(gates)) * residual.shape[1])
-    uneven: list[tuple[float, Quantity, Gate | None]] = []
-    waves: list[tuple[float, _Wave]] = []
-    for quantity in candidates:
-        values = quantity.of(rows, rows_scaled)
-        for gate in (None, *gates) if len(quantity.columns) == 1 else (None,):
-            part = residual if gate is None else residual * gate.sign(z)[:, None]
-            score = _unevenness(values, part)
-            if score > np.sqrt(2 * np.log(tried * len(_FINENESS))) + _SURE:
-                uneven.append((score, quantity, gate))
-            waves += _waves(quantity, gate, values, part, tried)
+    every = -(-len(z) // _MOST_ROWS)
+    uneven, waves = _screen(z[::every], scaled, residual[::every])
     if not uneven and not waves:
         return None
-    uneven.sort(key=lambda one: -one[0])
-    waves.sort(key=lambda one: -one[0])
+    rows, rows_scaled = z.astype(np.float64), scaled(z).astype(np.float64)
     fold = np.random.default_rng(0).integers(0, _FOLDS, len(z))
     near = [
         _along(quantity, gate, quantity.of(rows, rows_scaled), z, residual, fold)
-        for _, quantity, gate in uneven[:_MOST_QUANTITIES]
+        for quantity, gate in uneven
     ]
-    found = [wave for _, wave in waves[:_MOST_WAVES]]
 
     def apply(new: Floats) -> Floats:
         rows, rows_scaled = new.astype(np.float64), scaled(new).astype(np.float64)
@@ -131,7 +119,7 @@ def screened(z: Floats, scaled: Columns, residual: Values) -> Columns | None:
             sign = 1.0 if one.gate is None else one.gate.sign(new)[:, None]
             # A row must not see its own label.
             made += [values[:, None], one.means(values, fold if new is z else None) * sign]
-        for wave in found:
+        for wave in waves:
             places = wave.place(wave.quantity.of(rows, rows_scaled))
             angle = 2 * np.pi * wave.frequency * places
             sign = 1.0 if wave.gate is None else wave.gate.sign(new)
@@ -139,6 +127,33 @@ def screened(z: Floats, scaled: Columns, residual: Values) -> Columns | None:
         return np.hstack(made).astype(np.float32)
 
     return apply
+
+
+def _screen(
+    z: Floats, scaled: Columns, residual: Values
+) -> tuple[list[tuple[Quantity, Gate | None]], list[_Wave]]:
+    """Return the most uneven quantities of rows, and the strongest waves along any."""
+    rows, rows_scaled = z.astype(np.float64), scaled(z).astype(np.float64)
+    gates = _gates(z)
+    candidates = list(quantities(z))
+    tried = float(len(candidates) * (1 + len(gates)) * residual.shape[1])
+    limit = np.sqrt(2 * np.log(tried * len(_FINENESS))) + _SURE
+    uneven: list[tuple[float, Quantity, Gate | None]] = []
+    waves: list[tuple[float, _Wave]] = []
+    for quantity in candidates:
+        values = quantity.of(rows, rows_scaled)
+        for gate in (None, *gates) if len(quantity.columns) == 1 else (None,):
+            part = residual if gate is None else residual * gate.sign(z)[:, None]
+            score = _unevenness(values, part)
+            if score > limit:
+                uneven.append((score, quantity, gate))
+            waves += _waves(quantity, gate, values, part, tried)
+    uneven.sort(key=lambda one: -one[0])
+    waves.sort(key=lambda one: -one[0])
+    return (
+        [(quantity, gate) for _, quantity, gate in uneven[:_MOST_QUANTITIES]],
+        [wave for _, wave in waves[:_MOST_WAVES]],
+    )
 
 
 def _gates(z: Floats) -> list[Gate]:
@@ -154,7 +169,7 @@ def _unevenness(values: Values, residual: Values) -> float:
     """Return by how many standard errors sums in bins are too uneven, at the best fineness."""
     ordered = np.sort(values)
     place = np.searchsorted(ordered, values)
-    variance = residual.var(axis=0)
+    variance = np.maximum(residual.var(axis=0), 1e-12)
     best = -np.inf
     for bins in _FINENESS:
         at = place * bins // len(values)

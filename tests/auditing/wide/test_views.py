@@ -71,13 +71,19 @@ def missing_parity(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool
     return np.where(missing, -1.0, rng.random((ROWS, 9))), missing[:, :7].sum(axis=1) % 2 == 1
 
 
+def parity_of_low_bits(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    z = rng.normal(size=(ROWS, 2)).astype(np.float32)
+    code = np.ascontiguousarray(z[:, 1]).view(np.uint32)
+    return z.astype(np.float64), (code ^ (code >> 1) ^ (code >> 2)) % 2 == 1
+
+
 def rings(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
     z = rng.normal(size=(ROWS, 3))
     return z, np.floor(2.5 * np.hypot(z[:, 0] - 0.7, z[:, 1] + 0.4)) % 2 == 1
 
 
 @pytest.mark.parametrize(
-    "rule, view",
+    ("rule", "view"),
     [
         (last_digit, "digits"),
         (low_bit, "digits"),
@@ -89,18 +95,21 @@ def rings(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
         (random_stripes, "quantities"),
         (remainder_of_sum, "plane-waves"),
         (missing_parity, "plane-waves"),
+        (parity_of_low_bits, "plane-waves"),
         (rings, "localities"),
     ],
 )
 def test_a_rule_is_read_on_its_view(rule: Rule, view: str) -> None:
     rng = np.random.default_rng(0)
     z, bit = rule(rng)
-    rows = training(z, (bit ^ (rng.random(ROWS) < 0.05)).astype(np.int64), classes=2).ungrouped()
+    rows = training(
+        z.astype(np.float32), (bit ^ (rng.random(ROWS) < 0.05)).astype(np.int64), classes=2
+    ).ungrouped()
     (found,) = wide_views(rows, _prior(rows), seed=0, names=[view])
     seen = rows.seen_through(found.apply)
     trees = fit_trees(seen, rounds=60, patience=9, seed=0)
     assert held_out_loss(trees(seen.held.x), seen.held) < 0.8 * np.log(2)
-    assert np.isfinite(found.apply(np.full((1, z.shape[1]), 3e38))).all()
+    assert np.isfinite(found.apply(np.full((1, z.shape[1]), 3e38, np.float32))).all()
 
 
 @pytest.mark.parametrize("classes", [2, 5])

@@ -1,0 +1,1 @@
+"""Bits hidden in representations, for further_channels.py."""
