@@ -21,13 +21,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from hidden_bits import first, known, second
-from hidden_bits.common import Channel
 
 from fairbench.auditing.array_audit import sample_of
 from fairbench.auditing.checked_arrays import check_arrays
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import audit
+from hidden_bits import first, known, second
+from hidden_bits.common import Channel
 
 ROWS, FLIPPED = 24_000, 0.1
 LISTS: dict[str, dict[str, Channel]] = {
@@ -44,6 +44,7 @@ class Read:
 
     list: str
     channel: str
+    rule: str
     truth: float
     as_boards: float
     wide: float
@@ -76,6 +77,7 @@ def read(of: str, name: str) -> Read:
     return Read(
         of,
         name,
+        " ".join((LISTS[of][name].__doc__ or "").split()),
         *(round(figure, 4) for figure in figures),
         best.auditor,
         best.view,

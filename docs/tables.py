@@ -34,6 +34,7 @@ from fairbench.metrics.rows import describe_p_value, p_value_column
 from fairbench.registry import Registry, load_registry
 from fairbench.report.tables import TableFormat, render
 from findings import format_findings
+from hidden_bits_found import format_hidden_bits
 from image_claims import format_claims_of_images, format_images, format_quick_images
 from markdown_parts import make_table
 from own_parts import format_parts
@@ -120,6 +121,7 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "findings": format_findings,
     "verdict": format_verdict,
     "parts": format_parts,
+    "hidden bits": format_hidden_bits,
 }
 """What writes a generated part of a page, by its name: a function of the lists after the name."""
 

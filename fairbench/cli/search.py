@@ -264,6 +264,12 @@ def _report(search: Search, output: Path | None) -> int:
         err.print(f"{failed} trials failed; try them again with --rerun failed.", markup=False)
     for path in written:
         err.print(str(path), markup=False)
+    if search.best is not None and not any(path.name == "importance.csv" for path in written):
+        err.print(
+            f"No importance.csv: it needs {search_files.IMPORTANCE_TRIALS} complete trials whose "
+            "areas differ.",
+            markup=False,
+        )
     if search.best is None:
         return 1
     if len(search.config.objectives) == 1:
