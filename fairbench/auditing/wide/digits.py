@@ -34,24 +34,37 @@ class Number:
 
     @property
     def width(self) -> int:
-        """Number of digits."""
+        """Number of digits, and one for the sign."""
         if self.decimals is None:
-            return _SINGLE_BITS if self.single else _DOUBLE_BITS
-        return _DOUBLE_BITS + _TENS
+            return 1 + (_SINGLE_BITS if self.single else _DOUBLE_BITS)
+        return 1 + _DOUBLE_BITS + _TENS
 
     def digits(self, values: _Values) -> Floats:
-        """Return the digits ``(n, width)`` of values ``(n,)``."""
+        """Return binary digits, decimal ones and the sign of values ``(n,)``, ``(n, width)``."""
+        parts = [self.bits(values), np.signbit(values)[:, None]]
         if self.decimals is not None:
-            with np.errstate(over="ignore"):
-                scaled = np.abs(np.round(values * 10.0**self.decimals))
-            number = np.minimum(scaled, _LARGEST).astype(np.int64)
-            bits = (number[:, None] >> np.arange(_DOUBLE_BITS)) & 1
-            tens = number[:, None] // 10 ** np.arange(_TENS) % 10
-            return np.hstack([bits, tens]).astype(np.float32)
+            parts.insert(1, self.tens(values))
+        return np.hstack(parts).astype(np.float32)
+
+    def tens(self, values: _Values) -> Floats:
+        """Return the decimal digits of decimal numbers ``(n,)``, the lowest first."""
+        return (self._whole(values)[:, None] // 10 ** np.arange(_TENS) % 10).astype(np.float32)
+
+    def _whole(self, values: _Values) -> npt.NDArray[np.int64]:
+        with np.errstate(over="ignore"):
+            scaled = np.abs(np.round(values * 10.0 ** (self.decimals or 0)))
+        return np.minimum(scaled, _LARGEST).astype(np.int64)
+
+    def bits(self, values: _Values) -> Floats:
+        """Return the binary digits of values ``(n,)``, the lowest first."""
+        if self.decimals is not None:
+            return ((self._whole(values)[:, None] >> np.arange(_DOUBLE_BITS)) & 1).astype(
+                np.float32
+            )
         memory: npt.NDArray[np.unsignedinteger] = (
             values.astype(np.float32).view(np.uint32) if self.single else values.view(np.uint64)
         )
-        places = np.arange(self.width, dtype=memory.dtype)
+        places = np.arange(self.width - 1, dtype=memory.dtype)
         return ((memory[:, None] >> places) & 1).astype(np.float32)
 
 

@@ -132,14 +132,14 @@ def _of_low_bits(rows: _Values) -> Iterator[_Grid]:
         values = rows[:, column]
         if len(np.unique(values)) > _MOST_BITS:
             number = number_of(values, column)
-            bits = number.digits(values)
+            bits = number.bits(values)
             alive = np.flatnonzero(np.ptp(bits, axis=0) > 0)[:_MOST_BITS]
             of = (Quantity("value", (column,)),) * len(alive)
             yield _Grid(of, 2, tuple(_bit(number, place) for place in alive.tolist()))
 
 
 def _bit(number: Number, place: int) -> Place:
-    return lambda new: number.digits(new)[:, place] / 2
+    return lambda new: number.bits(new)[:, place] / 2
 
 
 def _above_median(values: _Values) -> Place | None:

@@ -18,7 +18,7 @@ from fairbench.api import Floats
 _Values = npt.NDArray[np.float64]
 _Formula = Callable[[_Values, _Values], _Values]
 
-_LARGEST = 1e30
+_LARGEST, _LARGEST_WHOLE = 1e30, 2.0**52
 _MOST_PAIRED = 24
 """Columns of which all pairs are formed; of wider rows, none but the first ones."""
 _MOST_CELLS_SHARE = 0.4
@@ -34,11 +34,22 @@ def _equal_pairs(z: _Values) -> _Values:
     return np.asarray(np.sum([equal.sum(axis=1) for equal in later], axis=0), np.float64)
 
 
+def _digit_sum(values: _Values) -> _Values:
+    whole = np.minimum(np.abs(np.round(values)), _LARGEST_WHOLE).astype(np.int64)
+    return np.asarray((whole[:, None] // 10 ** np.arange(16) % 10).sum(axis=1), np.float64)
+
+
+def _entropy(z: _Values) -> _Values:
+    shares = np.abs(z) / np.abs(z).sum(axis=1, keepdims=True)
+    return np.asarray(-np.nansum(shares * np.log(shares), axis=1))
+
+
 _OF_ONE: dict[str, Callable[[_Values], _Values]] = {
     "value": lambda a: a,
     "logarithm": lambda a: np.log(np.abs(a)),
     "fraction": lambda a: a - np.floor(a),
     "power of two": lambda a: np.frexp(a)[1].astype(np.float64),
+    "digit sum": _digit_sum,
     "mantissa": lambda a: np.frexp(a)[0],
 }
 _OF_TWO: dict[str, _Formula] = {
@@ -59,6 +70,7 @@ _OF_ROW: dict[str, Callable[[_Values], _Values]] = {
     "sum": lambda z: z.sum(axis=1),
     "length": lambda z: np.sqrt((z**2).sum(axis=1)),
     "sum of sizes": lambda z: np.abs(z).sum(axis=1),
+    "entropy": _entropy,
     "spread": lambda z: z.std(axis=1),
     "largest": lambda z: z.max(axis=1),
     "least": lambda z: z.min(axis=1),
