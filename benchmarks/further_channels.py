@@ -66,10 +66,11 @@ def read(of: str, name: str) -> Read:
     share = bit.mean() * (1 - FLIPPED) + (1 - bit.mean()) * FLIPPED
     truth = entropy(share) - entropy(FLIPPED)
     s = np.where(bit ^ (rng.random(ROWS) < FLIPPED), "a", "b")
-    sample = sample_of(check_arrays(z, s, None, None, None, seed=0))
+    checked = check_arrays(z, s, None, None, None, seed=0)
     results, seconds = [], []
     for wide in (False, True):
         start = time.perf_counter()
+        sample = sample_of(checked, wide=wide)
         results.append(audit(sample, config=AuditConfig(), seed=0, wide=wide).chosen)
         seconds.append(time.perf_counter() - start)
     narrow, best = results

@@ -14,7 +14,8 @@ _AUDITS = ("as_boards", "wide")
 _LISTS = {
     "known": "missed, or nearly, by the auditors of boards; the search was made with them",
     "first": "by somebody who had not seen the auditors; some kinds were added after a look at it",
-    "second": "by somebody else who had not seen them; one kind was added after a look at it",
+    "second": "by somebody else who had not seen them; a few kinds were added after a look at it, "
+    "before which the wide search read 16",
 }
 
 

@@ -43,7 +43,8 @@ def measure(
     config, seed, count = PRESETS[preset], checked.seed, len(checked.groups)
     seed_of_s = derive_seed("arrays", seed)
     with _one_thread():
-        sample = sample_of(checked)
+        wide = preset is Audit.STRICT
+        sample = sample_of(checked, wide=wide)
         original = None if checked.x is None else _standardised(_by_role(checked.x, checked.rows))
         refitted = None
         if original is not None:
@@ -51,7 +52,6 @@ def measure(
             refitted = _refit(sample, original, config, seed)
         progress("auditing z")
         view = None if refitted is None else refitted.reconstruction
-        wide = preset is Audit.STRICT
         result = audit(sample, config=config, seed=seed_of_s, reconstruction=view, wide=wide)
         low, high = interval(result.prediction, resamples=RESAMPLES)
         a_y = {}
@@ -99,18 +99,20 @@ def measure(
     )
 
 
-def sample_of(checked: CheckedArrays) -> AuditSample:
-    """Return z and s as auditors see them."""
-    released = _by_role(_seen(checked.z), checked.rows)
+def sample_of(checked: CheckedArrays, *, wide: bool) -> AuditSample:
+    """Return z and s as auditors see them, in a wide search or not."""
+    z = _in_detail(checked.z) if wide else single_precision(checked.z)
+    released = _by_role(z, checked.rows)
     return AuditSample(released, _by_role(checked.s, checked.rows), len(checked.groups))
 
 
-def _seen(z: np.ndarray) -> np.ndarray:
-    """z as auditors see it: in double precision, where it needs that and they have few columns.
+def _in_detail(z: np.ndarray) -> np.ndarray:
+    """Return z in double precision, where it needs that and has no more columns than trees take.
 
-    A digit of a number, or a ratio of two, must be that of the number as released.
+    A digit of a number, or a ratio of two, must be that of the number as released. Constant columns
+    and copies must not make z too wide for trees.
     """
-    if z.shape[1] > MOST_COLUMNS:  # constant columns and copies must not make z too wide for trees
+    if z.shape[1] > MOST_COLUMNS:
         z = z[:, np.sort(group(z.T)[0])]
         varies = np.ptp(z, axis=0) > 0
         z = z[:, varies] if varies.any() else z[:, :1]

@@ -94,9 +94,12 @@ def find_plane_waves(z: Floats, scaled: Columns, residual: _Values) -> Columns |
 
     def apply(new: Floats) -> Floats:
         rows, rows_scaled = new.astype(np.float64), scaled(new).astype(np.float64)
+        positions = {
+            grid: grid.positions(rows, rows_scaled) for grid in {wave.grid for wave in waves}
+        }
         made = []
         for wave in waves:
-            turns = wave.grid.positions(rows, rows_scaled) @ wave.frequency / wave.grid.side
+            turns = positions[wave.grid] @ wave.frequency / wave.grid.side
             made += [np.sin(2 * np.pi * turns), np.cos(2 * np.pi * turns)]
         return np.column_stack(made).astype(np.float32)
 
