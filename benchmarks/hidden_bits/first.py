@@ -191,7 +191,7 @@ def category_pair_table(rng: Generator, rows: int) -> Hidden:
 
 @_channel
 def lookup_three_columns(rng: Generator, rows: int) -> Hidden:
-    """Three categories of 12 levels: a fixed random table of 1728 cells (7 training rows a cell)."""
+    """Three categories of 12 levels: a random table of 1728 cells (7 training rows a cell)."""
     z = single(rng.integers(0, 12, (rows, 3)))
     i = whole(z)
     return z, half(1728, 7_000_000 + 20).reshape(12, 12, 12)[i[:, 0], i[:, 1], i[:, 2]]
@@ -409,7 +409,7 @@ def address_multiplexer(rng: Generator, rows: int) -> Hidden:
 
 @_channel
 def coprime_counts(rng: Generator, rows: int) -> Hidden:
-    """Two odd counts up to 1001 plus a third share no factor: gcd(a, b) and gcd(b, c) are both 1."""
+    """Two odd counts to 1001 plus a third share no factor: gcd(a, b) and gcd(b, c) are both 1."""
     z = single(2 * rng.integers(1, 501, (rows, 3)) + 1)
     a, b, c = whole(z).T
     return z, (np.gcd(a, b) == 1) & (np.gcd(b, c) == 1)

@@ -216,7 +216,7 @@ def graph_connected(rng: Generator, rows: int) -> Hidden:
 
 @_channel
 def molecule_chirality(rng: Generator, rows: int) -> Hidden:
-    """Four atoms (mass, x, y, z) in random order and place: taken by mass, they are right-handed."""
+    """Four atoms (mass, x, y, z) in random order and place: by mass, they are right-handed."""
     m = shuffle_rows(rng, np.tile([1.0, 12, 16, 35], (rows, 1)))
     xyz = rng.normal(size=(rows, 4, 3)) + rng.normal(0, 4, (rows, 1, 3))
     z = single(np.concatenate([m[..., None], xyz], 2).reshape(rows, 16))
@@ -347,7 +347,7 @@ def fast_cosine_direction(rng: Generator, rows: int) -> Hidden:
 
 @_channel
 def geohash_fourth_letter(rng: Generator, rows: int) -> Hidden:
-    """The fourth geohash letter of a longitude and latitude is in a fixed half of the 32 letters."""
+    """The fourth geohash letter of a longitude and latitude is in a fixed half of 32 letters."""
     z = single(rng.uniform(-5, 15, rows), rng.uniform(42, 54, rows), rng.integers(18, 90, rows))
     x, y = (
         np.floor((z[:, 0] + 180) / 360 * 1024).astype(int),
