@@ -43,6 +43,8 @@ def make_board(dataset: str, boards: recipe.Boards, given: argparse.Namespace) -
     name = f"{dataset}-{version}.board"
     published = HERE / (boards.board or f"fairbench_boards/{name}")
     board = published if boards.board else HERE / "unfinished" / name
+    if not given.dry_run:
+        board.parent.mkdir(exist_ok=True)  # a checkout has no folder without files
     results = ["--results", str(given.results)]
     for earlier in dict.fromkeys((published, board)):
         if earlier.exists():

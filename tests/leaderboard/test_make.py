@@ -24,7 +24,6 @@ def make(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     specification.loader.exec_module(module)
     monkeypatch.setattr(module, "HERE", tmp_path)
     (tmp_path / "fairbench_boards").mkdir()
-    (tmp_path / "unfinished").mkdir()
     return module
 
 
