@@ -116,10 +116,12 @@ def _in_detail(z: np.ndarray) -> np.ndarray:
         z = z[:, np.sort(group(z.T)[0])]
         varies = np.ptp(z, axis=0) > 0
         z = z[:, varies] if varies.any() else z[:, :1]
-    wide = z.astype(np.float64)
-    if z.shape[1] > MOST_COLUMNS or np.abs(wide).max() > _LARGEST:
-        return single_precision(z)
-    return single_precision(z) if np.array_equal(wide, z.astype(np.float32)) else wide
+    narrow, wide = single_precision(z), z.astype(np.float64)
+    if z.shape[1] > MOST_COLUMNS or np.array_equal(wide, narrow):
+        return narrow
+    far = np.abs(wide).max(axis=0) > _LARGEST
+    wide[:, far] = narrow[:, far]
+    return wide
 
 
 @contextmanager

@@ -99,6 +99,8 @@ def audit(
         Functions of z, row by row: the reconstructions by a decoder of its own, draws as in z. All
         members but slow ones see them, on a common scale: what lowers the squared error shows
         there.
+    wide : bool
+        Whether to look for rules of more kinds, as audits of arrays do.
     """
     of_z = fit_members(
         sample, config=config, seed=seed, views=views, reconstruction=reconstruction, wide=wide

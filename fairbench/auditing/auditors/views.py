@@ -44,8 +44,8 @@ _CHUNK = 8192
 class View:
     """A transformation of representations that auditors are fitted on."""
 
-    # ``standardised``, ``ranks``, ``bit-planes``, ``interactions``, ``patterns`` or
-    # ``reconstruction``
+    # ``standardised``, ``ranks``, ``bit-planes``, ``interactions``, ``patterns``,
+    # ``reconstruction``, or of a wide search
     name: str
     apply: Callable[[Floats], Floats]  # maps ``(n, k)`` to ``(n, features of the view)``
 

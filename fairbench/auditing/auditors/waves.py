@@ -80,6 +80,7 @@ def by_value(values: Values, beyond: float = 0.002) -> Place | None:
 
 
 def by_rank(values: Values) -> Place | None:
+    """The share of a column's values that are smaller."""
     ordered = np.sort(values)
     if ordered[0] == ordered[-1]:
         return None

@@ -31,6 +31,8 @@ _LARGEST_MODULUS = 16
 _MOST_WINDOWS = 8
 _MOST_BITS = 20
 """Lowest digits of a number."""
+_MOST_NUMBERS = 24
+"""Columns whose digits are looked at; of wider rows the first ones."""
 _FEW = 0.05
 """Share of rows that must have a column's most common value, and that must not."""
 _SIDES = {2: 128, 3: 64}
@@ -131,12 +133,12 @@ def _of_bits(rows: _Values) -> Iterator[_Grid]:
 
 def _of_low_bits(rows: _Values) -> Iterator[_Grid]:
     """Yield a grid of the lowest binary digits of each column, or bits in memory."""
-    for column in range(rows.shape[1]):
-        values = rows[:, column]
-        if len(np.unique(values)) > _MOST_BITS:
-            number = number_of(values, column)
-            bits = number.bits(values)
-            alive = np.flatnonzero(np.ptp(bits, axis=0) > 0)[:_MOST_BITS]
+    many = [c for c in range(rows.shape[1]) if len(np.unique(rows[:, c])) > _MOST_BITS]
+    for column in many[:_MOST_NUMBERS]:
+        number = number_of(rows[:, column], column)
+        bits = number.bits(rows[:, column])
+        alive = np.flatnonzero(np.ptp(bits, axis=0) > 0)[:_MOST_BITS]
+        if len(alive) > 1:
             of = (Quantity("value", (column,)),) * len(alive)
             yield _Grid(of, 2, tuple(_bit(number, place) for place in alive.tolist()))
 

@@ -136,7 +136,15 @@ def test_an_audit_of_arrays_searches_widely_and_a_quick_one_does_not() -> None:
     assert not any(one.view == "quantities" for one in quick.auditors)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e38])
+def test_no_scale_is_too_small_or_too_large(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    z = scale * rng.normal(size=(300, 3))
+    assert fairbench.audit(z, z[:, 0] > 0).i > 0.5
+
+
 def test_an_audit_of_arrays_reads_digits_beyond_single_precision() -> None:
     rng = np.random.default_rng(0)
     z = rng.integers(0, 10**10, (ROWS, 1)).astype(np.float64)
+    z = np.column_stack([z, np.where(np.arange(ROWS) == 7, 1e300, 0.0)])  # must not coarsen others
     assert fairbench.audit(z, (z[:, 0] % 10 >= 5).astype(int)).i > 0.6
