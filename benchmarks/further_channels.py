@@ -26,6 +26,7 @@ from fairbench.auditing.array_audit import sample_of
 from fairbench.auditing.checked_arrays import check_arrays
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import audit
+from fairbench.auditing.validation.calibrate import tolerance
 from hidden_bits import first, known, second
 from hidden_bits.common import Channel
 
@@ -88,7 +89,7 @@ def read(of: str, name: str) -> Read:
 
 def near(figures: pd.Series, truth: pd.Series) -> pd.Series:
     """Whether each is within the tolerance below the truth."""
-    return figures >= truth - np.maximum(0.02, 0.08 * truth)
+    return figures >= truth - truth.map(tolerance)
 
 
 def main() -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from fairbench.auditing.validation.calibrate import tolerance
 from fairbench.report.format import format_share
 from markdown_parts import make_paragraph, make_table
 
@@ -41,7 +42,7 @@ def format_hidden_bits() -> str:
     slower = (table["seconds_wide"].sum() / table["seconds_as_boards"].sum()).round(1)
     text = make_paragraph(
         f"Over all {len(table)}, an audit with the wide search took {slower} times as long as one",
-        f"without (median {table['seconds_wide'].median():.0f} s of one core,",
+        f"without, beside other work (median {table['seconds_wide'].median():.0f} s,",
         f"{table['seconds_as_boards'].median():.0f} s without).",
     )
     return f"{by_list}\n\n{text}\n\n{rows}"
@@ -49,4 +50,4 @@ def format_hidden_bits() -> str:
 
 def _read(table: pd.DataFrame, audit: str) -> pd.Series:
     """Whether each bit is read within the tolerance of calibration."""
-    return table[audit] >= table["truth"] - (0.08 * table["truth"]).clip(lower=0.02)
+    return table[audit] >= table["truth"] - table["truth"].map(tolerance)

@@ -192,9 +192,9 @@ class _Ensemble:
         """Fit the members of views of a wide search that explain what the best one missed."""
         if counting_suffices(self.rows.fit):
             return []
-        single = replace(self, rows=self.rows.ungrouped(), fresher=self.rows.ungrouped())
-        best = self._best(members)
-        views = wide_views(single.rows, best.held_out, seed=self.seed)
+        rows = self.rows.ungrouped()
+        single = replace(self, rows=rows, fresher=rows)
+        views = wide_views(rows, self._best(members).held_out, seed=self.seed)
         return [one for view in views for one in single.fit_view(view)]
 
     def _members(self, view: str, columns: int) -> list[Member]:

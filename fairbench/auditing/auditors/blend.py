@@ -13,7 +13,7 @@ import numpy as np
 
 from fairbench.api import Floats
 from fairbench.auditing.auditors.samples import LabelledRows, Weights
-from fairbench.stats.scores import log_loss
+from fairbench.auditing.auditors.simple import held_out_loss
 
 _POWERS = (0.0, 0.25, 0.5, 0.7, 0.85, 1.0, 1.15, 1.3)
 """Exponents of a member: 0 is the prior alone, 1 the member as it is, above 1 sharper."""
@@ -99,14 +99,10 @@ def adds(q: Floats, p: Floats, held: LabelledRows, prior: Weights) -> bool:
     By a likelihood-ratio test: of the pool of both against that auditor alone.
     """
     alone, both = (
-        _loss(pooled(members, pool_weights(members, held, prior), prior), held)
+        held_out_loss(pooled(members, pool_weights(members, held, prior), prior), held)
         for members in ([p], [p, q])
     )
     return (alone - both) * held.total > _SURE**2 / 2
-
-
-def _loss(p: Floats, held: LabelledRows) -> float:
-    return float(np.average(log_loss(p, held.labels), weights=held.weights))
 
 
 def _evidence(p: Floats, prior: Weights) -> Weights:

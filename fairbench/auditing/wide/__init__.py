@@ -1,0 +1,1 @@
+"""A wide search: views of z that show rules of kinds that no other auditor forms."""

@@ -36,10 +36,7 @@ def narrow_axes(common: Floats) -> Columns | None:
     if knots < 3 or columns < 2:
         return None
     curves = SplineTransformer(knots, degree=3, knots="quantile", extrapolation="linear")
-    try:
-        curves.fit(common)
-    except ValueError:  # quantiles that coincide
-        return None
+    curves.fit(common)
     first, second = np.triu_indices(columns)
     if len(first) > _MOST_TERMS:
         first = second = np.arange(columns)
