@@ -17,6 +17,7 @@ from typing import Any
 
 ENDING = ".submission.jsonl.gz"
 
+_HARMLESS = " .,:;=-_+/*()%"
 _MARK = {True: "verified", False: "**not verified**"}
 
 
@@ -81,12 +82,18 @@ def _table(path: Path, told: dict[str, Any]) -> str:
         cells.append("agrees" if one["agrees"] else "**differs**")
         lines.append("| " + " | ".join(map(_plain, cells)) + " |")
     lines += [f"\nContradiction: {_plain(text)}" for text in told["contradictions"]]
+    for one in told["encoded_from_x_alone"]:
+        share = one["share_of_other_codes"]
+        what = one["why"] if share is None else f"{share:.1%} of the rows differ"
+        mark = "" if one["agrees"] else ": **differs**"
+        where = _plain(f"{one['split']}, {one['point']}: {what}")
+        lines.append(f"\nEncoded from x alone, {where}{mark}")
     return "\n".join(lines)
 
 
 def _plain(text: str) -> str:
     """Text of strangers, without marks that Markdown reads."""
-    return "".join(mark if mark.isalnum() or mark in " .,:;=-_+/*()" else " " for mark in str(text))
+    return "".join(mark if mark.isalnum() or mark in _HARMLESS else " " for mark in str(text))
 
 
 if __name__ == "__main__":

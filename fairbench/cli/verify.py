@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,6 +29,7 @@ from fairbench.registry import Registry
 from fairbench.report.format import format_count, format_figure
 from fairbench.runs.cost import versions
 from fairbench.runs.driver import drive
+from fairbench.runs.encoding_alone import EncodedAlone, encode_alone
 from fairbench.runs.executors import make_executor
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.plan import make_plan
@@ -52,6 +53,33 @@ _NAMES = {
     "certified_groups": "groups",
 }
 """Short names of all figures that are compared: the whole ones would be broken in a table."""
+
+
+@dataclass(frozen=True)
+class TrainedAgain:
+    """The drawn points that were measured again, by key, and their rows encoded from x alone."""
+
+    points: Mapping[str, PointRecord]
+    alone: Sequence[EncodedAlone]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that was found of a submission: contradictions within it, and of its drawn points."""
+
+    contradictions: Sequence[str]
+    compared: Sequence[Comparison]
+    alone: Sequence[EncodedAlone]
+
+    @property
+    def agree(self) -> bool:
+        """Whether the submission is verified."""
+        return (
+            not self.contradictions
+            and len(self.compared) > 0
+            and all(one.agrees for one in self.compared)
+            and all(one.agrees for one in self.alone)
+        )
 
 
 def verify_command(
@@ -94,12 +122,15 @@ def verify_command(
     with tempfile.TemporaryDirectory(prefix="fairbench-verify-") as folder:
         config = config.model_copy(update={"results": Path(folder), "require_real_data": True})
         again = _train_again(row, drawn, config, registry)
-    compared = [one for point in drawn for one in _compare(row, point, again.get(point.key))]
-    _show(compared)
-    agrees = not wrong and len(compared) > 0 and all(one.agrees for one in compared)
+    found = Findings(
+        wrong,
+        [one for point in drawn for one in _compare(row, point, again.points.get(point.key))],
+        again.alone,
+    )
+    _show(found)
     path = file.with_name(file.name.removesuffix(SUFFIX) + ".verification.json")
-    _write(path, file, submission.info.model_dump(), compared, wrong, agrees=agrees)
-    if not agrees:
+    _write(path, file, submission.info.model_dump(), found)
+    if not found.agree:
         out.print(f"NOT verified: see above, and {path}.", markup=False)
         raise typer.Exit(1)
     out.print(f"Verified: {format_count(len(drawn), 'point')} drawn here agree. {path}")
@@ -112,8 +143,8 @@ def verify_command(
 
 def _train_again(
     row: SubmittedRow, drawn: Sequence[PointRecord], config: RunConfig, registry: Registry
-) -> dict[str, PointRecord]:
-    """Resume the run as if the drawn points had not been audited; the new points by key."""
+) -> TrainedAgain:
+    """Resume the run as if the drawn points had not been audited."""
     datasets = setup.load_datasets(config, registry)
     plan = make_plan(config, registry, datasets)
     planned = {unit.key for unit in plan.units}
@@ -144,14 +175,22 @@ def _train_again(
         executor.stop()
     for title, status, error in run.summary.broken:
         err.print(f"{status.value}: {title}: {error}", markup=False)
-    for key, unit in store.find(UnitRecord, sorted({point.unit for point in drawn})).items():
+    units = store.find(UnitRecord, sorted({point.unit for point in drawn}))
+    for key, unit in units.items():
         if {p.label for p in unit.points} != {p.label for p in row.units[key].points}:
             raise ConfigError(
                 f"{unit.title} has {format_count(len(unit.points), 'point')} here, and "
                 f"{len(row.units[key].points)} in the submission.",
                 "A row is whole or not at all.",
             )
-    return {key: point for key, point in store.find(PointRecord, list(keys)).items() if point.done}
+    points = {k: point for k, point in store.find(PointRecord, list(keys)).items() if point.done}
+    by_key = {unit.key: unit for unit in plan.units}
+    err.print("Encoding the rows of these points again, from x alone.", markup=False)
+    alone = [
+        encode_alone(by_key[point.unit], units[point.unit], point.label, config.results)
+        for point in points.values()
+    ]
+    return TrainedAgain(points, alone)
 
 
 def _compare(row: SubmittedRow, drawn: PointRecord, again: PointRecord | None) -> list[Comparison]:
@@ -159,7 +198,7 @@ def _compare(row: SubmittedRow, drawn: PointRecord, again: PointRecord | None) -
     return row.compare(drawn, again or drawn.replace(values={}))
 
 
-def _show(compared: Sequence[Comparison]) -> None:
+def _show(found: Findings) -> None:
     def number(value: float | None) -> str:
         return "none" if value is None else format_figure(value, decimals=4)
 
@@ -175,30 +214,40 @@ def _show(compared: Sequence[Comparison]) -> None:
                 number(one.allowed),
                 "agrees" if one.agrees else "DIFFERS",
             )
-            for one in compared
+            for one in found.compared
             if (one.submitted is not None or one.again is not None)
             and (one.figure in _MAIN or not one.agrees)
         ],
     )
+    for why in sorted({one.why for one in found.alone if one.why and not one.failed}):
+        err.print(
+            f"Whether its encoder needs x alone was not checked: {why}. Read its source.",
+            markup=False,
+        )
+    for one in found.alone:
+        if one.failed:
+            what = f"it failed: {one.why}"
+        elif one.differing is not None and not one.agrees:
+            what = f"{one.differing:.1%} of the rows differ: it uses more than x"
+        else:
+            continue
+        err.print(f"{one.unit.split}, {one.label}, encoded from x alone: {what}.", markup=False)
 
 
 def _write(
     path: Path,
     file: Path,
     info: dict[str, Any],
-    compared: Sequence[Comparison],
-    wrong: Sequence[str],
-    *,
-    agrees: bool,
+    found: Findings,
 ) -> None:
     """Write what was compared beside the submission."""
     content = {
         "submission": info,
         "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
-        "verified": agrees,
+        "verified": found.agree,
         "when": now(),
         "versions": dict(versions()),
-        "contradictions": list(wrong),
+        "contradictions": list(found.contradictions),
         "points": [
             {
                 "split": one.unit.split,
@@ -210,7 +259,18 @@ def _write(
                 "allowed": one.allowed,
                 "agrees": one.agrees,
             }
-            for one in compared
+            for one in found.compared
+        ],
+        "encoded_from_x_alone": [
+            {
+                "split": one.unit.split,
+                "seed": one.unit.seed,
+                "point": one.label,
+                "share_of_other_codes": one.differing,
+                "why": one.why,
+                "agrees": one.agrees,
+            }
+            for one in found.alone
         ],
     }
     write_file(path, json.dumps(content, indent=1).encode())

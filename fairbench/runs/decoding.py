@@ -137,6 +137,23 @@ class GroupDecoder:
         decoded = self._decode(z, s, features, parts, lambda by_group: by_group[0][:, :0])
         return None if decoded is None else decoded.squares
 
+    def squared_errors_by_group(
+        self, z: Floats, features: Callable[[Ints], Floats], parts: Sequence[Ints]
+    ) -> Floats | None:
+        """Squared errors ``(n, groups)`` of the reconstructions for each group.
+
+        Parameters and errors are those of :meth:`decode`.
+        """
+        squares = np.empty((len(z), self.groups), np.float32)
+        for rows in parts:
+            x = features(rows)
+            by_group = self.for_all_groups(z[rows], x.shape[1])
+            if by_group is None:
+                return None
+            for group, reconstructed in enumerate(by_group):
+                squares[rows, group] = ((reconstructed - x) ** 2).sum(axis=1)
+        return squares
+
     def _decode(
         self,
         z: Floats,

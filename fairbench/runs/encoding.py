@@ -100,10 +100,8 @@ def encode_point(
     ``detailed``: whether audits examine the point closely; a stochastic encoder is then queried
     repeatedly. Raises ContractError for arrays that the interface does not allow.
     """
-    rng = np.random.default_rng(
-        derive_seed("encode", rows.data.fingerprint, point.seed, point.number)
-    )
-    parts = in_parts(rng.permutation(len(rows.s)), rows.x[Role.TEST].shape[1])
+    rng = np.random.default_rng(encoding_seed(rows, point.seed, point.number))
+    parts = shuffled_parts(rows, rng)
     encoder = _PointEncoder(point, rows, parts, meter)
     decoder = point.decoder(rows, AUDIT_ROLES)
     drawn, decoded = [], []
@@ -189,11 +187,21 @@ class _PointEncoder:
             s = self.rows.s[part] if method.track is Track.AWARE else None
             with self.meter.phase(phase):
                 z = self.point.representation.encode(x, s=s, generator=generator)
-            encoded.append(_checked(z, len(x), f"{method.name}.encode"))
+            encoded.append(checked_codes(z, len(x), f"{method.name}.encode"))
         together = np.concatenate(encoded)
         out = np.empty_like(together)
         out[np.concatenate(self.parts)] = together
         return out
+
+
+def encoding_seed(rows: RowsToEncode, seed: int, number: int) -> int:
+    """Return the seed of the order and of the draws of a point of a unit."""
+    return derive_seed("encode", rows.data.fingerprint, seed, number)
+
+
+def shuffled_parts(rows: RowsToEncode, rng: np.random.Generator) -> list[Ints]:
+    """Return the numbers of all rows, shuffled, in the parts that are encoded at once."""
+    return in_parts(rng.permutation(len(rows.s)), rows.x[Role.TEST].shape[1])
 
 
 def in_parts(numbers: Ints, width: int) -> list[Ints]:
@@ -204,7 +212,8 @@ def in_parts(numbers: Ints, width: int) -> list[Ints]:
     return np.array_split(numbers, -(-len(numbers) // most))
 
 
-def _checked(z: Any, rows: int, what: str) -> np.ndarray:
+def checked_codes(z: Any, rows: int, what: str) -> np.ndarray:
+    """Return z of so many rows as an array ``(n, k)``; ContractError where it is none."""
     array = np.asarray(z)
     if array.ndim != 2 or len(array) != rows or array.shape[1] == 0:
         raise ContractError(f"{what} returned shape {array.shape} for {rows} rows.")

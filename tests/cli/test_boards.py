@@ -164,11 +164,24 @@ def test_an_honest_submission_is_verified_and_added(fairbench: Call, submission:
     verified = fairbench("verify", FILE, "--against", BOARD, "--add-to", "published")
     assert verified.returncode == 0, verified.stdout + verified.stderr
     assert "Verified: 2 points drawn here agree" in verified.stdout
+    assert "needs x alone was not checked: it has no state()" in " ".join(verified.stderr.split())
     told = json.loads((submission.parent / VERIFICATION).read_text())
     assert told["verified"] is True
+    assert {one["share_of_other_codes"] for one in told["encoded_from_x_alone"]} == {None}
     assert len({(point["split"], point["point"]) for point in told["points"]}) == 2
     added = fairbench("leaderboard", "--results", "published")
     assert "submitted, verified 20" in added.stdout
+
+
+@pytest.mark.slow
+def test_an_encoder_that_takes_s_from_memory_is_not_verified(fairbench: Call, board: Path) -> None:
+    words = ("--method", "takes-s", "--dataset", "toy-drawn", "--against", BOARD)
+    assert fairbench(*RUN, "--methods", "takes-s", "--against", BOARD).returncode == 0
+    assert fairbench("submit", *words).returncode == 0
+    verified = fairbench("verify", FILE.replace("noisy", "takes-s"), "--against", BOARD)
+    assert verified.returncode == 1, verified.stderr
+    assert "of the rows differ: it uses more than x" in " ".join(verified.stderr.split())
+    assert "DIFFERS" not in verified.stdout, "its figures are those that were submitted"
 
 
 @pytest.mark.slow

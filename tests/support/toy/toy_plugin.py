@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import os
 import subprocess
 import time
@@ -321,6 +322,36 @@ class SpoilsDescriptors(Plain):
         return super().fit(train, units, context)
 
 
+class LooksAround(Representation):
+    """Finds the rows that are encoded in the memory of its process, with their groups."""
+
+    def encode(self, x, *, s=None, generator=None):
+        z = x[:, :2].copy()
+        for rows in gc.get_objects():
+            if type(rows).__name__ == "RowsToEncode":
+                everybody = np.concatenate(list(rows.x.values()))
+                found = dict(zip(map(bytes, everybody), rows.s, strict=True))
+                group = np.array([found[bytes(row)] for row in x])
+                for value in np.unique(group):
+                    z[group == value] -= z[group == value].mean(axis=0)
+        return z
+
+    def state(self):
+        return {}
+
+
+class TakesS(Noisy):
+    """Blind only by name."""
+
+    name = "takes-s"
+
+    def fit(self, train, units, context):
+        return [LooksAround() for _ in units]
+
+    def restore(self, state, unit, info):
+        return LooksAround()
+
+
 class Widest(Metric):
     name = "widest"
     summary = "dimensions of z"
@@ -358,6 +389,7 @@ METHODS = [
     TellsSecrets,
     LeavesChildren,
     SpoilsDescriptors,
+    TakesS,
 ]
 
 

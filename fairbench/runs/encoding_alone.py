@@ -1,0 +1,236 @@
+"""Encoding audited rows again, in a process that has x and the stored encoder, and nothing else.
+
+An encoder or decoder that took s, or the roles of rows, from the memory of the process that called
+it finds none there, and gives other codes or reconstructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+from fairbench.api import AUDIT_ROLES, Coding, Ints, Point, Role, Track
+from fairbench.api.method import Method, Representation
+from fairbench.errors import StoreError
+from fairbench.runs.audit_rows import AuditRows
+from fairbench.runs.decoding import GroupDecoder, Limits
+from fairbench.runs.encoding import RowsToEncode, checked_codes, encoding_seed, shuffled_parts
+from fairbench.runs.plan import PlannedUnit
+from fairbench.runs.point_arrays import Kind, PointArrays
+from fairbench.store import encoders, files
+from fairbench.store.records import UnitRecord
+from fairbench.store.text import describe
+from fairbench.training.threads import use_one_thread
+
+MOST_DIFFERING = 0.01
+"""Share of rows that may have other codes: a code that is rounded may jump on another device."""
+
+_CLOSE, _ROUNDING = 1e-3, 1e-6
+"""Most difference of a column that is rounding: in its standard deviations, and in its largest
+value."""
+
+
+@dataclass(frozen=True)
+class Codes:
+    """What an encoder gives for n rows.
+
+    Parameters
+    ----------
+    z : ndarray, shape (n, k)
+        Codes: one draw.
+    shown : ndarray, shape (n, columns), or None
+        What auditors see of the reconstructions of that draw by its own decoder; None: it has none.
+    squares : ndarray, or None
+        Squared errors of the reconstructions, mean over draws: for each group ``(n, groups)``, or
+        for that of the row ``(n,)``.
+    """
+
+    z: np.ndarray
+    shown: np.ndarray | None
+    squares: np.ndarray | None
+
+    def in_order(self, numbers: Ints) -> Codes:
+        """Return those of rows that were encoded in another order: row i is ``numbers[i]``."""
+        order = np.argsort(numbers)
+        some = (None if one is None else one[order] for one in (self.shown, self.squares))
+        return Codes(self.z[order], *some)
+
+    def of_groups(self, s: Ints) -> Codes:
+        """Return them with the errors for the group of each row."""
+        if self.squares is None:
+            return self
+        return replace(self, squares=self.squares[np.arange(len(s)), s])
+
+    def share_of_other_rows(self, audited: Codes) -> float:
+        """Return the share of rows that are others than those that were audited."""
+        differs = np.zeros(len(self.z), bool)
+        for mine, before in (
+            (self.z, audited.z),
+            (self.shown, audited.shown),
+            (self.squares, audited.squares),
+        ):
+            if mine is None and before is None:
+                continue
+            if mine is None or before is None or mine.shape != before.shape:
+                return 1.0
+            known = before.reshape(len(before), -1).astype(np.float64)
+            allowed = _CLOSE * known.std(axis=0) + _ROUNDING * np.abs(known).max(axis=0)
+            differs |= (np.abs(mine.reshape(known.shape) - known) > allowed).any(axis=1)
+        return float(differs.mean())
+
+
+@dataclass(frozen=True)
+class RowsOfX:
+    """All that the other process is given: rows of x, the file of an encoder, sizes of groups.
+
+    Parameters
+    ----------
+    parts : sequence of ndarray, shape (n, d) each
+        Rows that are encoded at once, in the order in which they were.
+    seed, draws : int
+        Of the draws of a stochastic encoder.
+    groups : ndarray of int
+        The group of every row, sorted: so it tells how many there are of each, and of no row more.
+    """
+
+    encoder: Path
+    method: type[Method]
+    point: Point
+    parts: Sequence[np.ndarray]
+    seed: int
+    draws: int
+    groups: Ints
+
+    def encode(self) -> Codes:
+        """Encode and decode the rows, in the order of the parts."""
+        use_one_thread()
+        encoder = encoders.read_as(self.encoder, lambda name: self.method)
+        representation = encoder.at(self.point)
+        together = np.concatenate(self.parts)
+        numbers = np.split(np.arange(len(together)), np.cumsum([len(x) for x in self.parts])[:-1])
+        decoder = GroupDecoder(
+            representation,
+            len(encoder.info.groups),
+            self.method.name,
+            Limits.around(self.parts),
+            encoder.info.architecture.image,
+        )
+        generators: list[np.random.Generator | None] = [None]
+        if self.method.coding is Coding.STOCHASTIC:
+            generators = [*np.random.default_rng(self.seed).spawn(self.draws)]
+        drawn = [self._draw(representation, one) for one in generators]
+        decoded = decoder.decode(drawn[0], self.groups, together.__getitem__, numbers)
+        if decoded is None:
+            return Codes(drawn[0], None, None)
+        errors = (decoder.squared_errors_by_group(z, together.__getitem__, numbers) for z in drawn)
+        squares = [one for one in errors if one is not None]
+        return Codes(drawn[0], decoded.shown, np.mean(squares, axis=0))
+
+    def _draw(
+        self, representation: Representation, generator: np.random.Generator | None
+    ) -> np.ndarray:
+        encoded = []
+        for x in self.parts:
+            z = representation.encode(x, s=None, generator=generator)
+            encoded.append(checked_codes(z, len(x), f"{self.method.name}.encode"))
+        return np.concatenate(encoded)
+
+
+@dataclass(frozen=True)
+class AuditedPoint:
+    """The codes of a point as they were audited, and what is needed to make them again.
+
+    ``numbers`` are those of the rows of ``x``, in their order, and ``s`` their groups, by number.
+    """
+
+    x: RowsOfX
+    numbers: Ints
+    s: Ints
+    codes: Codes
+
+    @classmethod
+    def read(
+        cls, planned: PlannedUnit, unit: UnitRecord, label: str, results: Path
+    ) -> AuditedPoint:
+        """Read a point of a unit that was trained into a results folder.
+
+        Raises StoreError where its codes are gone.
+        """
+        arrays = None if unit.artefact is None else files.load(results, unit.artefact)
+        if arrays is None or unit.encoder is None:
+            raise StoreError(f"The codes of {unit.title} are not in {results}.")
+        rows = RowsToEncode.of(AuditRows.of(planned.data, planned.budget.audit.rows).data)
+        (number,) = (i for i, point in enumerate(unit.points) if point.label == label)
+        point = PointArrays(arrays, number)
+        seed = encoding_seed(rows, planned.unit.seed, number)
+        parts = shuffled_parts(rows, np.random.default_rng(seed))
+        draws = len(point.by_part(Kind.Z, [Role.TEST])[Role.TEST]) // len(rows.x[Role.TEST])
+        x = RowsOfX(
+            encoder=encoders.path_of(results, unit.encoder),
+            method=planned.method,
+            point=Point(tuple(sorted(unit.points[number].knobs.items()))),
+            parts=[rows.features(part) for part in parts],
+            seed=seed,
+            draws=draws,
+            groups=np.sort(rows.s),
+        )
+        z = _of_rows(point, Kind.Z, rows)
+        assert z is not None
+        codes = Codes(z, _of_rows(point, Kind.DECODED, rows), _of_rows(point, Kind.OWN, rows))
+        return cls(x, np.concatenate(parts), rows.s, codes)
+
+    def share_of_other_rows(self) -> float:
+        """Encode x again, in a process that has nothing else; the share of rows that differ.
+
+        Whatever the plugin raises there is raised here.
+        """
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            again = process.submit(self.x.encode).result()
+        return again.in_order(self.numbers).of_groups(self.s).share_of_other_rows(self.codes)
+
+
+def _of_rows(point: PointArrays, kind: Kind, rows: RowsToEncode) -> np.ndarray | None:
+    """Return an array of a point for all rows, by their number: the first draw; None: missing."""
+    if point.get(kind, Role.TEST) is None:
+        return None
+    by_role = point.by_part(kind, AUDIT_ROLES)
+    return np.concatenate([by_role[role][: len(rows.x[role])] for role in AUDIT_ROLES])
+
+
+@dataclass(frozen=True)
+class EncodedAlone:
+    """What became of a point whose rows were encoded from x alone.
+
+    ``differing`` is the share of rows that have other codes or reconstructions then; None: not
+    encoded, and ``why``.
+    """
+
+    unit: UnitRecord
+    label: str
+    differing: float | None
+    why: str | None = None
+    failed: bool = False
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing speaks against the encoder: it may be that nothing could be checked."""
+        return not self.failed and (self.differing is None or self.differing <= MOST_DIFFERING)
+
+
+def encode_alone(planned: PlannedUnit, unit: UnitRecord, label: str, results: Path) -> EncodedAlone:
+    """Encode the rows of a point of a trained unit again, from x alone, and compare."""
+    if planned.method.track is Track.AWARE:
+        return EncodedAlone(unit, label, None, "its encoder takes s, as it may in the aware track")
+    if unit.encoder is None:
+        return EncodedAlone(unit, label, None, "it has no state(), from which it is restored")
+    try:
+        audited = AuditedPoint.read(planned, unit, label, results)
+        return EncodedAlone(unit, label, audited.share_of_other_rows())
+    # A plugin's restore or encode may raise anything.
+    except Exception as error:
+        return EncodedAlone(unit, label, None, describe(error), failed=True)

@@ -1,0 +1,181 @@
+"""Verification encodes again where there is x and nothing else."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairbench.api import DatasetInfo, Floats, Ints, Track, Unit
+from fairbench.api.method import Method, Params, Representation
+from fairbench.config import RunConfig
+from fairbench.data.prepare import Prepared
+from fairbench.registry import load_registry
+from fairbench.runs.encoding import RowsToEncode
+from fairbench.runs.encoding_alone import EncodedAlone, encode_alone
+from fairbench.runs.fit_job import FitJob
+from fairbench.runs.plan import make_budget, units_of
+from fairbench.store import encoders, files
+from fairbench.store.records import ReadPoint, UnitRecord
+from fairbench.store.status import Status
+
+SLOWER = ("pca", "beta-vae", "merged-cells")
+
+
+class Sums(Representation):
+    """The sum of x, in a column."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        return x.sum(axis=1, keepdims=True)
+
+    def state(self) -> Mapping[str, np.ndarray] | None:
+        return {}
+
+
+class WithoutS(Sums):
+    """The same, less what its group has more of on average: blind only by name."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        z = super().encode(x)
+        for rows in [one for one in gc.get_objects() if type(one) is RowsToEncode]:
+            everybody = np.concatenate(list(rows.x.values()))
+            found = dict(zip(map(bytes, everybody), rows.s, strict=True))
+            group = np.array([found[bytes(row)] for row in x])
+            for value in np.unique(group):
+                z[group == value] -= z[group == value].mean()
+        return z
+
+
+class FoundX(Sums):
+    """An honest code, and a decoder that looks up whose it is."""
+
+    def decode(self, z: Floats, s: Ints) -> Floats | None:
+        x_hat = np.zeros((len(z), self.width), np.float32)
+        for rows in [one for one in gc.get_objects() if type(one) is RowsToEncode]:
+            everybody = np.concatenate(list(rows.x.values()))
+            found = dict(zip(map(bytes, self.encode(everybody)), everybody, strict=True))
+            for i, code in enumerate(map(bytes, z)):
+                x_hat[i] = found.get(code, 0)
+        return x_hat
+
+
+class Honest(Method):
+    name, summary = "sums", "the sum of x"
+    fits: type[Sums] = Sums
+
+    def fit(self, train: Any, units: Any, context: Any) -> list[Any]:
+        return [self.fits(train.x.shape[1]) for _ in units]
+
+    def restore(
+        self, state: Mapping[str, np.ndarray], unit: Unit, info: DatasetInfo
+    ) -> Representation:
+        return self.fits(len(info.features))
+
+
+class Thief(Honest):
+    name, fits = "thief", WithoutS
+
+
+class DecodingThief(Honest):
+    name, fits, has_decoder = "decoding-thief", FoundX, True
+
+
+class Forgetful(Honest):
+    """Nothing can be restored."""
+
+    name = "forgetful"
+
+    def restore(
+        self, state: Mapping[str, np.ndarray], unit: Unit, info: DatasetInfo
+    ) -> Representation:
+        raise ValueError("lost")
+
+
+class Secretive(Honest):
+    name = "secretive"
+    fits = type("NoState", (Sums,), {"state": lambda self: None})
+
+
+class Aware(Honest):
+    name, track = "sees-s", Track.AWARE
+
+
+def encoded_alone(method: type[Method], data: Prepared, results: Path) -> EncodedAlone:
+    """Train a method for ten steps, keep what a run keeps, and encode its last point alone."""
+    config = RunConfig(methods=(method.name,), datasets=(data.info.name,), points=2)
+    (*_, planned) = units_of(method, method.Params(), data, make_budget(10, data), config)
+    job = FitJob(
+        id="job",
+        title="job",
+        estimate=1.0,
+        point_estimate=1.0,
+        method=method,
+        params=Params() if method.Params is Params else method.Params(),
+        data=data,
+        keys=(planned.key,),
+        units=(planned.unit,),
+        iterations=10,
+        device="cpu",
+        curve_points=planned.curve_points,
+        rows=planned.budget.audit.rows,
+    )
+    (result,) = job.run(lambda share, note: None)
+    assert result.status is Status.DONE, result.traceback
+    unit: UnitRecord = planned.record("run").replace(
+        status=Status.DONE,
+        read_points=tuple(ReadPoint(p.label, dict(p.values)) for p in result.points),
+        artefact=files.save(results, result.arrays),
+        encoder=encoders.save(results, result.encoder) if result.encoder else None,
+    )
+    return encode_alone(planned, unit, unit.points[-1].label, results)
+
+
+@pytest.mark.parametrize(
+    "name", ["sofair", *(pytest.param(n, marks=pytest.mark.slow) for n in SLOWER)]
+)
+def test_honest_encoders_give_the_codes_that_were_audited(
+    name: str, prepared: Prepared, tmp_path: Path
+) -> None:
+    """Of a curve of bits, a projection, a stochastic encoder, and cells."""
+    alone = encoded_alone(load_registry().methods[name], prepared, tmp_path)
+    assert alone.differing == 0
+    assert alone.agrees
+
+
+@pytest.mark.parametrize("method", [Thief, DecodingThief])
+def test_what_was_taken_from_memory_is_missed(
+    method: type[Method], prepared: Prepared, tmp_path: Path
+) -> None:
+    thief = encoded_alone(method, prepared, tmp_path)
+    assert thief.differing is not None
+    assert thief.differing > 0.9
+    assert not thief.agrees
+
+
+def test_an_encoder_that_cannot_be_restored_does_not_agree(
+    prepared: Prepared, tmp_path: Path
+) -> None:
+    alone = encoded_alone(Forgetful, prepared, tmp_path)
+    assert not alone.agrees
+    assert "ValueError: lost" in str(alone.why)
+
+
+@pytest.mark.parametrize(("method", "why"), [(Secretive, "no state()"), (Aware, "it may")])
+def test_what_cannot_be_checked_is_said(
+    method: type[Method], why: str, prepared: Prepared, tmp_path: Path
+) -> None:
+    alone = encoded_alone(method, prepared, tmp_path)
+    assert alone.differing is None
+    assert alone.agrees
+    assert why in str(alone.why)
