@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from fairbench.api.metric import Metric
@@ -123,14 +124,25 @@ def _in_order(
     figures: Mapping[str, float | None], metrics: Sequence[type[Metric]]
 ) -> dict[str, float | str | None]:
     """The figures in the order in which the metrics declare their columns, with their words."""
-    ordered: dict[str, float | str | None] = {}
+    return {
+        name: metric.words.get(name) if metric and figures[name] is None else figures[name]
+        for name, metric in _declared(tuple(figures), tuple(metrics))
+    }
+
+
+@cache  # points of a board have the same figures, and there are thousands
+def _declared(
+    names: tuple[str, ...], metrics: tuple[type[Metric], ...]
+) -> list[tuple[str, type[Metric] | None]]:
+    """The names of figures in order, each with the metric that declares it, if one does."""
+    by_name: dict[str, type[Metric] | None] = {}
     for metric in metrics:
         for declared in metric.columns if metric.level == "point" else ():
             head, brace, _ = declared.partition("{")
-            for name, value in figures.items():
+            for name in names:
                 if name == declared or (brace and name.startswith(head)):
-                    ordered.setdefault(name, metric.words.get(name) if value is None else value)
-    return ordered | {name: figures[name] for name in figures if name not in ordered}
+                    by_name.setdefault(name, metric)
+    return [*by_name.items(), *((name, None) for name in names if name not in by_name)]
 
 
 def _identify(unit: UnitRecord, curve: CurveRecords) -> dict[str, Any]:

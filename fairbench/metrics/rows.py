@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 Method = Annotated[str, "name of the method"]
@@ -203,7 +204,11 @@ class LeaderboardRow(TableRow):
         """Return the value of any column; None where the row has none."""
         if column == "rank":
             return self.rank
-        return self.cells().get(column)
+        return self._values.get(column)
+
+    @cached_property
+    def _values(self) -> Mapping[str, Any]:
+        return self.cells()
 
     @property
     def rank(self) -> str | None:

@@ -88,7 +88,7 @@ def cost_figure(shown: Sequence[Panel]) -> Figure:
 
 
 def _curves(axes: Axes, panel: Panel, look: Mapping[Variant, Look], frame: Frame) -> None:
-    curves = panel.curves()
+    curves = panel.curves
     for name, row, style in ordered(panel, look):
         seeds = curves[name]
         if not seeds:
@@ -143,7 +143,7 @@ def _draw_fronts(
     column: str,
 ) -> None:
     """Draw the front of each row; ``column``: its figure in the legend."""
-    curves = panel.curves()
+    curves = panel.curves
     for name, row, style in ordered(panel, look):
         of_curves = [
             [point for point in points if front.value(point) is not None] for points in curves[name]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -127,7 +128,8 @@ class Panel:
 
         return {row.variant: name(row) for row in self.rows}
 
-    def curves(self) -> dict[str, list[list[PointRow]]]:
+    @cached_property
+    def curves(self) -> Mapping[str, list[list[PointRow]]]:
         """Points by name, one list per split and seed, each in the order of its knobs."""
         names = self.names
         curves: dict[str, dict[tuple[str, int], list[PointRow]]] = {
@@ -140,12 +142,16 @@ class Panel:
 
     def surface(self, row: LeaderboardRow, level: float) -> tuple[list[float], list[float]]:
         """D and I of one row's attainment surface; 50 is the median, and of one seed its curve."""
-        own = [
-            vertex
-            for vertex in self.surfaces
-            if vertex.level == level and vertex.variant == row.variant
-        ]
+        own = self._vertices.get((row.variant, level), [])
         return [vertex.distortion for vertex in own], [vertex.mutual_information for vertex in own]
+
+    @cached_property
+    def _vertices(self) -> Mapping[tuple[Variant, float], list[AttainmentRow]]:
+        """Vertices of the attainment surfaces, by row and level."""
+        vertices: dict[tuple[Variant, float], list[AttainmentRow]] = defaultdict(list)
+        for vertex in self.surfaces:
+            vertices[vertex.variant, vertex.level].append(vertex)
+        return dict(vertices)
 
     def front(
         self, row: LeaderboardRow, level: float, front: Front = OF_TASK
@@ -156,7 +162,7 @@ class Panel:
 
         As with curves, a row that is not complete has none.
         """
-        own = [front.chosen(points) for points in self.curves()[self.names[row.variant]]]
+        own = [front.chosen(points) for points in self.curves[self.names[row.variant]]]
         seeds = [
             (
                 np.array([point.figures["accuracy_s"] for point in points]),
@@ -205,12 +211,12 @@ class Panel:
     @property
     def most_curves(self) -> int:
         """Curves, over splits and seeds, of the row that has most."""
-        return max((len(curves) for curves in self.curves().values()), default=0)
+        return max((len(curves) for curves in self.curves.values()), default=0)
 
     @property
     def most_points(self) -> int:
         """Points of the longest curve."""
-        return max((len(own) for of_row in self.curves().values() for own in of_row), default=0)
+        return max((len(own) for of_row in self.curves.values() for own in of_row), default=0)
 
     @property
     def ranked(self) -> tuple[LeaderboardRow, ...]:

@@ -52,7 +52,7 @@ def _draw(
     other = f"shift_{column}"
     values: list[float] = []
     names = panel.names
-    of_rows = panel.curves()
+    of_rows = panel.curves
     for variant, name in names.items():
         curves = of_rows[name]
         points = [p for points in curves for p in points if p.figures.get(other) is not None]

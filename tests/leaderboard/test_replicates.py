@@ -72,7 +72,7 @@ def test_figures_are_means_over_folds_and_the_official_split_stands_apart(
     assert 0 < abs(gap) < 0.05
     assert board.loc["random-projection", "aufdc"] == board.loc["random-projection"].aufdc_official
     (panel,) = report.panels
-    assert len(panel.curves()["sofair"]) == 5
+    assert len(panel.curves["sofair"]) == 5
 
 
 def test_the_terminal_and_text_tables_have_a_block_without_ranks(results: Path) -> None:

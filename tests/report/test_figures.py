@@ -108,7 +108,7 @@ def test_cost_of_single_shot_is_flat(tmp_path: Path) -> None:
 
 def test_fronts_never_fall(tmp_path: Path) -> None:
     found = dataset(tmp_path)
-    for name, seeds in found.panels[0].curves().items():
+    for name, seeds in found.panels[0].curves.items():
         front = sorted(
             (p.figures["accuracy_s"], p.figures["accuracy_y"])
             for points in seeds

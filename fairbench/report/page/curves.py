@@ -35,7 +35,7 @@ def panel_charts(panel: Panel, look: Mapping[Variant, Look]) -> dict[str, Any]:
 
     ``lit`` names the curves that are in colour at first; none: all.
     """
-    curves = panel.curves()
+    curves = panel.curves
     names = panel.names
     drawn = []
     for row in panel.rows:
