@@ -57,6 +57,36 @@ class Usefulness(Accuracy):
     gap_opportunity: float | None = None
 
 
+RULES = {
+    "bit-planes": "the bits of its codes",
+    "interactions": "products of its columns, or of their bits",
+    "patterns": "digits, hours or other waves along a column, rare values, or narrow axes",
+    "digits": "digits or bits of its numbers as they are written",
+    "orders": "the order of its columns by size",
+    "distances": "how near other rows are",
+    "narrow-axes": "columns that are nearly functions of others",
+    "surfaces": "a column that is nearly a function of two others",
+    "quantities": "ratios, products, angles or lengths of its columns",
+    "plane-waves": "waves or remainders over several columns, or long parities",
+    "localities": "shapes in the plane of two columns",
+}
+"""By view of z: where s stands in it if it shows there alone."""
+
+_AS_IT_STANDS = ("none", "standardised", "ranks", "reconstruction")
+"""Views of z that change no more than its scale."""
+
+_LEAST_HIDDEN, _LEAST_HIDDEN_SHARE = 0.02, 0.08
+"""Difference between views that is worth a word: nats, and as a share; auditors differ by less."""
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Where s shows that z as it stands, which tells ``plain`` nats, does not tell."""
+
+    view: str
+    plain: float
+
+
 @dataclass(frozen=True)
 class AuditReport:
     """The result of an audit of arrays; ``print`` it, or read its fields.
@@ -120,6 +150,19 @@ class AuditReport:
     certificate: Certificate | None
 
     @property
+    def hidden(self) -> Hidden | None:
+        """The view on which most of I(Z;S) shows that z as it stands does not; None: hardly any."""
+        plain = max(r.validation_information for r in self.auditors if r.view in _AS_IT_STANDS)
+        rest = [result for result in self.auditors if result.view in RULES]
+        if not rest:
+            return None
+        best = max(rest, key=lambda result: result.validation_information)
+        more = best.validation_information - plain
+        if more <= max(_LEAST_HIDDEN, _LEAST_HIDDEN_SHARE * plain):
+            return None
+        return Hidden(best.view, plain)
+
+    @property
     def i_share(self) -> float:
         """I(Z;S) as a share of H(S), at least 0."""
         return max(self.i, 0.0) / self.h_s
@@ -145,6 +188,7 @@ class AuditReport:
             "i_share": self.i_share,
             "auditor": self.auditor,
             "view": self.view,
+            "hidden": asdict(self.hidden) if self.hidden else None,
             "auditors": [
                 {
                     "auditor": result.auditor,
@@ -214,6 +258,12 @@ class AuditReport:
                 f"by {self.auditor} on the {self.view} view; access: {Access.RELEASE}, z once",
             ),
         ]
+        if (hidden := self.hidden) is not None:
+            lines += _wrapped(
+                "",
+                f"z as it stands tells {max(hidden.plain, 0.0):.3f} nats; the rest shows on the "
+                f"{hidden.view} view: {RULES[hidden.view]}",
+            )
         if self.i_low <= 0:
             lines += _wrapped(
                 "", "not significantly above 0: these auditors found nothing of s in z"

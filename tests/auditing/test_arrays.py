@@ -45,6 +45,8 @@ def test_a_gaussian_channel_is_measured() -> None:
     found = [r for r in report.auditors if (r.auditor, r.view) == (report.auditor, report.view)]
     assert found[0].test_information == report.i
     assert found[0].validation_information == max(r.validation_information for r in report.auditors)
+    assert report.hidden is None
+    assert "z as it stands" not in str(report)
 
 
 def test_nothing_is_found_where_nothing_is() -> None:

@@ -12,7 +12,8 @@ import fairbench
 from fairbench.auditing.auditors.samples import Training, training
 from fairbench.auditing.auditors.simple import held_out_loss
 from fairbench.auditing.auditors.trees import fit_trees
-from fairbench.auditing.wide.views import wide_views
+from fairbench.auditing.report import RULES
+from fairbench.auditing.wide.views import WIDE, wide_views
 
 ROWS = 6_000
 Array = npt.NDArray[np.float64]
@@ -112,7 +113,7 @@ def test_a_rule_is_read_on_its_view(rule: Rule, view: str) -> None:
     assert np.isfinite(found.apply(np.full((1, z.shape[1]), 3e38, np.float32))).all()
 
 
-@pytest.mark.parametrize("classes", [2, 5])
+@pytest.mark.parametrize("classes", [2, pytest.param(5, marks=pytest.mark.slow)])
 def test_in_noise_there_is_none(classes: int) -> None:
     rng = np.random.default_rng(1)
     z = np.column_stack(
@@ -131,9 +132,18 @@ def test_an_audit_of_arrays_searches_widely_and_a_quick_one_does_not() -> None:
     z, bit = ratio(rng)
     report = fairbench.audit(z, bit.astype(int))
     assert report.i > 0.5
-    assert report.view == "quantities" or any(one.view == "quantities" for one in report.auditors)
+    assert report.hidden is not None
+    assert report.hidden.view == "quantities"
+    said = " ".join(str(report).split())
+    assert "the rest shows on the quantities view: ratios, products, angles or lengths" in said
+    assert report.to_dict()["hidden"]["view"] == "quantities"
     quick = fairbench.audit(z, bit.astype(int), quick=True)
     assert not any(one.view == "quantities" for one in quick.auditors)
+    assert quick.hidden is None
+
+
+def test_a_reader_is_told_what_each_view_shows() -> None:
+    assert set(WIDE) < set(RULES)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e38])
