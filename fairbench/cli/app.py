@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import re
+import signal
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -62,7 +64,25 @@ def command_tree() -> Any:
 def main() -> None:
     """Run the command line; errors of the user end in one or two lines and exit code 2."""
     streams.secure()
-    sys.exit(_guarded(app))
+    ended = _EndedBySigterm()
+    signal.signal(signal.SIGTERM, ended)
+    code = _guarded(app)
+    sys.exit(_SIGTERM if ended.happened and code == _INTERRUPTED else code)
+
+
+_INTERRUPTED, _SIGTERM = 130, 143
+"""Exit codes of a command that was ended by Ctrl-C, and by a scheduler or a container."""
+
+
+class _EndedBySigterm:
+    """Has SIGTERM end a command as Ctrl-C does, so that it too says how to resume."""
+
+    happened = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if not self.happened:  # once: the second must not cut off what the first began
+            self.happened = True
+            raise KeyboardInterrupt
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -84,7 +104,7 @@ def _guarded(call: Callable[..., Any]) -> int:
         return _usage(error)
     except (typer.Abort, KeyboardInterrupt):
         print("Interrupted.", file=sys.stderr)
-        return 130
+        return _INTERRUPTED
     except (BrokenPipeError, SystemExit) as ended:
         # The reader of the output has closed it; libraries exit with 1 then.
         if isinstance(ended, SystemExit) and not isinstance(ended.__context__, BrokenPipeError):

@@ -82,7 +82,11 @@ def _names_of(entry: str) -> set[str]:
 
 
 def _of_dataset(dataset: type[Dataset]) -> str:
-    fields = {"note": _tex(dataset.citation), "howpublished": f"\\url{{{dataset.url}}}"}
+    fields = {
+        "title": f"{{{dataset.name}}}: {_tex(dataset.summary)}",
+        "note": _tex(dataset.citation),
+        "howpublished": f"\\url{{{dataset.url}}}" if dataset.url else "",
+    }
     return _entry("misc", f"dataset-{dataset.name}", {k: v for k, v in fields.items() if v})
 
 

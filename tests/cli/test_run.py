@@ -229,7 +229,7 @@ def test_a_run_killed_half_way_resumes_to_the_same_bytes(fairbench: Call, tmp_pa
     whole = fairbench("run", "--dataset", "toy", "--budget", "quick", "--results", "whole", *words)
     assert whole.returncode == 0
     command = [sys.executable, "-m", "fairbench.cli", *RUN, *words]
-    env = os.environ | {"PYTHONPATH": str(TOY), "FAIRBENCH_OFFLINE": "1"}
+    env = cli_environment(tmp_path)
     for pause in (3.0, 5.0):
         process = subprocess.Popen(
             command, cwd=tmp_path, env=env, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
@@ -242,13 +242,15 @@ def test_a_run_killed_half_way_resumes_to_the_same_bytes(fairbench: Call, tmp_pa
     assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def test_ctrl_c_keeps_what_is_done_and_says_how_to_resume(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_ends_a_run_keeps_what_is_done_and_says_how_to_resume(
+    sent: signal.Signals, code: int, tmp_path: Path
+) -> None:
     command = [sys.executable, "-m", "fairbench.cli", *RUN, "--methods", "hangs"]
-    env = os.environ | {"PYTHONPATH": str(TOY), "FAIRBENCH_OFFLINE": "1"}
     process = subprocess.Popen(
         command,
         cwd=tmp_path,
-        env=env,
+        env=cli_environment(tmp_path),
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -259,9 +261,9 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_resume(tmp_path: Path) -> Non
     for line in process.stderr:
         if line.startswith("start"):
             break
-    os.killpg(process.pid, signal.SIGINT)
+    os.kill(process.pid, sent) if sent is signal.SIGTERM else os.killpg(process.pid, sent)
     rest = process.stderr.read()
-    assert process.wait(timeout=20) == 130
+    assert process.wait(timeout=20) == code
     assert "Resume with:" in rest
     assert "--methods hangs" in rest
 
