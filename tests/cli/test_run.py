@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.conftest import TOY, Call, cli_environment
+from tests.conftest import Call, cli_environment
 
 RUN = ("run", "--dataset", "toy", "--budget", "quick", "--results", "out")
 
