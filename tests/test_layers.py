@@ -28,7 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 
 LEVEL = {room: level for level, layer in enumerate(LAYERS) for room in layer}
 
-FLAT = {"__init__", "config", "errors", "hookspecs", "registry", "versions"}
+FLAT = {"__init__", "config", "errors", "hookspecs", "versions"}
 """The only modules that lie flat in ``fairbench/``."""
 
 PLUGINS = ("fairbench_plugins", "fairbench_datasets", "fairbench_boards")

@@ -1,0 +1,107 @@
+"""What is registered: plugin classes by name and alias, collections and boards."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from fairbench.api.collection import Collection
+from fairbench.api.dataset import Dataset
+from fairbench.api.method import Method
+from fairbench.api.metric import Metric
+from fairbench.api.published import BoardFile
+from fairbench.errors import ConfigError, PluginError, UnknownNameError
+from fairbench.metrics.columns import RESERVED
+
+T = TypeVar("T")
+NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+"""Names of plugin classes, collections and boards."""
+
+
+@dataclass(frozen=True)
+class BrokenPlugin:
+    """A plugin that could not be loaded, and was left out."""
+
+    source: str
+    """Entry point and distribution."""
+    error: str
+    """Type, message and place of the exception."""
+
+
+@dataclass
+class Catalogue(Generic[T]):
+    """All classes of one kind (``method``, ``dataset`` or ``metric``), by name."""
+
+    kind: str
+    classes: dict[str, type[T]] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    _aliases: dict[str, str] = field(default_factory=dict)
+
+    def add(self, cls: type[T], source: str) -> None:
+        """Register a class; PluginError for a bad name or one that is taken."""
+        name: str = getattr(cls, "name", "")
+        aliases: tuple[str, ...] = getattr(cls, "aliases", ())
+        for text in (name, *aliases):
+            if not isinstance(text, str) or not NAME.fullmatch(text):
+                raise PluginError(
+                    f"{cls.__module__}.{cls.__qualname__} has the {self.kind} name {text!r}, which "
+                    "is no name: lower-case words joined by single hyphens, like 'my-method'."
+                )
+            if text in self._aliases:
+                owner = self._aliases[text]
+                raise PluginError(
+                    f"Two plugins register the {self.kind} name {text!r}: "
+                    f"{self.sources[owner]} and {source}.",
+                    "Uninstall one of them or rename one of the two.",
+                )
+        self.classes[name], self.sources[name] = cls, source
+        self._aliases.update(dict.fromkeys((name, *aliases), name))
+
+    def resolve(self, name: str) -> str:
+        """Turn a name or alias into the registered name; UnknownNameError names the nearest."""
+        try:
+            return self._aliases[name]
+        except KeyError:
+            command = f"fairbench list {self.kind}s"
+            raise UnknownNameError(self.kind, name, self._aliases, command=command) from None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._aliases
+
+    def __getitem__(self, name: str) -> type[T]:
+        return self.classes[self.resolve(name)]
+
+
+@dataclass
+class Registry:
+    """All plugins that could be loaded, and those that could not."""
+
+    methods: Catalogue[Method] = field(default_factory=lambda: Catalogue("method"))
+    datasets: Catalogue[Dataset] = field(default_factory=lambda: Catalogue("dataset"))
+    metrics: Catalogue[Metric] = field(default_factory=lambda: Catalogue("metric"))
+    collections: dict[str, Collection] = field(default_factory=dict)
+    boards: dict[str, BoardFile] = field(default_factory=dict)
+    broken: list[BrokenPlugin] = field(default_factory=list)
+
+    def dataset(self, name: str) -> type[Dataset]:
+        """A dataset by name or alias, or a user's own by the path of its dataset card."""
+        from fairbench.data.card import is_card
+        from fairbench.data.card_dataset import dataset_from_card
+
+        if not is_card(name):
+            return self.datasets[name]
+        dataset = dataset_from_card(Path(name))
+        if dataset.name in self.datasets:
+            raise ConfigError(
+                f"{name} has the name {dataset.name!r}, which belongs to a registered dataset.",
+                f"Write another into the card: name: my-{dataset.name}",
+            )
+        return dataset
+
+
+def column_owners(metrics: Catalogue[Any]) -> dict[str, str]:
+    """Columns that are taken, and their owners."""
+    owners = {c: f"metric {m.name}" for m in metrics.classes.values() for c in m.columns}
+    return owners | dict.fromkeys(RESERVED, "leaderboard")

@@ -1,0 +1,164 @@
+"""Load plugins one by one, and leave out a broken one."""
+
+from __future__ import annotations
+
+import copy
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import redirect_stdout
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, TypeVar
+
+import pluggy
+
+from fairbench import hookspecs
+from fairbench.api.collection import Collection
+from fairbench.api.dataset import Dataset
+from fairbench.api.method import Method
+from fairbench.api.metric import Metric
+from fairbench.api.published import BoardFile
+from fairbench.errors import PluginError, place_of, text_of
+from fairbench.registry.catalogue import NAME, BrokenPlugin, Catalogue, Registry, column_owners
+
+T = TypeVar("T")
+N = TypeVar("N", Collection, BoardFile)
+DISTRIBUTION = "fairbench-frl"
+"""Name of the distribution that the built-in plugins come from."""
+
+
+def load_registry(points: Iterable[EntryPoint] | None = None) -> Registry:
+    """Load every entry point of the group ``fairbench``, or those given.
+
+    A plugin that raises while it is imported, or registers something bad, is left out whole and
+    listed in ``Registry.broken``.
+    """
+    if points is None:
+        points = entry_points(group=hookspecs.ENTRY_POINT_GROUP)
+    manager = pluggy.PluginManager("fairbench")
+    manager.add_hookspecs(hookspecs)
+    registry = Registry()
+    # Built-ins first: where a name is taken twice, the third-party plugin is the one reported.
+    for point in sorted(points, key=lambda p: (not _is_built_in(p), p.name)):
+        source = f"{point.name} ({point.dist.name if point.dist else point.value})"
+        try:
+            # What a plugin prints must not stand among the output of a command.
+            with redirect_stdout(sys.stderr):
+                # Distributions may give their entry points one name, but not one name and value.
+                _add_plugin(registry, manager, point.load(), f"{source}: {point.value}", source)
+        # A plugin may do anything at import, sys.exit included; the others must still load.
+        except (Exception, SystemExit) as error:
+            registry.broken.append(BrokenPlugin(source, _describe(error)))
+    return registry
+
+
+def _is_built_in(point: EntryPoint) -> bool:
+    """Whether an entry point is of this distribution; a module of any may be called fairbench_x."""
+    return (
+        point.dist is not None and re.sub(r"[-_.]+", "-", point.dist.name).lower() == DISTRIBUTION
+    )
+
+
+def _describe(error: BaseException) -> str:
+    """Return type, text with its hint, and place of an error, in one line."""
+    place = place_of(error)
+    text = f"{type(error).__name__}: {' '.join(text_of(error).split())}"
+    return f"{text} ({place})" if place else text
+
+
+def _add_plugin(
+    registry: Registry, manager: pluggy.PluginManager, plugin: Any, name: str, source: str
+) -> None:
+    """Register a plugin with the manager, and its classes with the catalogues: all or nothing."""
+    try:
+        manager.register(plugin, name=name)
+        manager.check_pending()
+        methods = _with_classes(
+            registry.methods, manager, "register_methods", plugin, Method, source
+        )
+        datasets = _with_classes(
+            registry.datasets, manager, "register_datasets", plugin, Dataset, source
+        )
+        metrics = _with_classes(
+            registry.metrics, manager, "register_metrics", plugin, Metric, source
+        )
+        collections = _with_named(
+            registry.collections, manager, "register_collections", plugin, Collection
+        )
+        boards = _with_named(registry.boards, manager, "register_boards", plugin, BoardFile)
+    except BaseException:
+        # Nothing of it may stay behind: the checks of the next plugin look at all hooks.
+        if manager.is_registered(plugin):
+            manager.unregister(plugin)
+        raise
+    registry.methods, registry.datasets, registry.metrics = methods, datasets, metrics
+    registry.collections, registry.boards = collections, boards
+
+
+def _with_classes(
+    catalogue: Catalogue[T],
+    manager: pluggy.PluginManager,
+    hook: str,
+    plugin: Any,
+    base: type,
+    source: str,
+) -> Catalogue[T]:
+    """A copy of a catalogue with the classes that one plugin registers."""
+    others = [other for other in manager.get_plugins() if other is not plugin]
+    extended = copy.deepcopy(catalogue)
+    for classes in manager.subset_hook_caller(hook, others)():
+        for cls in classes:
+            _check_class(cls, base, catalogue.kind)
+            if issubclass(cls, Metric):
+                _check_columns(cls, extended)
+            extended.add(cls, source)
+    return extended
+
+
+def _with_named(
+    known: Mapping[str, N], manager: pluggy.PluginManager, hook: str, plugin: Any, kind: type[N]
+) -> dict[str, N]:
+    """A copy of the collections or boards with those that one plugin registers."""
+    others = [other for other in manager.get_plugins() if other is not plugin]
+    extended, what = dict(known), kind.__name__
+    for given in manager.subset_hook_caller(hook, others)():
+        for one in given:
+            if not isinstance(one, kind) or not NAME.fullmatch(one.name):
+                raise PluginError(
+                    f"{hook} returned {one!r}, which is no {what}, or has a bad name.",
+                    f"Return instances of fairbench.api.{what}, with lower-case names.",
+                )
+            if one.name in extended:
+                raise PluginError(
+                    f"Two plugins register the {what} {one.name!r}.", "Rename one of them."
+                )
+            extended[one.name] = one
+    return extended
+
+
+def _check_class(cls: Any, base: type, kind: str) -> None:
+    if not (isinstance(cls, type) and issubclass(cls, base)):
+        raise PluginError(
+            f"{cls!r} is registered as a {kind} but is not a subclass of fairbench.api."
+            f"{base.__name__}.",
+            f"Return classes, not instances, from register_{kind}s.",
+        )
+    missing = sorted(getattr(cls, "__abstractmethods__", ()))
+    missing += [a for a in ("name", "summary") if not hasattr(cls, a)]
+    if missing:
+        raise PluginError(
+            f"The {kind} {cls.__qualname__} lacks {', '.join(missing)}.",
+            f"Add what is missing; fairbench.api.{base.__name__} says what each is.",
+        )
+
+
+def _check_columns(metric: type[Metric], others: Catalogue[Any]) -> None:
+    """Raise PluginError for a column of another metric, or of the core."""
+    owners = column_owners(others)
+    for column in metric.columns:
+        if column in owners:
+            raise PluginError(
+                f"The metric {metric.name!r} declares the column {column!r}, which belongs to the "
+                f"{owners[column]}.",
+                "Choose another name for the column.",
+            )
