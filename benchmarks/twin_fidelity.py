@@ -27,13 +27,15 @@ from sklearn.ensemble import (  # type: ignore[import-untyped, unused-ignore]
 )
 from sklearn.metrics import log_loss  # type: ignore[import-untyped, unused-ignore]
 
-from fairbench.api import AUDIT_ROLES, FitContext, Role, TrainingRows, Unit
+from fairbench.api import FitContext, Role, TrainingRows, Unit
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.auditing.encoded import EncodedPoint
 from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.reference import audit_reference
 from fairbench.data.prepare import prepare
 from fairbench.metrics.aufdc import strict_area
+from fairbench.runs.cost import Meter
+from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
+from fairbench.runs.point_arrays import PointArrays
 from fairbench_datasets.adults import FEATURES, AdultsGender, read_adult
 from fairbench_datasets.adults_twin import simulate
 from fairbench_plugins.baselines import DropFeatures
@@ -290,21 +292,18 @@ def _drop_features_aufdc(frame: pd.DataFrame) -> float:
     config = PRESETS[Audit.QUICK]
     rows = data.roles[Role.ENCODER_TRAIN]
     train = TrainingRows(rows.x, rows.s, data.info)
-    (curve,) = DropFeatures().fit(train, [Unit(0, None)], FitContext(iterations=1))
+    method = DropFeatures()
+    (curve,) = method.fit(train, [Unit(0, None)], FitContext(iterations=1))
     test, validation = [], []
-    for point in curve.points:
-        released = curve.at(point)
-        z = {role: released.encode(data.roles[role].x) for role in AUDIT_ROLES}
-        own = {}
-        for role in (Role.VALIDATION, Role.TEST):
-            x_hat = released.decode(z[role], data.roles[role].s)
-            own[role] = ((x_hat - data.roles[role].x) ** 2).sum(axis=1)
-        evaluation, audited = evaluate(
-            EncodedPoint(z, own, None, None), data, config=config, seed=0
-        )
+    encoded_rows, meter = RowsToEncode.of(data), Meter("cpu")
+    for number, point in enumerate(curve.points):
+        fitted = FittedPoint(number, curve.at(point), method, 0)
+        arrays = encode_point(fitted, encoded_rows, meter)
+        encoded = PointArrays(arrays, number).encoded()
+        evaluation, audited = evaluate(encoded, data, config=config, seed=0)
         chosen = audited.chosen
-        test.append((float(evaluation.distortion["strict"].mean()), chosen.test_information))
-        validation.append((evaluation.validation["distortion"], chosen.validation_information))
+        test.append((float(evaluation.distortion.strict.mean()), chosen.test_information))
+        validation.append((evaluation.validation.distortion, chosen.validation_information))
     reference = audit_reference(data, config=config, seed=0).values
     ends = (
         "mutual_information_max",

@@ -15,10 +15,12 @@ from fairbench.api.metric import (
     AuditorResult,
     Certificate,
     CurveEvaluation,
+    Distortions,
     Metric,
     PointEvaluation,
     Prediction,
     SampleSize,
+    ValidationFigures,
 )
 from fairbench.api.published import BoardFile
 from fairbench.api.row_cache import RowCache
@@ -59,6 +61,7 @@ __all__ = [
     "DataFile",
     "Dataset",
     "DatasetInfo",
+    "Distortions",
     "Diverged",
     "Feature",
     "FitContext",
@@ -82,6 +85,7 @@ __all__ = [
     "Track",
     "TrainingRows",
     "Unit",
+    "ValidationFigures",
     "Workload",
     "iterate_points",
 ]

@@ -130,6 +130,46 @@ class TransferAccuracy:
 
 
 @dataclass(frozen=True)
+class Distortions:
+    """Squared error of each test row, summed over features, by decoder; arrays ``(n,)``.
+
+    Parameters
+    ----------
+    refitted : ndarray
+        Of the decoder that the suite fits to z and s.
+    own : ndarray or None
+        Of the method's own decoder; None where it has none that treats all rows alike.
+    strict : ndarray
+        Of the better of them on the validation set: the distortion that counts.
+    """
+
+    refitted: Floats
+    own: Floats | None
+    strict: Floats
+
+
+@dataclass(frozen=True)
+class ValidationFigures:
+    """What is measured on the validation set, by which points are chosen.
+
+    Parameters
+    ----------
+    mutual_information, accuracy_s : float
+        Of the strict auditor: I(Z;S), nats, and the share of rows whose group it predicts.
+    distortion : float
+        Of the strict decoder.
+    mutual_information_y, accuracy_y : float or None
+        I(Z;Y), nats, and accuracy of the main task's downstream classifier; None without a task.
+    """
+
+    mutual_information: float
+    accuracy_s: float
+    distortion: float
+    mutual_information_y: float | None = None
+    accuracy_y: float | None = None
+
+
+@dataclass(frozen=True)
 class PointEvaluation:
     """The evaluation of one representation, for point-level metrics.
 
@@ -146,13 +186,10 @@ class PointEvaluation:
         Of the paper's five MLPs.
     downstream : mapping of str to Prediction
         By task, of the downstream classifier chosen on the validation set.
-    distortion : mapping of str to ndarray, shape (n,)
-        Squared error of each test row, summed over features, by decoder: ``own``, ``refitted``, and
-        the better of them on the validation set, ``strict``.
-    validation : mapping of str to float
-        ``information`` (nats), ``accuracy`` and ``distortion`` of the strict choices on the
-        validation set; ``downstream`` and ``downstream_accuracy``, I(Z;Y) (nats) and accuracy of
-        the main task's downstream classifier, where there is one.
+    distortion : Distortions
+        By decoder.
+    validation : ValidationFigures
+        Of the validation set.
     permuted_distortion : float or None
         Distortion of the own decoder with z permuted across rows; None without a decoder.
     rate : float or None
@@ -187,8 +224,8 @@ class PointEvaluation:
     audit: Prediction
     paper_audits: tuple[Prediction, ...]
     downstream: Mapping[str, Prediction]
-    distortion: Mapping[str, Floats]
-    validation: Mapping[str, float]
+    distortion: Distortions
+    validation: ValidationFigures
     permuted_distortion: float | None
     rate: float | None
     draws: int = 1

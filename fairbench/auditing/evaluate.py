@@ -10,7 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import AUDIT_ROLES, Access, Floats, Ints, Role
-from fairbench.api.metric import PointEvaluation, Prediction, SampleSize
+from fairbench.api.metric import (
+    Distortions,
+    PointEvaluation,
+    Prediction,
+    SampleSize,
+    ValidationFigures,
+)
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.decoder import RefittedDecoder, refit_decoder
@@ -32,24 +38,25 @@ from fairbench.stats.seeds import derive_seed
 class _Distortion:
     """Squared errors of x by decoder, and which of them counts: the better on validation."""
 
-    # (n,) of the test set: ``refitted``, ``own`` where it is consistent, and the better as
-    # ``strict``
-    by_decoder: Mapping[str, Floats]
+    on_test: Distortions
     on_validation: float  # the mean of the better one's
     shown: Mapping[Role, Floats] | None  # what the own decoder shows auditors, if it is the better
 
     @classmethod
     def of(cls, refitted: Mapping[Role, Floats], own: OwnDecoder | None) -> _Distortion:
         """Choose between the refitted decoder, of which the squares are given, and the own."""
-        squares = {"refitted": refitted}
-        if own is not None and own.is_consistent():
-            squares["own"] = own.squares
-        on_validation = {name: float(by[Role.VALIDATION].mean()) for name, by in squares.items()}
-        better = min(on_validation, key=lambda name: on_validation[name])
-        by_decoder = {name: by[Role.TEST] for name, by in squares.items()}
-        by_decoder["strict"] = by_decoder[better]
-        shown = own.shown if own is not None and better == "own" else None
-        return cls(by_decoder, on_validation[better], shown)
+        mean = float(refitted[Role.VALIDATION].mean())
+        test = refitted[Role.TEST]
+        if own is None or not own.is_consistent():
+            return cls(Distortions(refitted=test, own=None, strict=test), mean, None)
+        test_of_own, mean_of_own = (
+            own.squares[Role.TEST],
+            float(own.squares[Role.VALIDATION].mean()),
+        )
+        if mean <= mean_of_own:
+            return cls(Distortions(refitted=test, own=test_of_own, strict=test), mean, None)
+        both = Distortions(refitted=test, own=test_of_own, strict=test_of_own)
+        return cls(both, mean_of_own, own.shown)
 
 
 @dataclass(frozen=True)
@@ -187,7 +194,7 @@ def evaluate(
         audit=strict.prediction,
         paper_audits=paper,
         downstream={name: result.prediction for name, result in downstream.items()},
-        distortion=distortion.by_decoder,
+        distortion=distortion.on_test,
         validation=_on_validation(strict, distortion, main),
         permuted_distortion=encoded.permuted_distortion,
         rate=encoded.rate,
@@ -200,7 +207,7 @@ def evaluate(
         ),
         replicates=_replicates(
             strict.prediction,
-            distortion.by_decoder["strict"],
+            distortion.on_test.strict,
             main.prediction if main else None,
             draws,
             test.numbers,
@@ -221,17 +228,14 @@ def evaluate(
 
 def _on_validation(
     strict: EnsembleAudit, distortion: _Distortion, main: EnsembleAudit | None
-) -> dict[str, float]:
-    """Figures of the validation set, by which points are chosen."""
-    found = {
-        "information": strict.chosen.validation_information,
-        "accuracy": accuracy(strict.validation_prediction),
-        "distortion": distortion.on_validation,
-    }
-    if main is not None:
-        found["downstream"] = main.chosen.validation_information
-        found["downstream_accuracy"] = accuracy(main.validation_prediction)
-    return found
+) -> ValidationFigures:
+    return ValidationFigures(
+        mutual_information=strict.chosen.validation_information,
+        accuracy_s=accuracy(strict.validation_prediction),
+        distortion=distortion.on_validation,
+        mutual_information_y=None if main is None else main.chosen.validation_information,
+        accuracy_y=None if main is None else accuracy(main.validation_prediction),
+    )
 
 
 def _beside(z: Mapping[Role, Floats], decoded: Mapping[Role, Floats]) -> dict[Role, Floats]:

@@ -33,12 +33,12 @@ class Distortion(Metric):
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
-        means = {name: float(rows.mean()) for name, rows in evaluation.distortion.items()}
+        squares = evaluation.distortion
         return {
-            "distortion": means["strict"],
-            "distortion_validation": evaluation.validation["distortion"],
-            "distortion_own_decoder": means.get("own"),
-            "distortion_refitted_decoder": means["refitted"],
+            "distortion": float(squares.strict.mean()),
+            "distortion_validation": evaluation.validation.distortion,
+            "distortion_own_decoder": None if squares.own is None else float(squares.own.mean()),
+            "distortion_refitted_decoder": float(squares.refitted.mean()),
             "distortion_permuted": evaluation.permuted_distortion,
         }
 
@@ -74,7 +74,7 @@ class Information(Metric):
             "mutual_information": information(evaluation.audit.probabilities, evaluation.s),
             "mutual_information_low": float(low),
             "mutual_information_high": float(high),
-            "mutual_information_validation": evaluation.validation["information"],
+            "mutual_information_validation": evaluation.validation.mutual_information,
             "mutual_information_paper": float(np.mean(paper)),
         }
 
@@ -98,7 +98,7 @@ class AuditorAccuracy(Metric):
         paper = [accuracy(prediction) for prediction in evaluation.paper_audits]
         return {
             "accuracy_s": accuracy(evaluation.audit),
-            "accuracy_s_validation": evaluation.validation["accuracy"],
+            "accuracy_s_validation": evaluation.validation.accuracy_s,
             "balanced_accuracy_s": balanced_accuracy(evaluation.audit),
             "auc_s": auc(evaluation.audit),
             "accuracy_s_paper": float(np.mean(paper)),
@@ -133,8 +133,9 @@ class Downstream(Metric):
             values[f"balanced_accuracy_y{suffix}"] = balanced_accuracy(prediction)
             values[f"auc_y{suffix}"] = auc(prediction)
             if not i:
-                values["mutual_information_y_validation"] = evaluation.validation.get("downstream")
-                values["accuracy_y_validation"] = evaluation.validation.get("downstream_accuracy")
+                known = evaluation.validation
+                values["mutual_information_y_validation"] = known.mutual_information_y
+                values["accuracy_y_validation"] = known.accuracy_y
         return values
 
 

@@ -57,7 +57,7 @@ class Shift(Metric):
         values["shift_mutual_information"] = information(there.audit.probabilities, there.s)
         values["shift_mutual_information_low"] = float(low)
         values["shift_mutual_information_high"] = float(high)
-        values["shift_distortion"] = float(there.distortion["strict"].mean())
+        values["shift_distortion"] = float(there.distortion.strict.mean())
         # A bound above H(S) holds anywhere, and says nothing.
         certificate = evaluation.certificate
         if certificate is not None and certificate.information < entropy(there.s):

@@ -208,7 +208,7 @@ class _Measured:
         evaluation, audited = evaluate(encoded, data, config=PRESETS[audit], seed=seed, soft=soft)
         return cls(
             audited.chosen.test_information,
-            float(evaluation.distortion["strict"].mean()),
+            float(evaluation.distortion.strict.mean()),
             audited.chosen.auditor,
             audited.chosen.view,
         )

@@ -8,7 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from fairbench.api import Ints
-from fairbench.api.metric import AuditorResult, CurveEvaluation, Metric, PointEvaluation, Prediction
+from fairbench.api.metric import (
+    AuditorResult,
+    CurveEvaluation,
+    Distortions,
+    Metric,
+    PointEvaluation,
+    Prediction,
+    ValidationFigures,
+)
 from fairbench.auditing.certificate import certify
 from fairbench.stats.bootstrap import replicated
 from fairbench.stats.scores import log_loss
@@ -36,19 +44,22 @@ _COST = {
 def point_evaluations() -> dict[str, PointEvaluation]:
     """Return evaluations of a point by their special feature; ``whole`` first."""
     whole = _point(LEAKS[1], draws=1)
-    only_refitted = {name: whole.distortion[name] for name in ("refitted", "strict")}
     return {
         "whole": whole,
         "of several draws": _point(LEAKS[1], draws=3),
         "without a decoder, rate or certificate": replace(
-            whole, distortion=only_refitted, permuted_distortion=None, rate=None, certificate=None
+            whole,
+            distortion=replace(whole.distortion, own=None),
+            permuted_distortion=None,
+            rate=None,
+            certificate=None,
         ),
         "of a representation without information": _point(0.0, draws=1),
         "without a task": replace(
             whole,
             y={},
             downstream={},
-            validation={k: v for k, v in whole.validation.items() if "downstream" not in k},
+            validation=replace(whole.validation, mutual_information_y=None, accuracy_y=None),
             replicates={k: v for k, v in whole.replicates.items() if k != "accuracy_y"},
         ),
         "with one task": replace(
@@ -70,7 +81,6 @@ def _point(leak: float, *, draws: int) -> PointEvaluation:
         task: _predicted(labels, 2 + i, leak, rng) for i, (task, labels) in enumerate(tasks.items())
     }
     errors = (rng.gamma(2.0, 1.5 * (1.05 - leak), ROWS)).astype(np.float32)
-    distortion = {"own": 1.1 * errors, "refitted": errors, "strict": errors}
     losses = log_loss(audit.probabilities, s).reshape(draws, ROWS).mean(axis=0)
     main = downstream["task"]
     right = (main.probabilities.argmax(axis=1) == main.labels).reshape(draws, ROWS).mean(axis=0)
@@ -83,14 +93,14 @@ def _point(leak: float, *, draws: int) -> PointEvaluation:
         audit=audit,
         paper_audits=tuple(_predicted(s, 2, 0.9 * leak, rng) for _ in range(5)),
         downstream=downstream,
-        distortion=distortion,
-        validation={
-            "information": 0.5 * leak,
-            "accuracy": 0.5 + 0.4 * leak,
-            "distortion": float(errors.mean()),
-            "downstream": 0.4 * leak,
-            "downstream_accuracy": 0.55 + 0.3 * leak,
-        },
+        distortion=Distortions(refitted=errors, own=1.1 * errors, strict=errors),
+        validation=ValidationFigures(
+            mutual_information=0.5 * leak,
+            accuracy_s=0.5 + 0.4 * leak,
+            distortion=float(errors.mean()),
+            mutual_information_y=0.4 * leak,
+            accuracy_y=0.55 + 0.3 * leak,
+        ),
         permuted_distortion=6.0,
         rate=2.0 * leak,
         draws=draws,

@@ -89,7 +89,7 @@ class NotANumberOfNothing(Spread):
     """Divides by what is zero where z says nothing."""
 
     def compute(self, evaluation):
-        leak = evaluation.validation["information"]
+        leak = evaluation.validation.mutual_information
         return {"z_spread": np.float64(1.0) / leak if leak else float("inf")}
 
 
@@ -110,7 +110,7 @@ class LeavesOut(Spread):
 
 class NeedsADecoder(Spread):
     def compute(self, evaluation):
-        return {"z_spread": float(evaluation.distortion["own"].mean())}
+        return {"z_spread": float(evaluation.distortion.own.mean())}
 
 
 class WritesIntoZ(Spread):
