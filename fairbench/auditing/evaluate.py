@@ -45,14 +45,11 @@ class _Distortion:
     @classmethod
     def of(cls, refitted: Mapping[Role, Floats], own: OwnDecoder | None) -> _Distortion:
         """Choose between the refitted decoder, of which the squares are given, and the own."""
-        mean = float(refitted[Role.VALIDATION].mean())
-        test = refitted[Role.TEST]
+        test, mean = refitted[Role.TEST], float(refitted[Role.VALIDATION].mean())
         if own is None or not own.is_consistent():
             return cls(Distortions(refitted=test, own=None, strict=test), mean, None)
-        test_of_own, mean_of_own = (
-            own.squares[Role.TEST],
-            float(own.squares[Role.VALIDATION].mean()),
-        )
+        test_of_own = own.squares[Role.TEST]
+        mean_of_own = float(own.squares[Role.VALIDATION].mean())
         if mean <= mean_of_own:
             return cls(Distortions(refitted=test, own=test_of_own, strict=test), mean, None)
         both = Distortions(refitted=test, own=test_of_own, strict=test_of_own)
