@@ -126,16 +126,19 @@ class Spent:
     @classmethod
     def of(cls, run: WholeRun, row: str) -> Spent:
         """Of a run; times of jobs are those of a row of its table."""
-        spent = run.table.loc[row].astype(float)
-        points = int(spent["points"])
-        return cls(run.seconds, spent["train"], spent["audit"], points, run.gigabytes)
+        train, audit, points = (float(run.table[c][row]) for c in ("train", "audit", "points"))
+        return cls(run.seconds, train, audit, int(points), run.gigabytes)
 
     def __add__(self, other: Spent) -> Spent:
-        sums = (getattr(self, name) + getattr(other, name) for name in _SUMS)
-        return Spent(*sums, max(self.memory, other.memory))
+        return Spent(
+            wall=self.wall + other.wall,
+            training=self.training + other.training,
+            audits=self.audits + other.audits,
+            points=self.points + other.points,
+            memory=max(self.memory, other.memory),
+        )
 
 
-_SUMS = ("wall", "training", "audits", "points")
 Pair = tuple[Spent, Spent]
 """At the earlier commit, and now."""
 

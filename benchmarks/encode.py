@@ -18,7 +18,7 @@ import numpy as np
 from figures import Figures
 from fresh_process import spent_by
 
-from fairbench.api import FitContext, Role, TrainingRows, Unit
+from fairbench.api import Diverged, FitContext, Role, TrainingRows, Unit
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepare import load_twin
 from fairbench.registry import load_registry
@@ -43,6 +43,7 @@ def fit(results: Path) -> None:
     rows = data.roles[Role.ENCODER_TRAIN]
     train = TrainingRows(rows.x, rows.s, data.info)
     (fitted,) = method(params).fit(train, [unit], FitContext(iterations=50))
+    assert not isinstance(fitted, Diverged)
     content = encoders.pack(Encoder(method(params), unit, data.info, fitted, data.preprocessing))
     assert content is not None
     planned = PlannedUnit("unit", method, params, data, unit, budget, 16, None)

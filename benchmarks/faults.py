@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import psutil
@@ -53,8 +54,8 @@ class Bench:
             "FAIRBENCH_OFFLINE": "1",
         }
 
-    def start(self, results: str, *more: str, **options: object) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+    def start(self, results: str, *more: str, **options: Any) -> subprocess.Popen[str]:
+        process: subprocess.Popen[str] = subprocess.Popen(
             [sys.executable, "-c", CODE, *self.words(results, *more)],
             cwd=self.folder,
             env=self.environment(),
@@ -62,10 +63,11 @@ class Bench:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            **options,  # type: ignore[call-overload]
+            **options,
         )
+        return process
 
-    def run(self, results: str, *more: str, **options: object) -> tuple[int, str]:
+    def run(self, results: str, *more: str, **options: Any) -> tuple[int, str]:
         """Exit code and what was told."""
         process = self.start(results, *more, **options)
         _, text = process.communicate()
@@ -75,7 +77,7 @@ class Bench:
         """Measured columns of all points; times and memory differ from run to run."""
         path = self.folder / results / "leaderboards" / "toy-simulated-points.csv"
         frame = pd.read_csv(path, dtype=str)
-        timed = [c for c in frame if "seconds" in c or "memory" in c or "ms_" in c]
+        timed = [c for c in frame.columns if "seconds" in c or "memory" in c or "ms_" in c]
         return frame.drop(columns=timed)
 
     def same(self, results: str) -> bool:

@@ -18,6 +18,7 @@ import time
 import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -75,15 +76,17 @@ def read(of: str, name: str) -> Read:
         results.append(audit(sample, config=AuditConfig(), seed=0, wide=wide).chosen)
         seconds.append(time.perf_counter() - start)
     narrow, best = results
-    figures = (truth, narrow.test_information, best.test_information)
     return Read(
-        of,
-        name,
-        " ".join((LISTS[of][name].__doc__ or "").split()),
-        *(round(figure, 4) for figure in figures),
-        best.auditor,
-        best.view,
-        *(round(one, 1) for one in seconds),
+        list=of,
+        channel=name,
+        rule=" ".join((LISTS[of][name].__doc__ or "").split()),
+        truth=round(truth, 4),
+        as_boards=round(narrow.test_information, 4),
+        wide=round(best.test_information, 4),
+        auditor=best.auditor,
+        view=best.view,
+        seconds_as_boards=round(seconds[0], 1),
+        seconds_wide=round(seconds[1], 1),
     )
 
 
@@ -97,7 +100,9 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, default=KEPT, help="CSV file [default: %(default)s]")
     parser.add_argument("channels", nargs="*", help="[default: all]")
     given = parser.parse_args()
-    rows = pd.read_csv(given.keep).to_dict("records") if given.keep.exists() else []
+    rows: list[Any] = []
+    if given.keep.exists():
+        rows += pd.read_csv(given.keep).to_dict("records")
     done = {row["channel"] for row in rows}
     for of, channels in LISTS.items():
         for name in channels:
@@ -111,10 +116,11 @@ def main() -> int:
                 rows.append(asdict(row))
                 pd.DataFrame(rows).to_csv(given.keep, index=False, lineterminator="\n")
     table = pd.DataFrame(rows)
-    for of, mine in table.groupby("list", sort=False):
+    for which, mine in table.groupby("list", sort=False):
         counts = [int(near(mine[one], mine["truth"]).sum()) for one in ("as_boards", "wide")]
         print(
-            f"{of}: of {len(mine)} read as for boards {counts[0]}, by the wide search {counts[1]}"
+            f"{which}: of {len(mine)} read as for boards {counts[0]}, "
+            f"by the wide search {counts[1]}"
         )
     return 0
 

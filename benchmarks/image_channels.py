@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
+from fairbench.api import AUDIT_ROLES, Ints, Role
 from fairbench.auditing.axes import image_axes
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.ensemble import audit
@@ -83,7 +83,9 @@ def shapes() -> ImageChannel:
 CHANNELS = [hearts(0.0), hearts(0.25), hearts(0.5), hearts(0.75), shapes()]
 
 
-def rows_of(channel: ImageChannel, rows: int) -> tuple[Mapping[Role, Floats], Mapping[Role, Ints]]:
+def rows_of(
+    channel: ImageChannel, rows: int
+) -> tuple[Mapping[Role, np.ndarray], Mapping[Role, Ints]]:
     """Images ``(n, 4096)`` and s ``(n,)`` of the three audit roles."""
     rng = np.random.default_rng([CHANNELS.index(channel), rows])
     sizes = {role: rows if role is Role.AUDITOR_TRAIN else EVALUATED for role in AUDIT_ROLES}

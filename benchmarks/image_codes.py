@@ -50,7 +50,9 @@ def draw(rows: int) -> Mapping[Role, Ints]:
 
 def codes(latents: Mapping[Role, Ints]) -> Mapping[str, tuple[Rows, Rows | None]]:
     """z, and what auditors see beside it, of each code."""
-    images = {role: render(of).reshape(len(of), -1) for role, of in latents.items()}
+    images: dict[Role, np.ndarray] = {
+        role: render(of).reshape(len(of), -1) for role, of in latents.items()
+    }
     shown = image_axes(images[Role.AUDITOR_TRAIN], IMAGE)
     axes = principal_axes(images[Role.AUDITOR_TRAIN][:4000])
     numbers = {role: of[:, 1:].astype(np.float32) for role, of in latents.items()}

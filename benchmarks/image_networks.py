@@ -20,9 +20,9 @@ import numpy as np
 import torch
 from figures import Figures
 
-from fairbench.api import Architecture, DatasetInfo, Floats, Ints, Shots, Unit
+from fairbench.api import Architecture, DatasetInfo, Ints, Shots, Unit
 from fairbench.registry import load_registry
-from fairbench.training import Networks, Streams
+from fairbench.training import Networks, NeuralMethod, Streams
 from fairbench.training.layers import fastest_products
 from fairbench.training.model import StackedModel, onehot
 from fairbench.training.trainer import train
@@ -61,7 +61,7 @@ WAYS = {
 }
 
 
-def images() -> tuple[Floats, Ints]:
+def images() -> tuple[np.ndarray, Ints]:
     """Images and their quadrants; every factor is uniform."""
     rng = np.random.default_rng(0)
     latents = np.stack([rng.integers(0, n, IMAGES + TEST) for n in FACTORS.values()], axis=1)
@@ -71,12 +71,14 @@ def images() -> tuple[Floats, Ints]:
 class Training:
     """One model of a method, trained one way."""
 
-    def __init__(self, method: str, way: Way, x: Floats, s: Ints) -> None:
+    def __init__(self, method: str, way: Way, x: np.ndarray, s: Ints) -> None:
         cls = load_registry().methods[method]
         self.way = way
         self.single = cls.shots is Shots.SINGLE
         takes_code = "code" in cls.Params.model_fields
-        self.instance = cls(cls.Params(**({"code": way.code} if takes_code else {})))
+        instance = cls(cls.Params(**({"code": way.code} if takes_code else {})))
+        assert isinstance(instance, NeuralMethod)
+        self.instance = instance
         self.unit = Unit(0, None if self.single else self.instance.points()[0])
         self.x, self.s = x, s
         self.networks = Networks(features=x.shape[1], **vars(way.network))
@@ -108,6 +110,7 @@ class Training:
             knob = torch.zeros(1, PART, 1) if self.single else None
             with torch.no_grad():
                 drawn = model.decode(model.encode(x, knob, None), s, knob)
+            assert drawn is not None
             total += float(((x - drawn) ** 2).sum())
         return total / TEST
 

@@ -35,7 +35,7 @@ from fairbench_plugins.merged_cells.joining import (
     search,
 )
 from fairbench_plugins.merged_cells.limit import limit
-from fairbench_plugins.merged_cells.merged import MergedCells
+from fairbench_plugins.merged_cells.merged import MergedCellsParams
 
 PRICES = np.geomspace(2.0, 500.0, 12)
 
@@ -57,7 +57,7 @@ def main() -> int:
     given = parser.parse_args()
     data = load_dataset(AdultsGender, root=given.data_root)
     rows = data.roles[Role.ENCODER_TRAIN]
-    params = MergedCells.Params()
+    params = MergedCellsParams()
     shares = cross_fitted(rows.x, rows.s, 2, params.folds)
     x = rows.x.astype(np.float64)
     whole = CellSums.of(np.zeros(len(x), np.int64), 1, x, shares)
@@ -88,7 +88,7 @@ def measure(sums: CellSums, x: Array) -> Curves:
     squares, count = float((x**2).sum()), len(x)
     best, merged, doubt = [], [], 0.0
     points = limit(sums, squares, PRICES.tolist(), tolerance=1e-5)
-    searched = search(sums, PRICES, MergedCells.Params().sweeps)
+    searched = search(sums, PRICES, MergedCellsParams().sweeps)
     for found, codes in zip(points, searched, strict=True):
         best.append((found.distortion, found.information))
         doubt = max(doubt, found.gap / (found.distortion + found.price * found.information))

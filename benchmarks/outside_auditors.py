@@ -20,12 +20,14 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import os
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -167,7 +169,7 @@ def allowed_gap(strict: float) -> float:
 
 def views_of(point: AuditedPoint) -> dict[str, Mapping[Role, Floats]]:
     """Return the columns that classifiers see, standardised and without constant ones, by view."""
-    views = {"z": _scaled(point.z)}
+    views: dict[str, Mapping[Role, Floats]] = {"z": _scaled(point.z)}
     if point.decoded is not None:
         both = {role: np.hstack([point.z[role], point.decoded[role]]) for role in AUDIT_ROLES}
         views["z and decoded"] = _scaled(both)
@@ -241,8 +243,8 @@ def middle_points(results: StoredResults) -> list[Candidate]:
 
 def _off_middle(results: StoredResults, unit: UnitRecord, point: PointRecord) -> float:
     reference = results.reference_of(unit, point)
-    most = np.log(2) if reference is None else reference.figures["mutual_information_max"]
-    return abs(point.figures["mutual_information"] - most / 2)
+    most = math.log(2) if reference is None else reference.figures["mutual_information_max"]
+    return abs(float(point.figures["mutual_information"]) - float(most) / 2)
 
 
 def load_point(
@@ -293,7 +295,7 @@ def _estimate(encoded: EncodedPoint, data: Prepared, unit: UnitRecord) -> Strict
 
 def table(comparisons: Iterable[Comparison]) -> pd.DataFrame:
     """Return one row per point: the strict estimate, each classifier's, and the largest gap."""
-    rows = {}
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
     for one in comparisons:
         row = rows.setdefault(
             (one.method, one.point),

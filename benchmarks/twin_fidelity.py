@@ -27,7 +27,7 @@ from sklearn.ensemble import (  # type: ignore[import-untyped, unused-ignore]
 )
 from sklearn.metrics import log_loss  # type: ignore[import-untyped, unused-ignore]
 
-from fairbench.api import FitContext, Role, TrainingRows, Unit
+from fairbench.api import Curve, FitContext, Role, TrainingRows, Unit
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.reference import audit_reference
@@ -38,7 +38,7 @@ from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.point_arrays import PointArrays
 from fairbench_datasets.adults import FEATURES, AdultsGender, read_adult
 from fairbench_datasets.adults_twin import simulate
-from fairbench_plugins.baselines import DropFeatures
+from fairbench_plugins.baselines.drop_features import DropFeatures
 
 X = list(FEATURES)
 ALL = [*X, "sex", "race", "income"]
@@ -294,9 +294,10 @@ def _drop_features_aufdc(frame: pd.DataFrame) -> float:
     train = TrainingRows(rows.x, rows.s, data.info)
     method = DropFeatures()
     (curve,) = method.fit(train, [Unit(0, None)], FitContext(iterations=1))
+    assert isinstance(curve, Curve)
     test, validation = [], []
     encoded_rows, meter = RowsToEncode.of(data), Meter("cpu")
-    for number, point in enumerate(curve.points):
+    for number, point in enumerate(curve.points or ()):
         fitted = FittedPoint(number, curve.at(point), method, 0)
         arrays = encode_point(fitted, encoded_rows, meter)
         encoded = PointArrays(arrays, number).encoded()
@@ -305,13 +306,14 @@ def _drop_features_aufdc(frame: pd.DataFrame) -> float:
         test.append((float(evaluation.distortion.strict.mean()), chosen.test_information))
         validation.append((evaluation.validation.distortion, chosen.validation_information))
     reference = audit_reference(data, config=config, seed=0).values
-    ends = (
-        "mutual_information_max",
-        "mutual_information_max_validation",
-        "distortion_max",
-        "distortion_max_validation",
+    return strict_area(
+        test,
+        validation,
+        i_max=reference["mutual_information_max"],
+        d_max=reference["distortion_max"],
+        i_max_validation=reference["mutual_information_max_validation"],
+        d_max_validation=reference["distortion_max_validation"],
     )
-    return strict_area(test, validation, **{name: reference[name] for name in ends})
 
 
 CHECKS: tuple[tuple[str, Check], ...] = (

@@ -69,7 +69,9 @@ def _adversaries(board: Published) -> Iterator[str]:
 def _columns(board: Published) -> Iterator[str]:
     reference = board.of(REFERENCE, "aufdc")
     others = [name for name in _learned(board) if name != REFERENCE]
-    ahead, behind, level = [], [], []
+    ahead: list[str] = []
+    behind: list[str] = []
+    level: list[str] = []
     for name in others:
         low, high = board.gap(name, REFERENCE, "aufdc").interval()
         (ahead if high < 0 else behind if low > 0 else level).append(name)

@@ -39,7 +39,7 @@ def format_hidden_bits() -> str:
             for rule, *figures in missed[["rule", "truth", *_AUDITS]].itertuples(index=False)
         ),
     )
-    slower = (table["seconds_wide"].sum() / table["seconds_as_boards"].sum()).round(1)
+    slower = round(float(table["seconds_wide"].sum() / table["seconds_as_boards"].sum()), 1)
     text = make_paragraph(
         f"Over all {len(table)}, an audit with the wide search took {slower} times as long as one",
         f"without, beside other work (median {table['seconds_wide'].median():.0f} s,",

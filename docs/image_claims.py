@@ -114,8 +114,9 @@ def _order(board: ImageBoard) -> Claim:
     """Table 1: the areas of the paper's three methods."""
     paper = {"msfair": ".14", "sofair": ".21", "sofair-nos": ".25"}
     words = ", ".join(f"`{name}` {area}" for name, area in paper.items())
+    by_formula = {name: board.rows[name].row.figures["aufdc_paper"] for name in paper}
     formula = ", ".join(
-        f"`{name}` {format_share(board.rows[name].row.figures['aufdc_paper'])}" for name in paper
+        f"`{name}` {format_share(area)}" for name, area in by_formula.items() if area is not None
     )
     figures = ", ".join(f"`{name}` {show_area(board.rows[name])}" for name in paper)
     gaps = [_gap(board, "msfair", "sofair"), _gap(board, "sofair", "sofair-nos")]

@@ -68,11 +68,10 @@ def rank_correlations() -> list[float]:
     found = []
     for seed in SEEDS:
         bits = load_explained(f"seed {seed}", "bits")
-        by_bit = bits.pivot(
-            index=["dimension", "bit"], columns="point", values=["kept", "disparity"]
-        )
-        kept = by_bit["kept"].drop(columns="beta=0").mean(axis=1)
-        found.append(float(kept.corr(by_bit["disparity"]["beta=0"], method="spearman")))
+        by_bit = bits.set_index(["dimension", "bit"])
+        at_zero = by_bit["point"] == "beta=0"
+        kept = by_bit[~at_zero].groupby(level=["dimension", "bit"])["kept"].mean()
+        found.append(float(kept.corr(by_bit[at_zero]["disparity"], method="spearman")))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ Rows = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.bool_]
 Generator = np.random.Generator
-Hidden = tuple[Rows, Bits]
+Hidden = tuple[np.ndarray, Any]
 Channel = Callable[[Generator, int], Hidden]
 """Draws z, (rows, k), and the bit that it hides, (rows,), which is a function of z alone."""
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from hidden_bits.common import TAU, Channel, Generator, Hidden, fixed, half, single, whole
+from hidden_bits.common import (
+    TAU,
+    Channel,
+    Generator,
+    Hidden,
+    Rows,
+    Whole,
+    fixed,
+    half,
+    single,
+    whole,
+)
 
 CHANNELS: dict[str, Channel] = {}
 
@@ -14,8 +25,8 @@ def _channel(make: Channel) -> Channel:
     return make
 
 
-def orth(n, seed):
-    return np.linalg.qr(fixed(7_000_000 + seed).normal(size=(n, n)))[0]
+def orth(n: int, seed: int) -> Rows:
+    return np.asarray(np.linalg.qr(fixed(7_000_000 + seed).normal(size=(n, n)))[0])
 
 
 @_channel
@@ -42,10 +53,10 @@ def timestamp_office_hours(rng: Generator, rows: int) -> Hidden:
     return z, ((hour >= 7) & (hour < 19)) ^ (day >= 5)
 
 
-def _luhn(d):
+def _luhn(d: Whole) -> Whole:
     w = np.where(np.arange(d.shape[1])[::-1] % 2 == 1, 2, 1)
     p = d * w
-    return np.where(p > 9, p - 9, p).sum(1) % 10
+    return np.asarray(np.where(p > 9, p - 9, p).sum(1) % 10)
 
 
 @_channel
@@ -393,7 +404,7 @@ def many_clusters_nuisance(rng: Generator, rows: int) -> Hidden:
     c = _CENTRES[rng.integers(0, 300, rows)]
     z = single(c + rng.normal(0, 0.1, (rows, 6)), rng.normal(0, 2, (rows, 20)))
     x = z[:, :6]
-    d = sum((x[:, j, None] - _CENTRES[:, j]) ** 2 for j in range(6))
+    d = np.sum([(x[:, j, None] - _CENTRES[:, j]) ** 2 for j in range(6)], axis=0)
     return z, half(300, 7_000_000 + 371)[d.argmin(1)]
 
 

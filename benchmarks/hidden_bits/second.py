@@ -16,7 +16,7 @@ def _channel(make: Channel) -> Channel:
     return make
 
 
-def shuffle_rows(rng, a):
+def shuffle_rows(rng: Generator, a: np.ndarray) -> np.ndarray:
     return np.take_along_axis(a, rng.random(a.shape).argsort(1), 1)
 
 
