@@ -30,7 +30,8 @@ from fairbench.auditing.encoded import EncodedPoint
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.sample import AuditSample
-from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.data.loading import load_dataset
+from fairbench.data.prepared import Prepared
 from fairbench_datasets.adults import AdultsGender
 
 CORES = 2

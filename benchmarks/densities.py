@@ -35,7 +35,7 @@ from fairbench.auditing.auditors.samples import prior_of
 from fairbench.auditing.config import Audit
 from fairbench.auditing.soft_labels import soft_labels
 from fairbench.cli.plugins import load_plugins
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.data.splits import OFFICIAL
 from fairbench.models.lookup import StoredModel
 from fairbench.models.query import ResultsLocation

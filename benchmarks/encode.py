@@ -20,7 +20,7 @@ from fresh_process import spent_by
 
 from fairbench.api import Diverged, FitContext, Role, TrainingRows, Unit
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.data.prepare import load_twin
+from fairbench.data.loading import load_twin
 from fairbench.registry import load_registry
 from fairbench.runs.plan import Budget, PlannedUnit
 from fairbench.store import encoders

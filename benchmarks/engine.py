@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from fairbench.api import FitContext, Role, Shots, TrainingRows, Unit
 from fairbench.api.method import Method
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
 from fairbench.training.networks import Networks
 from fairbench.training.stack_size import LARGEST_STACK

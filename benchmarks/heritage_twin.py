@@ -19,7 +19,8 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 from fairbench.api import Role
 from fairbench.api.dataset import Table
-from fairbench.data.prepare import Prepared, prepare
+from fairbench.data.prepare import prepare
+from fairbench.data.prepared import Prepared
 from fairbench.stats.scores import entropy
 from fairbench_datasets.heritage import Heritage
 from fairbench_datasets.heritage.columns import CONDITIONS, PROCEDURES

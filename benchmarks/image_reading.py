@@ -19,7 +19,7 @@ from fairbench.auditing.auditors.samples import prior_of
 from fairbench.auditing.axes import image_axes, principal_axes
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.members import fit_boosted_trees
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.stats.scores import information, smoothed
 from fairbench_datasets.dsprites_unfair import DSpritesUnfair
 

@@ -23,7 +23,7 @@ import numpy as np
 from figures import Figures
 
 from fairbench.api import Role
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.metrics.hull import lower_hull
 from fairbench_datasets.adults import AdultsGender
 from fairbench_plugins.merged_cells.cells import cross_fitted, find_cells, nearest

@@ -43,7 +43,7 @@ from fairbench.auditing.encoded import EncodedPoint
 from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.soft_labels import soft_labels
 from fairbench.cli.plugins import load_plugins
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.models.query import ResultsLocation
 from fairbench.models.results import StoredResults
 from fairbench.models.stored_data import load_training_data

@@ -16,7 +16,7 @@ import torch
 from figures import Figures
 
 from fairbench.api import FitContext, Role, TrainingRows, Unit
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench_datasets.adults import AdultsGender
 from fairbench_plugins.sofair import Sofair
 

@@ -23,7 +23,8 @@ import pytest
 
 from fairbench.api.dataset import Table
 from fairbench.cli.app import main
-from fairbench.data.prepare import Prepared, prepare
+from fairbench.data.prepare import prepare
+from fairbench.data.prepared import Prepared
 from fairbench_datasets.adults import AdultsGender
 from tests.support.postgres import postgres_server
 

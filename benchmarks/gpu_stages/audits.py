@@ -18,7 +18,7 @@ from fairbench.api import AUDIT_ROLES, Floats, Role, Shots
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.sample import AuditSample
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.testing.method_trial import rows_apart
 from gpu_stages.records import Outcome, Part, Row, of_unit
 from gpu_stages.settings import Settings, adults, training_rows

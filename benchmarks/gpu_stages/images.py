@@ -19,7 +19,8 @@ from torch import Tensor
 
 from fairbench.api import DatasetInfo, FitContext, Unit
 from fairbench.api.method import Diverged
-from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.data.loading import load_dataset
+from fairbench.data.prepared import Prepared
 from fairbench.files import write_atomically
 from fairbench.training import Batch, Networks, Streams
 from fairbench.training.watch import CHECK_EVERY

@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 
 from fairbench.api import Role, TrainingRows
-from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.data.loading import load_dataset
+from fairbench.data.prepared import Prepared
 from fairbench_datasets.adults import AdultsGender
 from fairbench_datasets.dsprites_unfair import DSpritesUnfair
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairbench.api import Role
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.runs.executors.base import Broke, Executor, Finished, Started
 from fairbench.runs.executors.ray import RayExecutor
 from fairbench.runs.fit_job import FitJob

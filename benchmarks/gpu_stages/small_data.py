@@ -10,7 +10,8 @@ import pandas as pd
 
 from fairbench.api import Architecture, Role
 from fairbench.api.dataset import Dataset, Images
-from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.data.loading import load_dataset
+from fairbench.data.prepared import Prepared
 
 SIDE, GROUPS = 16, 4
 ROWS = {Role.ENCODER_TRAIN: 2000, Role.AUDITOR_TRAIN: 200, Role.VALIDATION: 100, Role.TEST: 100}

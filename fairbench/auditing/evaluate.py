@@ -28,7 +28,7 @@ from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.sample_size import extrapolate
 from fairbench.auditing.tasks import classify_tasks, classify_unseen_tasks
 from fairbench.auditing.with_y import read_with_y
-from fairbench.data.prepare import Prepared, Rows
+from fairbench.data.prepared import Prepared, Rows
 from fairbench.stats.bootstrap import replicated
 from fairbench.stats.scores import accuracy, log_loss
 from fairbench.stats.seeds import derive_seed

@@ -15,7 +15,7 @@ from fairbench.auditing.ensemble import audit, paper_audit
 from fairbench.auditing.largest_distortion import largest_distortions
 from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.tasks import classify_unseen_tasks
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.metrics.transfer import CONSTANT, TEST, VALIDATION
 from fairbench.stats.bootstrap import replicated
 from fairbench.stats.scores import accuracy, information, log_loss

@@ -15,7 +15,7 @@ from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.encoded import EncodedPoint
 from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.tasks import classify_task
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.stats.seeds import derive_seed
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairbench.api import Floats, Ints, Role
 from fairbench.auditing.config import MOST_COLUMNS
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 
 _ROUNDS = 200
 _PATIENCE = 10

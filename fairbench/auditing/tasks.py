@@ -13,7 +13,7 @@ from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import EnsembleAudit, audit
 from fairbench.auditing.sample import AuditSample
-from fairbench.data.prepare import Prepared, Rows
+from fairbench.data.prepared import Prepared, Rows
 from fairbench.stats.scores import accuracy
 from fairbench.stats.seeds import derive_seed
 

@@ -14,7 +14,7 @@ from fairbench.auditing.config import PRESETS, Audit
 from fairbench.cli.console import out, show_columns, spinner
 from fairbench.cli.plugins import load_plugins
 from fairbench.data.array_files import ArraySource, read_sources
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.data.splits import Split
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.board import Board

@@ -19,7 +19,7 @@ from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.remaining import Remaining
 from fairbench.cli.setup import command_line, interrupted, warn_of_metrics
 from fairbench.config import ExecutorConfig, Names, build_config
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.data.splits import Split
 from fairbench.errors import ConfigError, FairbenchError, nearest
 from fairbench.leaderboard import build as leaderboard

@@ -14,7 +14,7 @@ from fairbench.cli.console import out, spinner
 from fairbench.cli.data import load_warning
 from fairbench.cli.options import DataRoot, complete_datasets
 from fairbench.cli.plugins import load_plugins
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.errors import ConfigError, PluginError, UnknownNameError
 from fairbench.registry import Registry
 from fairbench.testing.contracts import dataset_checks, method_checks, metric_checks

@@ -18,7 +18,8 @@ from fairbench.cli.plugins import load_plugins
 from fairbench.data.checks import note_rare_groups
 from fairbench.data.files import cache_folder, find_files, name_files, say_origin
 from fairbench.data.files import data_root as find_data_root
-from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.data.loading import load_dataset
+from fairbench.data.prepared import Prepared
 from fairbench.errors import DataError
 from fairbench.stats.scores import entropy
 

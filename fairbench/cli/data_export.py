@@ -12,7 +12,7 @@ from fairbench.api.dataset import Table
 from fairbench.cli.console import out
 from fairbench.cli.options import DataRoot, DatasetName
 from fairbench.cli.plugins import load_plugins
-from fairbench.data.prepare import load_dataset, load_table
+from fairbench.data.loading import load_dataset, load_table
 from fairbench.errors import ConfigError, DataError
 
 
@@ -31,7 +31,8 @@ def data_export_command(
     if output.suffix not in (".csv", ".parquet"):
         raise ConfigError(f"--output {output}: the name must end in .csv or .parquet.")
     dataset = load_plugins().dataset(name)
-    table, source = load_table(dataset, root=data_root)
+    obtained = load_table(dataset, root=data_root)
+    table = obtained.table
     if not isinstance(table, Table):
         raise DataError(f"{dataset.name!r} has images, which no table holds.")
     data = load_dataset(dataset, root=data_root)
@@ -59,7 +60,7 @@ def data_export_command(
         why = error.strerror or error
         raise ConfigError(f"--output {output} cannot be written: {why}.") from None
     out.print(
-        f"{output}: {len(frame):,} rows of {dataset.name} ({source}). Train encoders on rows with "
-        "the role encoder-train alone, and encode all rows, in this order.",
+        f"{output}: {len(frame):,} rows of {dataset.name} ({obtained.source}). Train encoders "
+        "on rows with the role encoder-train alone, and encode all rows, in this order.",
         markup=False,
     )

@@ -10,7 +10,8 @@ from pathlib import Path
 from fairbench.api.dataset import Dataset
 from fairbench.cli.console import err, show_notes, warn_simulated
 from fairbench.config import Rerun, RunConfig
-from fairbench.data.prepare import Prepared, load_dataset, load_folds
+from fairbench.data.loading import load_dataset, load_folds
+from fairbench.data.prepared import Prepared
 from fairbench.data.shift import shifted
 from fairbench.errors import ConfigError, FairbenchError
 from fairbench.registry import Registry

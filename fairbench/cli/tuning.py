@@ -10,7 +10,7 @@ from fairbench.cli.console import err
 from fairbench.cli.search import run_search, show_space
 from fairbench.cli.setup import command_line
 from fairbench.config import Rerun, RunConfig, SearchConfig, build_config
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.errors import ConfigError, PluginError
 from fairbench.registry import Registry
 from fairbench.runs.hyperparameters import params_on

@@ -4,219 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairbench.api import AUDIT_ROLES, DatasetInfo, Feature, Ints, Role
+from fairbench.api import DatasetInfo, Feature, Ints, Role
 from fairbench.api.dataset import Dataset, Images, Table
-from fairbench.data.files import data_root, find_files, name_files, say_origin
+from fairbench.data.prepared import Prepared, Rows
 from fairbench.data.preprocessing import Preprocessing, mean_and_scale, most_common_categories
 from fairbench.data.roles import assign_roles
-from fairbench.data.splits import OFFICIAL, Split, rotating
-from fairbench.data.table_rules import check_table
-from fairbench.errors import DataError, FairbenchError, say_raised
+from fairbench.data.splits import OFFICIAL, Split
+from fairbench.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PAPER_BATCH = 128
-
-_TWIN = "embedded simulated twin"
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows of one role."""
-
-    # x as float32, ``(n, d)``; of binary images packed bits, uint8, ``(n, ceil(d / 8))``: 300 MB
-    # instead of 10 GB for the training images of dSprites
-    stored: np.ndarray
-    s: Ints  # (n,)
-    y: Mapping[str, Ints]  # (n,)
-    numbers: Ints  # (n,): of the rows in their table, the same in every split
-    pixels: int | None = None  # d, where ``stored`` is packed
-    transfer: Mapping[str, Ints] = field(default_factory=dict)  # (n,): labels of unseen tasks
-
-    def __post_init__(self) -> None:
-        labels = (*self.y.values(), *self.transfer.values())
-        for array in (self.stored, self.s, self.numbers, *labels):
-            array.flags.writeable = False
-
-    @property
-    def x(self) -> np.ndarray:
-        """Features ``(n, d)``: float32; of images uint8 of 0 and 1, unpacked at each call."""
-        if self.pixels is None:
-            return self.stored
-        x = np.unpackbits(self.stored, axis=1, count=self.pixels)
-        x.flags.writeable = False
-        return x
-
-    @property
-    def x_bytes(self) -> int:
-        """Bytes of ``x``, without unpacking it: 2.5 GB for the training images of dSprites."""
-        return self.stored.nbytes if self.pixels is None else len(self.stored) * self.pixels
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        # Unpickled arrays are writable; in a job's process they must not be.
-        self.__dict__.update(state)
-        self.__post_init__()
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A dataset ready for use."""
-
-    info: DatasetInfo  # names and sizes
-    # Arrays are read-only: a plugin that writes into its input fails instead of harming others
-    roles: Mapping[Role, Rows]
-    source: str  # ``real``, ``rendered`` or ``simulated``
-    origin: str  # where the files are from
-    iterations: int  # training steps of the full budget
-    table_rows: int  # rows of the table; those above an ``audit_rows`` are in no role
-    # sha256 over names (tasks' too), sizes, every array and the split: equal fingerprints, equal
-    # bytes
-    fingerprint: str
-    notes: tuple[str, ...] = ()  # doubts about the table, shown as warnings
-    # Turns raw columns into x; None for images, which are x
-    preprocessing: Preprocessing | None = None
-    split: Split = OFFICIAL
-    # Columns by whose values rows can be split into domains
-    domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # values by column
-    # The rows of another domain, prepared alike; nothing that is measured on ``roles`` is fitted
-    # on them
-    target: Prepared | None = None
-
-    @property
-    def title(self) -> str:
-        """Name, and fold if it is of one, for messages."""
-        return f"{self.info.name}, {self.split.name}" if self.split.folds else self.info.name
-
-    def audited(self) -> Prepared:
-        """Return the audit roles alone, for audit jobs."""
-        return replace(
-            self,
-            roles={role: self.roles[role] for role in AUDIT_ROLES},
-            target=self.target and self.target.audited(),
-        )
-
-
-def load_dataset(
-    dataset: type[Dataset],
-    *,
-    root: Path | None = None,
-    require_real: bool = False,
-    split: Split = OFFICIAL,
-) -> Prepared:
-    """Find, load, split and prepare a dataset; fall back to its simulated twin.
-
-    Raises DataError: files are bad; or there are no files, and no twin or ``require_real``; or
-    images are to be split otherwise than they are.
-    """
-    return _prepare_all(dataset, *_obtain(dataset, root, require_real), [split])[0]
-
-
-def load_folds(
-    dataset: type[Dataset], folds: int, *, root: Path | None = None, require_real: bool = False
-) -> list[Prepared]:
-    """Load a dataset once, and prepare it in rotating folds.
-
-    Where it has a test set of its own, the official split comes last, so that figures can be
-    compared with those of others. Raises DataError as :func:`load_dataset`.
-    """
-    table, source, origin = _obtain(dataset, root, require_real)
-    splits = rotating(folds)
-    if isinstance(table, Table) and table.is_test is not None:
-        splits.append(OFFICIAL)
-    return _prepare_all(dataset, table, source, origin, splits)
-
-
-def _prepare_all(
-    dataset: type[Dataset],
-    table: Table | Images,
-    source: str,
-    origin: str,
-    splits: Sequence[Split],
-) -> list[Prepared]:
-    if not isinstance(table, Images):
-        return [prepare(table, dataset, source=source, origin=origin, split=s) for s in splits]
-    if list(splits) != [OFFICIAL]:
-        raise DataError(
-            f"{dataset.name!r} has images, which come split into roles: they have no folds.",
-            "Leave --splits out for it.",
-        )
-    return [_prepare_images(table, dataset, origin)]
-
-
-def load_table(dataset: type[Dataset], *, root: Path | None = None) -> tuple[Table | Images, str]:
-    """Return a dataset's rows as it loads them, and where they are from; DataError as above."""
-    table, source, _ = _obtain(dataset, root, False)
-    return table, source
-
-
-def _obtain(
-    dataset: type[Dataset], root: Path | None, require_real: bool
-) -> tuple[Table | Images, str, str]:
-    files = find_files(dataset, data_root(root))
-    if files is not None:
-        with _plugin_errors(dataset):
-            table = dataset().load(files.folder)
-        return _checked(table, dataset), "real", f"{files.origin}: {files.path}"
-    where = f"Put {name_files(dataset)} into a folder and name it with"
-    hint = f"{where} --data-root or FAIRBENCH_DATA. {say_origin(dataset)}"
-    if require_real:
-        raise DataError(f"The real files of {dataset.name!r} are not available.", hint)
-    twin = _simulated(dataset)
-    if twin is None:
-        downloadable = all(file.urls for file in dataset.files)
-        why = "and no network" if downloadable else "and none can be downloaded"
-        raise DataError(f"There are no files for {dataset.name!r} here {why}.", hint)
-    return twin, "simulated", _TWIN
-
-
-def _simulated(dataset: type[Dataset]) -> Table | None:
-    with _plugin_errors(dataset):
-        twin = dataset().simulate()
-    if twin is not None:
-        _checked(twin, dataset)
-    return twin
-
-
-def _checked(table: Any, dataset: type[Dataset]) -> Table | Images:
-    if not isinstance(table, Table | Images):
-        raise DataError(
-            f"The dataset {dataset.name!r} loads a {type(table).__name__}.",
-            "load and simulate return a fairbench.api.Table, or Images.",
-        )
-    if isinstance(table, Table):
-        check_table(table, dataset.name)
-    return table
-
-
-@contextmanager
-def _plugin_errors(dataset: type[Dataset]) -> Iterator[None]:
-    """Turn whatever a dataset raises, SystemExit too, into a DataError that says where."""
-    try:
-        yield
-    except FairbenchError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise DataError(
-            f"The dataset {dataset.name!r} raised {say_raised(error)}.",
-            f"See: fairbench check {dataset.name}",
-        ) from error
-
-
-def load_twin(dataset: type[Dataset], *, split: Split = OFFICIAL) -> Prepared:
-    """Load the simulated twin, even where the real files exist; DataError if there is none."""
-    twin = _simulated(dataset)
-    if twin is None:
-        raise DataError(f"{dataset.name!r} has no simulated twin.")
-    return prepare(twin, dataset, source="simulated", origin=_TWIN, split=split)
 
 
 def prepare(
@@ -308,7 +113,7 @@ def _labels(by_task: Mapping[str, Ints], where: Ints) -> dict[str, Ints]:
     return {task: labels[where].astype(np.int64) for task, labels in by_task.items()}
 
 
-def _prepare_images(images: Images, dataset: type[Dataset], origin: str) -> Prepared:
+def prepare_images(images: Images, dataset: type[Dataset], origin: str) -> Prepared:
     """Prepare images, which are packed and split into roles already; pixels stay 0 and 1."""
     if dataset.architecture.image is None:
         raise DataError(f"Dataset {dataset.name!r} gives images but its architecture has none.")

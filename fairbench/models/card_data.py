@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from fairbench.api.dataset import Dataset
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.data.splits import Split
 from fairbench.errors import FairbenchError, StoreError
 from fairbench.store.records import UnitRecord

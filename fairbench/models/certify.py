@@ -10,7 +10,7 @@ import numpy as np
 from fairbench.api import Floats, Ints, Role
 from fairbench.api.metric import Certificate
 from fairbench.auditing.certificate import certify
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.models.lookup import StoredPoint
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.point_arrays import Kind, PointArrays

@@ -14,7 +14,7 @@ import numpy as np
 from fairbench.api import Point
 from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.data.splits import Split
 from fairbench.data.used_columns import UsedColumns
 from fairbench.errors import ConfigError, FairbenchError, StoreError

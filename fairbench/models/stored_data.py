@@ -8,7 +8,8 @@ from typing import Any
 
 from fairbench.api.dataset import Dataset
 from fairbench.data.card import is_card
-from fairbench.data.prepare import Prepared, load_dataset, load_twin
+from fairbench.data.loading import load_dataset, load_twin
+from fairbench.data.prepared import Prepared
 from fairbench.data.shift import is_shifted, shifted
 from fairbench.data.splits import Split
 from fairbench.errors import ConfigError, DataError, FairbenchError

@@ -17,7 +17,7 @@ import numpy as np
 from fairbench.api import Access, Role
 from fairbench.api.metric import Certificate
 from fairbench.data.card_dataset import CardDataset
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.data.preprocessing import Preprocessing
 from fairbench.errors import FairbenchError
 from fairbench.metrics.access import BY_ACCESS

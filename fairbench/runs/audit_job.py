@@ -14,7 +14,7 @@ import numpy as np
 from fairbench.api import Floats
 from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.errors import StoreError, text_of
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.contract import ContractError, Progress

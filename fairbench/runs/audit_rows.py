@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
-from fairbench.data.prepare import Prepared, Rows
+from fairbench.data.prepared import Prepared, Rows
 from fairbench.runs.point_arrays import ROWS, ArrayName
 from fairbench.stats.seeds import derive_seed
 

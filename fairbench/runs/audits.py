@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from fairbench.api.metric import Metric
 from fairbench.auditing.config import AuditConfig
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, Measurement, ReferenceJob, StoredArrays
 from fairbench.runs.estimate import audit_seconds

@@ -17,7 +17,7 @@ import numpy as np
 
 from fairbench.api import AUDIT_ROLES, Access, Coding, Floats, Ints, Role, Track
 from fairbench.api.method import Method, Representation
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.runs.contract import ContractError
 from fairbench.runs.cost import Meter
 from fairbench.runs.decoding import GroupDecoder, Limits

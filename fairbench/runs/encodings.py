@@ -7,7 +7,7 @@ from typing import Any
 from fairbench.api import AUDIT_ROLES
 from fairbench.auditing.config import AuditConfig
 from fairbench.data.arrays import matrix, single_precision
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.errors import DataError
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, Measurement

@@ -17,7 +17,7 @@ from fairbench.store.records import UnitRecord
 from fairbench.versions import AUDIT_VERSION
 
 if TYPE_CHECKING:
-    from fairbench.data.prepare import Prepared
+    from fairbench.data.prepared import Prepared
     from fairbench.runs.plan import Budget
     from fairbench.store.database import Store
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from fairbench.api import AUDIT_ROLES, Coding, FitContext, Point, Role, Track, TrainingRows, Unit
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Params, Representation
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.runs.after_encoding import measure_test_rows
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.contract import ContractError, Progress, ReportedCosts, finite_number

@@ -11,7 +11,7 @@ from fairbench.api import Point, Role, Shots, Track, Unit, Workload, iterate_poi
 from fairbench.api.method import Method, Params
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.config import RunConfig
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.errors import (
     PluginError,
     in_one_line,

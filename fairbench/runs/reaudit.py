@@ -14,7 +14,7 @@ from typing import Any
 
 from fairbench.api import Coding, Metric, Track
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, ReferenceJob, StoredArrays
 from fairbench.runs.audits import (

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Floats, Ints
-from fairbench.data.prepare import Rows
+from fairbench.data.prepared import Rows
 from fairbench.runs.decoding import GroupDecoder
 from fairbench.runs.point_arrays import PICTURES
 

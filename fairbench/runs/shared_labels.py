@@ -8,7 +8,7 @@ from typing import Any
 
 from fairbench.api import Floats
 from fairbench.auditing.soft_labels import has_soft_labels, soft_labels
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 
 Estimated = Mapping[str, Floats | None]
 """Soft labels that a job estimated, by the fingerprint of their dataset."""

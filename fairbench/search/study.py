@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from fairbench.api import Shots
 from fairbench.config import Objective, SearchConfig
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.errors import ConfigError, FairbenchError, StoreError
 from fairbench.registry import Registry
 from fairbench.runs.driver import drive

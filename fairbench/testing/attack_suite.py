@@ -19,7 +19,7 @@ from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.largest_distortion import largest_distortions
 from fairbench.auditing.soft_labels import estimate, soft_labels
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.runs.cost import Meter
 from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.point_arrays import PointArrays

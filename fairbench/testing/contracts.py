@@ -9,7 +9,7 @@ from typing import Any
 from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
 from fairbench.api.metric import Metric
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.testing import (
     dataset_promises,
     method_codes,

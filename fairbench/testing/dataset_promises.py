@@ -17,7 +17,9 @@ from fairbench.api import Role
 from fairbench.api.dataset import Dataset, Images, Table
 from fairbench.data.checks import check_copies
 from fairbench.data.files import data_root, find_files
-from fairbench.data.prepare import Prepared, load_dataset, prepare
+from fairbench.data.loading import load_dataset
+from fairbench.data.prepare import prepare
+from fairbench.data.prepared import Prepared
 from fairbench.data.roles import assign_roles
 from fairbench.testing.method_declarations import check_texts
 from fairbench.testing.promises import promise
@@ -28,7 +30,7 @@ _FINGERPRINT = """
 import importlib, sys
 from functools import reduce
 from pathlib import Path
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 module, name, root = sys.argv[1:]
 dataset = reduce(getattr, name.split("."), importlib.import_module(module))
 print(load_dataset(dataset, root=Path(root) if root else None).fingerprint)

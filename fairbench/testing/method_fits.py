@@ -11,7 +11,7 @@ from fairbench.api.dataset import Dataset
 from fairbench.api.method import Curve
 from fairbench.config import Device
 from fairbench.data.files import cache_folder, data_root
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.point_arrays import ArrayName, Kind
 from fairbench.store.status import Status

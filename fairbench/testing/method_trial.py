@@ -12,7 +12,7 @@ import numpy as np
 
 from fairbench.api import Coding, FitContext, Point, Role, Shots, Track, TrainingRows, Unit
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Representation
-from fairbench.data.prepare import Prepared, Rows
+from fairbench.data.prepared import Prepared, Rows
 from fairbench.testing.sample_data import sample_data, shortened
 from fairbench.testing.verdicts import BrokenPromise, Unmet
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from fairbench.api import Architecture, Role
 from fairbench.api.dataset import Dataset, Table
-from fairbench.data.prepare import Prepared, Rows, prepare
+from fairbench.data.prepare import prepare
+from fairbench.data.prepared import Prepared, Rows
 
 ROWS = 900
 

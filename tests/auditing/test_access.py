@@ -7,7 +7,7 @@ from fairbench.api import AUDIT_ROLES, Access, Floats, Role
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.encoded import EncodedPoint
 from fairbench.auditing.evaluate import evaluate
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.metrics.access import InformationByAccess
 from fairbench.runs.point_arrays import PointArrays
 from fairbench.stats.scores import entropy

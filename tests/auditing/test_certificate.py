@@ -13,7 +13,7 @@ from fairbench.auditing.certificate import _shortfall, certify
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.encoded import EncodedPoint
 from fairbench.auditing.evaluate import evaluate
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.metrics.certificate import CertificateBounds
 from fairbench.metrics.gaps import GroupGaps, parity_gap
 

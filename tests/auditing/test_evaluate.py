@@ -10,7 +10,7 @@ from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.encoded import EncodedPoint, OwnDecoder
 from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.reference import audit_reference
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.metrics.points import (
     AuditorAccuracy,
     Distortion,

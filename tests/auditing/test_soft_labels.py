@@ -13,7 +13,7 @@ from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.soft_labels import estimate, soft_labels
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 
 TREES = AuditConfig(members=(Member.BOOSTED_TREES, Member.SOFT_TREES), interactions=False)
 

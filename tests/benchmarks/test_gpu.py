@@ -20,7 +20,7 @@ import torch
 
 from fairbench.api import TrainingRows
 from fairbench.api.types import Role
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))

@@ -20,7 +20,7 @@ import pytest
 from fairbench.api import AUDIT_ROLES, Point, Unit
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.cli.app import main
-from fairbench.data.prepare import load_twin
+from fairbench.data.loading import load_twin
 from fairbench.runs.audits import AuditLedger, AuditTarget, MissingPoint
 from fairbench.runs.plan import Budget, PlannedUnit, code_of
 from fairbench.store import files as artefacts

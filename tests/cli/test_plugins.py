@@ -19,7 +19,7 @@ import pytest
 from fairbench.api import Knob, Shots
 from fairbench.cli.check import check_plugin
 from fairbench.cli.plugin import new_plugin
-from fairbench.data.prepare import load_dataset, load_twin
+from fairbench.data.loading import load_dataset, load_twin
 from fairbench.errors import ConfigError
 from fairbench.registry import Registry, load_registry
 from fairbench.scaffold import PluginKind, render

@@ -14,7 +14,8 @@ import pytest
 
 from fairbench.api import Point
 from fairbench.cli.app import main
-from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.data.loading import load_dataset
+from fairbench.data.prepared import Prepared
 from tests.conftest import make_table
 from tests.support.stored_models import REGISTRY, store_model
 

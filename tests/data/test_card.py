@@ -16,7 +16,8 @@ from fairbench.cli import app as cli
 from fairbench.data.card import Card, LabelColumn, SensitiveColumn, is_card
 from fairbench.data.card_dataset import dataset_from_card
 from fairbench.data.checks import determines, information_share
-from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.data.loading import load_dataset
+from fairbench.data.prepared import Prepared
 from fairbench.errors import ConfigError, DataError, FairbenchError, UnknownNameError
 from fairbench.registry import load_registry
 

@@ -7,7 +7,7 @@ import pytest
 
 from fairbench.api.dataset import DataFile, Dataset, Table
 from fairbench.data.files import find_files
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.errors import DataError
 from tests.conftest import make_table
 

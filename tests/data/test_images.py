@@ -10,7 +10,8 @@ import pytest
 from fairbench.api import Architecture, Role, Unit
 from fairbench.api.dataset import Dataset, Images
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.data.prepare import Prepared, Rows, load_dataset
+from fairbench.data.loading import load_dataset
+from fairbench.data.prepared import Prepared, Rows
 from fairbench.errors import DataError
 from fairbench.metrics.points import Distortion, Information
 from fairbench.registry import load_registry

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from fairbench.data.card_dataset import dataset_from_card
-from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.data.loading import load_dataset
+from fairbench.data.prepared import Prepared
 from fairbench.errors import DataError
 from tests.data.test_card import CARD, people
 

@@ -11,7 +11,8 @@ import pytest
 from fairbench.api import Role
 from fairbench.data.card_dataset import dataset_from_card
 from fairbench.data.column_values import Notation, are_dates, find_notation
-from fairbench.data.prepare import Prepared, load_dataset
+from fairbench.data.loading import load_dataset
+from fairbench.data.prepared import Prepared
 from fairbench.data.preprocessing import Preprocessing
 from fairbench.data.tables import TableStream
 from fairbench.errors import DataError

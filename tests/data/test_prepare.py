@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from fairbench.api import Role
 from fairbench.api.dataset import Table
-from fairbench.data.prepare import Prepared, prepare
+from fairbench.data.prepare import prepare
+from fairbench.data.prepared import Prepared
 from fairbench.data.roles import assign_roles
 from fairbench.errors import DataError
 from fairbench_datasets.adults import AdultsGender

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairbench.api import AUDIT_ROLES, Role
-from fairbench.data.prepare import load_folds, prepare
+from fairbench.data.loading import load_folds
+from fairbench.data.prepare import prepare
 from fairbench.data.roles import assign_roles
 from fairbench.data.splits import OFFICIAL, Split, rotating
 from fairbench.errors import DataError

@@ -11,7 +11,7 @@ import pytest
 
 from fairbench.api.dataset import Dataset
 from fairbench.cli.data import data_describe_command
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.data.table_rules import check_table
 from fairbench.errors import DataError
 from fairbench.registry import Registry

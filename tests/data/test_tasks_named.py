@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.errors import DataError
 from fairbench.registry import load_registry
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fairbench.api.dataset import Dataset
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.errors import DataError
 from fairbench_datasets.acs_codes import BIRTHPLACES, OCCUPATIONS
 from fairbench_datasets.acs_income import (

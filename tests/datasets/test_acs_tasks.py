@@ -12,7 +12,7 @@ import pytest
 from fairbench.api import AUDIT_ROLES
 from fairbench.api.dataset import Dataset, Table
 from fairbench.data.files import find_files
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.errors import DataError
 from fairbench_datasets import acs_tasks
 from fairbench_datasets.acs_codes import OCCUPATIONS, from_zero

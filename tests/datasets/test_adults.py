@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairbench.api import Role
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.errors import DataError
 from fairbench_datasets.adults import (
     COLUMNS,

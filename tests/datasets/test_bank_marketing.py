@@ -3,7 +3,7 @@
 import pytest
 
 from fairbench.api.dataset import Dataset
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench_datasets.bank_marketing import BankMarketing, BankMarketingAge, BankMarketingUnseen
 from tests.support.real_data import (
     check_prepared,

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fairbench.api.dataset import Dataset
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.errors import DataError
 from fairbench_datasets.credit_default import COLUMNS, CreditDefault, CreditDefaultUnseen
 from tests.support.real_data import (

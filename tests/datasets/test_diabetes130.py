@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from fairbench.api.dataset import Dataset
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.errors import DataError
 from fairbench_datasets.diabetes130 import (
     COLUMNS,

@@ -11,7 +11,8 @@ import pytest
 
 from fairbench.api import Role
 from fairbench.api.dataset import Table
-from fairbench.data.prepare import load_dataset, prepare
+from fairbench.data.loading import load_dataset
+from fairbench.data.prepare import prepare
 from fairbench.errors import DataError
 from fairbench_datasets.heritage import Heritage, published
 from fairbench_datasets.heritage.columns import FEATURES

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fairbench.api.dataset import Dataset
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.errors import DataError
 from fairbench_datasets.law_school import COLUMNS, LawSchool, LawSchoolUnseen
 from tests.support.real_data import (

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.errors import DataError
 from fairbench_datasets.declared import Category
 from fairbench_datasets.german import GermanAge, GermanSex

@@ -33,7 +33,7 @@ import fairbench
 from fairbench import FairRepresentation
 from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
 from fairbench.api.method import Diverged, Method
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.data.roles import assign_roles
 from fairbench.errors import (
     ConfigError,

@@ -14,7 +14,7 @@ import pytest
 
 from fairbench.api import Coding, Floats, Ints, Role
 from fairbench.api.method import Representation
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.data.preprocessing import Preprocessing
 from fairbench.data.unknown import Unknown
 from fairbench.errors import DataError

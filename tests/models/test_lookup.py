@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fairbench.api import Point
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.errors import FairbenchError
 from fairbench.models.lookup import StoredModel, find_model
 from fairbench.models.points import find_neighbours, parse_point, resolve_point

@@ -13,7 +13,7 @@ from fairbench.api.types import Track
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import Audit
 from fairbench.cli.app import app
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.errors import FairbenchError
 from fairbench.models.certify import certify_candidates
 from fairbench.models.query import ResultsLocation

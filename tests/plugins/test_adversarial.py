@@ -11,7 +11,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
 from fairbench.api.method import Representation
-from fairbench.data.prepare import Prepared, prepare
+from fairbench.data.prepare import prepare
+from fairbench.data.prepared import Prepared
 from fairbench.stats.scores import information
 from fairbench.training.model import Batch, onehot, summed_squares
 from fairbench.training.networks import Networks

@@ -5,7 +5,8 @@ import pytest
 
 from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
 from fairbench.api.method import Curve, Method, Representation
-from fairbench.data.prepare import Prepared, prepare
+from fairbench.data.prepare import prepare
+from fairbench.data.prepared import Prepared
 from fairbench_datasets.adults import AdultsGender
 from fairbench_plugins.baselines import (
     PCA,

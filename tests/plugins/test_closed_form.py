@@ -9,7 +9,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
 from fairbench.api.method import Representation
-from fairbench.data.prepare import Prepared, prepare
+from fairbench.data.prepare import prepare
+from fairbench.data.prepared import Prepared
 from fairbench_datasets.adults import AdultsGender
 from fairbench_plugins.fare_tree import FareTree, FareTreeParams
 from fairbench_plugins.leace import LEACE

@@ -20,7 +20,8 @@ from fairbench.api import (
     Unit,
 )
 from fairbench.api.method import Curve, Diverged, Method, Representation
-from fairbench.data.prepare import Prepared, prepare
+from fairbench.data.prepare import prepare
+from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.hyperparameters import params_label, params_on

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from fairbench.api import FitContext, Point, Representation, Role, TrainingRows, Unit
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.training.model import onehot
 from fairbench.training.streams import Streams
 from fairbench_plugins.fnf import FNF, FNFParams, noise_widths

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairbench.api import FitContext, TrainingRows, Unit
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench_plugins.merged_cells.kept import (
     KeptCells,
     KeptCellsParams,

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from fairbench.api import FitContext, Point, Representation, Role, TrainingRows, Unit
-from fairbench.data.prepare import Prepared, prepare
+from fairbench.data.prepare import prepare
+from fairbench.data.prepared import Prepared
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams

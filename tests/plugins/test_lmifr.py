@@ -6,7 +6,8 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from fairbench.api import Curve, FitContext, Point, Role, TrainingRows, Unit
-from fairbench.data.prepare import Prepared, prepare
+from fairbench.data.prepare import prepare
+from fairbench.data.prepared import Prepared
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
 from fairbench.training.representation import NeuralRepresentation

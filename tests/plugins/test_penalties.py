@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
 from fairbench.api.method import Diverged, Representation
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams

@@ -19,7 +19,7 @@ from fairbench.api import (
     Unit,
 )
 from fairbench.api.method import Curve, Diverged, Method
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.errors import ConfigError, PluginError
 from fairbench.runs.curve_points import points_to_read
 from fairbench.runs.hyperparameters import params_label, params_on, validated

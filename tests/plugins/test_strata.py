@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairbench.api import FitContext, Point, TrainingRows, Unit
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench_plugins.merged_cells import paired
 from fairbench_plugins.merged_cells.cells import nearest
 from fairbench_plugins.merged_cells.paired import PairedCells, PairedCellsParams, PairedCurve

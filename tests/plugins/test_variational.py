@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.training.model import onehot
 from fairbench_plugins.variational import CVIB, FCRL, VFAE, BetaVAE
 from fairbench_plugins.variational.model import (

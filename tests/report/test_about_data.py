@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairbench.data.card_dataset import dataset_from_card
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.models.lookup import find_model
 from fairbench.models.query import ModelQuery, ResultsLocation
 from fairbench.report.about_data import column_of_s, describe_data

@@ -13,7 +13,7 @@ import pytest
 from fairbench.api import Point, Role
 from fairbench.api.dataset import Table
 from fairbench.api.metric import Certificate
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.models.certify import SelectedCertificate
 from fairbench.models.lookup import StoredPoint, find_model
 from fairbench.models.query import ModelQuery, ResultsLocation

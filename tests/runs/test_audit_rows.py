@@ -7,7 +7,7 @@ import pytest
 
 from fairbench.api import AUDIT_ROLES, Role, Unit
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.metrics.points import Distortion, Information
 from fairbench.registry import load_registry
 from fairbench.runs.audit_job import AuditJob

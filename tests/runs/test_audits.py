@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.runs.audits import REFERENCE_FIGURES, AuditLedger
 from fairbench.runs.executors.base import Broke
 from fairbench.runs.plan import reference_key

@@ -9,7 +9,7 @@ import pytest
 
 from fairbench.api import AUDIT_ROLES, Coding, Floats, Ints, Knob, Point, Role, Shots, Unit
 from fairbench.api.method import Curve, Method, Params, Representation
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.store.status import Status
 

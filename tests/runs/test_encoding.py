@@ -6,7 +6,7 @@ import pytest
 from fairbench.api import AUDIT_ROLES, Coding, Point, Role, Shots
 from fairbench.api.method import Method, Params, Representation
 from fairbench.config import RunConfig
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.runs import encoding
 from fairbench.runs.cost import Meter
 from fairbench.runs.curve_points import detailed_points

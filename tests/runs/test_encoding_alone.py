@@ -13,7 +13,7 @@ import pytest
 from fairbench.api import DatasetInfo, Floats, Ints, Track, Unit
 from fairbench.api.method import Method, Params, Representation
 from fairbench.config import RunConfig
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.runs.encoding import RowsToEncode
 from fairbench.runs.encoding_alone import EncodedAlone, encode_alone

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.data.prepare import Prepared, prepare
+from fairbench.data.prepare import prepare
+from fairbench.data.prepared import Prepared
 from fairbench.errors import DataError
 from fairbench.registry import load_registry
 from fairbench.runs.encodings import measure_encodings

@@ -9,7 +9,7 @@ import torch
 
 from fairbench.api.types import Architecture, DatasetInfo, Role, Unit
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.runs.estimate import audit_seconds, fit_seconds
 from fairbench.runs.pace import slowness
 from fairbench.runs.plan import Budget

@@ -12,7 +12,7 @@ from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method, Params
 from fairbench.cli.setup import try_datasets
 from fairbench.config import RunConfig
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.errors import DataError
 from fairbench.registry import Registry
 from fairbench.runs.plan import Plan, make_plan

@@ -11,7 +11,7 @@ import pytest
 from fairbench.api import AUDIT_ROLES
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.soft_labels import soft_labels
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.runs import shared_labels
 from fairbench.runs.audit_job import AuditJob, StoredArrays
 from fairbench.runs.audits import AuditLedger, AuditTarget

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.runs import training
 from fairbench.runs.driver import drive
 from fairbench.runs.fit_job import FitJob

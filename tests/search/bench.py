@@ -15,7 +15,7 @@ from pydantic import Field
 from fairbench.api import Knob, Point
 from fairbench.api.method import Method, Params
 from fairbench.config import RunConfig, SearchConfig, build_config
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.metrics.aufdc import Aufdc
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, Measurement, ReferenceJob

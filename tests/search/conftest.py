@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from tests.search.bench import Bench
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from fairbench.api import FitContext, Point, Role, Track, TrainingRows, Unit
 from fairbench.api.dataset import Table
-from fairbench.data.prepare import Prepared, prepare
+from fairbench.data.prepare import prepare
+from fairbench.data.prepared import Prepared
 from fairbench.data.preprocessing import Preprocessing, Unknown
 from fairbench.errors import DataError, StoreError
 from fairbench.registry import load_registry

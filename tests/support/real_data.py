@@ -10,7 +10,7 @@ import pytest
 
 from fairbench.api import Role
 from fairbench.api.dataset import Dataset
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 
 
 def root_with(dataset: type[Dataset]) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 from fairbench.api import AUDIT_ROLES, FitContext, Point, Role, TrainingRows, Unit
 from fairbench.api.method import Curve
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.runs.plan import Budget, PlannedUnit, point_key
 from fairbench.store import encoders

@@ -14,7 +14,7 @@ from pydantic import ConfigDict
 from fairbench.api import Coding, Knob, Point, Shots
 from fairbench.api.dataset import Dataset
 from fairbench.api.method import Curve, Diverged, Method, Params, Representation
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from tests.conftest import make_table
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from fairbench.api import Role
 from fairbench.auditing.config import Audit
-from fairbench.data.prepare import Prepared, load_twin, prepare
+from fairbench.data.loading import load_twin
+from fairbench.data.prepare import prepare
+from fairbench.data.prepared import Prepared
 from fairbench.testing.attack_suite import attacks, audit_attacks, bases
 from fairbench.testing.attacks import Hidden
 from fairbench.testing.ciphers import Cipher, ciphers

@@ -13,7 +13,7 @@ import pytest
 from fairbench.api import Architecture, Role
 from fairbench.api.dataset import Dataset, Images
 from fairbench.api.method import Method
-from fairbench.data.prepare import load_dataset
+from fairbench.data.loading import load_dataset
 from fairbench.errors import CheckError
 from fairbench.registry import load_registry
 from fairbench.runs.fit_job import FitJob

@@ -12,7 +12,7 @@ import torch
 
 from fairbench.api import FitContext, TrainingRows, Unit
 from fairbench.api.types import Role, Shots
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.training import checkpoint_files as checkpoints
 from fairbench.training.checkpoint import Checkpoint

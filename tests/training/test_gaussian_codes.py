@@ -10,7 +10,7 @@ import torch
 
 from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
 from fairbench.api.method import Curve
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.training.representation import NeuralRepresentation
 

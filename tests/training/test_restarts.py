@@ -14,7 +14,7 @@ from torch import Tensor
 from fairbench.api import FitContext, Point, Role, Shots, TrainingRows, Unit
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Params
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.data.prepare import Prepared
+from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.runs.plan import Budget, PlannedUnit, stacks
 from fairbench.stats.seeds import derive_seed
