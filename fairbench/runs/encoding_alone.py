@@ -227,7 +227,8 @@ def encode_alone(planned: PlannedUnit, unit: UnitRecord, label: str, results: Pa
     if planned.method.track is Track.AWARE:
         return EncodedAlone(unit, label, None, "its encoder takes s, as it may in the aware track")
     if unit.encoder is None:
-        return EncodedAlone(unit, label, None, "it has no state(), from which it is restored")
+        why = unit.error or "it has no state(), from which it is restored"
+        return EncodedAlone(unit, label, None, why)
     try:
         audited = AuditedPoint.read(planned, unit, label, results)
         return EncodedAlone(unit, label, audited.share_of_other_rows())
