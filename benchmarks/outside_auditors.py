@@ -47,6 +47,7 @@ from fairbench.data.prepared import Prepared
 from fairbench.models.query import ResultsLocation
 from fairbench.models.results import StoredResults
 from fairbench.models.stored_data import load_training_data
+from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.audits import audit_seed
 from fairbench.runs.point_arrays import PointArrays
 from fairbench.stats.scores import entropy, information, log_loss, smoothed
@@ -256,7 +257,7 @@ def load_point(
     if arrays is None:
         raise SystemExit(f"The representations of {unit.title} are not in {results.folder}.")
     encoded = PointArrays(arrays, point.number).encoded()
-    data = load_training_data(unit, results)
+    data = AuditRows.encoded(load_training_data(unit, results), arrays).data
     draws = len(encoded.z[Role.TEST]) // len(data.roles[Role.TEST].s)
     strict = estimate or _stored_estimate(point) or _estimate(encoded, data, unit)
     return AuditedPoint(

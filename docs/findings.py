@@ -191,14 +191,16 @@ def _most_useful() -> tuple[str, float]:
 
 
 def _significance(verdict: Verdict) -> str:
-    """Whether the verdict tells any row from the reference at 5%, adjusted over all rows."""
-    better = [p for row in verdict.rows if (p := row.p_value) is not None]
-    least = min(better, default=1.0)
-    if least < 0.05:
-        return f"The smallest adjusted p-value is {format_share(least)}."
+    """Which rows the verdict tells from the reference at 5%, adjusted over all rows."""
+    known = {row.name: p for row in verdict.rows if (p := row.p_value) is not None}
+    told = {name: p for name, p in known.items() if p < 0.05}
+    if told:
+        rows = ", ".join(f"`{name}` (p = {format_share(p)})" for name, p in told.items())
+        others = "; the others are not told from it yet" if len(told) < len(known) else ""
+        return f"Significant at 5%, adjusted for all comparisons: {rows}{others}."
     return (
         f"With so few tables no difference is significant (smallest adjusted p-value: "
-        f"{format_share(least)})."
+        f"{format_share(min(known.values(), default=1.0))})."
     )
 
 

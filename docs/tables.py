@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from wide_on_methods import format_wide_on_methods
+
 from bit_tables import format_disparities, format_steps
 from board_rows import (
     LEADERBOARDS,
@@ -122,6 +124,7 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "verdict": format_verdict,
     "parts": format_parts,
     "hidden bits": format_hidden_bits,
+    "wide on methods": format_wide_on_methods,
 }
 """What writes a generated part of a page, by its name: a function of the lists after the name."""
 
