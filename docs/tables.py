@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from wide_on_methods import format_wide_on_methods
+from methods_searched import format_wide_on_methods
 
 from bit_tables import format_disparities, format_steps
 from board_rows import (

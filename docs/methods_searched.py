@@ -29,11 +29,12 @@ def format_wide_on_methods() -> str:
     )
     allowed = (0.08 * table["stored"]).clip(lower=0.02)
     over = table[table["wide"] - table["stored"] > allowed]
+    adds = int((table["more"] > 0.01).sum())
     text = make_paragraph(
         f"On {len(table)} points the wide search adds {format_share(table['more'].max())} nats at",
-        "most to the same auditors without it, and more than .01 on",
-        f"{int((table['more'] > 0.01).sum())}. What boards store of a point is mostly more, because",
-        "their auditors also have soft labels, several draws, and what decoders make of z.",
+        f"most to the same auditors without it, and more than .01 on {adds}. What boards store of",
+        "a point is mostly more, because their auditors also have soft labels, several draws, and",
+        "what decoders make of z.",
         f"The wide search exceeds it by more than max(.02 nats, 8%) on {len(over)}"
         + (f": {list_names(over['method'])}." if len(over) else "."),
     )
