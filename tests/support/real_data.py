@@ -65,7 +65,7 @@ def fingerprint_elsewhere(dataset: type[Dataset], root: Path) -> str:
     """The fingerprint as a process of its own finds it, with other hash randomisation."""
     code = (
         f"from {dataset.__module__} import {dataset.__name__} as d;"
-        "from fairbench.data.prepare import load_dataset; from pathlib import Path; import sys;"
+        "from fairbench.data.loading import load_dataset; from pathlib import Path; import sys;"
         "print(load_dataset(d, root=Path(sys.argv[1])).fingerprint)"
     )
     env = os.environ | {"PYTHONHASHSEED": "7"}
