@@ -91,7 +91,15 @@ def write_release(
     identity = rng.permutation(np.arange(members) * (99_999_999 // members) + 4)
 
     def member(n: int) -> Column:
-        return rng.choice(identity, n).tolist()
+        return [*rng.choice(identity, n).tolist()]
+
+    def counts(values: Sequence[str]) -> Callable[[int], Sequence[Column]]:
+        return lambda n: (
+            member(n),
+            _pick(rng, YEARS, n),
+            _pick(rng, MONTHS, n, 0.02),
+            _pick(rng, values, n),
+        )
 
     everybody = iter(identity.tolist())
     _write(
@@ -130,17 +138,7 @@ def write_release(
         ("LabCount.csv", LABS_HEADER, labs, 10),
     ):
         values = [*map(str, range(1, largest)), f"{largest}+"]
-        _write(
-            folder / name,
-            header,
-            count,
-            lambda n, values=values: (
-                member(n),
-                _pick(rng, YEARS, n),
-                _pick(rng, MONTHS, n, 0.02),
-                _pick(rng, values, n),
-            ),
-        )
+        _write(folder / name, header, count, counts(values))
     return folder
 
 
@@ -148,11 +146,11 @@ def _pick(rng: np.random.Generator, values: Sequence[str], n: int, missing: floa
     """Draw fields; some are empty."""
     column = rng.choice(np.array(list(values)), n)
     column[rng.random(n) < missing] = ""
-    return column.tolist()
+    return [*column.tolist()]
 
 
 def _numbers(rng: np.random.Generator, below: int, n: int) -> Column:
-    return rng.integers(1, below, n).tolist()
+    return [*rng.integers(1, below, n).tolist()]
 
 
 def _write(path: Path, header: str, rows: int, draw: Callable[[int], Sequence[Column]]) -> None:
@@ -161,6 +159,5 @@ def _write(path: Path, header: str, rows: int, draw: Callable[[int], Sequence[Co
     with path.open("w", newline="") as stream:
         stream.write(header + "\r\n")
         for i, start in enumerate(range(0, rows, part)):
-            quoting = csv.QUOTE_ALL if i % 2 else csv.QUOTE_MINIMAL
-            columns = draw(min(part, rows - start))
-            csv.writer(stream, quoting=quoting).writerows(zip(*columns, strict=True))
+            writer = csv.writer(stream, quoting=csv.QUOTE_ALL) if i % 2 else csv.writer(stream)
+            writer.writerows(zip(*draw(min(part, rows - start)), strict=True))
