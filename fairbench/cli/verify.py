@@ -266,7 +266,7 @@ def _write(
                 "split": one.unit.split,
                 "seed": one.unit.seed,
                 "point": one.label,
-                "share_of_other_codes": one.differing,
+                "share_of_other_rows": one.differing,
                 "why": one.why,
                 "agrees": one.agrees,
             }

@@ -17,6 +17,7 @@ from fairbench.auditing.auditors.samples import Training, training
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.members import fit_boosted_trees
+from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.validation.suite import CHANNELS
 from fairbench.stats.scores import information
 
@@ -93,12 +94,14 @@ def test_more_groups_do_not_hide_what_z_tells_of_two() -> None:
     s = {role: part[1] for role, part in parts.items()}
     found = {
         classes: audit(
-            z,
-            {
-                role: labels if classes == 10 else FIRST[labels].astype(np.int64)
-                for role, labels in s.items()
-            },
-            classes=classes,
+            AuditSample(
+                z,
+                {
+                    role: labels if classes == 10 else FIRST[labels].astype(np.int64)
+                    for role, labels in s.items()
+                },
+                classes,
+            ),
             config=PRESETS[Audit.STRICT],
             seed=0,
         ).chosen.test_information
