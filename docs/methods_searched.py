@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from fairbench.auditing.validation.calibrate import tolerance
 from fairbench.report.format import format_share
 from markdown_parts import list_names, make_paragraph, make_table
 
@@ -27,8 +28,7 @@ def format_wide_on_methods() -> str:
         ),
         rule="---:",
     )
-    allowed = (0.08 * table["stored"]).clip(lower=0.02)
-    over = table[table["wide"] - table["stored"] > allowed]
+    over = table[table["wide"] - table["stored"] > table["stored"].map(tolerance)]
     adds = int((table["more"] > 0.01).sum())
     text = make_paragraph(
         f"On {len(table)} points the wide search adds {format_share(table['more'].max())} nats at",
