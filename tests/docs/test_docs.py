@@ -53,7 +53,7 @@ NOT_RUN: Mapping[str, str] = {
     r"pip install": "installs; .ci/run does it with the README's own line",
     r"pytest$": "would run itself",
     r": ruff |: mypy$|: mkdocs build": ".ci/run does it",
-    r": ray start": "needs several machines",
+    r": ray start|--ray-address HEAD": "needs several machines; tests/cli/test_survival.py has one",
     r": python datasets/tools/": "minutes, and the real files",
     r"^plugins\.md: ": "tests/cli/test_plugins.py executes the page",
     r"^boards\.md: ": "needs the real files; tests/cli/test_boards.py has a small board",
