@@ -18,6 +18,7 @@ from fairbench.runs.audits import points_per_job
 from fairbench.runs.executors import base as events
 from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.runs.job import Job
+from fairbench.search.estimate import trial_seconds
 from fairbench.search.study import Search
 from fairbench.search.trials import Trial, TrialOutcome
 
@@ -311,11 +312,15 @@ class TrialDisplay:
         if done % config.parallel:
             return ""
         spent = time.monotonic() - self._started
-        left = [spent / self._fresh * (config.most_trials - done)]
+        left = spent / self._fresh * (config.most_trials - done)
+        fresh = sum(one.seconds for one in self.search.trials if not one.replayed)
+        wall = spent / max(fresh, 1e-9)  # seconds for one of work
         if config.work is not None:
-            fresh = [one.seconds for one in self.search.trials if not one.replayed]
-            left.append(spent * (config.work - self.search.seconds) / max(sum(fresh), 1e-9))
-        return f"  about {format_seconds(min(left))} left" if min(left) > 0 else ""
+            left = min(left, max(wall * (config.work - self.search.seconds), 0.0))
+        if config.finalists:
+            final = trial_seconds(self.search, self.search.final_budget)
+            left += wall * config.finalists * final
+        return f"  about {format_seconds(left)} left" if left > 0 else ""
 
 
 def spell_value(value: float) -> str:

@@ -9,8 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from fairbench.api import Coding
-from fairbench.auditing.config import AuditConfig
 from fairbench.cli import options, setup
 from fairbench.cli.configure import chosen_seeds, fields_of, with_params
 from fairbench.cli.console import err, out, show_columns
@@ -28,14 +26,12 @@ from fairbench.config import (
 from fairbench.errors import ConfigError
 from fairbench.registry import Registry
 from fairbench.report.format import format_seconds
-from fairbench.runs.estimate import audit_seconds, fit_seconds
 from fairbench.runs.hyperparameters import params_on
-from fairbench.runs.plan import Budget, units_of
 from fairbench.search import outputs as search_files
+from fairbench.search.estimate import trial_seconds
 from fairbench.search.space import held_params, search_space
 from fairbench.search.study import FIRST_SEED, Search
 from fairbench.search.trials import TrialOutcome
-from fairbench.store.records import UnitRecord
 from fairbench.store.secrets import redact_words
 from fairbench.training.device import cores, resolve_device
 
@@ -60,7 +56,7 @@ def search_command(
     work: Annotated[
         str | None,
         typer.Option(
-            help="Time on one core, such as 2h, after which no trial starts, earlier ones included."
+            help="Processor time, such as 2h, after which no trial starts; earlier trials count."
         ),
     ] = None,
     objectives: Annotated[
@@ -190,11 +186,11 @@ def show_space(search: Search) -> None:
     rows = [[name, str(defaults[name]), _range(values)] for name, values in search.space.items()]
     out.print(f"search {search.method.name} on {search.data.info.name}:", markup=False)
     show_columns(["hyperparameter", "default", "searched"], rows, words=3)
-    one = _trial_seconds(search, search.budget)
+    one = trial_seconds(search, search.budget)
     total = min(search.config.most_trials * one, search.config.work or math.inf)
     text = f"{_length(search.config)}, of about {format_seconds(one)} of work each"
     if search.config.finalists:
-        final = _trial_seconds(search, search.final_budget)
+        final = trial_seconds(search, search.final_budget)
         total += search.config.finalists * final
         text += f", {_finalists(search.config)}, of about {format_seconds(final)} each"
     out.print(
@@ -223,24 +219,6 @@ def _range(distribution: Any) -> str:
         return ", ".join(str(choice) for choice in choices)
     scale = ", on a log scale" if distribution.log else ""
     return f"{distribution.low} .. {distribution.high}{scale}"
-
-
-def _trial_seconds(search: Search, budget: Budget) -> float:
-    """Estimate the seconds of work of one trial with the defaults."""
-    params = params_on(search.method, search.held, search.data.info)
-    units = units_of(search.method, params, search.data, budget, search.config.run)
-    audit: AuditConfig = budget.audit
-    points = sum(unit.curve_points or 1 for unit in units)
-    past = search.store.records(UnitRecord)
-    method = search.method(params)
-    fit = fit_seconds(method, len(units), budget, search.data, past, points=points)
-    return fit + points * audit_seconds(
-        audit,
-        search.data,
-        search.store,
-        search.method.name,
-        stochastic=search.method.coding is Coding.STOCHASTIC,
-    )
 
 
 def _report(search: Search, output: Path | None) -> int:

@@ -30,8 +30,9 @@ from fairbench.store.text import clean_line, describe
 class Measurement:
     """Figures of one point or reference; ``replicates`` as stats.bootstrap writes them.
 
-    ``estimated``: soft labels that its job had to estimate. ``faults``: what metrics of plugins
-    raised, whose columns are missing.
+    ``seconds`` is wall time, ``processor_seconds`` that of processor cores. ``estimated``: soft
+    labels that its job had to estimate. ``faults``: what metrics of plugins raised, whose columns
+    are missing.
     """
 
     key: str
@@ -41,6 +42,7 @@ class Measurement:
     auditors: Sequence[AuditorReading] = ()
     estimated: Estimated = field(default_factory=dict)
     faults: Sequence[str] = ()
+    processor_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class AuditJob:
             def of_point(share: float, note: str, done: int = done) -> None:
                 progress((done + share) / len(self.keys), f"point {done + 1}: {note}")
 
-            start = time.perf_counter()
+            start, processor_before = time.perf_counter(), time.process_time()
             encoded = PointArrays(arrays, number).encoded()
             evaluation, audited = evaluate(
                 encoded,
@@ -163,10 +165,12 @@ class AuditJob:
                 )
                 for result in audited.results
             ]
-            seconds = time.perf_counter() - start
+            seconds, processor = time.perf_counter() - start, time.process_time() - processor_before
             replicates = to_text(evaluation.replicates)
             results.append(
-                Measurement(key, values, seconds, replicates, auditors, new_labels, faults)
+                Measurement(
+                    key, values, seconds, replicates, auditors, new_labels, faults, processor
+                )
             )
         return results
 

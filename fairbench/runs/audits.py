@@ -293,7 +293,9 @@ class AuditLedger:
         if isinstance(pending, PointRecord):
             self.faults.update(result.faults)
             pending = pending.replace(
-                auditors=tuple(result.auditors), error=" ".join(result.faults) or None
+                auditors=tuple(result.auditors),
+                error=" ".join(result.faults) or None,
+                processor_seconds=result.processor_seconds,
             )
         return pending.replace(
             status=Status.DONE,

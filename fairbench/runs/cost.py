@@ -19,23 +19,31 @@ from fairbench.runs.contract import finite_number
 
 @dataclass
 class Meter:
-    """Measures one job on ``cpu`` or ``cuda``; CUDA work is waited for before a clock is read."""
+    """Measures one job on ``cpu`` or ``cuda``; CUDA work is waited for before a clock is read.
+
+    ``seconds`` is wall time, ``processor`` the time of processor cores, which other work on the
+    machine lengthens less; on ``cuda``, where the processor waits, that is the wall time too.
+    """
 
     device: str
     seconds: dict[str, float] = field(default_factory=dict)
+    processor: dict[str, float] = field(default_factory=dict)
     energy_j: float | None = None
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Add the wall time of a block to ``seconds[name]``."""
+        """Add the times of a block to those of ``name``."""
         self._synchronise()
         energy = self._energy()
-        start = time.perf_counter()
+        start, processor_before = time.perf_counter(), time.process_time()
         try:
             yield
         finally:
             self._synchronise()
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+            wall = time.perf_counter() - start
+            processor = wall if self.device == "cuda" else time.process_time() - processor_before
+            self.seconds[name] = self.seconds.get(name, 0.0) + wall
+            self.processor[name] = self.processor.get(name, 0.0) + processor
             after = self._energy() if energy is not None and name == "train" else None
             if energy is not None and after is not None and after > energy:
                 self.energy_j = after - energy
@@ -87,6 +95,8 @@ def stack_costs(
     again = training.models_per_unit if training else 1
     costs = {
         "train_seconds": seconds / units,
+        # Of the part before a checkpoint the wall time is known alone.
+        "processor_seconds": (meter.processor["train"] + earlier) / units,
         "stack_seconds": seconds,
         "stack_models": float(units * again),
         **{name: value for name, value in reported.items() if name != EARLIER_SECONDS},

@@ -176,7 +176,8 @@ class _FittedStack:
     ) -> tuple[UnitResult, list[FittedPoint]]:
         """Encode a unit at all of its points."""
         job, data, meter = self.job, self.job.data, self.meter
-        before = meter.seconds.get("encode", 0.0)
+        wall_before = meter.seconds.get("encode", 0.0)
+        processor_before = meter.processor.get("encode", 0.0)
         labels, representations = self._read(unit, outcome)
         points = [
             FittedPoint(i, representation, self.method, unit.seed)
@@ -190,7 +191,8 @@ class _FittedStack:
                 arrays |= encode_point(point, self.target, meter)
         training = self.method.workload(data.info)
         costs = stack_costs(meter, self.reported, len(job.units), training)
-        costs["encode_seconds"] = meter.seconds["encode"] - before
+        costs["encode_seconds"] = meter.seconds["encode"] - wall_before
+        costs["processor_seconds"] += meter.processor["encode"] - processor_before
         costs |= model_costs(representations[0], costs.get("steps"), training)
         encoder, not_stored = _packed(
             Encoder(self.method, unit, data.info, outcome, data.preprocessing)

@@ -38,7 +38,7 @@ class Trial:
     error : str
         Why it is not complete.
     seconds : float
-        Of training, encoding and auditing, on one core, whenever that was.
+        Time of processor cores for training, encoding and auditing, whenever that was.
     seeds, points : int
         Curves and points that were measured.
     replayed : bool
@@ -112,7 +112,7 @@ def measure_trial(
             measured.pending = True
             continue
         costs = unit.costs or {}
-        measured.seconds += costs.get("train_seconds", 0.0) + costs.get("encode_seconds", 0.0)
+        measured.seconds += _processor_seconds(costs)
         if not unit.done:
             measured.blame(unit.status, unit.error or "")
             continue
@@ -123,10 +123,16 @@ def measure_trial(
                 measured.pending = True
             elif point.done:
                 measured.points.append(point)
-                measured.seconds += point.seconds or 0.0
+                measured.seconds += point.processor_seconds or point.seconds or 0.0
             else:
                 measured.blame(point.status, point.error or "")
     return measured
+
+
+def _processor_seconds(costs: Mapping[str, float]) -> float:
+    """Return the time of cores that training and encoding took; stores of before have wall time."""
+    wall = costs.get("train_seconds", 0.0) + costs.get("encode_seconds", 0.0)
+    return costs.get("processor_seconds", wall)
 
 
 def validation_area(points: Sequence[Mapping[str, float]], reference: Mapping[str, float]) -> float:

@@ -261,6 +261,7 @@ class PointLine(_RecordLine):
     values: PointFigures | None
     auditors: Annotated[list[_Reading], Field(max_length=1000)] | None
     seconds: Cost | None
+    processor_seconds: Cost | None
     audit_version: Whole | None
     replicates: Replicates | None
 

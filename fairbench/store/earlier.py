@@ -15,6 +15,7 @@ ADDED: Mapping[int, Mapping[str, Sequence[str]]] = {
     5: {"units": ("split",)},
     6: dict.fromkeys(("units", "points", "references"), ("origin",)),
     7: {"units": ("label",)},
+    8: {"points": ("processor_seconds",)},
 }
 """Columns that came with a schema version, by table; rows from before have none of them."""
 

@@ -189,6 +189,8 @@ class PointRecord(Record):
         Preset of the audit.
     values : mapping of str to float, optional
         Figures by column, where it is DONE.
+    seconds, processor_seconds : float, optional
+        Of its audit: wall time, and time of processor cores (None in stores of before).
     audit_version : int, optional
         None: of the first version, which did not record it.
     replicates : str, optional
@@ -206,6 +208,7 @@ class PointRecord(Record):
     values: Annotated[Mapping[str, Any] | None, sa.JSON] = None
     auditors: AuditorReadings = None
     seconds: Seconds = None
+    processor_seconds: Seconds = None
     finished: Time = None
     audit_version: MaybeWhole = None
     replicates: MaybeText = None

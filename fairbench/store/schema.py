@@ -15,7 +15,7 @@ from fairbench.store.earlier import ADDED, present_row
 from fairbench.store.problems import DAMAGED
 from fairbench.store.records import TABLES, Record, RunRecord, make_table
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Raised when tables change: older stores are brought up to date, newer ones are refused."""
 
 _metadata = sa.MetaData()

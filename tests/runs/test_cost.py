@@ -1,6 +1,7 @@
 """The meter: energy by a counter of the card, and nothing where none is known."""
 
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -78,6 +79,22 @@ def test_without_the_library_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -
         pass
     assert meter.energy_j is None
     assert meter.seconds["train"] >= 0
+
+
+def test_waiting_takes_wall_time_and_no_processor_time() -> None:
+    meter = Meter("cpu")
+    with meter.phase("train"):
+        time.sleep(0.3)
+    assert meter.seconds["train"] >= 0.3
+    assert meter.processor["train"] < 0.2
+
+
+@pytest.mark.usefixtures("cuda")
+def test_on_a_gpu_both_are_wall_time() -> None:
+    meter = Meter("cuda")
+    with meter.phase("train"):
+        time.sleep(0.1)
+    assert meter.processor == meter.seconds
 
 
 def test_a_cpu_has_no_counter() -> None:

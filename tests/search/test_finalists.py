@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from fairbench.cli.progress import TrialDisplay
 from fairbench.errors import ConfigError
 from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.search import outputs as search_files
@@ -56,6 +57,22 @@ def test_the_best_trials_are_trained_once_more_and_the_best_of_these_is_the_resu
     assert again.fits == 0
     assert repeated.finals[0].replayed
     assert same(repeated.finals) == same(search.finals)
+
+
+def test_the_time_left_counts_the_finalists(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # As trials of these tests take no time, that of a finalist has to be long.
+    monkeypatch.setattr("fairbench.cli.progress.trial_seconds", lambda search, budget: 1e9)
+    for finalists in (0, 3):
+        final = {"finalists": finalists, "final_budget": 20} if finalists else {}
+        search = bench.another(str(finalists)).prepare(trials=4, **final)
+        display = TrialDisplay(search)
+        monkeypatch.setattr("fairbench.search.study.make_executor", lambda *a, **k: Answers(bowl))
+        with search:
+            search.run(display.watch, display.report)
+        trials = [line for line in capsys.readouterr().err.splitlines() if line.startswith("trial")]
+        assert (" left" in trials[-1]) == (finalists > 0)
 
 
 def test_finalists_have_distinct_hyperparameters_and_there_may_be_too_few(bench: Bench) -> None:

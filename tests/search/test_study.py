@@ -104,6 +104,11 @@ def test_trials_is_the_total(bench: Bench) -> None:
     assert len(bench.search(Answers(bowl, patience=0), trials=3).trials) == 3
 
 
+def test_seconds_are_those_of_processor_cores(bench: Bench) -> None:
+    (trial,) = bench.search(Answers(bowl), trials=1).trials
+    assert trial.seconds == (2.0 + 1.0) * trial.points
+
+
 def test_a_search_ends_with_its_work_and_goes_on_with_more(bench: Bench) -> None:
     each = bench.search(Answers(bowl), trials=1).seconds
     first = bench.search(Answers(bowl), trials=None, work=5 * each)
