@@ -82,6 +82,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SETTINGS)
 def test_both_bounds_fail_in_at_most_a_twentieth_of_draws(name: str) -> None:
     channel, n, cells_from = SETTINGS[name]

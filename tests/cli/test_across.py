@@ -47,6 +47,7 @@ def run_on(card: Path) -> tuple[str, ...]:
     return ("run", "--methods", "pca", "--dataset", str(card), *budget)
 
 
+@pytest.mark.thorough
 def test_a_shift_has_a_leaderboard_of_its_own_and_unseen_tasks_are_measured(
     fairbench_here: Call, tmp_path: Path
 ) -> None:
@@ -81,6 +82,7 @@ def test_a_shift_by_an_unknown_column_is_told(fairbench_here: Call, tmp_path: Pa
     assert "It has: place." in done.stderr
 
 
+@pytest.mark.thorough
 def test_without_replicated_rows_across_shows_figures_and_ends_with_0(
     fairbench_here: Call, tmp_path: Path
 ) -> None:

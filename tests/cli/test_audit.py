@@ -254,6 +254,7 @@ def query(folder: Path, text: str) -> list[tuple[object, ...]]:
         return connection.execute(text).fetchall()
 
 
+@pytest.mark.thorough
 def test_a_store_is_measured_again_and_says_what_changed(
     fairbench_here: Call, tmp_path: Path
 ) -> None:
@@ -303,6 +304,7 @@ def test_a_store_is_measured_again_and_says_what_changed(
     assert "New figures: dimensions" in more.stdout
 
 
+@pytest.mark.thorough
 def test_points_lack_the_columns_of_a_metric_that_raises_until_it_is_mended(
     fairbench_here: Call, tmp_path: Path
 ) -> None:

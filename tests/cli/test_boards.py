@@ -278,6 +278,7 @@ def test_encodings_made_by_any_tool_stand_beside_a_board(
     assert "Leave --s, --y, --x, --roles and --seed out" in both.stderr
 
 
+@pytest.mark.thorough
 def test_boards_are_written_as_one_page(fairbench_here: Call, tmp_path: Path) -> None:
     assert fairbench_here("board", "page", "--output", "all.html").returncode == 0
     page = (tmp_path / "all.html").read_text()

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.conftest import Call, make_table
 
@@ -18,6 +19,7 @@ RUN = "run --methods k-means --dataset people.yaml --budget quick --points 2 --i
 MODEL = "model-card --method k-means --point cells=2 --dataset"
 
 
+@pytest.mark.thorough
 def test_results_follow_the_card(fairbench_here: Call, tmp_path: Path) -> None:
     table = make_table(600)
     club = np.random.default_rng(1).choice(["red", "green", "blue"], size=600)

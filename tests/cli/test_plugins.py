@@ -189,6 +189,7 @@ def test_a_package_is_written_whole_or_not_at_all(
     assert list(folder.parent.iterdir()) == [folder]
 
 
+@pytest.mark.thorough
 def test_every_message_of_the_page_is_one_that_is_given() -> None:
     """Some are put together when they are told: those are taken from wrong methods."""
     table = PAGE.split("| a message |")[1].split("\n\n")[0]

@@ -82,6 +82,7 @@ def test_a_mirror_stands_in_and_the_next_time_the_cache_does(
     assert again.origin == "cache"
 
 
+@pytest.mark.thorough
 def test_two_processes_that_fetch_at_once_both_get_the_file(
     served: tuple[Path, str], cache: Path
 ) -> None:

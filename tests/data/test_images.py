@@ -101,6 +101,7 @@ def test_images_need_an_image_architecture() -> None:
         load_dataset(Flat)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["sofair", "beta-vae", "identity", "constant", "pca", "leace"])
 def test_a_fit_and_its_audit(name: str, tiny: Prepared) -> None:
     config = replace(PRESETS[Audit.QUICK], epochs=6, strict_epochs=6, trees=20)

@@ -10,6 +10,7 @@ REGISTRY = load_registry()
 NAMED = [name for name, one in REGISTRY.datasets.classes.items() if one.tasks and one.home is None]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in NAMED if not name.startswith("dsprites")])
 def test_the_tasks_of_a_table_are_those_that_it_names(name: str) -> None:
     dataset = REGISTRY.datasets[name]

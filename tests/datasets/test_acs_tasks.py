@@ -232,6 +232,7 @@ FACTS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("dataset", "women", "men", "task", "of_one"), FACTS)
 def test_facts_of_the_real_file(
     dataset: type[Dataset], women: int, men: int, task: str, of_one: float
@@ -276,6 +277,7 @@ def test_unseen_tasks_of_the_real_files(
     assert np.abs(both - np.eye(len(both))).max() < 0.5  # none is nearly another
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("dataset", "california", "michigan"),
     [

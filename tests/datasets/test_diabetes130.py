@@ -368,6 +368,7 @@ def test_the_real_filters_drop_what_the_module_says() -> None:
     assert len(kept["patient_nbr"]) == len(set(kept["patient_nbr"])) == 69_973
 
 
+@pytest.mark.thorough
 def test_unseen_tasks_of_the_real_file() -> None:
     data = load_dataset(Diabetes130Unseen, root=root())
     assert unseen_shares(data) == pytest.approx(

@@ -94,10 +94,13 @@ def reason(unit: Block | Command) -> str | None:
 EXECUTED = {c.words[1:]: c.page for c in OWN if not reason(c)}
 
 
-def slow(words: tuple[str, ...]) -> bool:
-    """Whether a command takes a second: plans without a file of their own, all figures."""
+def marks(words: tuple[str, ...]) -> list[pytest.MarkDecorator]:
+    """Marks of commands that take a second: plans without a file of their own, figures, boards."""
     planned = words[0] in ("run", "search") and not {"--config", "--params", "--tune"} & {*words}
-    return planned or words == ("plot",) or words[:2] == ("data", "describe")
+    if planned or words == ("plot",) or words[:2] == ("data", "describe"):
+        return [pytest.mark.slow]
+    drawn = words[0] in ("plot", "board", "audit") or "--across" in words
+    return [pytest.mark.thorough] * drawn
 
 
 def test_every_block_says_what_it_is() -> None:
@@ -270,7 +273,7 @@ def test_python_blocks_run_in_the_order_of_the_page(
 
 @pytest.mark.parametrize(
     "words",
-    [pytest.param(w, marks=[pytest.mark.slow] * slow(w)) for w in sorted(EXECUTED)],
+    [pytest.param(w, marks=marks(w)) for w in sorted(EXECUTED)],
     ids=" ".join,
 )
 def test_commands_end_well(words: tuple[str, ...], workplace: Path) -> None:

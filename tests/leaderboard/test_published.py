@@ -43,6 +43,7 @@ def compute_area(points: list[PointRow]) -> float:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.stem)
 def test_a_published_area_is_what_its_points_give(path: Path) -> None:
     table = read_table(path.stem)
@@ -87,6 +88,7 @@ def as_printed(figure: str, value: float) -> bool:
     return abs(float(figure) - value) <= 0.5001 * 10.0**-digits
 
 
+@pytest.mark.thorough
 def test_pages_tables_are_those_that_are_written_from_the_files() -> None:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")

@@ -80,6 +80,7 @@ def encode(
     return representation.encode(x, s=given, generator=generator)
 
 
+@pytest.mark.thorough
 @each_method
 @pytest.mark.parametrize("groups", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_a_whole_fit_job_gives_every_point(name: str, groups: int) -> None:
@@ -110,6 +111,7 @@ def test_a_whole_fit_job_gives_every_point(name: str, groups: int) -> None:
         assert (f"0/own/{Role.TEST}" in result.arrays) == method.has_decoder
 
 
+@pytest.mark.thorough
 @each_neural
 def test_a_stack_is_its_models(name: str, prepared: Prepared) -> None:
     method, test = small(name), prepared.roles[Role.TEST]

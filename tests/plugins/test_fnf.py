@@ -120,6 +120,7 @@ def test_noise_is_as_wide_as_the_smallest_step() -> None:
     np.testing.assert_allclose(noise_widths(x), [0.5, 0.1, 0.1])
 
 
+@pytest.mark.thorough
 def test_more_weight_brings_the_groups_together(prepared: Prepared) -> None:
     rows = prepared.roles[Role.ENCODER_TRAIN]
     params = FNFParams(couplings=2, coupling_hidden=(16,), density_hidden=(32,))

@@ -62,6 +62,7 @@ def test_columns_that_tell_nothing_are_released_as_they_are(prepared: Prepared) 
         np.testing.assert_array_equal(decoded[:, :2], new[:, :2])
 
 
+@pytest.mark.thorough
 def test_more_of_the_price_hides_s_at_more_distortion(prepared: Prepared) -> None:
     curve = fitted(prepared)
     new, of_new = population(4000, 2)

@@ -135,6 +135,7 @@ def test_a_violation_raises_the_multipliers_of_the_epsilon_that_has_it() -> None
     assert float(prices.sum()) == pytest.approx(float(prices[0, 0] + prices[2, 1]), abs=1e-6)
 
 
+@pytest.mark.thorough
 def test_one_model_of_all_epsilon_keeps_their_limits(prepared: Prepared) -> None:
     rows = prepared.roles[Role.ENCODER_TRAIN]
     train = TrainingRows(rows.x, rows.s, prepared.info)

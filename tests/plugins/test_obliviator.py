@@ -50,6 +50,7 @@ def test_each_round_leaves_a_code_that_is_uncorrelated_with_s(groups: int) -> No
         assert 1 <= z.shape[1] <= SMALL.dimensions
 
 
+@pytest.mark.thorough
 def test_more_rounds_leave_less_to_trees() -> None:
     train = rows()
     curve = fit(train)
@@ -60,6 +61,7 @@ def test_more_rounds_leave_less_to_trees() -> None:
     assert accuracy(last, train.s) <= accuracy(first, train.s) + 0.02
 
 
+@pytest.mark.thorough
 def test_points_do_not_depend_on_the_order_in_which_they_are_read() -> None:
     train = rows()
     ahead, back = fit(train), fit(train)
@@ -88,6 +90,7 @@ def test_a_stored_curve_is_the_curve() -> None:
     np.testing.assert_array_equal(back.at(point).encode(train.x), curve.at(point).encode(train.x))
 
 
+@pytest.mark.thorough
 def test_a_seed_is_the_same_fit_and_another_is_another() -> None:
     train = rows()
     point = Point.of(rounds=2)

@@ -219,6 +219,7 @@ def gap(representation: object, data: Prepared) -> float:
     return float(apart.max())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("penalty", [*WEIGHTS, "fair-disco"])
 def test_a_higher_price_separates_groups_less(penalty: Penalty | str, prepared: Prepared) -> None:
     rows = prepared.roles[Role.ENCODER_TRAIN]

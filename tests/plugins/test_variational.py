@@ -75,6 +75,7 @@ def test_info_nce_tells_rows_apart_within_their_group_alone() -> None:
     torch.testing.assert_close(conditional_info_nce(by_group, s)[0], torch.tensor(0.0))
 
 
+@pytest.mark.thorough
 def test_a_draw_is_mean_plus_noise_and_costs_its_rate(prepared: Prepared) -> None:
     rows = prepared.roles[Role.ENCODER_TRAIN]
     train = TrainingRows(rows.x, rows.s, prepared.info)
@@ -91,6 +92,7 @@ def test_a_draw_is_mean_plus_noise_and_costs_its_rate(prepared: Prepared) -> Non
     assert draws[0].std() > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("method", "free", "dear"),
     [

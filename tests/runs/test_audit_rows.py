@@ -122,6 +122,7 @@ def test_rows_that_no_audit_looks_at_are_not_encoded(prepared: Prepared) -> None
     assert not is_larger(prepared, 10**6)
 
 
+@pytest.mark.thorough
 def test_an_audit_of_them_is_that_of_the_same_rows_of_all(prepared: Prepared) -> None:
     all_rows, some = fitted(prepared, None), fitted(prepared, MOST)
     of_all = measured(prepared, all_rows, Audit.QUICK, MOST)

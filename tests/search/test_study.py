@@ -72,6 +72,7 @@ INTERRUPTIONS = list(product(["tpe", "nsga2", "random"], [2, 9, 30]))
 QUICK = {("tpe", 2), ("nsga2", 9), ("random", 30)}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("sampler", "patience"),
     [one if one in QUICK else pytest.param(*one, marks=pytest.mark.slow) for one in INTERRUPTIONS],
@@ -123,6 +124,7 @@ def test_a_search_ends_with_its_work_and_goes_on_with_more(bench: Bench) -> None
     assert bench.prepare(trials=None, work=9 * each).config.most_trials == 1000
 
 
+@pytest.mark.thorough
 def test_a_search_depends_on_its_seed_and_batch_but_not_on_the_order_of_work(
     bench: Bench,
 ) -> None:

@@ -39,6 +39,7 @@ def fitted(name: str, data: Prepared) -> Encoder:
     return Encoder(method, unit, data.info, outcome, data.preprocessing)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", REGISTRY.methods.classes)
 def test_a_stored_encoder_encodes_as_it_did(name: str, prepared: Prepared, tmp_path: Path) -> None:
     encoder = fitted(name, prepared)

@@ -46,6 +46,7 @@ def test_every_honest_decoder_of_an_attack_gives_the_base(prepared: Prepared) ->
         np.testing.assert_allclose(decoded, x, atol=2e-2, err_msg=name)
 
 
+@pytest.mark.thorough
 def test_hiding_gains_nothing() -> None:
     """At the quick audit, of a small table; ``fairbench calibrate --attacks`` has a real one."""
     data = prepare(make_table(9000), AdultsGender, source="simulated", origin="test")

@@ -19,6 +19,7 @@ FAST = {"adults-gender", "compas-race", "german-sex"}
 SLOW = {name for name in DATASETS if name not in FAST}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in DATASETS],

@@ -153,6 +153,7 @@ def neural_methods() -> list[Any]:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", neural_methods())
 def test_every_method_on_the_engine_continues(
     method: type[NeuralMethod], prepared: Prepared, path: Path

@@ -83,6 +83,7 @@ def rings(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
     return z, np.floor(2.5 * np.hypot(z[:, 0] - 0.7, z[:, 1] + 0.4)) % 2 == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("rule", "view"),
     [
@@ -113,6 +114,7 @@ def test_a_rule_is_read_on_its_view(rule: Rule, view: str) -> None:
     assert np.isfinite(found.apply(np.full((1, z.shape[1]), 3e38, np.float32))).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("classes", [2, pytest.param(5, marks=pytest.mark.slow)])
 def test_in_noise_there_is_none(classes: int) -> None:
     rng = np.random.default_rng(1)

@@ -154,6 +154,7 @@ def _audit(key: str) -> AuditJob:
     return AuditJob(**fields | {"id": key, "keys": (key,)})  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 def test_what_a_dead_run_held_is_taken_over(store_url: str) -> None:
     together, store = Together(), Store(store_url)
     assert Claims(store, "dead").take(["a"])
@@ -188,6 +189,7 @@ def test_no_worker_is_kept_for_a_job_that_waits_for_a_gpu(store_url: str) -> Non
     assert ends == ["fit 1", "audit 1", "fit 2", "audit 2", "fit 3", "audit 3"]
 
 
+@pytest.mark.thorough
 def test_a_real_worker_audits_while_trainings_fill_the_gpu(
     store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
