@@ -51,7 +51,7 @@ NOT_RUN: Mapping[str, str] = {
     r": python3 -m venv": "makes an environment; .ci/run does it with the README's own line",
     r": \. \.venv": "enters an environment",
     r"pip install": "installs; .ci/run does it with the README's own line",
-    r"pytest$": "would run itself",
+    r": pytest|/pytest$": "would run itself",
     r": ruff |: mypy$|: mkdocs build": ".ci/run does it",
     r": ray start|--ray-address HEAD": "needs several machines; tests/cli/test_survival.py has one",
     r": python datasets/tools/": "minutes, and the real files",
