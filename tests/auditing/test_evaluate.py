@@ -134,6 +134,7 @@ def test_the_plugin_rate_counts_codes(prepared: Prepared) -> None:
     assert found["plug_in_rate"] == pytest.approx(np.log(4), abs=1e-4)
 
 
+@pytest.mark.thorough
 def test_several_draws_are_people_seen_more_than_once(prepared: Prepared) -> None:
     """The same draw three times: the same figures and no narrower interval than one draw's."""
     once = encoded(prepared)

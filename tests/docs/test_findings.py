@@ -2,11 +2,14 @@
 
 import re
 
+import pytest
+
 from fairbench.registry import load_registry
 from findings import REFERENCE, format_findings
 from published_figures import Published, read_published
 
 
+@pytest.mark.thorough
 def test_every_method_is_told_ahead_level_or_behind_as_its_difference_says() -> None:
     board = read_published()
     (section,) = re.findall(r"## 2\..*?(?=## 3)", format_findings(), re.DOTALL)

@@ -9,6 +9,7 @@ from tables import rewrite
 from verdict import format_verdict, read_verdicts
 
 
+@pytest.mark.thorough
 def test_each_table_has_the_areas_of_its_board() -> None:
     verdict = read_verdicts()["aufdc"]
     assert "adults-gender" in verdict.tables

@@ -105,6 +105,7 @@ def test_the_adversarys_gradient_does_not_depend_on_the_encoders_weight(
         torch.testing.assert_close(p.grad[0], p.grad[1])
 
 
+@pytest.mark.thorough
 def test_a_larger_gamma_separates_groups_less(prepared: Prepared) -> None:
     rows = prepared.roles[Role.ENCODER_TRAIN]
     method = Latfr(LatfrParams(hidden=(32,), latent=2))

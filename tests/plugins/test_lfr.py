@@ -113,6 +113,7 @@ def test_a_group_of_one_row_does_no_harm(prepared: Prepared) -> None:
     assert np.isfinite(fitted.encode(rows.x)).all()
 
 
+@pytest.mark.thorough
 def test_a_seed_decides_the_prototypes(prepared: Prepared) -> None:
     x = prepared.roles[Role.TEST].x
     first, again, other = (fit(prepared, [1.0], seed)[0].encode(x) for seed in (0, 0, 1))
