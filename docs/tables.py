@@ -12,8 +12,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from methods_searched import format_wide_on_methods
-
 from bit_tables import format_disparities, format_steps
 from board_rows import (
     LEADERBOARDS,
@@ -39,9 +37,11 @@ from findings import format_findings
 from hidden_bits_found import format_hidden_bits
 from image_claims import format_claims_of_images, format_images, format_quick_images
 from markdown_parts import make_table
+from methods_searched import format_wide_on_methods
 from own_parts import format_parts
 from released import format_claims_of_bits
 from single_shot import format_single_shot
+from tuned import format_tuned
 from verdict import format_verdict
 
 ROOT = Path(__file__).parent.parent
@@ -125,6 +125,7 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "parts": format_parts,
     "hidden bits": format_hidden_bits,
     "wide on methods": format_wide_on_methods,
+    "tuned": format_tuned,
 }
 """What writes a generated part of a page, by its name: a function of the lists after the name."""
 

@@ -14,15 +14,31 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from fairbench.errors import UnknownNameError
 from fairbench.registry import load_registry
 
+HERE = Path(__file__).parent
+
 
 class Row(BaseModel):
-    """A method with hyperparameters of its own."""
+    """A method with hyperparameters of its own.
+
+    ``params`` may also be a file of this folder that ``tune.py`` wrote.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     method: str
     label: str
     params: dict[str, Any]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_params(cls, given: Any) -> Any:
+        if isinstance(given, dict) and isinstance(given.get("params"), str):
+            try:
+                tuned = yaml.safe_load((HERE / given["params"]).read_text(encoding="utf-8"))
+                return given | {"params": tuned[given["method"]]}
+            except (OSError, KeyError) as error:
+                raise ValueError(f"{given['params']}: {error}") from error
+        return given
 
 
 class Boards(BaseModel):

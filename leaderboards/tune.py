@@ -2,7 +2,7 @@
 
 python leaderboards/tune.py leaderboards/recipes/tuned.yaml --results DIR --data-root DIR
 
-Each method is searched for the same time on one core. Its best trials are then trained once more,
+Each method is searched for the same processor time. Its best trials are then trained once more,
 with the full budget and beyond that time; the best of these on the validation set is its tuned row.
 For each dataset the folder ``experiments/tuned/DATASET`` gets ``METHOD.csv`` with all trials,
 ``METHOD.yaml`` with the best hyperparameters and ``best-so-far.png``. A long job can end at any
@@ -14,7 +14,9 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import recipe
@@ -46,7 +48,8 @@ def main() -> int:
                 if code:
                     failed.append(f"{method} on {dataset}")
                 elif not given.dry_run:
-                    keep(given.results / "search" / f"{method}-{dataset}", folder, method)
+                    found = given.results / "search" / f"{method}-{dataset}"
+                    keep(found, folder, method, searches.search)
             if not given.dry_run and any(folder.glob("*.csv")):
                 draw(folder)
     if failed:
@@ -57,21 +60,27 @@ def main() -> int:
 def search(method: str, dataset: str, searches: recipe.Searches, given: argparse.Namespace) -> int:
     """Search one method; return the exit code."""
     words = ["search", "--method", method, "--dataset", dataset, "--require-real-data"]
-    for option, value in searches.search.items():
-        words += [f"--{option.replace('_', '-')}", str(value)]
+    words += _words(searches.search)
     words += ["--results", str(given.results), "--data-root", str(given.data_root)]
     words += ["--dry-run"] if given.dry_run else []
     return recipe.fairbench(*words)
 
 
-def keep(found: Path, folder: Path, method: str) -> None:
-    """Copy what a search wrote."""
+def keep(found: Path, folder: Path, method: str, options: Mapping[str, Any]) -> None:
+    """Copy what a search wrote; of its command the options of the recipe, without the machine's."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(found / "trials.csv", folder / f"{method}.csv")
+    words = ["fairbench search --method", method, "--dataset", folder.name, *_words(options)]
+    _, *lines = (found / "best.yaml").read_text(encoding="utf-8").splitlines(keepends=True)
     # Last, and at once: where it is, the method is done.
     unfinished = folder / f".{method}.yaml"
-    shutil.copyfile(found / "best.yaml", unfinished)
+    unfinished.write_text(f"# {' '.join(words)}\n{''.join(lines)}", encoding="utf-8")
     unfinished.replace(folder / f"{method}.yaml")
+
+
+def _words(options: Mapping[str, Any]) -> list[str]:
+    named = ((f"--{option.replace('_', '-')}", str(value)) for option, value in options.items())
+    return [word for pair in named for word in pair]
 
 
 def draw(folder: Path) -> None:
@@ -93,7 +102,7 @@ def draw(folder: Path) -> None:
                 markevery=[0, -1],
                 label=variant.method,
             )
-        axes.set_xlabel("minutes of one core")
+        axes.set_xlabel("minutes of processor time")
         axes.set_ylabel("best AUFDC on the validation set so far")
         figure.legend(loc="outside right upper", fontsize=7)
         figure.savefig(folder / "best-so-far.png", dpi=150, metadata={"Software": None})

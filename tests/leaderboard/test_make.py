@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import make
 import pytest
+import recipe
 
-LEADERBOARDS = Path(__file__).parents[2] / "leaderboards"
 
-
-@pytest.fixture
-def make(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    """``leaderboards/make.py``, which makes its boards in a temporary folder."""
-    monkeypatch.syspath_prepend(str(LEADERBOARDS))
-    specification = importlib.util.spec_from_file_location("make", LEADERBOARDS / "make.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    monkeypatch.setattr(module, "HERE", tmp_path)
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folder in which boards are made."""
+    monkeypatch.setattr(make, "HERE", tmp_path)
     (tmp_path / "fairbench_boards").mkdir()
-    return module
+    return tmp_path
 
 
 class Commands:
@@ -50,43 +42,38 @@ class Commands:
         return 0
 
 
-def run(make: ModuleType, commands: Commands, **more: Any) -> int:
-    boards = make.recipe.Boards(
+def run(commands: Commands, **more: Any) -> int:
+    boards = recipe.Boards(
         datasets=["adults-gender"], version=5, run={}, methods=["leace", "pca", "noise"], **more
     )
     given = argparse.Namespace(results=Path("out"), data_root=Path("data"), dry_run=False)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(make.recipe, "fairbench", commands)
-        code: int = make.make_board("adults-gender", boards, given)
-    return code
+        patched.setattr(recipe, "fairbench", commands)
+        return make.make_board("adults-gender", boards, given)
 
 
-def test_a_board_is_published_with_its_last_method(make: ModuleType, tmp_path: Path) -> None:
-    published = tmp_path / "fairbench_boards/adults-gender-5.board"
-    unfinished = tmp_path / "unfinished/adults-gender-5.board"
-    assert run(make, Commands(ends_at="noise")) == 130
+def test_a_board_is_published_with_its_last_method(folder: Path) -> None:
+    published = folder / "fairbench_boards/adults-gender-5.board"
+    unfinished = folder / "unfinished/adults-gender-5.board"
+    assert run(Commands(ends_at="noise")) == 130
     assert not published.exists()
     assert unfinished.read_text() == "leace pca"
     again = Commands()
-    assert run(make, again) == 0
+    assert run(again) == 0
     assert again.imported == ["unfinished"]
     assert published.read_text() == "leace pca noise"
     assert not unfinished.exists()
 
 
-def test_a_published_board_stays_as_it_is_while_it_is_extended(
-    make: ModuleType, tmp_path: Path
-) -> None:
-    published = tmp_path / "fairbench_boards/adults-gender-5.board"
+def test_a_published_board_stays_as_it_is_while_it_is_extended(folder: Path) -> None:
+    published = folder / "fairbench_boards/adults-gender-5.board"
     published.write_text("leace")
-    assert run(make, Commands(ends_at="noise")) == 130
+    assert run(Commands(ends_at="noise")) == 130
     assert published.read_text() == "leace"
-    assert run(make, Commands()) == 0
+    assert run(Commands()) == 0
     assert published.read_text() == "leace pca noise"
 
 
-def test_the_board_of_a_single_question_grows_where_the_recipe_says(
-    make: ModuleType, tmp_path: Path
-) -> None:
-    assert run(make, Commands(ends_at="noise"), board="question.board") == 130
-    assert (tmp_path / "question.board").read_text() == "leace pca"
+def test_the_board_of_a_single_question_grows_where_the_recipe_says(folder: Path) -> None:
+    assert run(Commands(ends_at="noise"), board="question.board") == 130
+    assert (folder / "question.board").read_text() == "leace pca"
