@@ -27,7 +27,7 @@ from fairbench.auditing.array_audit import sample_of
 from fairbench.auditing.checked_arrays import check_arrays
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import audit
-from fairbench.auditing.validation.calibrate import tolerance
+from fairbench.auditing.tolerance import tolerance
 from hidden_bits import first, known, second
 from hidden_bits.common import Channel
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fairbench.auditing.validation.calibrate import tolerance
+from fairbench.auditing.tolerance import tolerance
 from fairbench.report.format import format_share
 from markdown_parts import list_names, make_paragraph, make_table
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairbench.api.metric import Access, AuditorResult
+from fairbench.auditing.tolerance import tolerance
 
 if TYPE_CHECKING:
     from fairbench.api.metric import Certificate
@@ -74,9 +75,6 @@ RULES = {
 
 _AS_IT_STANDS = ("none", "standardised", "ranks", "reconstruction")
 """Views of z that change no more than its scale."""
-
-_LEAST_HIDDEN, _LEAST_HIDDEN_SHARE = 0.02, 0.08
-"""Difference between views that is worth a word: nats, and as a share; auditors differ by less."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +156,7 @@ class AuditReport:
             return None
         best = max(rest, key=lambda result: result.validation_information)
         more = best.validation_information - plain
-        if more <= max(_LEAST_HIDDEN, _LEAST_HIDDEN_SHARE * plain):
+        if more <= tolerance(plain):  # auditors of one view differ by less
             return None
         return Hidden(best.view, plain)
 

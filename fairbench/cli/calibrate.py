@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from fairbench.auditing.config import PRESETS, Audit, Member
+from fairbench.auditing.tolerance import tolerance
 from fairbench.auditing.validation.suite import CHANNELS
 from fairbench.cli.console import err, out
 from fairbench.cli.options import DataRoot, complete_datasets
@@ -150,8 +151,6 @@ def _mean(values: Iterable[float]) -> float:
 
 def _hit(readings: Sequence[ChannelAudit]) -> bool:
     """Whether the means over seeds meet the target; a known limit always does."""
-    from fairbench.auditing.validation.calibrate import tolerance
-
     truth = readings[0].truth
     gap = truth - _mean(r.estimate for r in readings)
     near = gap <= tolerance(truth) or readings[0].channel.limit

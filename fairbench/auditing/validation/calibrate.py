@@ -18,8 +18,6 @@ from fairbench.stats.seeds import derive_seed
 
 RESAMPLES = 500
 """Bootstrap resamples behind a confidence interval."""
-ABSOLUTE, RELATIVE = 0.02, 0.08
-"""The target: the estimate is at most .02 nats or 8% below the truth, whichever is larger."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +40,6 @@ class ChannelAudit:
     def estimate(self) -> float:
         """Estimate of I(Z;S) on the test set by the chosen auditor, nats."""
         return self.chosen.test_information
-
-
-def tolerance(truth: float) -> float:
-    """Return how far below the truth an estimate may be, nats."""
-    return max(ABSOLUTE, RELATIVE * truth)
 
 
 def draw_roles(channel: Channel, *, rows: int, seed: int) -> dict[Role, ChannelRows]:

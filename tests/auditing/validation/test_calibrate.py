@@ -9,7 +9,8 @@ import pytest
 from fairbench.auditing.auditors.blend import calibrated, calibration, pool_weights, pooled
 from fairbench.auditing.auditors.samples import LabelledRows
 from fairbench.auditing.config import AuditConfig, Member
-from fairbench.auditing.validation.calibrate import audit_channel, tolerance
+from fairbench.auditing.tolerance import tolerance
+from fairbench.auditing.validation.calibrate import audit_channel
 from fairbench.auditing.validation.channels import (
     bit_information,
     location_information,
