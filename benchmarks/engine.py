@@ -77,6 +77,7 @@ def stacked(rows: TrainingRows, models: int, steps: int) -> None:
         schedule=Schedule(steps, BATCH),
         streams=streams,
         progress=lambda fraction, note: None,
+        fast=models > 1,  # as the points of a multi-shot method
     )
 
 

@@ -97,7 +97,7 @@ class Training:
             schedule=Schedule(steps, self.way.batch_size, self.way.rate),
             streams=streams,
             progress=lambda share, note: None,
-            exact=self.way.exact,
+            fast=not self.way.exact,
         )
         return model, time.process_time() - start
 

@@ -74,7 +74,7 @@ class Stack:
             streams=self.streams,
             progress=progress,
             checkpoint=checkpoint,
-            exact=exact,
+            fast=not exact and self.method.multiplies_fast(rows.x.shape[1]),
         )
 
 

@@ -85,6 +85,8 @@ def _check_bounds(
 
 def shortened(distribution: Any, value: Any) -> Any:
     """A drawn number with few digits, still within its range; other values as they are."""
-    if not isinstance(value, float) or getattr(distribution, "step", None) is not None:
+    from optuna.distributions import FloatDistribution
+
+    if not isinstance(distribution, FloatDistribution) or distribution.step is not None:
         return value
     return min(max(float(f"{value:.{_DIGITS}g}"), distribution.low), distribution.high)

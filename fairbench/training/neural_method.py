@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from fairbench.training.streams import Streams
 
 
+_MANY_FEATURES = 1000
+"""Features of x from which on products in bfloat16 save time in one model too."""
+
+
 class NeuralParams(Params):
     """Hyperparameters that all neural methods share."""
 
@@ -121,6 +125,7 @@ class NeuralMethod(Method):
             progress=context.progress,
             deadline=context.deadline,
             checkpoint=checkpoint,
+            fast=self.multiplies_fast(len(train.info.features)),
         )
         context.report("steps", float(context.iterations * restarts))
         if checkpoint is not None and checkpoint.earlier_seconds:
@@ -141,6 +146,15 @@ class NeuralMethod(Method):
             Diverged(reason) if (reason := reasons[i]) else self._fitted(model.take(i), train.info)
             for i in selected
         ]
+
+    def multiplies_fast(self, features: int) -> bool:
+        """Whether its models train with products in bfloat16, on a CPU that is fast in it.
+
+        That saves time in stacks of the many points of a curve, and where x is wide; in one narrow
+        model casting costs what it gains. It depends on method and data, never on the stack: a
+        model must be the same alone and among others.
+        """
+        return self.shots is Shots.MULTI or features >= _MANY_FEATURES
 
     def restore(
         self, state: Mapping[str, npt.NDArray[Any]], unit: Unit, info: DatasetInfo

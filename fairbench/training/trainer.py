@@ -17,10 +17,6 @@ from fairbench.training.model import Batch, StackedModel, onehot
 from fairbench.training.streams import Streams
 from fairbench.training.watch import CHECK_EVERY, Schedule, Watch
 
-_MANY_FEATURES = 1000
-"""Features of x from which on bfloat16 products are worth it: of fewer they gain a tenth in stacks
-and cost as much in one model alone. Not a matter of the stack: models must not depend on it."""
-
 
 def train(
     model: StackedModel,
@@ -33,7 +29,7 @@ def train(
     progress: Callable[[float, str], None],
     deadline: float | None = None,
     checkpoint: Checkpoint | None = None,
-    exact: bool = False,
+    fast: bool = False,
 ) -> list[str | None]:
     """Train all models of a stack together, in place.
 
@@ -54,8 +50,8 @@ def train(
         Value of ``time.monotonic()``; TimeoutError is raised soon after.
     checkpoint : Checkpoint, optional
         Training continues from it, and is saved to it now and then.
-    exact : bool
-        Multiply matrices in float32 on every processor, to compare devices.
+    fast : bool
+        Multiply matrices in bfloat16 on a CPU that is fast in it.
 
     Returns
     -------
@@ -77,11 +73,10 @@ def train(
     )
     watch = Watch(len(streams.seeds))
     model.train()
-    fast = device.type == "cpu" and data.shape[1] >= _MANY_FEATURES and not exact
     first = 0
     if checkpoint is not None:
         first = checkpoint.restore(model, optimizer, streams, watch, schedule)
-    with fast_products(model) if fast else nullcontext():
+    with fast_products(model) if fast and device.type == "cpu" else nullcontext():
         for step in range(first, schedule.iterations):
             done = step / schedule.iterations
             for group in optimizer.param_groups:

@@ -1,0 +1,43 @@
+"""Drawn hyperparameters are short numbers that their methods take."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+from fairbench.registry import load_registry
+from fairbench.runs.hyperparameters import validated
+from fairbench.search.space import declared_space, shortened
+
+METHODS = load_registry().methods.classes
+SEARCHED = [name for name, cls in METHODS.items() if declared_space(cls, {})]
+
+
+def test_a_number_of_a_range_is_short_and_stays_within_it() -> None:
+    wide = FloatDistribution(0.01, 1.0, log=True)
+    assert shortened(wide, 0.123456) == 0.1235
+    assert shortened(FloatDistribution(0.123444, 1.0), 0.123444) == 0.123444
+    assert shortened(FloatDistribution(0.0, 1.0, step=0.015625), 0.984375) == 0.984375
+
+
+def test_choices_and_whole_numbers_stay_as_they_are() -> None:
+    assert shortened(CategoricalDistribution([0.98765, 0.9]), 0.98765) == 0.98765
+    assert shortened(CategoricalDistribution([True, None, "cosine"]), None) is None
+    assert shortened(IntDistribution(1, 99_999), 12_345) == 12_345
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_what_is_drawn_of_a_space_is_what_the_method_takes(name: str) -> None:
+    space, rng = declared_space(METHODS[name], {}), np.random.default_rng(0)
+    for _ in range(20):
+        drawn = {}
+        for key, one in space.items():
+            if isinstance(one, CategoricalDistribution):
+                value = one.choices[rng.integers(len(one.choices))]
+            elif isinstance(one, IntDistribution):
+                value = int(rng.integers(one.low, one.high + 1))
+            else:
+                value = float(rng.uniform(one.low, one.high))
+            drawn[key] = shortened(one, value)
+        validated(METHODS[name], drawn)
