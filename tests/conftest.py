@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,6 +28,10 @@ from fairbench.data.prepare import prepare
 from fairbench.data.prepared import Prepared
 from fairbench_datasets.adults import AdultsGender
 from tests.support.postgres import postgres_server
+
+# No test is timed: other work on the machine must not fail it.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 TOY = Path(__file__).parent / "support" / "toy"
 

@@ -41,6 +41,7 @@ def found(z: dict[Role, Floats], s: dict[Role, Ints]) -> tuple[float, SampleSize
     return reading, size
 
 
+@pytest.mark.thorough
 def test_a_code_of_many_cells_is_flagged() -> None:
     z, s, truth = code(1200, 6.0)
     reading, size = found(z, s)

@@ -80,6 +80,7 @@ def test_a_cell_is_shrunk_towards_the_mean_of_its_soft_labels() -> None:
     assert np.abs(by_soft - truth).mean() < 0.7 * np.abs(by_count - truth).mean()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("columns", [3, 4])
 def test_an_estimate_finds_a_parity_of_columns(columns: int) -> None:
     """No single column tells of s, so trees alone find nothing."""

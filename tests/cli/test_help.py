@@ -61,6 +61,7 @@ def completed(line: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.thorough
 def test_a_shell_completes_commands_options_and_names() -> None:
     assert completed("fairbench re") == ["report", "recommend", "results"]
     assert "--require-real-data" in completed("fairbench run --re")

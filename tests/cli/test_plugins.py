@@ -223,6 +223,7 @@ def test_the_page_keeps_its_methods_short() -> None:
     assert "torch" not in CODE["blur_means/__init__.py"]
 
 
+@pytest.mark.thorough
 def test_the_plugins_of_the_page_keep_their_promises(page_plugins: Path) -> None:
     registry = load_registry()
     assert not registry.broken

@@ -183,6 +183,7 @@ def test_failures_are_kept_apart_and_told(fairbench: Call, tmp_path: Path) -> No
     assert "fit raises" in retried.stderr
 
 
+@pytest.mark.thorough
 def test_a_failed_audit_keeps_its_reason_and_its_traceback_can_be_seen(
     fairbench_here: Call, tmp_path: Path
 ) -> None:
@@ -242,6 +243,7 @@ def test_a_run_killed_half_way_resumes_to_the_same_bytes(fairbench: Call, tmp_pa
     assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_what_ends_a_run_keeps_what_is_done_and_says_how_to_resume(
     sent: signal.Signals, code: int, tmp_path: Path

@@ -24,7 +24,7 @@ def prep(table: Table) -> Prepared:
     return prepare(table, AdultsGender, source="simulated", origin="test")
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(n=st.integers(200, 1500), seed=st.integers(0, 99), groups=st.integers(2, 4))
 def test_roles_are_disjoint_cover_all_rows_and_keep_their_shares(
     n: int, seed: int, groups: int

@@ -18,7 +18,7 @@ from tests.conftest import make_table
 from tests.support.toy.toy_plugin import Toy
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(n=st.integers(200, 1200), seed=st.integers(0, 99), folds=st.integers(2, 7))
 def test_test_sets_are_disjoint_and_cover_all_rows(n: int, seed: int, folds: int) -> None:
     table = make_table(n, seed=seed)

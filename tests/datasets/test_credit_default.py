@@ -69,6 +69,7 @@ def test_a_code_without_a_meaning_is_named(tmp_path: Path) -> None:
         CreditDefault().load(write(tmp_path, {}, {"EDUCATION": 7}))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dataset", [CreditDefault, CreditDefaultUnseen])
 def test_facts_of_the_real_file(dataset: type[Dataset]) -> None:
     root = root_with(dataset)

@@ -47,6 +47,7 @@ def people(tmp_path: Path) -> Path:
     return tmp_path / "people.csv"
 
 
+@pytest.mark.thorough
 def test_parts_and_formats_make_no_difference(
     encoder: RowEncoder, people: Path, prepared: Prepared
 ) -> None:

@@ -102,6 +102,7 @@ def test_the_first_principal_component_has_the_largest_variance(prepared: Prepar
     assert z.var() == pytest.approx(np.linalg.eigvalsh(np.cov(rows.x.T, ddof=0))[-1], rel=1e-4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("groups", [2, pytest.param(6, marks=pytest.mark.slow)])
 def test_conditional_quantiles_are_uniform_independent_of_s_and_give_x_back(groups: int) -> None:
     table = make_table(6000, groups=groups)

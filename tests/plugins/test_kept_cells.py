@@ -50,6 +50,7 @@ def test_what_predictions_gain_is_their_information() -> None:
     assert gained(shares, shares[::-1]) == 0  # confidently wrong: not below nothing
 
 
+@pytest.mark.thorough
 def test_columns_that_tell_nothing_are_released_as_they_are(prepared: Prepared) -> None:
     curve = fitted(prepared)
     new, of_new = population(3000, 1)

@@ -53,6 +53,7 @@ def constraints(fitted: NeuralRepresentation, data: Prepared) -> tuple[float, fl
 Trained = tuple[float, list[NeuralRepresentation]]
 
 
+@pytest.mark.thorough
 def test_limits_are_kept_at_the_end_of_a_training(trained: Trained, prepared: Prepared) -> None:
     """Whichever of the two is the tight one."""
     rate_limit, models = trained

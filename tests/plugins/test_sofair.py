@@ -61,6 +61,7 @@ def by_resolution(prepared: Prepared) -> Curve:
     return fitted
 
 
+@pytest.mark.thorough
 def test_codes_by_resolution_nest_and_are_what_their_bits_say(
     by_resolution: Curve, prepared: Prepared
 ) -> None:
@@ -96,6 +97,7 @@ def test_rounding_to_a_resolution_has_the_gradients_it_says() -> None:
     torch.testing.assert_close(n.grad, -math.log(2) * (z - e).detach())
 
 
+@pytest.mark.thorough
 def test_bits_of_a_larger_beta_are_kept_by_every_smaller_one(
     curve: Curve, prepared: Prepared
 ) -> None:

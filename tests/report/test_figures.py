@@ -128,6 +128,7 @@ def test_auditors_show_every_reading(tmp_path: Path) -> None:
     assert counted == len(found.panels[0].points)
 
 
+@pytest.mark.thorough
 def test_plot_gives_the_same_bytes_again(tmp_path: Path) -> None:
     dataset(tmp_path)
     call = ["plot", "curves", "--results", str(tmp_path), "--format", "png,pdf,svg"]

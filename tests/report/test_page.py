@@ -104,6 +104,7 @@ def visible_names(tab: Any) -> list[str]:
     return names
 
 
+@pytest.mark.thorough
 def test_methods_are_chosen_and_the_address_remembers_it(browser: Any, target: Path) -> None:
     tab, complaints = opened(browser, target)
     everything = visible_names(tab)
@@ -127,6 +128,7 @@ def test_methods_are_chosen_and_the_address_remembers_it(browser: Any, target: P
     tab.close()
 
 
+@pytest.mark.thorough
 def test_a_method_has_a_view_of_its_own_and_another_beside_it(browser: Any, target: Path) -> None:
     tab, complaints = opened(browser, target)
     tab.locator("tr[data-name=sofair] a.name").first.click()

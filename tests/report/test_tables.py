@@ -137,6 +137,7 @@ def test_accuracies_at_limits_stand_in_the_leaderboard_with_intervals(results: P
     )
 
 
+@pytest.mark.thorough
 def test_the_certified_area_stands_beside_the_other_and_vacuous_is_said(tmp_path: Path) -> None:
     stored(tmp_path, certified)
     rows = {row["method"]: row for row in json.loads(printed(tmp_path, "json"))}

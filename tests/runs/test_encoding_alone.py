@@ -141,6 +141,7 @@ def encoded_alone(method: type[Method], data: Prepared, results: Path) -> Encode
     return encode_alone(planned, unit, unit.points[-1].label, results)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", ["sofair", *(pytest.param(n, marks=pytest.mark.slow) for n in SLOWER)]
 )
@@ -163,6 +164,7 @@ def test_what_was_taken_from_memory_is_missed(
     assert not thief.agrees
 
 
+@pytest.mark.thorough
 def test_an_encoder_that_cannot_be_restored_does_not_agree(
     prepared: Prepared, tmp_path: Path
 ) -> None:

@@ -56,6 +56,7 @@ def test_files_say_what_was_found(bench: Bench, tmp_path: Path) -> None:
     assert {name: path.read_bytes() for name, path in written.items()} == before
 
 
+@pytest.mark.thorough
 def test_two_objectives_give_the_pareto_set(bench: Bench) -> None:
     def answer(params: Mapping[str, Any], seed: int) -> float:
         return 0.4 - 0.003 * float(params["size"])  # larger is better, and costs more

@@ -80,6 +80,7 @@ def test_a_table_with_a_small_weight_hardly_counts() -> None:
     assert signed_rank(d, weights) < 0.05 < signed_rank(d, np.ones(6))
 
 
+@pytest.mark.thorough
 @given(st.integers(0, 10_000))
 def test_tests_do_not_reject_more_often_than_they_may(seed: int) -> None:
     """Over all signs of given sizes, p <= t in at most a share t of them."""

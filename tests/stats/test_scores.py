@@ -85,6 +85,7 @@ def test_a_small_scale_hides_nothing() -> None:
     assert run(draw).chosen.test_information == pytest.approx(XOR, abs=0.03)
 
 
+@pytest.mark.thorough
 def test_the_lowest_bit_of_a_code_is_read_from_bit_planes() -> None:
     def draw(rng: np.random.Generator, n: int) -> tuple[Floats, Ints]:
         code = rng.integers(0, 128, size=(n, 3))

@@ -79,6 +79,7 @@ def same(one: Auto, other: Auto) -> bool:
     return all(torch.equal(a, b) for a, b in pairs)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("cuts", [[100], [200], [100, 150, 200]])
 def test_what_continues_is_bitwise_what_was_never_cut(path: Path, cuts: list[int]) -> None:
     whole, _, _ = fit()
@@ -98,6 +99,7 @@ def test_a_model_that_diverged_stays_masked(path: Path) -> None:
     assert same(whole, continued)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", [lambda b: b[:-9], lambda b: b"x" + b, lambda b: b"", bytearray])
 def test_a_damaged_checkpoint_is_told_and_ignored(
     path: Path, damage: Callable[[bytes], bytes]

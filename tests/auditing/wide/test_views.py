@@ -155,6 +155,7 @@ def test_no_scale_is_too_small_or_too_large(scale: float) -> None:
     assert fairbench.audit(z, z[:, 0] > 0).i > 0.5
 
 
+@pytest.mark.thorough
 def test_an_audit_of_arrays_reads_digits_beyond_single_precision() -> None:
     rng = np.random.default_rng(0)
     z = rng.integers(0, 10**10, (ROWS, 1)).astype(np.float64)
