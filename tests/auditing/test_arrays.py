@@ -33,6 +33,7 @@ def quick(z: Any, s: Any, **more: Any) -> fairbench.AuditReport:
     return fairbench.audit(z, s, quick=True, **more)
 
 
+@pytest.mark.thorough
 def test_a_gaussian_channel_is_measured() -> None:
     report = quick(*people(8000))
     assert report.i == pytest.approx(0.338, abs=0.04)

@@ -188,7 +188,6 @@ def check_order(rows: dict[str, dict[str, Any]], *, near: float) -> None:
         assert rows[name]["aufdc_paper"] < rows["whole-curve"]["aufdc_paper"]
 
 
-@pytest.mark.thorough
 def test_cheats_land_where_they_belong(quick: Ran) -> None:
     check_order(quick.rows, near=0.04)
 

@@ -80,6 +80,7 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.thorough
 def test_every_format_gives_the_same_json(here: Here) -> None:
     said = []
     for z, s in (

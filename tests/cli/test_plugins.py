@@ -84,6 +84,7 @@ def page_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
         del sys.modules[module]
 
 
+@pytest.mark.thorough
 def test_a_kept_contract_is_a_line_a_promise_and_code_0(fairbench: Run) -> None:
     done = fairbench("check", "plain")
     assert done.returncode == 0, done.stdout + done.stderr

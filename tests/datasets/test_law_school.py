@@ -86,6 +86,7 @@ def test_a_cell_of_another_coding_is_named(
         LawSchool().load(write(tmp_path, {}, changes))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dataset", [LawSchool, LawSchoolUnseen])
 def test_facts_of_the_real_file(dataset: type[Dataset]) -> None:
     root = root_with(dataset)

@@ -107,6 +107,7 @@ def test_the_distortion_at_a_share_of_the_information_is_on_the_curve(
     assert distortion_at(curve, share) == pytest.approx(d / 8.0)
 
 
+@pytest.mark.thorough
 def test_claims_are_made_of_the_methods_that_are_there() -> None:
     nothing = SimpleNamespace(rows={})
     assert list(claims(cast(Published, nothing))) == []

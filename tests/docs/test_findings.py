@@ -25,6 +25,7 @@ def test_every_method_is_told_ahead_level_or_behind_as_its_difference_says() -> 
     assert f"Of {len(learned)} blind methods" in text
 
 
+@pytest.mark.thorough
 def test_a_certified_area_is_never_below_the_audited_one() -> None:
     (section,) = re.findall(r"## 4\..*?(?=## 5)", format_findings(), re.DOTALL)
     rows = re.findall(r"\| `\S+` \| (\.\d+) \| (\.\d+) \|", section)

@@ -20,6 +20,7 @@ def test_each_table_has_the_areas_of_its_board() -> None:
             assert figure == pytest.approx(entry.row.figures["aufdc"])
 
 
+@pytest.mark.thorough
 def test_rows_are_in_the_order_of_their_mean_ranks() -> None:
     lines = [line for line in format_verdict().splitlines() if re.match(r"\| `[\w-]+`.* \d", line)]
     ranks = [float(line.split(" | ")[1].split()[0]) for line in lines]

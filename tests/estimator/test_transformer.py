@@ -101,6 +101,7 @@ def test_without_an_s_those_that_fail_do_so_for_the_want_of_it_alone() -> None:
             assert "needs the sensitive attribute" in str(errors), one["check_name"]
 
 
+@pytest.mark.thorough
 def test_it_is_the_benchmarks_fit(prepared: Prepared) -> None:
     made = make_table()
     train, test = prepared.roles[Role.ENCODER_TRAIN], prepared.roles[Role.TEST]

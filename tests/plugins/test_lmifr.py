@@ -66,6 +66,7 @@ def test_limits_are_kept_at_the_end_of_a_training(trained: Trained, prepared: Pr
     assert rates == sorted(rates)
 
 
+@pytest.mark.thorough
 def test_a_multiplier_is_zero_where_its_limit_is_far(trained: Trained) -> None:
     rate_limit, (tight, _, loose) = trained
     by_rate, by_leak = tight.model.multipliers[0].tolist()

@@ -270,6 +270,7 @@ def test_failures_missing_seeds_and_twins_are_shown_and_text_stays_text(
     tab.close()
 
 
+@pytest.mark.thorough
 def test_several_seeds_have_a_median_and_a_band(browser: Any, tmp_path: Path) -> None:
     tab, complaints = opened(browser, written(tmp_path, three_seeds))
     chart = tab.locator(".chart").first

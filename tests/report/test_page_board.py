@@ -280,6 +280,7 @@ class FairestI(Metric):
         return {"i_fairest": min(point["mutual_information"] for point in evaluation.points)}
 
 
+@pytest.mark.thorough
 def test_a_plugins_metric_of_curves_is_a_column_with_its_direction_and_meaning(
     browser: Any, tmp_path: Path
 ) -> None:
