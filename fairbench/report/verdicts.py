@@ -26,22 +26,28 @@ def describe_tests(ranked: Sequence[LeaderboardRow]) -> list[str]:
     lines = []
     for name in ranked[0].p_values:
         better = [
-            row.method
-            for row in ranked
-            if (p := row.p_values.get(name)) is not None and p < 1 - LEVEL
+            row for row in ranked if (p := row.p_values.get(name)) is not None and p < 1 - LEVEL
         ]
         if any(row.method == name for row in ranked):
-            lines.append(f"Better than {name} (5%): {_listed(better) or 'none'}.")
-    best = [row.method for row in ranked if row.may_be_best]
-    lines.append(f"Could be the best (5%): {_listed(best)}.")
-    wider = [row.method for row in ranked if row.rank_low == 1 and not row.may_be_best]
+            lines.append(f"Better than {name} (5%): {_listed(better, ranked) or 'none'}.")
+    best = [row for row in ranked if row.may_be_best]
+    lines.append(f"Could be the best (5%): {_listed(best, ranked)}.")
+    wider = [row for row in ranked if row.rank_low == 1 and not row.may_be_best]
     if wider:
         lines.append(
-            f"Ranks, which are two-sided, leave rank 1 to {_listed(wider)}, too; this one-sided "
-            "test does not."
+            f"Ranks, which are two-sided, leave rank 1 to {_listed(wider, ranked)}, too; "
+            "this one-sided test does not."
         )
     return lines
 
 
-def _listed(names: Sequence[str]) -> str:
+def _listed(rows: Sequence[LeaderboardRow], ranked: Sequence[LeaderboardRow]) -> str:
+    """Name rows by their methods, and by their hyperparameters where not all of the method's are.
+
+    So a method is not said to pass a test of which one of its rows fails.
+    """
+    names = []
+    for row in rows:
+        whole = all(other in rows for other in ranked if other.method == row.method)
+        names.append(row.method if whole else f"{row.method} ({row.settings})")
     return ", ".join(dict.fromkeys(names))

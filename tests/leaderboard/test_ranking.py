@@ -12,6 +12,7 @@ from fairbench.cli.console import _notes, show_leaderboard
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.ranking import LeaderboardEntry, check_names, compare, rank_rows
 from fairbench.metrics.rows import LeaderboardRow
+from fairbench.report.verdicts import describe_tests
 from fairbench.stats.intervals import estimate
 from tests.support.rows import a_row, one_split, with_folds
 
@@ -287,3 +288,12 @@ def test_a_narrow_terminal_leaves_out_columns_but_never_a_name_or_an_interval(
     assert ("train s" in lines[1]) == (width == 160)
     assert ("Left out for want of width" in words) == (width < 160)
     assert "restarts=4" in words  # hyperparameters are folded, not cut
+
+
+def test_a_method_of_which_one_row_alone_passes_is_named_with_its_hyperparameters() -> None:
+    rows = [
+        a_row("a", 0.1, params=params, may_be_best=best)
+        for params, best in (("default", True), ("size=2", False))
+    ]
+    rows += [a_row("b", 0.1, params=params, may_be_best=True) for params in ("default", "size=2")]
+    assert "Could be the best (5%): a (default), b." in describe_tests(rows)
