@@ -26,26 +26,16 @@ def format_tuned(datasets: Sequence[str], boards: Sequence[str]) -> str:
     """
     (dataset,), (board,) = datasets, boards
     rows = read_rows(board)
-    lines = []
+    lines: list[tuple[float, list[str]]] = []
     for file in sorted((SEARCHES / dataset).glob("*.yaml")):
         method = file.stem
         trials = pd.read_csv(file.with_suffix(".csv"))
-        default = trials.loc[trials["number"] == 0, "aufdc"].iloc[0]
+        default, best = trials.loc[trials["number"] == 0, "aufdc"].iloc[0], trials["aufdc"].min()
         tuned = yaml.safe_load(file.read_text(encoding="utf-8"))[method]
+        setting = ", ".join(f"{name} {value}" for name, value in tuned.items())
         found = [rows.get(name) for name in (method, f"{method} (tuned)")]
         areas = ["not yet" if row is None else show_area(row) for row in found]
-        setting = ", ".join(f"{name} {value}" for name, value in tuned.items())
-        lines.append(
-            (
-                trials["aufdc"].min(),
-                [
-                    f"`{method}`",
-                    str(len(trials)),
-                    *map(format_share, (default, trials["aufdc"].min())),
-                    setting,
-                    *areas,
-                ],
-            )
-        )
+        shown = [format_share(default), format_share(best)]
+        lines.append((best, [f"`{method}`", str(len(trials)), *shown, setting, *areas]))
     lines.sort(key=lambda line: line[0])
     return make_table(_HEADS, (cells for _, cells in lines))
