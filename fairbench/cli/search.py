@@ -25,7 +25,7 @@ from fairbench.config import (
 )
 from fairbench.errors import ConfigError
 from fairbench.registry import Registry
-from fairbench.report.format import format_seconds
+from fairbench.report.format import format_count, format_seconds
 from fairbench.runs.hyperparameters import params_on
 from fairbench.search import outputs as search_files
 from fairbench.search.estimate import trial_seconds
@@ -77,6 +77,14 @@ def search_command(
         int | None, typer.Option(help="Number of seeds per trial: 1000 to 999+N [default: 1].")
     ] = None,
     seed_list: options.SeedList = None,
+    splits: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Number of splits per trial, 2 to 20: the area is the mean over their validation "
+            "sets [default: the official split].",
+        ),
+    ] = None,
     budget: options.BudgetOption = None,
     finalists: Annotated[
         int | None,
@@ -151,10 +159,13 @@ def _run(config: SearchConfig, registry: Registry, output: Path | None, *, dry_r
         raise ConfigError(f"--output {output}: there is no folder {output.parent}.")
     datasets = setup.load_datasets(run, registry)
     store = setup.open_store(run.results, run.store, dry_run=dry_run)
-    setup.describe(datasets, device)
+    # With --splits the official split comes after the folds, as a run reports it; trials need no
+    # third split.
+    splits = [data for data in datasets if data.split.folds] or datasets
+    setup.describe(splits, device)
     workers = run.workers or cores()
     with Search(
-        config, registry, datasets[0], store, device, workers=workers, command=setup.command_line()
+        config, registry, splits, store, device, workers=workers, command=setup.command_line()
     ) as study:
         if dry_run:
             show_space(study)
@@ -169,11 +180,12 @@ def _run(config: SearchConfig, registry: Registry, output: Path | None, *, dry_r
 def run_search(search: Search) -> None:
     """Run all trials, printing one line per trial."""
     config = search.config
-    count = len(config.run.seeds)
+    each = [format_count(len(search.splits), "split"), format_count(len(config.run.seeds), "seed")]
     err.print(
         f"search: {search.method.name} on {search.data.info.name}, {_length(config)}, "
-        f"{config.parallel} at a time, {count} seed{'s' if count > 1 else ''} each"
-        f"{', ' + _finalists(config) if config.finalists else ''}; on the validation set",
+        f"{config.parallel} at a time, {' and '.join(each)} each"
+        f"{', ' + _finalists(config) if config.finalists else ''}; on the "
+        f"validation set{'s' if len(search.splits) > 1 else ''}",
         markup=False,
     )
     display = TrialDisplay(search)
@@ -204,8 +216,8 @@ def _length(config: SearchConfig) -> str:
     """Say how many trials a search has."""
     if config.work is None:
         return f"{config.most_trials:,} trials"
-    core = f"{format_seconds(config.work)} of one core"
-    return f"as many trials as fit into {core}, at most {config.most_trials:,}"
+    work = f"{format_seconds(config.work)} of processor time"
+    return f"as many trials as fit into {work}, at most {config.most_trials:,}"
 
 
 def _finalists(config: SearchConfig) -> str:

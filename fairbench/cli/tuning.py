@@ -89,7 +89,7 @@ class Tuning:
         with Search(
             config,
             self.registry,
-            data,
+            [data],
             self.store,
             self.device,
             workers=self.workers,

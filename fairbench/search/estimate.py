@@ -11,17 +11,21 @@ from fairbench.store.records import UnitRecord
 
 
 def trial_seconds(search: Search, budget: Budget) -> float:
-    """Estimate the seconds of work, on one core, of a trial with the defaults."""
+    """Estimate the processor seconds of a trial, on all its splits, with the defaults."""
     params = params_on(search.method, search.held, search.data.info)
     units = units_of(search.method, params, search.data, budget, search.config.run)
     points = sum(unit.curve_points or 1 for unit in units)
     past = search.store.records(UnitRecord)
     method = search.method(params)
     fit = fit_seconds(method, len(units), budget, search.data, past, points=points)
-    return fit + points * audit_seconds(
-        budget.audit,
-        search.data,
-        search.store,
-        search.method.name,
-        stochastic=search.method.coding is Coding.STOCHASTIC,
+    return len(search.splits) * (
+        fit
+        + points
+        * audit_seconds(
+            budget.audit,
+            search.data,
+            search.store,
+            search.method.name,
+            stochastic=search.method.coding is Coding.STOCHASTIC,
+        )
     )

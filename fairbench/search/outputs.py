@@ -77,7 +77,9 @@ def best_yaml(search: Search, trial: Trial) -> str:
     text = f"trial {trial.number} of {len(search.trials)}: "
     if trial.final:
         text = f"best of {len(search.finals)} finalists, {text}"
-    text += f"area {trial.values[0]:.4f} on the validation set"
+    splits = len(search.splits)
+    where = f"the validation sets of {splits} splits" if splits > 1 else "the validation set"
+    text += f"area {trial.values[0]:.4f} on {where}"
     if trial.final:
         text += f", trained with budget {search.config.final_budget}"
     first = search.trials[0]
@@ -116,7 +118,7 @@ def _frame(search: Search, trials: Sequence[Trial]) -> pd.DataFrame:
             **dict(zip(names, trial.values or (None,) * len(names), strict=True)),
             "state": trial.outcome.value,
             "seconds": round(trial.seconds, 3),
-            "seeds": trial.seeds,
+            "curves": trial.curves,
             "points": trial.points,
             "error": trial.error,
             **(_final_columns(finals.get(trial.number)) if finals else {}),

@@ -1,4 +1,4 @@
-"""Hyperparameters by Optuna: trials of one method on one dataset, judged on the validation set.
+"""Hyperparameters by Optuna: trials of one method on one dataset, judged on validation sets.
 
 The study lives in memory and is filled anew each time, while what a trial costs, its
 models and audits, are ordinary units in the store. As every choice depends only on the sampler's
@@ -8,13 +8,14 @@ trials in the store and goes on as if nothing had happened. Test figures are nev
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Self
 
-from fairbench.api import Shots
+from fairbench.api import Params, Shots
 from fairbench.config import Objective, SearchConfig
 from fairbench.data.prepared import Prepared
 from fairbench.errors import ConfigError, FairbenchError, StoreError
@@ -56,7 +57,8 @@ Watch = Callable[[Sequence[Job]], AbstractContextManager[Callable[[Event], None]
 class Search:
     """A search against a store; a context manager, as it may hold an executor.
 
-    ``command`` is what was typed, for the records and files of the search.
+    ``splits`` are the splits of the dataset that every trial is trained on. ``command`` is what was
+    typed, for the records and files of the search.
 
     Raises
     ------
@@ -68,7 +70,7 @@ class Search:
         self,
         config: SearchConfig,
         registry: Registry,
-        data: Prepared,
+        splits: Sequence[Prepared],
         store: Store,
         device: str,
         *,
@@ -76,16 +78,19 @@ class Search:
         command: str,
     ) -> None:
         self.command = command
-        self.config, self.registry, self.data, self.store = config, registry, data, store
+        self.config, self.registry, self.store = config, registry, store
+        self.splits, self.data = splits, splits[0]
         self.device, self.workers = device, workers
         self.method = registry.methods[registry.methods.resolve(config.run.methods[0])]
         self.held = held_params(config.run.params, self.method, registry)
         self.space = search_space(self.method, self.held)
-        reason = ask(self.method, params_on(self.method, self.held, data.info), data.info).refusal
+        reason = ask(
+            self.method, params_on(self.method, self.held, self.data.info), self.data.info
+        ).refusal
         if reason is not None:
-            raise ConfigError(f"{self.method.name} cannot run on {data.info.name}: {reason}.")
-        self.budget = make_budget(config.run.budget, data)
-        self.final_budget = make_budget(config.final_budget, data)
+            raise ConfigError(f"{self.method.name} cannot run on {self.data.info.name}: {reason}.")
+        self.budget = make_budget(config.run.budget, self.data)
+        self.final_budget = make_budget(config.final_budget, self.data)
         self.trials: list[Trial] = []
         self.finals: list[Trial] = []
         self.study = make_study(config)
@@ -116,6 +121,11 @@ class Search:
             if trial.number in numbers:
                 trials.setdefault(repr(trial.params), trial)
         return sorted(trials.values(), key=lambda trial: trial.values)
+
+    @property
+    def curves(self) -> list[tuple[Prepared, int]]:
+        """Split and seed of each curve of a trial."""
+        return list(itertools.product(self.splits, self.config.run.seeds))
 
     def full_params(self, trial: Trial) -> dict[str, Any]:
         """All that ``run --params`` needs to train what the trial trained."""
@@ -192,33 +202,34 @@ class Search:
 
     def _run_batch(self, batch: Sequence[RunningTrial], watch: Watch, budget: Budget) -> None:
         """Run the units of some trials, and take in what they gave."""
-        config, seeds = self.config.run, self.config.run.seeds
         going = [trial for trial in batch if trial.outcome is None]
-        units = [
-            units_of(self.method, trial.params, self.data, budget, config)
-            for trial in going
-            if trial.params is not None
-        ]
+        units = [self._units(trial.params, budget) for trial in going if trial.params is not None]
         # Two trials may have the same parameters, where the space is small.
         plan = Plan(list({planned.key: planned for own in units for planned in own}.values()))
-        for seed in seeds:
-            key = reference_key(self.data, seed, budget.audit)
-            plan.references[key] = (self.data, seed, budget.audit)
+        for data, seed in self.curves:
+            plan.references[reference_key(data, seed, budget.audit)] = (data, seed, budget.audit)
         for trial, own in zip(going, units, strict=True):
             trial.replayed &= not measure_trial(own, self.store, budget.audit).pending
-        run = TrainingRun(config, self.registry, plan, self.store, self.device, trial=True)
+        run = TrainingRun(self.config.run, self.registry, plan, self.store, self.device, trial=True)
         if jobs := run.jobs():
             with watch(jobs) as observe:
                 run.begin(self.command)
                 drive(run, self._running_executor(), observe)
         for trial, own in zip(going, units, strict=True):
-            for seed in seeds:
-                curve = [planned for planned in own if planned.unit.seed == seed]
+            for data, seed in self.curves:
+                curve = [unit for unit in own if unit.data is data and unit.unit.seed == seed]
                 measured = measure_trial(curve, self.store, budget.audit)
-                self._take(trial, measured, self._reference(seed, budget))
+                self._take(trial, measured, self._reference(data, seed, budget))
         self._drop_representations(plan.units)
         for trial in batch:
             trial.outcome = trial.outcome or TrialOutcome.COMPLETE
+
+    def _units(self, params: Params, budget: Budget) -> list[PlannedUnit]:
+        """All units of a trial."""
+        each = [
+            units_of(self.method, params, data, budget, self.config.run) for data in self.splits
+        ]
+        return list(itertools.chain(*each))
 
     def _running_executor(self) -> Executor:
         """The executor, started when there is something to do and kept for the whole search."""
@@ -240,7 +251,7 @@ class Search:
         return summed_up
 
     def _summed_up(self, trial: RunningTrial) -> Trial:
-        """Return what a trial that has ended gave, means over seeds."""
+        """Return what a trial that has ended gave, means over its curves."""
         assert trial.outcome is not None
         values: tuple[float, ...] = ()
         if trial.outcome is TrialOutcome.COMPLETE:
@@ -253,7 +264,7 @@ class Search:
             values=values,
             error=trial.error,
             seconds=trial.seconds,
-            seeds=len(trial.areas),
+            curves=len(trial.areas),
             points=trial.points,
             replayed=trial.replayed,
         )
@@ -286,20 +297,20 @@ class Search:
             models = 1 if single else COST_POINTS
             trial.costs.append(models * statistics.fmean(measured.flops))
 
-    def _reference(self, seed: int, budget: Budget) -> Mapping[str, float]:
-        key = reference_key(self.data, seed, budget.audit)
+    def _reference(self, data: Prepared, seed: int, budget: Budget) -> Mapping[str, float]:
+        key = reference_key(data, seed, budget.audit)
         reference = self.store.find(ReferenceRecord, [key])[key]
         if not reference.done:
             raise FairbenchError(
-                f"{self.data.info.name}: x itself could not be audited ({reference.error}), so no "
+                f"{data.title}: x itself could not be audited ({reference.error}), so no "
                 "area can be computed.",
                 "Try again with --rerun failed.",
             )
         if reference.figures["mutual_information_max_validation"] <= 0:
             raise ConfigError(
-                f"{self.data.info.name}: auditors of x find no information about S, so there is no "
+                f"{data.title}: auditors of x find no information about S, so there is no "
                 "area to minimise.",
-                "See: fairbench data describe " + self.data.info.name,
+                "See: fairbench data describe " + data.info.name,
             )
         return reference.figures
 

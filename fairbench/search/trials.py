@@ -34,13 +34,13 @@ class Trial:
     Parameters
     ----------
     values : tuple of float
-        By objective, means over seeds; empty unless complete.
+        By objective, means over splits and seeds; empty unless complete.
     error : str
         Why it is not complete.
     seconds : float
         Time of processor cores for training, encoding and auditing, whenever that was.
-    seeds, points : int
-        Curves and points that were measured.
+    curves, points : int
+        Curves (one per split and seed) and points that were measured.
     replayed : bool
         Whether all of it was in the store.
     final : bool
@@ -53,7 +53,7 @@ class Trial:
     values: tuple[float, ...]
     error: str
     seconds: float
-    seeds: int
+    curves: int
     points: int
     replayed: bool
     final: bool = False

@@ -48,6 +48,17 @@ def test_a_search_ends_with_parameters_trials_and_figures(fairbench: Call, tmp_p
     pd.testing.assert_frame_equal(trials(tmp_path / "out"), before)
 
 
+@pytest.mark.slow
+def test_a_search_on_two_splits_trains_each_trial_on_both(fairbench: Call, tmp_path: Path) -> None:
+    done = fairbench("search", *TRIALS, "--trials", "2", "--splits", "2")
+    assert done.returncode == 0, done.stderr
+    assert "2 splits and 1 seed each; on the validation sets" in done.stderr
+    assert list(trials(tmp_path / "out")["curves"]) == [2, 2]
+    assert (
+        "on the validation sets of 2 splits" in (tmp_path / "out" / FOUND / "best.yaml").read_text()
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -62,6 +73,7 @@ def test_a_search_ends_with_parameters_trials_and_figures(fairbench: Call, tmp_p
         (["--trials", "0"], "at least 1 is needed"),
         (["--parallel", "0"], "at least 1 is needed"),
         (["--seeds", "0"], "at least one seed"),
+        (["--splits", "1"], "at least 2 is needed"),
         (["--rerun", "all"], "--rerun failed"),
         (["--output", "no/where/best.yaml"], "there is no folder"),
         (["--params", "bad.yaml"], "Did you mean 'noise'"),

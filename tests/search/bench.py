@@ -150,6 +150,7 @@ class Bench:
 
     def __init__(self, prepared: Prepared, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.data, self.folder, self._patch = prepared, folder, monkeypatch
+        self.splits = [prepared]
         self.registry = Registry()
         self.registry.methods.add(Bowl, "test")
         self.registry.metrics.add(Aufdc, "test")
@@ -174,7 +175,7 @@ class Bench:
         return Search(
             config,
             self.registry,
-            self.data,
+            self.splits,
             self.store(),
             "cpu",
             workers=1,

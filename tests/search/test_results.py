@@ -37,7 +37,7 @@ def test_files_say_what_was_found(bench: Bench, tmp_path: Path) -> None:
     assert written["best.yaml"].parent.name == "bowl-adults-gender-simulated"
     frame = pd.read_csv(written["trials.csv"])
     assert list(frame["number"]) == list(range(20))
-    assert {"a", "size", "kind", "aufdc", "state", "seconds", "seeds", "points"} <= set(frame)
+    assert {"a", "size", "kind", "aufdc", "state", "seconds", "curves", "points"} <= set(frame)
     assert search.best is not None
     assert frame["aufdc"].min() == pytest.approx(search.best.values[0])
     # The YAML names exactly the models that the trial trained.

@@ -15,16 +15,21 @@ import pytest
 from pydantic import Field, create_model
 
 from fairbench.api.method import Method
+from fairbench.data.prepare import prepare
+from fairbench.data.splits import rotating
 from fairbench.errors import CheckError, ConfigError, PluginError, StoreError, UnknownNameError
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.executors.base import Event, Finished
 from fairbench.runs.executors.shared import SharedExecutor
+from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.runs.job import Job
 from fairbench.search import outputs as search_files
 from fairbench.search.space import search_space
 from fairbench.search.study import FIRST_SEED, Search
 from fairbench.search.trials import TrialOutcome, validation_area
 from fairbench.store.status import Status
+from fairbench_datasets.adults import AdultsGender
+from tests.conftest import make_table
 from tests.search.bench import Answers, Bench, Bowl, BowlParams, bowl, same
 
 
@@ -169,6 +174,28 @@ def test_values_are_means_over_seeds(bench: Bench) -> None:
     defaults = BowlParams().model_dump()
     expected = (bowl(defaults, FIRST_SEED) + bowl(defaults, FIRST_SEED + 10)) / 2
     assert search.trials[0].values[0] == pytest.approx(expected)
+
+
+def test_values_are_means_over_splits(bench: Bench) -> None:
+    table = make_table()
+    bench.splits = [
+        prepare(table, AdultsGender, source="simulated", origin="test", split=split)
+        for split in rotating(2)
+    ]
+    fold_areas = {bench.splits[0].fingerprint: 0.1, bench.splits[1].fingerprint: 0.4}
+
+    class ByFold(Answers):
+        def _fit(self, job: FitJob, i: int) -> UnitResult:
+            self.answer = lambda *_: fold_areas[job.data.fingerprint]
+            return super()._fit(job, i)
+
+    executor = ByFold(bowl)
+    search = bench.search(executor, trials=1)
+    assert search.trials[0].values[0] == pytest.approx(0.25)
+    assert search.trials[0].curves == 2
+    assert executor.fits == 4  # two points on each fold
+    assert search.best is not None
+    assert "on the validation sets of 2 splits" in search_files.best_yaml(search, search.best)
 
 
 def test_held_parameters_are_not_searched(bench: Bench) -> None:
