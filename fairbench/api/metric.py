@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -318,6 +318,16 @@ class Metric(ABC):
     direction: ClassVar[str] = "none"
     unit: ClassVar[str] = "1"
     words: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def undeclared(cls, values: Iterable[str]) -> list[str]:
+        """Return the columns among ``values`` that ``columns`` does not declare.
+
+        ``transfer_{task}`` declares all columns that start with ``transfer_``.
+        """
+        plain = {column for column in cls.columns if "{" not in column}
+        starts = tuple(column.partition("{")[0] for column in cls.columns if "{" in column)
+        return [column for column in values if not (column in plain or column.startswith(starts))]
 
     @abstractmethod
     def compute(self, evaluation: Any) -> Mapping[str, float | None]:

@@ -37,11 +37,13 @@ def evaluate_shift(
     there, _ = evaluate(
         target, data.target, config=config, seed=derive_seed(seed, "target"), soft=soft
     )
-    draws = len(source.z[Role.TEST]) // len(data.roles[Role.TEST].s)
     rows = {**data.roles, Role.TEST: data.target.roles[Role.TEST]}
+    z = {**source.z, Role.TEST: target.z[Role.TEST]}
+    # Of a larger domain a stochastic encoder is drawn from fewer times.
+    draws = min(len(z[role]) // len(rows[role].s) for role in AUDIT_ROLES)
     moved = {
         task: classify_task(
-            {**source.z, Role.TEST: target.z[Role.TEST]},
+            {role: z[role][: draws * len(rows[role].s)] for role in AUDIT_ROLES},
             {role: np.tile(rows[role].y[task], draws) for role in AUDIT_ROLES},
             config=config,
             seed=derive_seed(seed, "moved", task),

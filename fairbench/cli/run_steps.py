@@ -37,8 +37,9 @@ def run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | Non
     board: Board | None = None
     if tune is not None and config.against is not None:
         raise ConfigError(
-            "--tune and --against exclude each other: a search chooses on other splits.",
-            "Search first: fairbench search. Then run its best.yaml with --against and --params.",
+            "--tune and --against exclude each other: a search sees test rows of the board.",
+            "Use fairbench search, then run its best.yaml with --against and --params. Where you "
+            "publish that row, say that its hyperparameters were chosen so.",
         )
     if config.against is not None:
         config, board = follow_board(config, registry)
@@ -46,8 +47,9 @@ def run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | Non
     make_plan(config, registry, [])
     if tune is not None and config.splits is not None:
         raise ConfigError(
-            "--tune and --splits exclude each other: a search would see test rows of other folds.",
-            "Search first: fairbench search. Then run its best.yaml with --splits and --params.",
+            "--tune and --splits exclude each other: a search sees test rows of other folds.",
+            "Use fairbench search, then run its best.yaml with --splits and --params. Where you "
+            "publish that row, say that its hyperparameters were chosen so.",
         )
     searched = searched_methods(config, registry, tune) if tune is not None else []
     executor = make_executor(config)
@@ -207,8 +209,9 @@ def _report(run: TrainingRun, config: RunConfig, registry: Registry, board: Boar
     others = [table for table in tables if table.dataset not in names]
     written = leaderboard.write_results([t for t in tables if t.dataset in names], config.results)
     leaderboard.write_results(others, config.results)
+    problems = 0
     if board is not None and not run.summary.broken:
-        show_against(run.store, board, registry, config.results)
+        problems = show_against(run.store, board, registry, config.results)
     else:
         for table in tables:
             if table.dataset in names:
@@ -228,4 +231,4 @@ def _report(run: TrainingRun, config: RunConfig, registry: Registry, board: Boar
     setup.warn_of_metrics(run.audits.faults, config.results)
     for path in written:
         err.print(str(path), markup=False)
-    return show_problems(tables) or (1 if run.summary.broken else 0)
+    return problems or show_problems(tables) or (1 if run.summary.broken else 0)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from fairbench.data.splits import Split
 from fairbench.stats.intervals import Array
 from fairbench.store.database import Store
 from fairbench.store.records import PointRecord, ReferenceRecord, RunRecord, UnitRecord
@@ -21,6 +22,10 @@ Identity = tuple[str, ...]
 
 CurveKey = tuple[str, str]
 """Key of a curve's first unit, and the audit."""
+
+
+DataKey = tuple[str, str, int]
+"""Dataset, source of its rows, and number of its folds (0: the official split)."""
 
 
 class ReferenceKey(NamedTuple):
@@ -125,23 +130,31 @@ def select(
     by_key = {unit.key: unit for unit in newest_units}
     # A model that was trained again may be read elsewhere: points of the old one do not count.
     measured = [point for point in points if point.belongs_to(by_key.get(point.unit))]
-    newest_audit: dict[str, tuple[bool, int]] = {}
+    newest_audit: dict[DataKey, tuple[bool, int]] = {}
     for point in measured:
-        data, made = by_key[point.unit].fingerprint, (point.origin is None, point.version)
+        data, made = _data_of(by_key[point.unit]), (point.origin is None, point.version)
         newest_audit[data] = max(newest_audit.get(data, made), made)
-    newest = {data: version for data, (_, version) in newest_audit.items()}
+    version_of = {
+        unit.fingerprint: newest_audit[_data_of(unit)][1]
+        for unit in newest_units
+        if _data_of(unit) in newest_audit
+    }
     of_unit: dict[str, list[PointRecord]] = defaultdict(list)
     for point in measured:
-        # Figures of two versions of the auditors do not compare: what the newest has not measured
-        # counts as missing.
-        if point.version == newest[by_key[point.unit].fingerprint]:
+        # Figures of two versions of the auditors do not compare, nor does a mean over folds mix
+        # them: what the newest has not measured counts as missing.
+        if point.version == version_of[by_key[point.unit].fingerprint]:
             of_unit[point.unit].append(point)
     newest_references = {
         ReferenceKey.of(one): one
         for one in sorted(references, key=lambda one: one.origin is None)
-        if one.done and one.version == newest.get(one.fingerprint, one.version)
+        if one.done and one.version == version_of.get(one.fingerprint, one.version)
     }
     return SelectedRecords(curves_of(newest_units, of_unit), newest_references)
+
+
+def _data_of(unit: UnitRecord) -> DataKey:
+    return unit.dataset, unit.data_source, Split.parse(unit.split).folds
 
 
 def latest(units: Sequence[UnitRecord], runs: Iterable[RunRecord] = ()) -> list[UnitRecord]:

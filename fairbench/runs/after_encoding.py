@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Role
+from fairbench.runs.contract import finite_number
 from fairbench.runs.encoding import FittedPoint, RowsToEncode, in_parts
 from fairbench.runs.point_arrays import BIT_PARTS, ArrayName, Kind
 from fairbench.runs.reconstructions import draw_again, kept_images
@@ -48,7 +49,7 @@ def measure_test_rows(
         arrays |= {named(Kind.BITS, part): array for part, array in packed.items()}
     rate = representation.rate(x)
     if rate is not None:
-        arrays[named(Kind.RATE)] = np.array(rate, dtype=np.float64)
+        arrays[named(Kind.RATE)] = np.array(finite_number(rate, f"{point.method.name}.rate"))
     return {str(name): array for name, array in arrays.items()}
 
 

@@ -149,7 +149,7 @@ class AuditJob:
             faults = []
             for metric in self.metrics:
                 try:
-                    values.update(_measured(metric, evaluation))
+                    values.update(measured_columns(metric, evaluation))
                 except ContractError as error:
                     # Tables cannot be without a built-in figure; a plugin's columns may be empty.
                     if metric.__module__.startswith("fairbench."):
@@ -185,11 +185,17 @@ def _labels(shared: SharedLabels | None) -> Floats | None:
     return None if shared is None else shared.get()
 
 
-def _measured(metric: type[Metric], evaluation: Any) -> dict[str, float | None]:
+def measured_columns(metric: type[Metric], evaluation: Any) -> dict[str, float | None]:
+    """Compute the columns of a metric of a point; ContractError: it raised, or cannot be used."""
     try:
         values = dict(metric().compute(evaluation))
     except (Exception, SystemExit) as error:
         raise ContractError(f"The metric {metric.name} raised {describe(error)}.") from error
+    for column in metric.undeclared(values):
+        raise ContractError(
+            f"The metric {metric.name} returned {clean_line(repr(column), 60)}, which it does not "
+            "declare in columns."
+        )
     for column, value in values.items():
         if value is not None and not _is_finite(value):
             raise ContractError(

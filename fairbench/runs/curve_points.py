@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from fairbench.api import AUDIT_ROLES, Ints, Point, Role, iterate_points
 from fairbench.api.method import Curve, Representation
+from fairbench.runs.contract import ContractError
 
 DEFAULT_POINTS = 16
 """Points at which a single-shot curve is read; both AUFDCs use them."""
@@ -73,16 +75,16 @@ def points_to_read(
     settings = (curve.at(Point.of(**{knob.name: value})) for value in grid)
     generators = np.random.default_rng(0).spawn(_GRID) if stochastic else [None] * _GRID
     rows = _MixedRows.of(features, groups, seed)
-    distortion = np.array(
-        [
-            rows.distortion(representation, aware, generator)
-            for representation, generator in zip(settings, generators, strict=True)
-        ]
-    )
-    falling = distortion[0] > distortion[-1]  # a knob of which less is fairer
+    measured = [
+        rows.distortion(representation, aware, generator)
+        for representation, generator in zip(settings, generators, strict=True)
+    ]
+    known = [one for one in measured if one is not None]
+    distortion = np.array(known)
+    falling = bool(known) and known[0] > known[-1]  # a knob of which less is fairer
     if falling:
         grid, distortion = grid[::-1], distortion[::-1]
-    if np.isnan(distortion).any():
+    if len(known) < len(measured):
         chosen = spread(knob.low, knob.high, most)
     else:
         # Noise makes the measured curve dip; a running maximum is monotone and can be inverted.
@@ -129,15 +131,25 @@ class _MixedRows:
 
     def distortion(
         self, representation: Representation, aware: bool, generator: np.random.Generator | None
-    ) -> float:
-        """Mean squared error of validation rows, summed over columns; NaN without a decoder."""
+    ) -> float | None:
+        """Mean squared error of validation rows, summed over columns; None without a decoder.
+
+        Raises ContractError: what the method gives cannot be used.
+        """
         s = self.s if aware else None
         z = representation.encode(self.x, s=s, generator=generator)
         squares = np.empty(len(self.s))
         for group in range(int(self.s.max()) + 1):
             x_hat = representation.decode(z, np.full(len(self.s), group, np.int64))
             if x_hat is None:
-                return float("nan")
+                return None
+            if np.shape(x_hat) != self.x.shape:
+                raise ContractError(
+                    f"decode returned shape {np.shape(x_hat)}; x has {self.x.shape}."
+                )
             own = self.s == group
             squares[own] = ((x_hat[own] - self.x[own]) ** 2).sum(axis=1)
-        return float(squares[self.validation].mean())
+        mean = float(squares[self.validation].mean())
+        if not math.isfinite(mean):
+            raise ContractError("decode returned values that are not finite.")
+        return mean

@@ -54,7 +54,7 @@ def fit_seconds(
     *,
     points: int,
 ) -> float:
-    """Estimated seconds of a fit job on one core; ``past`` are units of any dataset.
+    """Estimated seconds of a fit job on one core, by what the same fits of ``past`` took here.
 
     ``points``: those of all units, which are encoded and decoded for audits.
     """
@@ -69,6 +69,7 @@ def fit_seconds(
         if unit.method == method.name
         and unit.dataset == data.info.name
         and unit.done
+        and unit.origin is None  # others' machines are not this one
         and unit.costs
         and "milliseconds_per_model_step" in unit.costs
     ]

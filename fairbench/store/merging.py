@@ -22,7 +22,8 @@ def wins(record: Record, held: tuple[Status, str | None] | None) -> bool:
 def is_won(held: sa.Table, new: sa.ColumnCollection[str, Any]) -> sa.ColumnElement[bool]:
     """What :func:`wins` says of a row that is there, for the database to see when it writes."""
     displaces: sa.ColumnElement[bool] = new["origin"].is_not(None) & held.c.origin.is_(None)
-    return sa.and_(held.c.status != Status.DONE.value, ~displaces)
+    done = Status.DONE.value
+    return sa.and_(new["status"] == done, held.c.status != done, ~displaces)
 
 
 def joins(point: PointRecord, unit: UnitRecord | None) -> bool:

@@ -124,15 +124,12 @@ def _of(name: str) -> str:
 @promise("it gives all declared columns and no others")
 def complete(trial: MetricTrial) -> None:
     """Columns are looked up by their declaration; an undeclared one cannot be read."""
-    declared = trial.metric.columns
-    plain = {column for column in declared if "{" not in column}
-    heads = tuple(column.partition("{")[0] for column in declared if "{" in column)
     for values in trial.values.values():
-        for column in values:
-            if column not in plain and not (heads and column.startswith(heads)):
-                raise BrokenPromise(
-                    f"compute gives {column!r}, which is not declared.", "Declare it in columns."
-                )
+        for column in trial.metric.undeclared(values):
+            raise BrokenPromise(
+                f"compute gives {column!r}, which is not declared.", "Declare it in columns."
+            )
+    plain = {column for column in trial.metric.columns if "{" not in column}
     whole = trial.values["whole"]
     intervals = {f"{column}_{end}" for column in _resampled(trial) for end in ("low", "high")}
     missing = sorted(plain - set(whole) - intervals)

@@ -5,7 +5,7 @@ __fairbench_families__ = True
 
 __fairbench_same_results__ = {
     "65647175a6cdb46d": "722183acbd487b9b",  # adversarial
-    "d81cedf75fb87cba": "93c018cf4f92ed83",  # baselines
+    "4695e83f0d5c21a5": "93c018cf4f92ed83",  # baselines
     "4e1ab1204ec6bd5a": "39a9b96f7448d551",  # cells
     "b7288e4060af6af8": "1f3ca12063df8e02",  # erasure
     "9c07958e735491b0": "d017402fa4049e5d",  # fare_tree

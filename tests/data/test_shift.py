@@ -1,14 +1,19 @@
 """Shifts: which rows are the source and the target, and what is fitted on which."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fairbench.api import Role
+from fairbench.api import AUDIT_ROLES, Role
 from fairbench.api.dataset import Dataset, Table
+from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.encoded import EncodedPoint
+from fairbench.auditing.shift import evaluate_shift
 from fairbench.data.prepare import prepare
+from fairbench.data.prepared import Rows
 from fairbench.data.shift import is_shifted, shifted, split_domains
 from fairbench.errors import ConfigError
 
@@ -52,6 +57,30 @@ def test_models_are_fitted_on_the_source_alone_and_rows_are_in_one_place() -> No
     np.testing.assert_allclose(train[:, 0].mean(), 0, atol=1e-6)
     # Scaled as the source: people of the South are taller.
     assert data.target.roles[Role.TEST].x[:, 0].mean() > 3
+
+
+def test_classifiers_move_between_domains_that_a_code_was_drawn_for_differently_often() -> None:
+    """Of a larger domain a stochastic encoder is drawn from fewer times."""
+    dataset = a_shift()
+    data = prepare(dataset().load(Path()), dataset, source="real", origin="")
+    assert data.target is not None
+
+    def encoded(roles: Mapping[Role, Rows], draws: int) -> EncodedPoint:
+        z = {role: np.tile(roles[role].x, (draws, 1)) for role in AUDIT_ROLES}
+        return EncodedPoint(z, None, None, None)
+
+    for here, there in ((1, 3), (3, 2), (2, 2)):
+        shift = evaluate_shift(
+            encoded(data.roles, here),
+            encoded(data.target.roles, there),
+            data,
+            config=PRESETS[Audit.QUICK],
+            seed=0,
+        )
+        moved = shift.moved["task"]
+        rows = data.target.roles[Role.TEST].y["task"]
+        np.testing.assert_array_equal(moved.labels, np.tile(rows, min(here, there)))
+        assert len(moved.probabilities) == len(moved.labels)
 
 
 def test_codes_of_categories_are_the_same_in_both_domains() -> None:

@@ -10,7 +10,7 @@ import pytest
 from fairbench.leaderboard.build import Tables, write_results
 from fairbench.leaderboard.frames import to_frame
 from fairbench.leaderboard.ranking import LeaderboardEntry
-from fairbench.leaderboard.select import USED, curves_of, latest
+from fairbench.leaderboard.select import USED, curves_of, latest, select
 from fairbench.metrics.columns import (
     ACROSS_COLUMNS,
     ATTAINMENT_COLUMNS,
@@ -24,6 +24,7 @@ from fairbench.registry import load_registry
 from fairbench.store.records import PointRecord, ReadPoint, RunRecord, UnitRecord
 from fairbench.store.status import Status
 from tables import describe_columns, describe_tests, rewrite
+from tests.support import exports
 from tests.support.rows import a_row
 
 DOCS = Path(__file__).parents[2] / "docs" / "leaderboard.md"
@@ -102,6 +103,20 @@ def test_a_run_of_earlier_code_or_data_brings_their_rows_back(field: str) -> Non
     assert left(run("02", "1")) == ["1"]  # times are in whole seconds
     assert left(run("04", "2"), run("03", "1")) == ["2"]
     assert left(run("03", "1"), run("09")) == ["1"]  # of a version that did not record it
+
+
+def test_a_mean_over_folds_does_not_mix_versions_of_the_audit() -> None:
+    """As where a command that measures all points again was interrupted after the first fold."""
+    units = [
+        exports.a_unit(f"{fold}" * 64, split=f"fold {fold} of 2", fingerprint=f"{fold}" * 64)
+        for fold in (1, 2)
+    ]
+    points = [
+        exports.a_point(str(fold), f"{fold}" * 64, audit_version=version)
+        for fold, version in ((1, 8), (1, 7), (2, 7))
+    ]
+    (curves,) = select(units, points, []).curves.values()
+    assert [[point.version for point in curve.done] for curve in curves] == [[8], []]
 
 
 def test_what_an_audit_has_not_come_to_is_missing_in_its_curve() -> None:

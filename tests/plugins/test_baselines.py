@@ -62,6 +62,19 @@ def test_the_leaking_column_goes_first(curve: Curve, prepared: Prepared) -> None
     np.testing.assert_array_equal(first, x[:, 1:])  # "shifted" alone tells of s
 
 
+def test_columns_are_compared_where_a_rare_group_is_only_among_the_rows_that_measure() -> None:
+    data = prepare(make_table(groups=3), AdultsGender, source="simulated", origin="test")
+    rows = data.roles[Role.ENCODER_TRAIN]
+    rare = np.random.default_rng(0).permutation(len(rows.s))[-1]  # the last that is used
+    s = np.where(rows.s == 2, 0, rows.s)
+    s[rare] = 2
+    train = TrainingRows(rows.x, s, data.info)
+    params = DropFeaturesParams(search_rows=len(s))
+    (found,) = DropFeatures(params).fit(train, [Unit(0, None)], FitContext(iterations=1))
+    assert isinstance(found, Curve)
+    assert len(found.points or ()) == 2
+
+
 def test_kept_columns_are_decoded_exactly(curve: Curve, prepared: Prepared) -> None:
     assert curve.points is not None
     rows = prepared.roles[Role.TEST]

@@ -142,7 +142,7 @@ def test_a_method_has_a_view_of_its_own_and_another_beside_it(browser: Any, targ
     names = tab.locator(".card:visible h4").all_inner_texts()
     assert names == ["sofair", "latfr"]
     legend = tab.locator(".chart").first.locator(".legendtext").all_text_contents()
-    assert set(legend) == {"sofair", "latfr", "release x to some"}
+    assert set(legend) == {"sofair", "latfr", "x for some, nothing for others"}
     tab.locator("a.close:visible").click()
     assert tab.locator(".card:visible").count() == 0
     assert complaints == []
@@ -214,7 +214,7 @@ def test_own_rows_are_in_colour_before_the_others(browser: Any, tmp_path: Path) 
     tab, _ = opened(browser, target)
     chart = tab.locator(".chart").first
     legend = set(chart.locator(".legendtext").all_text_contents())
-    assert legend == {"sofair", "drop-features", "release x to some"}
+    assert legend == {"sofair", "drop-features", "x for some, nothing for others"}
     assert "highlighted" in tab.locator("tr[data-name=sofair]").first.get_attribute("class")
     tab.locator(".uncolour:visible").first.click()
     assert "latfr" in chart.locator(".legendtext").all_text_contents()

@@ -7,6 +7,7 @@ import pytest
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Knob, Point, Role
 from fairbench.api.method import Curve, Representation
+from fairbench.runs.contract import ContractError
 from fairbench.runs.curve_points import points_to_read
 
 X = {
@@ -104,6 +105,23 @@ def test_rounding_leads_to_no_value_outside_of_the_knob() -> None:
 
 def test_without_a_decoder_they_are_spread_over_the_knob() -> None:
     assert read(Steep(decodes=False), 5) == [0.0, 0.5, 1.0, 1.5, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [(np.full((900, 2), np.nan), "not finite"), (np.zeros((900, 1)), r"decode returned shape")],
+)
+def test_what_a_decoder_gives_at_any_setting_is_checked(given: Floats, told: str) -> None:
+    class Broken(Shrunk):
+        def decode(self, z: Floats, s: Ints) -> Floats | None:
+            return given
+
+    class BrokenAtOne(Steep):
+        def at(self, point: Point) -> Representation:
+            return Broken(0.5, True) if point["t"] == 1.0 else super().at(point)
+
+    with pytest.raises(ContractError, match=told):
+        read(BrokenAtOne(), 9)
 
 
 def test_sixteen_points_unless_told() -> None:

@@ -56,6 +56,13 @@ def test_records_of_the_same_dataset_decide(prepared: Prepared) -> None:
     assert found == pytest.approx(5 * 1000 * 3.0 / 1e3)
 
 
+def test_records_of_other_machines_do_not_count(prepared: Prepared) -> None:
+    name = prepared.info.name
+    past = [record(name, 2.0), record(name, 400.0).replace(origin="a-board")]
+    found = fit_seconds(Neural(), 5, BUDGET, prepared, past, points=5)
+    assert found == pytest.approx(5 * 1000 * 2.0 / 1e3)
+
+
 def test_records_of_other_datasets_do_not_count(prepared: Prepared) -> None:
     other = [record("images", 500.0)]
     assert fit_seconds(Neural(), 5, BUDGET, prepared, other, points=5) == fit_seconds(

@@ -91,7 +91,7 @@ def test_a_run_that_ends_while_an_import_chooses_keeps_its_results(
     url = f"sqlite:///{tmp_path}/x.sqlite"
     if database == "postgresql":
         url = request.getfixturevalue("postgres")
-    ended, running = "e" * 64, "f" * 64
+    ended, running, begun = "e" * 64, "f" * 64, "d" * 64
     store = Store.by_url(url)
     store.put([a_unit(key).replace(status=Status.RUNNING) for key in (ended, running)])
     looked = Store._held
@@ -99,13 +99,19 @@ def test_a_run_that_ends_while_an_import_chooses_keeps_its_results(
     def ended_meanwhile(own: Store, kind: type[Record]) -> Any:
         held = looked(own, kind)
         if kind is UnitRecord:
-            Store.by_url(url).put([a_unit(ended).replace(method="mine")])
+            mine = [a_unit(ended), a_unit(begun).replace(status=Status.RUNNING)]
+            Store.by_url(url).put([unit.replace(method="mine") for unit in mine])
         return held
 
     monkeypatch.setattr(Store, "_held", ended_meanwhile)
-    store.merge([a_unit(key).replace(method="theirs") for key in (ended, running)])
-    found = store.find(UnitRecord, [ended, running])
-    assert {key: unit.method for key, unit in found.items()} == {ended: "mine", running: "theirs"}
+    theirs = [a_unit(ended), a_unit(running), a_unit(begun).replace(status=Status.FAILED)]
+    store.merge([unit.replace(method="theirs") for unit in theirs])
+    found = store.find(UnitRecord, [ended, running, begun])
+    assert {key: unit.method for key, unit in found.items()} == {
+        ended: "mine",
+        running: "theirs",
+        begun: "mine",  # a failure from elsewhere is worth nothing beside a model under way
+    }
 
 
 def test_a_transaction_that_gave_way_to_another_is_tried_again(postgres: str) -> None:

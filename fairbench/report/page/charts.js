@@ -53,7 +53,7 @@ window.charts = (() => {
     const found = [...bands, ...lines, ...marks];
     if (kind === "curves" && panel.ends) {
       found.push({
-        x: [0, panel.ends[0]], y: [panel.ends[1], 0], mode: "lines", name: "release x to some", hoverinfo: "skip",
+        x: [0, panel.ends[0]], y: [panel.ends[1], 0], mode: "lines", name: "x for some, nothing for others", hoverinfo: "skip",
         line: { color: css("--quiet"), width: 1, dash: "dot" },
       });
     }

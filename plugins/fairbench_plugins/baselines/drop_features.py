@@ -267,12 +267,12 @@ class _Search:
         from sklearn.ensemble import HistGradientBoostingClassifier
         from sklearn.metrics import log_loss
 
-        s = self.train.s
+        s, groups = self.train.s, len(self.train.info.groups)
+        p = np.zeros((len(self.measure_rows), groups))
         if not kept:
-            share = np.bincount(s[self.fit_rows], minlength=len(self.train.info.groups))
-            p = np.tile(share / share.sum(), (len(self.measure_rows), 1))
-            return -float(log_loss(s[self.measure_rows], p, labels=np.arange(len(share))))
-        groups = len(self.train.info.groups)
+            share = np.bincount(s[self.fit_rows], minlength=groups)
+            p[:] = share / share.sum()
+            return -float(log_loss(s[self.measure_rows], p, labels=np.arange(groups)))
         rounds = min(self.params.search_trees, _MOST_SEARCH_TREES // groups)
         x = self._inputs(kept)
         model = HistGradientBoostingClassifier(
@@ -281,8 +281,9 @@ class _Search:
             early_stopping=False,
             random_state=self.seed,
         ).fit(x[self.fit_rows], s[self.fit_rows])
-        p = model.predict_proba(x[self.measure_rows])
-        return -float(log_loss(s[self.measure_rows], p, labels=model.classes_))
+        # A very rare group may have no row among those that it is fitted to.
+        p[:, model.classes_] = model.predict_proba(x[self.measure_rows])
+        return -float(log_loss(s[self.measure_rows], p, labels=np.arange(groups)))
 
     def error(self, source: str, kept: list[str]) -> float:
         """Squared error of a source's columns, regressed on the kept ones and s."""

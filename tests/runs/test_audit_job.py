@@ -1,0 +1,43 @@
+"""What an audit job takes from metrics of points."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from fairbench.api.metric import Metric
+from fairbench.runs.audit_job import measured_columns
+from fairbench.runs.contract import ContractError
+
+
+class Gives(Metric):
+    name = "gives"
+    summary = "what a test says"
+    level = "point"
+    columns = {"own": "a number", "own_{task}": "a number by task"}  # noqa: RUF012
+    given: Mapping[str, Any]
+
+    def compute(self, evaluation: Any) -> Mapping[str, float | None]:
+        return self.given
+
+
+def measured(**values: Any) -> Mapping[str, float | None]:
+    class Giving(Gives):
+        given = values
+
+    return measured_columns(Giving, None)
+
+
+def test_declared_columns_are_taken() -> None:
+    assert measured(own=1, own_income=None) == {"own": 1.0, "own_income": None}
+
+
+@pytest.mark.parametrize("column", ["mutual_information", "ow", "own2"])
+def test_a_metric_cannot_write_columns_that_it_does_not_declare(column: str) -> None:
+    with pytest.raises(ContractError, match=f"'{column}', which it does not declare in columns"):
+        measured(own=1.0, **{column: 0.0})
+
+
+def test_values_are_finite_numbers() -> None:
+    with pytest.raises(ContractError, match="None says"):
+        measured(own=float("nan"))
