@@ -1,7 +1,7 @@
 """Repeated queries: what auditors read who see many draws of a person's z.
 
 They see the mean and the standard deviation over the draws. Few members are fitted, so the reading
-is a lower bound that the whole family might raise.
+is a lower bound that the whole ensemble might raise.
 """
 
 from __future__ import annotations

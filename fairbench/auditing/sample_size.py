@@ -1,6 +1,6 @@
 """Sample size: how much more auditors would read from more rows.
 
-A part of the family that is fast is fitted to an eighth, a quarter, a half and all of the auditor
+A part of the ensemble that is fast is fitted to an eighth, a quarter, a half and all of the auditor
 training set, and read on the same test rows. A code of many cells reads ever more with more rows:
 if a cell of m rows is as good an estimate of P(s | z) as the prior is, a share n / (n + m) of I is
 read from n rows per cell. This curve is fitted and extrapolated.
@@ -20,6 +20,7 @@ from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.sample import AuditSample
 from fairbench.stats.bootstrap import entropy_of, one_hot, resampled_means
+from fairbench.stats.intervals import percentile_interval
 from fairbench.stats.scores import entropy, log_loss
 from fairbench.stats.seeds import derive_seed
 
@@ -59,7 +60,7 @@ def extrapolate(
     sample : AuditSample
         Of one draw.
     reading : float
-        I(Z;S) on the test set by the whole family, nats; the extrapolation is never below it.
+        I(Z;S) on the test set by the whole ensemble, nats; the extrapolation is never below it.
     """
     if len(sample.labels[Role.AUDITOR_TRAIN]) < _FEWEST_ROWS:
         return None
@@ -67,11 +68,11 @@ def extrapolate(
     test = sample.labels[Role.TEST]
     limit = _limit(curve.rows, entropy(test) - curve.losses.mean(axis=(1, 2))[None])[0]
     limits = _limit(curve.rows, _resampled(curve, test, seed))
-    low, high = np.quantile(limits, [0.025, 0.975])
+    low, high = percentile_interval(limits)
     return SampleSize(
         extrapolated=max(reading, float(limit)),
-        low=max(reading, float(low)),
-        high=max(reading, float(high)),
+        low=max(reading, low),
+        high=max(reading, high),
         needs_more_rows=bool(low - reading > max(_LEAST, _SHARE * reading)),
     )
 

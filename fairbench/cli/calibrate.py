@@ -202,7 +202,7 @@ def _plain(readings: Sequence[ChannelAudit]) -> dict[str, Any]:
         "seeds": [
             {
                 "seed": r.seed,
-                "family": r.estimate,
+                "ensemble": r.estimate,
                 "low": r.low,
                 "high": r.high,
                 "plug_in": r.plug_in,

@@ -218,7 +218,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         for field in file.schema_arrow:
             if pa.types.is_nested(field.type):
                 raise DataError(
-                    f"{path}: the column {field.name!r} holds {field.type}, not a value a row.",
+                    f"{path}: the column {field.name!r} holds {field.type}, not one value per row.",
                     "Write the file without it, or with a column for each value.",
                 )
             if pa.types.is_duration(field.type):

@@ -57,7 +57,7 @@ def compare_with(own: SelectedRecords, board: Board, registry: Registry) -> Comp
 
 
 def place_in(own: SelectedRecords, board: Board, registry: Registry) -> Compared:
-    """Do the same, where no own row may fit: the table is then the published one."""
+    """Put own rows that fit into the board's table; where none fits it is the published table."""
     published = board.records()
     kept: dict[Identity, list[CurveRecords]] = {}
     refused: list[str] = []

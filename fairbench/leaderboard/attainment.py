@@ -1,9 +1,9 @@
-"""Attainment surfaces over seeds: of strict curves, and of Pareto fronts.
+"""Attainment surfaces over replicates: of strict curves, and of Pareto fronts.
 
-A point (D, I) is attained by a seed whose curve passes through or below it; the surface of level q
-bounds what q percent of the seeds attain: 50 is the median curve. Curves are the strict hulls,
-chords included, read at evenly spaced D: a staircase through the vertices alone would deny what
-AUFDC grants.
+A replicate is a split and a seed. It attains a point (D, I) if its curve passes through or below
+it; the surface of level q bounds what q percent of them attain: 50 is the median curve. Curves are
+the strict hulls, chords included, read at evenly spaced D: a staircase through the vertices alone
+would deny what AUFDC grants.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 LEVELS = (25, 50, 75)
-"""Percent of the seeds that attain a surface."""
+"""Percent of the replicates that attain a surface."""
 
 STEPS = 100
 """Number of steps of D from 0 to D_max."""
@@ -25,7 +25,7 @@ STEPS = 100
 def compute_surfaces(
     curves: Sequence[tuple[Array, Array]], *, d_max: float, levels: Sequence[float] = LEVELS
 ) -> list[tuple[float, Array, Array]]:
-    """Compute attainment surfaces of curves, one curve per seed.
+    """Compute attainment surfaces of curves, one per replicate.
 
     Parameters
     ----------
@@ -52,17 +52,17 @@ def compute_surfaces(
 def compute_fronts(
     measured: Sequence[tuple[Array, Array]], *, levels: Sequence[float] = LEVELS
 ) -> list[tuple[float, Array, Array]]:
-    """Compute attainment surfaces of Pareto fronts, one per seed: A_y (higher) against A_s (lower).
+    """Compute attainment surfaces of Pareto fronts, one per replicate: A_y (higher) by A_s (lower).
 
-    No chords here: two accuracies are not mixed by releasing one of two representations. A seed
-    attains what one of its points has both lower in A_s and higher in A_y.
+    No chords here: two accuracies are not mixed by releasing one of two representations. A
+    replicate attains what one of its points has both lower in A_s and higher in A_y.
 
     Parameters
     ----------
     measured : sequence of (a_s, a_y), each ndarray of shape (points,)
-        Of each seed, in any order.
+        Of each replicate, in any order.
     levels : sequence of float
-        Percent of the seeds that attain the surface.
+        Percent of the replicates that attain the surface.
 
     Returns
     -------

@@ -138,6 +138,7 @@ def _make_attainment_rows(
                 audit=row.audit,
                 dataset=row.dataset,
                 data_source=row.data_source,
+                splits=row.splits,
                 seeds=row.seeds,
                 level=level,
                 distortion=float(d),

@@ -78,7 +78,7 @@ def hardware_of(curves: Sequence[CurveRecords]) -> list[Mapping[str, Any]]:
 def compute(
     metric: type[Metric], evaluation: CurveEvaluation, method: str, problems: list[str]
 ) -> Mapping[str, float | None]:
-    """Return the columns of a metric; if it raises none, and a line in ``problems``."""
+    """Return the columns of a metric. If it raises: none, and one line more in ``problems``."""
     try:
         return metric().compute(evaluation)
     # A third party's metric must not take the leaderboard along.

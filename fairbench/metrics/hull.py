@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench.api.metric import CurveEvaluation
+from fairbench.stats.intervals import percentile_interval
 
 Array = NDArray[np.float64]
 
@@ -74,7 +75,7 @@ def is_informative(evaluation: CurveEvaluation) -> bool:
     if any(evaluation.reference[name] <= 0 for name in names):
         return False
     resampled = evaluation.reference_replicates
-    return not resampled or float(np.quantile(resampled["mutual_information_max"], 0.025)) > 0
+    return not resampled or percentile_interval(resampled["mutual_information_max"])[0] > 0
 
 
 def curve_of(evaluation: CurveEvaluation) -> tuple[Array, Array] | None:

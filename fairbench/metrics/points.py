@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from fairbench.api.metric import Metric, PointEvaluation
+from fairbench.stats.intervals import percentile_interval
 from fairbench.stats.scores import accuracy, auc, balanced_accuracy, entropy_of_counts, information
 
 
@@ -68,12 +69,12 @@ class Information(Metric):
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
-        low, high = np.quantile(evaluation.replicates["mutual_information"], [0.025, 0.975])
+        low, high = percentile_interval(evaluation.replicates["mutual_information"])
         paper = [information(p.probabilities, p.labels) for p in evaluation.paper_audits]
         return {
             "mutual_information": information(evaluation.audit.probabilities, evaluation.s),
-            "mutual_information_low": float(low),
-            "mutual_information_high": float(high),
+            "mutual_information_low": low,
+            "mutual_information_high": high,
             "mutual_information_validation": evaluation.validation.mutual_information,
             "mutual_information_paper": float(np.mean(paper)),
         }

@@ -23,6 +23,7 @@ DataSource = Annotated[
     "real; rendered: images drawn by fairbench; or simulated: an embedded twin, never to be "
     "compared with real rows",
 ]
+Splits = Annotated[str, "splits that the figures are of: 5 folds, official, or a part of the folds"]
 Seeds = Annotated[int, "seeds with at least one measured point"]
 DistortionMax = Annotated[
     float | None, "mean squared distance of x from the mean of its group, on the test set"
@@ -150,9 +151,7 @@ class LeaderboardRow(TableRow):
     audit: Audit
     dataset: Dataset
     data_source: DataSource
-    splits: Annotated[
-        str, "splits that the figures are of: 5 folds, official, or a part of the folds"
-    ]
+    splits: Splits
     complete: Annotated[bool, "whether all points of all these splits and seeds are there"]
     seeds: Seeds
     seeds_missing: Annotated[int, "requested seeds without a single measured point"]
@@ -279,13 +278,16 @@ class PointRow(VariantRow):
 
 @dataclass(frozen=True, kw_only=True)
 class AttainmentRow(VariantRow):
-    """One vertex of an attainment surface of a method's curves over seeds."""
+    """One vertex of an attainment surface of a method's curves, over splits and seeds."""
 
     dataset: Dataset
     data_source: DataSource
+    splits: Splits
     seeds: Seeds
     level: Annotated[
-        float, "percent of the seeds whose curve passes through or below the point; 50: the median"
+        float,
+        "percent of the curves, one per split and seed, that pass through or below the point; 50: "
+        "the median",
     ]
     distortion: Annotated[float, "D on the test set"]
     mutual_information: Annotated[float, "I on the test set, nats"]

@@ -10,6 +10,7 @@ import numpy as np
 from fairbench.api.metric import CurveEvaluation, Metric, PointEvaluation
 from fairbench.metrics.gaps import GAPS, gaps_of
 from fairbench.metrics.operating import chosen_within
+from fairbench.stats.intervals import percentile_interval
 from fairbench.stats.scores import accuracy, entropy, information
 
 _TOLERANCE = 1e-3
@@ -53,10 +54,10 @@ class Shift(Metric):
             return values
         there = evaluation.shift.target
         replicates = there.replicates["mutual_information"]
-        low, high = np.quantile(replicates, [0.025, 0.975])
+        low, high = percentile_interval(replicates)
         values["shift_mutual_information"] = information(there.audit.probabilities, there.s)
-        values["shift_mutual_information_low"] = float(low)
-        values["shift_mutual_information_high"] = float(high)
+        values["shift_mutual_information_low"] = low
+        values["shift_mutual_information_high"] = high
         values["shift_distortion"] = float(there.distortion.strict.mean())
         # A bound above H(S) holds anywhere, and says nothing.
         certificate = evaluation.certificate

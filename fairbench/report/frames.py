@@ -41,7 +41,7 @@ _LINE = 0.18
 """Height of a line of a legend, inches: a panel is as tall as its legend, or that runs over."""
 
 _MOST_ROWS = 7
-"""Rows beside baselines that one frame holds; of more there are small frames, one a family."""
+"""Rows beside baselines that one frame holds; of more there are small frames, one per family."""
 
 _COLUMNS, _SMALL_HEIGHT = 3, 2.3
 """Small frames of a row, and their height, inches."""

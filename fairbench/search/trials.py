@@ -130,7 +130,7 @@ def measure_trial(
 
 
 def _processor_seconds(costs: Mapping[str, float]) -> float:
-    """Return the time of cores that training and encoding took; stores of before have wall time."""
+    """Return the time of cores that training and encoding took; older stores have wall time."""
     wall = costs.get("train_seconds", 0.0) + costs.get("encode_seconds", 0.0)
     return costs.get("processor_seconds", wall)
 

@@ -58,7 +58,7 @@ def resampled_means(
 # The points of a dataset have the same test rows. Each entry has at most _CELLS bytes.
 @lru_cache(maxsize=16)
 def _counts(row_numbers: bytes, start: int, stop: int, seed: int) -> npt.NDArray[np.uint8]:
-    """How often each person, an int64, is drawn in resamples ``start`` to ``stop``, one a row."""
+    """How often each person, an int64, is drawn in resamples ``start`` to ``stop``, one per row."""
     numbers = np.frombuffer(row_numbers, np.int64)
     counts = np.empty((stop - start, len(numbers)), np.uint8)
     for row, resample in zip(counts, range(start, stop), strict=True):

@@ -36,6 +36,12 @@ LEAST_P = 1e-15
 """Smallest p-value that is reported: no test is exact that far out."""
 
 
+def percentile_interval(replicates: Array) -> tuple[float, float]:
+    """Compute the 95% interval of bootstrap replicates: their 2.5% and 97.5% quantiles."""
+    low, high = np.quantile(replicates, [0.025, 0.975])
+    return float(low), float(high)
+
+
 @dataclass(frozen=True)
 class Sample:
     """One figure of a method."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fairbench.api import Floats, Ints
 from fairbench.api.metric import Prediction
 from fairbench.stats.bootstrap import entropy_of, one_hot, resampled_means
+from fairbench.stats.intervals import percentile_interval
 
 _SMOOTHING = 1e-4
 """Share of the prior mixed into every prediction, so that no loss is infinite."""
@@ -83,10 +84,9 @@ def interval(prediction: Prediction, *, resamples: int) -> tuple[float, float]:
     It is an interval for this classifier's bound; it covers I only as far as the bound is tight.
     """
     losses = log_loss(prediction.probabilities, prediction.labels)
-    low, high = np.quantile(
-        bootstrap_information(losses, prediction.labels, resamples=resamples), [0.025, 0.975]
+    return percentile_interval(
+        bootstrap_information(losses, prediction.labels, resamples=resamples)
     )
-    return float(low), float(high)
 
 
 def accuracy(prediction: Prediction) -> float:

@@ -190,7 +190,7 @@ class PointRecord(Record):
     values : mapping of str to float, optional
         Figures by column, where it is DONE.
     seconds, processor_seconds : float, optional
-        Of its audit: wall time, and time of processor cores (None in stores of before).
+        Of its audit: wall time, and time of processor cores (None in older stores).
     audit_version : int, optional
         None: of the first version, which did not record it.
     replicates : str, optional

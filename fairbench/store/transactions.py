@@ -41,9 +41,9 @@ class Transactions:
         """Return what ``work`` returns, in one transaction.
 
         A server that does not answer, and a file that another program has locked, are asked again
-        for ``patience`` seconds. A server may have gone away after it had committed, so twice
-        ``work`` must give what once gives. Raises StoreError where
-        an SQLite file was deleted or replaced: what is written to it from then on would be lost.
+        for ``patience`` seconds. ``work`` must be idempotent, since a server may have gone away
+        after it had committed. Raises StoreError where an SQLite file was deleted or replaced: what
+        is written to it from then on would be lost.
         """
         until, pause = None, _FIRST_PAUSE
         while True:

@@ -1,4 +1,4 @@
-"""One model for all settings of a knob: the single-shot twin of a method that trains one a setting.
+"""One model for all settings of a knob: the single-shot twin of a multi-shot method.
 
 The idea is the SoFaiR paper's, apart from its bits. The knob is drawn anew at every step, from low
 to high on a logarithmic scale; encoder, decoder and adversary see it as a further input; and each
@@ -204,7 +204,7 @@ class KnobConditioned(StackedModel):
 
 
 class _Knobs:
-    """Gives a stack the knobs of one step, and its own buffers back: these are of one a model."""
+    """Gives a stack the knobs of one step, then its own buffers, of one value per model, again."""
 
     def __init__(self, model: StackedModel, values: Mapping[str, Tensor]) -> None:
         self._model, self._values = model, values

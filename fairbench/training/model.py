@@ -48,7 +48,7 @@ class StackedModel(nn.Module, ABC):
     players: Mapping[str, float] = {}
     """Adversarial submodules by name, and the factor on the learning rate for each."""
     turns: int = 1
-    """The player ``model`` moves at every so many steps; adversaries move at all."""
+    """The player ``model`` is updated every ``turns`` steps; adversaries at every step."""
     noise_dimensions: int = 0
     """k of the noise a stochastic encoder takes."""
 

@@ -148,7 +148,9 @@ def test_a_table_of_what_is_no_longer_there_goes(tmp_path: Path) -> None:
     point = PointRow(
         **head, split="official", counted=True, seed=0, status="DONE", figures={}, **ends
     )
-    vertex = AttainmentRow(**head, seeds=1, level=50, distortion=0, mutual_information=0)
+    vertex = AttainmentRow(
+        **head, splits="official", seeds=1, level=50, distortion=0, mutual_information=0
+    )
     whole = Tables("d", [LeaderboardEntry(a_row("a", 0.1))], [point], [vertex])
     assert len(write_results([whole], tmp_path)) == 3
     assert len(write_results([replace(whole, attainment=[])], tmp_path)) == 2
