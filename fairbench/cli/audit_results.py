@@ -20,14 +20,13 @@ from fairbench.cli.remaining import Remaining
 from fairbench.cli.setup import command_line, interrupted, warn_of_metrics
 from fairbench.config import ExecutorConfig, Names, build_config
 from fairbench.data.prepared import Prepared
-from fairbench.data.splits import Split
 from fairbench.errors import ConfigError, FairbenchError, nearest
 from fairbench.leaderboard import build as leaderboard
 from fairbench.leaderboard.reaudit_changes import AufdcChange, EarlierFigures, find_changes
 from fairbench.leaderboard.select import latest
 from fairbench.metrics.rows import Variant
 from fairbench.models.query import ResultsLocation
-from fairbench.models.stored_data import Cards, load_from, root_of
+from fairbench.models.stored_data import Cards, load_as_trained, root_of
 from fairbench.registry import Registry
 from fairbench.report.format import format_count, format_figure, format_seconds
 from fairbench.runs.driver import drive
@@ -38,7 +37,6 @@ from fairbench.store.database import Store
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
 from fairbench.training.device import cores
-from fairbench.versions import PROTOCOL_VERSION
 
 
 class StoredAudit(ExecutorConfig):
@@ -182,29 +180,15 @@ def _datasets(
     for unit in units:
         groups.setdefault((unit.dataset, unit.data_source, unit.fingerprint), []).append(unit)
     for (name, source, fingerprint), members in groups.items():
-        problem = None
         of_run = configs.get(members[0].run or "", {})
         try:
             root = config.data_root or root_of(of_run)
-            split = Split.parse(members[0].split)
-            data = load_from(cards.find(name, of_run), source, root, split)
-            if data.fingerprint == fingerprint and members[0].protocol == PROTOCOL_VERSION:
-                datasets[fingerprint] = data
-            else:
-                files = (
-                    "" if source == "simulated" else "give the old files with --data-root DIR, or "
-                )
-                problem = (
-                    "the data are not those they were trained on (fingerprint "
-                    f"{fingerprint[:12]}, now {data.fingerprint[:12]}): {files}train again with "
-                    "fairbench run."
-                )
+            datasets[fingerprint] = load_as_trained(cards.find(name, of_run), members[0], root)
         except FairbenchError as error:
-            problem = f"{error.message} {error.hint}".strip()
-        if problem:
             kind = "simulated twin, " if source == "simulated" else ""
             models = format_count(len(members), "model")
-            problems.append(f"LEFT: {name} ({kind}{models}): {problem}")
+            problem = f"{error.message} {error.hint}".strip()
+            problems.append(f"Left out: {name} ({kind}{models}). {problem}")
     return datasets, problems
 
 

@@ -30,13 +30,30 @@ def load_training_data(unit: UnitRecord, results: StoredResults) -> Prepared:
     config = results.configuration_of(unit)
     location = results.location
     dataset = Cards(results.registry, location.cards).find(unit.dataset, config)
-    root = location.data_root or root_of(config)
-    data = load_from(dataset, unit.data_source, root, Split.parse(unit.split))
+    return load_as_trained(dataset, unit, location.data_root or root_of(config))
+
+
+def load_as_trained(dataset: type[Dataset], unit: UnitRecord, root: Path | None) -> Prepared:
+    """Load a dataset in the split of a unit, from what its records name: the twin or real files.
+
+    Raises
+    ------
+    FairbenchError
+        They are not available, or not what the unit was trained on.
+    """
+    split, real = Split.parse(unit.split), unit.data_source == "real"
+    if unit.data_source == "simulated":
+        data = load_twin(dataset, split=split)
+    else:
+        data = load_dataset(dataset, root=root, require_real=real, split=split)
     if data.fingerprint != unit.fingerprint or unit.protocol != PROTOCOL_VERSION:
+        hint = "Give the old files with --data-root DIR, or train again with fairbench run."
+        if unit.data_source == "simulated":
+            hint = "Train again with fairbench run."
         raise DataError(
             f"The data of {unit.dataset} are not those that its models were trained on "
             f"(fingerprint {unit.fingerprint[:12]}, now {data.fingerprint[:12]}).",
-            "Give the old files with --data-root DIR, or train again with fairbench run.",
+            hint,
         )
     return data
 
@@ -79,13 +96,6 @@ def _dataset_name(card: str, registry: Registry) -> str:
         return registry.dataset(card).name
     except FairbenchError:
         return Path(card).stem
-
-
-def load_from(dataset: type[Dataset], source: str, root: Path | None, split: Split) -> Prepared:
-    """Load a dataset from the source that records name: twin or real, never one for the other."""
-    if source == "simulated":
-        return load_twin(dataset, split=split)
-    return load_dataset(dataset, root=root, require_real=source == "real", split=split)
 
 
 def root_of(config: Mapping[str, Any]) -> Path | None:

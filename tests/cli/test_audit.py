@@ -384,7 +384,7 @@ def test_what_cannot_be_measured_is_told(fairbench_here: Call, tmp_path: Path) -
         connection.execute("UPDATE units SET fingerprint = 'other'")
     done = fairbench_here("audit", "--results", "out", "--in-process")
     assert done.returncode == 1
-    assert "LEFT: toy (simulated twin, 2 models): the data are not those" in done.stderr
+    assert "Left out: toy (simulated twin, 2 models). The data of toy are not those" in done.stderr
 
     with sqlite3.connect(out / "fairbench.sqlite") as connection:
         connection.execute("UPDATE units SET dataset = 'hiring', data_source = 'real'")
