@@ -53,7 +53,7 @@ def measure(
         progress("auditing z")
         view = None if refitted is None else refitted.reconstruction
         result = audit(sample, config=config, seed=seed_of_s, reconstruction=view, wide=wide)
-        low, high = interval(result.prediction, resamples=RESAMPLES)
+        low, high = interval(result.strict.test, resamples=RESAMPLES)
         a_y = {}
         for task, labels in checked.tasks.items():
             progress(f"downstream classifiers of {task}")
@@ -84,7 +84,7 @@ def measure(
         auditor=result.chosen.auditor,
         view=result.chosen.view,
         auditors=result.results,
-        a_s=_accuracy(result.prediction),
+        a_s=_accuracy(result.strict.test),
         a_y=a_y,
         d=d,
         d_max=d_max,
@@ -164,8 +164,8 @@ def _usefulness(
     """Measure A_y of one task by the downstream classifiers of the leaderboards."""
     seed = derive_seed("arrays-task", seed)
     result = classify_task(sample.z, labels, config=config, seed=seed)
-    own = asdict(_accuracy(result.prediction))
-    parity, odds, opportunity = gaps.gaps_of(result.prediction, sample.labels[Role.TEST])
+    own = asdict(_accuracy(result.strict.test))
+    parity, odds, opportunity = gaps.gaps_of(result.strict.test, sample.labels[Role.TEST])
     return Usefulness(**own, gap_parity=parity, gap_odds=odds, gap_opportunity=opportunity)
 
 

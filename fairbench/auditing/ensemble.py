@@ -59,11 +59,8 @@ class EnsembleAudit:
     # The one with the lowest log loss on the validation set; the prior, unless it is beaten by a
     # standard error
     chosen: AuditorResult
-    # prediction, validation_prediction: of the chosen one, on the test set and on the validation
-    # set
-    prediction: Prediction
-    validation_prediction: Prediction
-    # Of the one chosen likewise among those that saw z alone, without reconstructions by a decoder
+    strict: Reading  # by the chosen one
+    # By the one chosen likewise among those that saw z alone, without reconstructions by a decoder
     # of its own
     release: Reading
     # Miller-Madow estimate of I(Z;S) on the test set, nats, where z is a code of few cells. It is
@@ -110,16 +107,18 @@ def audit(
     losses = [_losses(one).reshape(sample.draws, -1).mean(axis=0) for one in members]
     results = tuple(one.result for one in members)
     best = _choose(losses)
-    chosen = members[best].predictions
-    released = members[_choose(losses[: len(of_z)])].predictions
+    released = _choose(losses[: len(of_z)])
     return EnsembleAudit(
         results=results,
         chosen=results[best],
-        prediction=chosen[Role.TEST],
-        validation_prediction=chosen[Role.VALIDATION],
-        release=Reading(released[Role.TEST], released[Role.VALIDATION]),
+        strict=_reading(members[best]),
+        release=_reading(members[released]),
         plug_in=_plug_in(sample),
     )
+
+
+def _reading(member: MemberPrediction) -> Reading:
+    return Reading(member.predictions[Role.TEST], member.predictions[Role.VALIDATION])
 
 
 def _fit_decoded(

@@ -141,12 +141,12 @@ class _Measurement:
             seed=self.seed_of("sample-size"),
         )
 
-    def with_y(self, strict: EnsembleAudit, task: str | None) -> float | None:
+    def with_y(self, audited: EnsembleAudit, task: str | None) -> float | None:
         """Read s from z and the labels of the main task; None where there is no task."""
         if task is None:
             return None
         return read_with_y(
-            Reading(strict.prediction, strict.validation_prediction),
+            audited.strict,
             self.sample.once(),
             {role: rows.y[task] for role, rows in self.roles.items()},
             config=self.config,
@@ -174,7 +174,7 @@ def evaluate(
     decoder = point.decoder()
     distortion = _Distortion.of(decoder.squares, encoded.own)
     progress(0.2, "auditors of s")
-    strict = point.auditors(decoder, distortion.shown)
+    audited = point.auditors(decoder, distortion.shown)
     progress(0.6, "the paper's auditors")
     paper = paper_audit(point.sample, config=config, seed=point.seed_of("paper-auditors"))
     progress(0.7, "tasks")
@@ -187,12 +187,12 @@ def evaluate(
         s=point.sample.labels[Role.TEST],
         y={name: np.tile(labels, draws) for name, labels in test.y.items()},
         x=point.x[Role.TEST],
-        audits=strict.results,
-        audit=strict.prediction,
+        audits=audited.results,
+        audit=audited.strict.test,
         paper_audits=paper,
-        downstream={name: result.prediction for name, result in downstream.items()},
+        downstream={name: result.strict.test for name, result in downstream.items()},
         distortion=distortion.on_test,
-        validation=_on_validation(strict, distortion, main),
+        validation=_on_validation(audited, distortion, main),
         permuted_distortion=encoded.permuted_distortion,
         rate=encoded.rate,
         draws=draws,
@@ -203,35 +203,35 @@ def evaluate(
             groups=once.classes,
         ),
         replicates=_replicates(
-            strict.prediction,
+            audited.strict.test,
             distortion.on_test.strict,
-            main.prediction if main else None,
+            main.strict.test if main else None,
             draws,
             test.numbers,
         ),
         by_access={
-            Access.RELEASE: strict.release.information,
-            Access.DECODER: strict.chosen.test_information,
-            **point.queries(strict.release),
+            Access.RELEASE: audited.release.information,
+            Access.DECODER: audited.chosen.test_information,
+            **point.queries(audited.release),
         },
-        with_y=point.with_y(strict, task),
-        sample_size=point.sample_size(strict.chosen.test_information, distortion.shown),
+        with_y=point.with_y(audited, task),
+        sample_size=point.sample_size(audited.chosen.test_information, distortion.shown),
         transfer=classify_unseen_tasks(
             encoded.z, data, config=config, seed=point.seed_of("transfer"), draws=draws
         ),
     )
-    return evaluation, strict
+    return evaluation, audited
 
 
 def _on_validation(
-    strict: EnsembleAudit, distortion: _Distortion, main: EnsembleAudit | None
+    audited: EnsembleAudit, distortion: _Distortion, main: EnsembleAudit | None
 ) -> ValidationFigures:
     return ValidationFigures(
-        mutual_information=strict.chosen.validation_information,
-        accuracy_s=accuracy(strict.validation_prediction),
+        mutual_information=audited.chosen.validation_information,
+        accuracy_s=accuracy(audited.strict.validation),
         distortion=distortion.on_validation,
         mutual_information_y=None if main is None else main.chosen.validation_information,
-        accuracy_y=None if main is None else accuracy(main.validation_prediction),
+        accuracy_y=None if main is None else accuracy(main.strict.validation),
     )
 
 

@@ -58,22 +58,22 @@ def audit_reference(
         project = image_axes(x, image).project
         decoded = {role: project(rows).round(DECODED_DECIMALS) for role, rows in z.items()}
     sample = AuditSample(z, s, groups, soft=soft)
-    strict = audit(sample, config=config, seed=auditor_seed, decoded=decoded)
+    audited = audit(sample, config=config, seed=auditor_seed, decoded=decoded)
     paper = paper_audit(sample, config=config, seed=derive_seed(seed, "paper-auditors"))
     train = data.roles[Role.AUDITOR_TRAIN]
     distances, on_validation = (
         largest_distortions(z, s, role, groups=groups) for role in (Role.TEST, Role.VALIDATION)
     )
     values = {
-        "mutual_information_max": strict.chosen.test_information,
-        "mutual_information_max_validation": strict.chosen.validation_information,
+        "mutual_information_max": audited.chosen.test_information,
+        "mutual_information_max_validation": audited.chosen.validation_information,
         "mutual_information_max_paper": float(
             np.mean([information(p.probabilities, p.labels) for p in paper])
         ),
         "distortion_max": float(distances.mean()),
         "distortion_max_validation": float(on_validation.mean()),
-        "accuracy_s": accuracy(strict.prediction),
-        "accuracy_s_validation": accuracy(strict.validation_prediction),
+        "accuracy_s": accuracy(audited.strict.test),
+        "accuracy_s_validation": accuracy(audited.strict.validation),
     }
     for name, role in (("", Role.TEST), ("_validation", Role.VALIDATION)):
         guess = s[role] == np.bincount(train.s).argmax()
@@ -83,7 +83,7 @@ def audit_reference(
         right = (data.roles[Role.TEST].y[task] == np.bincount(train.y[task]).argmax()).astype(float)
         values["accuracy_y_constant"] = float(right.mean())
     values |= _transfer_reference(z, data, config=config, seed=derive_seed(seed, "transfer"))
-    losses = log_loss(strict.prediction.probabilities, s[Role.TEST])
+    losses = log_loss(audited.strict.test.probabilities, s[Role.TEST])
     row_numbers = data.roles[Role.TEST].numbers
     replicates = replicated(losses, s[Role.TEST], distances, right, row_numbers=row_numbers)
     names = {

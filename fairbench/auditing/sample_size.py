@@ -85,7 +85,7 @@ def _curve(sample: AuditSample, config: AuditConfig, seed: int) -> _Curve:
     settings = replace(config.with_fast_trees(), members=members, interactions=False)
 
     def losses(rows: Ints) -> Array:
-        found = audit(sample.part(rows), config=settings, seed=seed).prediction
+        found = audit(sample.part(rows), config=settings, seed=seed).strict.test
         return log_loss(found.probabilities, found.labels)
 
     sizes = [len(known) // share for share in _SHARES]

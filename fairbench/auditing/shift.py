@@ -48,7 +48,7 @@ def evaluate_shift(
             config=config,
             seed=derive_seed(seed, "moved", task),
             draws=draws,
-        ).prediction
+        ).strict.test
         for task in rows[Role.TEST].y
     }
     return ShiftEvaluation(there, moved)

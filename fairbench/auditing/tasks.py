@@ -48,7 +48,7 @@ def classify_unseen_tasks(
             draws=draws,
         )
         found[task] = TransferAccuracy(
-            accuracy(result.prediction), accuracy(result.validation_prediction)
+            accuracy(result.strict.test), accuracy(result.strict.validation)
         )
     return found
 

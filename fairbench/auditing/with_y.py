@@ -12,14 +12,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from fairbench.api import Floats, Ints, Role
-from fairbench.api.metric import Prediction
 from fairbench.auditing.auditors.samples import prior_of
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import MOST_COLUMNS, AuditConfig
 from fairbench.auditing.ensemble import Reading
 from fairbench.auditing.members import fit_boosted_trees
 from fairbench.auditing.sample import AuditSample
-from fairbench.stats.scores import log_loss, smoothed
+from fairbench.stats.scores import information, log_loss, smoothed
 
 _FOLDS = 5
 _ROLES = (Role.VALIDATION, Role.TEST)
@@ -60,7 +59,7 @@ def read_with_y(
         (crossed, together),
     ]
     _, test = min(candidates, key=lambda pair: float(log_loss(pair[0], labels).mean()))
-    return Reading(Prediction(test, s[Role.TEST]), strict.validation).information
+    return information(test, s[Role.TEST])
 
 
 def _classes(y: Mapping[Role, Ints]) -> int:

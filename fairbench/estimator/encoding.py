@@ -9,7 +9,7 @@ import numpy as np
 from fairbench.api import Curve, Floats, Ints, Method, Representation
 from fairbench.errors import InputError
 from fairbench.estimator.settings import make_point
-from fairbench.runs.contract import ContractError
+from fairbench.runs.encoding import checked_codes
 from fairbench.store.encoders import Encoder
 from fairbench.training.threads import one_thread
 
@@ -54,9 +54,5 @@ def encode(
 ) -> Floats:
     """Codes ``(n, k)`` of prepared rows, on one thread; ContractError if they are not such."""
     with one_thread():
-        z = np.asarray(representation.encode(x, s=s, generator=generator), dtype=np.float32)
-    if z.ndim != 2 or len(z) != len(x) or not z.shape[1] or not np.isfinite(z).all():
-        raise ContractError(
-            f"{method.name}.encode returned {z.shape} for {len(x)} rows, or what is not finite."
-        )
-    return z
+        z = representation.encode(x, s=s, generator=generator)
+    return checked_codes(z, len(x), f"{method.name}.encode").astype(np.float32, copy=False)

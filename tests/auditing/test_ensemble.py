@@ -118,8 +118,8 @@ def test_rare_groups_raise_nothing(rare: str, preset: Audit) -> None:
     config = replace(PRESETS[preset], mlps=1, strict_epochs=3, trees=20)
     found = audit(AuditSample(z, s, 3), config=config, seed=0)
     assert np.isfinite(worst(found))
-    assert found.prediction.probabilities.shape == (ROWS[Role.TEST], 3)
-    np.testing.assert_allclose(found.prediction.probabilities.sum(axis=1), 1, atol=1e-5)
+    assert found.strict.test.probabilities.shape == (ROWS[Role.TEST], 3)
+    np.testing.assert_allclose(found.strict.test.probabilities.sum(axis=1), 1, atol=1e-5)
     if rare != "one class":
         assert found.chosen.test_information > 0.25
 

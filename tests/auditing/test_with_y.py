@@ -5,7 +5,7 @@ import pytest
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.auditing.config import AuditConfig
-from fairbench.auditing.ensemble import Reading, audit
+from fairbench.auditing.ensemble import audit
 from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.with_y import read_with_y
 
@@ -26,7 +26,7 @@ def read(z: dict[Role, Floats], s: dict[Role, Ints], y: dict[Role, Ints]) -> tup
     """I(Z;S), and I(Z, Y; S)."""
     sample = AuditSample(z, s, 2)
     alone = audit(sample, config=CONFIG, seed=0)
-    strict = Reading(alone.prediction, alone.validation_prediction)
+    strict = alone.strict
     together = read_with_y(strict, sample, y, config=CONFIG, seed=0)
     return alone.chosen.test_information, together
 

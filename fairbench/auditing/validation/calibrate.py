@@ -70,7 +70,7 @@ def audit_channel(channel: Channel, *, rows: int, seed: int, config: AuditConfig
         decoder = refit_decoder(sample, x, held_out, config=config, seed=derive_seed(own, "x"))
         reconstruction = decoder.reconstruction
     audited = audit(sample, config=config, seed=own, reconstruction=reconstruction)
-    low, high = interval(audited.prediction, resamples=RESAMPLES)
+    low, high = interval(audited.strict.test, resamples=RESAMPLES)
     return ChannelAudit(
         channel, seed, channel.truth(), audited.results, audited.chosen, low, high, audited.plug_in
     )
