@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fairbench.runs.executors.base import Broke, Executor, Finished
+from fairbench.runs.executors.base import Executor, Failed, Finished
 from fairbench.runs.executors.inline import InlineExecutor
 from fairbench.runs.executors.ray import RayExecutor
 
@@ -41,7 +41,7 @@ def seconds(executor: Executor, jobs: int) -> float:
         executor.submit(Short(f"job {number}", bytes(2_000_000)))  # type: ignore[arg-type]
     ended = 0
     for event in executor.events():
-        if isinstance(event, Broke):
+        if isinstance(event, Failed):
             raise SystemExit(f"{event.job.title}: {event.status}: {event.error}")
         ended += isinstance(event, Finished)
     assert ended == jobs

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fairbench.api import Role
 from fairbench.data.prepared import Prepared
-from fairbench.runs.executors.base import Broke, Executor, Finished, Started
+from fairbench.runs.executors.base import Executor, Failed, Finished, Started
 from fairbench.runs.executors.ray import RayExecutor
 from fairbench.runs.fit_job import FitJob
 from fairbench.training import NeuralMethod
@@ -136,7 +136,7 @@ def _time(executor: Executor, jobs: Sequence[FitJob], settings: Settings) -> _Ti
         executor.submit(job)
     started, training = False, []
     for event in executor.events():
-        if isinstance(event, Broke):
+        if isinstance(event, Failed):
             raise RuntimeError(f"{event.job.title}: {event.status}: {event.error}")
         if isinstance(event, Finished):
             training.append(event.result[0].costs["stack_seconds"])

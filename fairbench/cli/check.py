@@ -17,9 +17,9 @@ from fairbench.cli.plugins import load_plugins
 from fairbench.data.prepared import Prepared
 from fairbench.errors import ConfigError, PluginError, UnknownNameError
 from fairbench.registry import Registry
+from fairbench.testing.check_results import CheckResult
 from fairbench.testing.contracts import dataset_checks, method_checks, metric_checks
 from fairbench.testing.promises import Check, CheckOutcome
-from fairbench.testing.verdicts import Verdict
 
 
 def check_command(
@@ -56,7 +56,7 @@ def check_plugin(registry: Registry, name: str, dataset: str | None, root: Path 
     for heading, checks in _contracts(registry, name, data, root):
         out.print(heading, markup=False, style="bold")
         outcomes = [_shown(check) for check in checks]
-        bad |= any(outcome.verdict is Verdict.FAILED for outcome in outcomes)
+        bad |= any(outcome.verdict is CheckResult.FAILED for outcome in outcomes)
         out.print(_summary(outcomes), markup=False)
     return int(bad)
 
@@ -99,7 +99,7 @@ def _shown(check: Check) -> CheckOutcome:
         outcome = check.outcome()
     reason = f": {outcome.what}" if outcome.what else ""
     out.print(f"{outcome.verdict.value:8} {check.promise.text}{reason}", markup=False)
-    if outcome.verdict is Verdict.FAILED:
+    if outcome.verdict is CheckResult.FAILED:
         for head, text in (("why", check.promise.why), ("to do", outcome.todo)):
             if text:
                 line = textwrap.fill(
@@ -110,8 +110,8 @@ def _shown(check: Check) -> CheckOutcome:
 
 
 def _summary(outcomes: Sequence[CheckOutcome]) -> str:
-    counts = {verdict: sum(o.verdict is verdict for o in outcomes) for verdict in Verdict}
-    parts = [f"{counts[Verdict.OK]} kept", f"{counts[Verdict.FAILED]} broken"]
-    if counts[Verdict.SKIPPED]:
-        parts.append(f"{counts[Verdict.SKIPPED]} skipped")
+    counts = {verdict: sum(o.verdict is verdict for o in outcomes) for verdict in CheckResult}
+    parts = [f"{counts[CheckResult.OK]} kept", f"{counts[CheckResult.FAILED]} broken"]
+    if counts[CheckResult.SKIPPED]:
+        parts.append(f"{counts[CheckResult.SKIPPED]} skipped")
     return f"{len(outcomes)} promises: {', '.join(parts)}"

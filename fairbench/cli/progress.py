@@ -98,9 +98,9 @@ class ProgressDisplay:
             self._advance()
             return
         job = event.job
-        if isinstance(event, events.Waits):
+        if isinstance(event, events.HeldByAnotherRun):
             err.print(f"waits  {job.title}: {event.holder} has it", markup=False)
-        elif isinstance(event, events.Elsewhere):
+        elif isinstance(event, events.DoneElsewhere):
             # What is left of it has an estimate of its own.
             self.remaining.plan(-job.estimate, fits=isinstance(job, FitJob))
             self._count("waiting", -1)
@@ -119,11 +119,11 @@ class ProgressDisplay:
             if isinstance(job, FitJob):
                 self._learn(job, event)
             self._count("running", -1)
-            if isinstance(event, events.Broke) and event.parts:
+            if isinstance(event, events.Failed) and event.parts:
                 self.remaining.plan(job.estimate, fits=False)
                 self._count("waiting", event.parts)
             else:
-                bad = isinstance(event, events.Broke) or _bad_units(event)
+                bad = isinstance(event, events.Failed) or _bad_units(event)
                 self._count("failed" if bad else "done", 1)
             if isinstance(event, events.Finished) and isinstance(event.job, AuditJob):
                 self._read(event.job, event)
@@ -143,7 +143,7 @@ class ProgressDisplay:
     def _count(self, status: str, change: int) -> None:
         self._counts[status] = max(self._counts[status] + change, 0)
 
-    def _learn(self, job: FitJob, event: events.Finished | events.Broke) -> None:
+    def _learn(self, job: FitJob, event: events.Finished | events.Failed) -> None:
         """Correct the estimate: how many points a fit gave is known once it has ended."""
         results = event.result if isinstance(event, events.Finished) else []
         counts = [len(result.points) for result in results]
@@ -166,10 +166,10 @@ class ProgressDisplay:
         else:
             err.print(f"start  {event.job.title}", markup=False)
 
-    def _end(self, event: events.Finished | events.Broke) -> None:
+    def _end(self, event: events.Finished | events.Failed) -> None:
         if self._bars is not None and event.job.id in self._tasks:
             self._bars.remove_task(self._tasks.pop(event.job.id))
-        if isinstance(event, events.Broke):
+        if isinstance(event, events.Failed):
             err.print(f"{event.status.value}  {event.job.title}: {event.error}", markup=False)
             if event.parts:
                 err.print("  its points are tried one by one")
@@ -335,6 +335,6 @@ class _TrialJobs(ProgressDisplay):
         if self._bars is not None:
             super()._begin(event)
 
-    def _end(self, event: events.Finished | events.Broke) -> None:
-        if self._bars is not None or isinstance(event, events.Broke):
+    def _end(self, event: events.Finished | events.Failed) -> None:
+        if self._bars is not None or isinstance(event, events.Failed):
             super()._end(event)

@@ -34,7 +34,7 @@ from fairbench.runs.executors import make_executor
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.plan import make_plan
 from fairbench.runs.training import TrainingRun
-from fairbench.runs.verification import Comparison, SubmittedRow, check_source
+from fairbench.runs.verification import RetrainedFigure, SubmittedRow, check_source
 from fairbench.store.database import Store, now
 from fairbench.store.records import PointRecord, UnitRecord
 from fairbench.store.submission import SUFFIX, read_submission
@@ -68,7 +68,7 @@ class Findings:
     """All that was found of a submission: contradictions within it, and of its drawn points."""
 
     contradictions: Sequence[str]
-    compared: Sequence[Comparison]
+    compared: Sequence[RetrainedFigure]
     alone: Sequence[EncodedAlone]
 
     @property
@@ -193,7 +193,9 @@ def _train_again(
     return TrainedAgain(points, alone)
 
 
-def _compare(row: SubmittedRow, drawn: PointRecord, again: PointRecord | None) -> list[Comparison]:
+def _compare(
+    row: SubmittedRow, drawn: PointRecord, again: PointRecord | None
+) -> list[RetrainedFigure]:
     """A point that gave nothing now agrees with nothing."""
     return row.compare(drawn, again or drawn.replace(values={}))
 

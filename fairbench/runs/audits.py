@@ -20,7 +20,7 @@ from fairbench.data.prepared import Prepared
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, Measurement, ReferenceJob, StoredArrays
 from fairbench.runs.estimate import audit_seconds
-from fairbench.runs.executors.base import Broke
+from fairbench.runs.executors.base import Failed
 from fairbench.runs.job import Job
 from fairbench.runs.plan import point_key, reference_key
 from fairbench.runs.shared_labels import SharedLabels
@@ -305,7 +305,7 @@ class AuditLedger:
             finished=now(),
         )
 
-    def fail(self, event: Broke) -> list[Job]:
+    def fail(self, event: Failed) -> list[Job]:
         """Return jobs that try the points of a job one by one: one must not cost the others.
 
         Of a job with one point, write that it gave nothing, and why, but for records whose earlier

@@ -39,14 +39,14 @@ class Decoded:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ReconstructionRange:
     """The least and the largest value ``(d,)`` that a reconstruction may have, by column."""
 
     low: Floats
     high: Floats
 
     @classmethod
-    def around(cls, features: Iterable[Floats]) -> Limits:
+    def around(cls, features: Iterable[Floats]) -> ReconstructionRange:
         """The range of each column of x, of arrays ``(n, d)``, widened by its span on both sides.
 
         An honest decoder overshoots a little.
@@ -69,7 +69,7 @@ class GroupDecoder:
         Number of groups.
     name : str
         The method's, for errors.
-    limits : Limits
+    limits : ReconstructionRange
         Values beyond them are moved there.
     image : tuple of int, optional
         Channels, height and width, where x is an image.
@@ -78,7 +78,7 @@ class GroupDecoder:
     representation: Representation
     groups: int
     name: str
-    limits: Limits
+    limits: ReconstructionRange
     image: tuple[int, int, int] | None = None
 
     def decode(
@@ -112,7 +112,7 @@ class GroupDecoder:
         if self.image is not None and _are_alike(sample):  # a fourth of the time, of four groups
             try:
                 return self._decode(z, s, features, parts, self._axes_of_one(sample[0]))
-            except _OtherwiseError:
+            except _GroupsDifferError:
                 pass
         axes = self._axes(np.hstack(sample))
         shares = (np.bincount(s, minlength=self.groups) / len(s)).astype(np.float32)
@@ -214,13 +214,13 @@ class GroupDecoder:
 
         def show(by_group: list[Floats]) -> Floats:
             if not _are_alike(by_group):
-                raise _OtherwiseError
+                raise _GroupsDifferError
             return axes(by_group[0])
 
         return show
 
 
-class _OtherwiseError(Exception):
+class _GroupsDifferError(Exception):
     """Reconstructions were the same for all groups on some rows, and are not on others."""
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from fairbench.errors import UnstorableError
 from fairbench.runs.executors.base import (
-    Broke,
-    Elsewhere,
+    DoneElsewhere,
     Event,
     Executor,
+    Failed,
     Finished,
+    HeldByAnotherRun,
     Printed,
     Started,
-    Waits,
 )
 from fairbench.runs.executors.shared import SharedExecutor
 from fairbench.runs.job import Job
@@ -57,7 +57,7 @@ class JobSource(ABC):
         """
 
     @abstractmethod
-    def fail(self, event: Broke) -> Sequence[Job]:
+    def fail(self, event: Failed) -> Sequence[Job]:
         """Return jobs that try its parts one by one; without any, write that it gave nothing."""
 
     def start(self, job: Job) -> None:
@@ -95,7 +95,7 @@ def drive(
 
         submit_ahead()
         for event in shared.events():
-            if isinstance(event, Finished | Broke | Elsewhere | Waits):
+            if isinstance(event, Finished | Failed | DoneElsewhere | HeldByAnotherRun):
                 ready.discard(event.job.id)
             if isinstance(event, Started):
                 source.start(event.job)
@@ -105,10 +105,10 @@ def drive(
                 try:
                     submit(source.finish(event.job, event.result))
                 except UnstorableError as error:
-                    event = Broke(event.job, Status.FAILED, error.message, None, event.seconds)
-            elif isinstance(event, Elsewhere):
+                    event = Failed(event.job, Status.FAILED, error.message, None, event.seconds)
+            elif isinstance(event, DoneElsewhere):
                 submit(source.remaining_jobs(event.job))
-            if isinstance(event, Broke):
+            if isinstance(event, Failed):
                 event = dataclasses.replace(event, log=logs.of(event.job))
                 parts = source.fail(event)
                 submit(parts)

@@ -20,7 +20,7 @@ from fairbench.api.method import Method, Representation
 from fairbench.data.prepared import Prepared
 from fairbench.runs.contract import ContractError
 from fairbench.runs.cost import Meter
-from fairbench.runs.decoding import GroupDecoder, Limits
+from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
 from fairbench.runs.point_arrays import ArrayName, Kind
 from fairbench.stats.seeds import derive_seed
 
@@ -86,7 +86,7 @@ class FittedPoint:
     def decoder(self, rows: RowsToEncode, roles: Iterable[Role]) -> GroupDecoder:
         """Its own decoder, limited by x of the roles that it will be called for."""
         info = rows.data.info
-        limits = Limits.around(rows.x[role] for role in roles)
+        limits = ReconstructionRange.around(rows.x[role] for role in roles)
         image = info.architecture.image
         groups = len(info.groups)
         return GroupDecoder(self.representation, groups, self.method.name, limits, image)

@@ -18,7 +18,7 @@ from fairbench.api import AUDIT_ROLES, Coding, Ints, Point, Role, Track
 from fairbench.api.method import Method, Representation
 from fairbench.errors import StoreError
 from fairbench.runs.audit_rows import AuditRows
-from fairbench.runs.decoding import GroupDecoder, Limits
+from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
 from fairbench.runs.encoding import RowsToEncode, checked_codes, encoding_seed, shuffled_parts
 from fairbench.runs.plan import PlannedUnit
 from fairbench.runs.point_arrays import Kind, PointArrays
@@ -117,7 +117,7 @@ class RowsOfX:
             representation,
             len(encoder.info.groups),
             self.method.name,
-            Limits.around(self.parts),
+            ReconstructionRange.around(self.parts),
             encoder.info.architecture.image,
         )
         generators: list[np.random.Generator | None] = [None]

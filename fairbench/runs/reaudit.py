@@ -26,7 +26,7 @@ from fairbench.runs.audits import (
 )
 from fairbench.runs.cost import versions
 from fairbench.runs.driver import JobSource
-from fairbench.runs.executors.base import Broke
+from fairbench.runs.executors.base import Failed
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.store import files
@@ -183,7 +183,7 @@ class Reaudit(JobSource):
             self.summary.measured.update(job.keys)
         return []
 
-    def fail(self, event: Broke) -> list[Job]:
+    def fail(self, event: Failed) -> list[Job]:
         parts = self.audits.fail(event)
         if not parts:
             self.summary.broken.append((event.job.title, event.status, event.error))

@@ -18,7 +18,7 @@ from fairbench.runs.audits import AuditLedger, MissingPoint, point_metrics
 from fairbench.runs.cost import versions
 from fairbench.runs.driver import JobSource
 from fairbench.runs.estimate import fit_seconds
-from fairbench.runs.executors.base import Broke
+from fairbench.runs.executors.base import Failed
 from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.runs.job import Job
 from fairbench.runs.plan import Plan, PlannedUnit, bytes_of
@@ -207,7 +207,7 @@ class TrainingRun(JobSource):
         checkpoint_files.drop(job.checkpoint)
         return follow
 
-    def fail(self, event: Broke) -> list[Job]:
+    def fail(self, event: Failed) -> list[Job]:
         job = event.job
         if not isinstance(job, FitJob):
             parts = self.audits.fail(event)

@@ -23,7 +23,7 @@ from fairbench.store.records import PointRecord, Record, ReferenceRecord, UnitRe
 from fairbench.store.submission import Submission, SubmissionInfo
 
 
-class Kind(StrEnum):
+class FigureKind(StrEnum):
     """Kinds of figures, by what may differ when a model is trained again."""
 
     INFORMATION = "information"
@@ -34,27 +34,27 @@ class Kind(StrEnum):
 
 
 FIGURES = {
-    "mutual_information": Kind.INFORMATION,
-    "distortion": Kind.DISTORTION,
-    "accuracy_y": Kind.ACCURACY,
-    "mutual_information_validation": Kind.INFORMATION,
-    "distortion_validation": Kind.DISTORTION,
-    "accuracy_y_validation": Kind.ACCURACY,
-    "accuracy_s_validation": Kind.ACCURACY,
-    "mutual_information_y_validation": Kind.INFORMATION,
-    "certified_plug_in_information": Kind.CERTIFIED,
-    "certified_mutual_information": Kind.CERTIFIED,
-    "certified_rows": Kind.COUNT,
-    "certified_groups": Kind.COUNT,
+    "mutual_information": FigureKind.INFORMATION,
+    "distortion": FigureKind.DISTORTION,
+    "accuracy_y": FigureKind.ACCURACY,
+    "mutual_information_validation": FigureKind.INFORMATION,
+    "distortion_validation": FigureKind.DISTORTION,
+    "accuracy_y_validation": FigureKind.ACCURACY,
+    "accuracy_s_validation": FigureKind.ACCURACY,
+    "mutual_information_y_validation": FigureKind.INFORMATION,
+    "certified_plug_in_information": FigureKind.CERTIFIED,
+    "certified_mutual_information": FigureKind.CERTIFIED,
+    "certified_rows": FigureKind.COUNT,
+    "certified_groups": FigureKind.COUNT,
 }
 """What is compared of a point: all that its area, its certified area and its limits are made of."""
 
 LEAST = {
-    Kind.INFORMATION: 0.05,
-    Kind.CERTIFIED: 0.15,  # it depends on the number of codes, which rounding changes
-    Kind.DISTORTION: 0.02,
-    Kind.ACCURACY: 0.02,
-    Kind.COUNT: 0.0,
+    FigureKind.INFORMATION: 0.05,
+    FigureKind.CERTIFIED: 0.15,  # it depends on the number of codes, which rounding changes
+    FigureKind.DISTORTION: 0.02,
+    FigureKind.ACCURACY: 0.02,
+    FigureKind.COUNT: 0.0,
 }
 """Differences that are allowed in any case: of information and D as shares of I(X;S) and D_max.
 Training again on another machine rounds differently."""
@@ -63,11 +63,11 @@ AUDITOR_NOISE = 0.006
 """Nats by which two trainings of the same auditors may differ: twice their standard deviation."""
 
 MOST = {
-    Kind.INFORMATION: 0.15,
-    Kind.CERTIFIED: 0.3,
-    Kind.DISTORTION: 0.06,
-    Kind.ACCURACY: 0.04,
-    Kind.COUNT: 0.0,
+    FigureKind.INFORMATION: 0.15,
+    FigureKind.CERTIFIED: 0.3,
+    FigureKind.DISTORTION: 0.06,
+    FigureKind.ACCURACY: 0.04,
+    FigureKind.COUNT: 0.0,
 }
 """Differences that are never allowed, however much the splits of a row differ."""
 
@@ -82,7 +82,7 @@ _WHOLE_ROWS = "A row is whole or not at all: what is left out may be what went b
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RetrainedFigure:
     """One figure of a drawn point: as submitted, as measured now, and the difference allowed."""
 
     unit: UnitRecord
@@ -207,10 +207,10 @@ class SubmittedRow:
             left.remove(drawn[-1])
         return drawn
 
-    def compare(self, drawn: PointRecord, again: PointRecord) -> list[Comparison]:
+    def compare(self, drawn: PointRecord, again: PointRecord) -> list[RetrainedFigure]:
         """Compare a drawn point with what was measured now."""
         return [
-            Comparison(
+            RetrainedFigure(
                 self.units[drawn.unit],
                 drawn,
                 figure,
@@ -223,8 +223,8 @@ class SubmittedRow:
 
     def _allowed(self, drawn: PointRecord, figure: str) -> float:
         kind = FIGURES[figure]
-        in_nats = kind in (Kind.INFORMATION, Kind.CERTIFIED)
-        scale = self.i_max if in_nats else self.d_max if kind is Kind.DISTORTION else 1.0
+        in_nats = kind in (FigureKind.INFORMATION, FigureKind.CERTIFIED)
+        scale = self.i_max if in_nats else self.d_max if kind is FigureKind.DISTORTION else 1.0
         alike = [
             value
             for point in self.points

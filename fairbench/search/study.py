@@ -123,8 +123,8 @@ class Search:
         return sorted(trials.values(), key=lambda trial: trial.values)
 
     @property
-    def curves(self) -> list[tuple[Prepared, int]]:
-        """Split and seed of each curve of a trial."""
+    def splits_and_seeds(self) -> list[tuple[Prepared, int]]:
+        """Data and seed of each curve of a trial."""
         return list(itertools.product(self.splits, self.config.run.seeds))
 
     def full_params(self, trial: Trial) -> dict[str, Any]:
@@ -206,7 +206,7 @@ class Search:
         units = [self._units(trial.params, budget) for trial in going if trial.params is not None]
         # Two trials may have the same parameters, where the space is small.
         plan = Plan(list({planned.key: planned for own in units for planned in own}.values()))
-        for data, seed in self.curves:
+        for data, seed in self.splits_and_seeds:
             plan.references[reference_key(data, seed, budget.audit)] = (data, seed, budget.audit)
         for trial, own in zip(going, units, strict=True):
             trial.replayed &= not measure_trial(own, self.store, budget.audit).pending
@@ -216,7 +216,7 @@ class Search:
                 run.begin(self.command)
                 drive(run, self._running_executor(), observe)
         for trial, own in zip(going, units, strict=True):
-            for data, seed in self.curves:
+            for data, seed in self.splits_and_seeds:
                 curve = [unit for unit in own if unit.data is data and unit.unit.seed == seed]
                 measured = measure_trial(curve, self.store, budget.audit)
                 self._take(trial, measured, self._reference(data, seed, budget))

@@ -12,6 +12,7 @@ A test file of a plugin needs no more than this::
 ``fairbench check NAME`` does the same from the shell.
 """
 
+from fairbench.testing.check_results import CheckResult
 from fairbench.testing.contracts import (
     check_dataset,
     check_method,
@@ -22,12 +23,11 @@ from fairbench.testing.contracts import (
     parametrize,
 )
 from fairbench.testing.promises import Check, CheckOutcome
-from fairbench.testing.verdicts import Verdict
 
 __all__ = [
     "Check",
     "CheckOutcome",
-    "Verdict",
+    "CheckResult",
     "check_dataset",
     "check_method",
     "check_metric",

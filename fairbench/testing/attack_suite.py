@@ -27,8 +27,8 @@ from fairbench.testing.attacks import (
     Base,
     Decoys,
     Drowned,
+    EncryptedCode,
     FirstHalf,
-    Hidden,
     Marks,
     Plain,
     Shy,
@@ -114,7 +114,7 @@ def bases(data: Prepared) -> dict[str, Base]:
 def attacks(data: Prepared, base: Base) -> Iterator[tuple[str, str, Representation]]:
     """Name, family and encoder of every attack but decoys, on a base code."""
     for cipher in ciphers():
-        yield cipher.name, cipher.family, Hidden(base, cipher)
+        yield cipher.name, cipher.family, EncryptedCode(base, cipher)
     watched = data.roles[Role.AUDITOR_TRAIN].x
     yield "waves", "warp", Waves(base)
     yield "shy", "other rows for auditors", Shy(base, ciphers()[1], watched)

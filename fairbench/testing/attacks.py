@@ -19,7 +19,7 @@ Base = Callable[[Floats], Floats]
 """Maps x ``(n, d)`` to a plain code that is its own reconstruction, ``(n, d)``."""
 
 
-class Hidden(Representation):
+class EncryptedCode(Representation):
     """A base code, encrypted; it remembers the rows that it has encoded, as a key holder can."""
 
     def __init__(self, base: Base, cipher: Cipher, seed: int = 0) -> None:
@@ -98,7 +98,7 @@ class Waves(Plain):
         return out.astype(np.float32)
 
 
-class Shy(Hidden):
+class Shy(EncryptedCode):
     """A cipher that is honest with no row auditors train on: it knows those rows by heart."""
 
     def __init__(self, base: Base, cipher: Cipher, watched: Floats) -> None:
@@ -138,7 +138,7 @@ class Marks(Plain):
         return np.asarray(rounded + 2 * self._SIZE * marks[:, None], np.float32)
 
 
-class FirstHalf(Hidden):
+class FirstHalf(EncryptedCode):
     """A cipher that shows the mean row for the first half of the rows it is called with."""
 
     def encode(
@@ -150,7 +150,7 @@ class FirstHalf(Hidden):
         return super().encode(shown)
 
 
-class Drowned(Hidden):
+class Drowned(EncryptedCode):
     """A cipher whose decoder gives huge values where they cost no distortion.
 
     For each group there is a common code that nobody of that group has in training. For that group
@@ -175,7 +175,7 @@ class Drowned(Hidden):
         return np.where(drowned[:, None], HUGE, rows).astype(np.float32)
 
 
-class Decoys(Hidden):
+class Decoys(EncryptedCode):
     """A cipher whose decoder gives a row of group k where P(s = k | x) is small.
 
     For its own group a row is decoded as it is, but for rare errors; for another group it is some

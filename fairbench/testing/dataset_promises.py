@@ -21,10 +21,10 @@ from fairbench.data.loading import load_dataset
 from fairbench.data.prepare import prepare
 from fairbench.data.prepared import Prepared
 from fairbench.data.roles import assign_roles
+from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.method_declarations import check_texts
 from fairbench.testing.promises import promise
 from fairbench.testing.surroundings import check_unharmed
-from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 _FINGERPRINT = """
 import importlib, sys

@@ -6,9 +6,9 @@ import numpy as np
 
 from fairbench.api import Coding, Track
 from fairbench.api.method import Representation
+from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.method_trial import MOST_APART, MethodTrial, rows_apart
 from fairbench.testing.promises import convert_errors, promise
-from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 FEW = 20
 """Rows that are encoded one by one."""

@@ -13,9 +13,9 @@ from fairbench.errors import FairbenchError
 from fairbench.registry import NAME
 from fairbench.runs.hyperparameters import validated
 from fairbench.runs.method_answers import check_points
+from fairbench.testing.check_results import BrokenPromise
 from fairbench.testing.method_trial import MethodTrial
 from fairbench.testing.promises import convert_errors, promise
-from fairbench.testing.verdicts import BrokenPromise
 
 
 @promise("its name and texts are there")

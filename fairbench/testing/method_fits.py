@@ -15,6 +15,7 @@ from fairbench.data.prepared import Prepared
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.point_arrays import ArrayName, Kind
 from fairbench.store.status import Status
+from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.method_trial import (
     ITERATIONS,
     MOST_APART,
@@ -26,7 +27,6 @@ from fairbench.testing.method_trial import (
 from fairbench.testing.promises import convert_errors, promise
 from fairbench.testing.sample_data import ManyGroups, sample_data, with_other_labels
 from fairbench.testing.surroundings import check_unharmed, watched_data
-from fairbench.testing.verdicts import BrokenPromise, Unmet
 from fairbench.training.device import resolve_device
 
 

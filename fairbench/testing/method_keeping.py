@@ -11,9 +11,9 @@ from fairbench.api import Point
 from fairbench.api.method import Curve, Representation
 from fairbench.errors import StoreError, say_raised
 from fairbench.store.encoders import Encoder, pack, read_as
+from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.method_trial import MethodTrial, middle
 from fairbench.testing.promises import convert_errors, promise
-from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 
 @promise("what is restored from its state gives the same codes")

@@ -13,8 +13,8 @@ import numpy as np
 from fairbench.api import Coding, FitContext, Point, Role, Shots, Track, TrainingRows, Unit
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Representation
 from fairbench.data.prepared import Prepared, Rows
+from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.sample_data import sample_data, shortened
-from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 ITERATIONS = 30
 """Training steps of neural methods: promises hold in the first steps as in the last."""

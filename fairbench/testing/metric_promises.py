@@ -16,11 +16,11 @@ import numpy as np
 from fairbench.api.metric import CurveEvaluation, Metric
 from fairbench.leaderboard.frames import WITHOUT_NUMBER
 from fairbench.metrics.columns import RESERVED
+from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.method_declarations import check_texts
 from fairbench.testing.promises import convert_errors, promise
 from fairbench.testing.sample_evaluations import curve_evaluations, point_evaluations
 from fairbench.testing.surroundings import check_unharmed
-from fairbench.testing.verdicts import BrokenPromise, Unmet
 
 LEVELS = ("point", "curve")
 DIRECTIONS = ("lower", "higher", "none")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairbench.errors import CheckError, FairbenchError, say_raised
-from fairbench.testing.verdicts import BrokenPromise, Unmet, Verdict
+from fairbench.testing.check_results import BrokenPromise, CheckResult, Unmet
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class CheckOutcome:
     """
 
     promise: Promise
-    verdict: Verdict
+    verdict: CheckResult
     what: str = ""
     todo: str = ""
 
@@ -60,17 +60,17 @@ class Check:
             with restored():
                 self.promise.look(self.trial)
         except Unmet as reason:
-            return CheckOutcome(self.promise, Verdict.SKIPPED, str(reason))
+            return CheckOutcome(self.promise, CheckResult.SKIPPED, str(reason))
         except BrokenPromise as broken:
-            return CheckOutcome(self.promise, Verdict.FAILED, broken.what, broken.todo)
+            return CheckOutcome(self.promise, CheckResult.FAILED, broken.what, broken.todo)
         except FairbenchError as error:
-            return CheckOutcome(self.promise, Verdict.FAILED, error.message, error.hint)
+            return CheckOutcome(self.promise, CheckResult.FAILED, error.message, error.hint)
         # A plugin may raise anything, sys.exit included.
         except (Exception, SystemExit) as error:
             return CheckOutcome(
-                self.promise, Verdict.FAILED, say_raised(error), "Fix what raised it."
+                self.promise, CheckResult.FAILED, say_raised(error), "Fix what raised it."
             )
-        return CheckOutcome(self.promise, Verdict.OK)
+        return CheckOutcome(self.promise, CheckResult.OK)
 
     def __call__(self) -> None:
         """Run the check in a test.
@@ -81,9 +81,9 @@ class Check:
         from unittest import SkipTest
 
         outcome = self.outcome()
-        if outcome.verdict is Verdict.SKIPPED:
+        if outcome.verdict is CheckResult.SKIPPED:
             raise SkipTest(outcome.what)
-        if outcome.verdict is Verdict.FAILED:
+        if outcome.verdict is CheckResult.FAILED:
             raise self.error(outcome)
 
     def error(self, outcome: CheckOutcome) -> CheckError:
@@ -99,7 +99,7 @@ def demand(checks: Sequence[Check]) -> None:
     """Run all checks in turn; CheckError for the first broken promise."""
     for check in checks:
         outcome = check.outcome()
-        if outcome.verdict is Verdict.FAILED:
+        if outcome.verdict is CheckResult.FAILED:
             raise check.error(outcome)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.api.dataset import Dataset
-from fairbench.testing.verdicts import BrokenPromise
+from fairbench.testing.check_results import BrokenPromise
 
 _REMEDY = {
     "the working directory": "Never call os.chdir; build paths from Path(__file__).",

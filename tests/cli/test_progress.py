@@ -12,7 +12,7 @@ from fairbench.cli import progress as live
 from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.remaining import Remaining
 from fairbench.runs.audit_job import AuditJob
-from fairbench.runs.executors.base import Broke, Elsewhere, Finished, Idle, Progressed, Started
+from fairbench.runs.executors.base import DoneElsewhere, Failed, Finished, Idle, Progressed, Started
 from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.store.status import Status
 
@@ -57,7 +57,7 @@ def go(display: ProgressDisplay) -> None:
     display(Finished(second, audited((1.9, 0.161), (3.67, 0.048), (5.1, -0.01)), 9.0))
     broken = fit("fit latfr on adults-gender (4 models)")
     display(Started(broken))
-    display(Broke(broken, Status.OOM, "out of memory", None, 1.0))
+    display(Failed(broken, Status.OOM, "out of memory", None, 1.0))
     display(Started(job(AuditJob, "audit pca on adults-gender, seed 0 (-)")))
     display(Idle())
 
@@ -103,7 +103,7 @@ def test_elsewhere_there_is_one_line_per_job(monkeypatch: pytest.MonkeyPatch) ->
     printed = terminal(monkeypatch, 200, is_one=False)
     with ProgressDisplay(planned(), 3) as display:
         go(display)
-        display(Elsewhere(job(AuditJob, "audit x")))
+        display(DoneElsewhere(job(AuditJob, "audit x")))
     lines = printed.getvalue().splitlines()
     assert [line.split()[0] for line in lines] == [
         *("start", "done", "start", "done", "start", "OOM", "start", "seen")
@@ -132,7 +132,7 @@ def test_a_job_whose_points_are_tried_again_has_not_failed(monkeypatch: pytest.M
     with ProgressDisplay(planned(), 1) as display:
         three = job(AuditJob, "audit x")
         display(Started(three))
-        display(Broke(three, Status.OOM, "out of memory", None, 1.0, parts=3))
+        display(Failed(three, Status.OOM, "out of memory", None, 1.0, parts=3))
         assert display._counts == {"waiting": 3, "running": 0, "done": 0, "failed": 0}
     assert "one by one" in printed.getvalue()
 

@@ -16,7 +16,7 @@ from fairbench.data.table_rules import check_table
 from fairbench.errors import DataError
 from fairbench.registry import Registry
 from fairbench.testing import dataset_checks
-from fairbench.testing.verdicts import Verdict
+from fairbench.testing.check_results import CheckResult
 from tests.conftest import make_table
 
 SOUND = make_table(60)
@@ -99,7 +99,7 @@ def test_it_is_the_same_error_at_load_in_describe_and_in_check(
         data_describe_command("floored")
     outcomes = {check.promise.text: check.outcome() for check in dataset_checks(Floored)}
     assert "y['score'] holds float64 values" in outcomes["it loads"].what
-    failed = [text for text, one in outcomes.items() if one.verdict is Verdict.FAILED]
+    failed = [text for text, one in outcomes.items() if one.verdict is CheckResult.FAILED]
     assert set(failed) == {"it loads", "its name and texts are there"}
 
 

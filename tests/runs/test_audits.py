@@ -5,7 +5,7 @@ from pathlib import Path
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepared import Prepared
 from fairbench.runs.audits import REFERENCE_FIGURES, AuditLedger
-from fairbench.runs.executors.base import Broke
+from fairbench.runs.executors.base import Failed
 from fairbench.runs.plan import reference_key
 from fairbench.store.database import Store
 from fairbench.store.records import ReferenceRecord
@@ -53,7 +53,7 @@ def test_figures_stay_where_measuring_them_again_fails(tmp_path: Path, prepared:
     audits = AuditLedger(store, (), retry=True)
     job = audits.reference_job(prepared, 0, CONFIG, again=False)
     assert job is not None
-    audits.fail(Broke(job, Status.TIMEOUT, "too slow", None, 60.0))
+    audits.fail(Failed(job, Status.TIMEOUT, "too slow", None, 60.0))
     (kept,) = store.records(ReferenceRecord)
     assert kept.done
     assert kept.figures["mutual_information_max"] == 0.5
@@ -64,5 +64,5 @@ def test_what_was_never_measured_is_failed(tmp_path: Path, prepared: Prepared) -
     audits = AuditLedger(store, (), retry=True)
     job = audits.reference_job(prepared, 0, CONFIG, again=False)
     assert job is not None
-    audits.fail(Broke(job, Status.TIMEOUT, "too slow", None, 60.0))
+    audits.fail(Failed(job, Status.TIMEOUT, "too slow", None, 60.0))
     assert [one.status for one in store.records(ReferenceRecord)] == [Status.TIMEOUT]

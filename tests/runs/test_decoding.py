@@ -10,7 +10,7 @@ import pytest
 from fairbench.api import Floats, Ints
 from fairbench.api.method import Representation
 from fairbench.runs.contract import ContractError
-from fairbench.runs.decoding import Decoded, GroupDecoder, Limits
+from fairbench.runs.decoding import Decoded, GroupDecoder, ReconstructionRange
 
 N, D, K = 50, 4, 3
 RNG = np.random.default_rng(0)
@@ -38,7 +38,7 @@ def parts() -> list[Ints]:
 def decoded(
     decoder: Decoder, x: Floats = X, image: tuple[int, int, int] | None = None
 ) -> Decoded | None:
-    made = GroupDecoder(decoder, K, "toy", Limits.around([x]), image)
+    made = GroupDecoder(decoder, K, "toy", ReconstructionRange.around([x]), image)
     return made.decode(x, S, lambda rows: x[rows], parts())
 
 
@@ -119,7 +119,7 @@ def test_images_are_shown_by_their_axes_and_by_those_of_the_centred_ones() -> No
 def test_a_decoder_of_images_that_ignores_s_is_shown_once() -> None:
     x = images()
     found = decoded(Decoder(lambda z, s: z), x, IMAGE)
-    alone = GroupDecoder(Decoder(lambda z, s: z), 1, "toy", Limits.around([x]), IMAGE)
+    alone = GroupDecoder(Decoder(lambda z, s: z), 1, "toy", ReconstructionRange.around([x]), IMAGE)
     once = alone.decode(x, np.zeros(N, int), lambda rows: x[rows], parts())
     assert found is not None
     assert once is not None
@@ -157,7 +157,7 @@ def test_a_decoder_knows_no_more_of_a_row_than_its_code() -> None:
     z = np.where(np.arange(N) % 2 == 0, 0.0, -0.0).astype(np.float32)[:, None]
     rows = [X[part] for part in parts() for _ in range(K)]
     decoder = Decoder(lambda z, s: rows.pop(0)[: len(z)])
-    found = GroupDecoder(decoder, K, "toy", Limits.around([X])).decode(
+    found = GroupDecoder(decoder, K, "toy", ReconstructionRange.around([X])).decode(
         z, S, lambda numbers: X[numbers], parts()
     )
     assert found is not None
@@ -172,17 +172,19 @@ def test_of_many_groups_auditors_also_see_the_mean_over_groups() -> None:
     s = np.arange(N) % (groups - 1)
     noise = 100 * np.random.default_rng(3).normal(size=(N, width)).astype(np.float32)
     decoder = Decoder(lambda z, s: z if s[0] < groups - 1 else noise[: len(z)])
-    made = GroupDecoder(decoder, groups, "toy", Limits.around([x]))
+    made = GroupDecoder(decoder, groups, "toy", ReconstructionRange.around([x]))
     found = made.decode(x, s, lambda rows: x[rows], parts())
     assert found is not None
     np.testing.assert_allclose(found.shown[:, -width:], x, atol=1e-3)
 
 
 def test_squared_errors_are_those_of_decoding() -> None:
-    decoder = GroupDecoder(Decoder(lambda z, s: z + s[:, None]), K, "toy", Limits.around([X]))
+    decoder = GroupDecoder(
+        Decoder(lambda z, s: z + s[:, None]), K, "toy", ReconstructionRange.around([X])
+    )
     found = decoder.decode(X, S, lambda rows: X[rows], parts())
     assert found is not None
     alone = decoder.squared_errors(X, S, lambda rows: X[rows], parts())
     np.testing.assert_array_equal(alone, found.squares)
-    none = GroupDecoder(Decoder(lambda z, s: None), K, "toy", Limits.around([X]))
+    none = GroupDecoder(Decoder(lambda z, s: None), K, "toy", ReconstructionRange.around([X]))
     assert none.squared_errors(X, S, lambda rows: X[rows], parts()) is None

@@ -13,7 +13,7 @@ from fairbench.data.loading import load_twin
 from fairbench.data.prepare import prepare
 from fairbench.data.prepared import Prepared
 from fairbench.testing.attack_suite import attacks, audit_attacks, bases
-from fairbench.testing.attacks import Hidden
+from fairbench.testing.attacks import EncryptedCode
 from fairbench.testing.ciphers import Cipher, ciphers
 from fairbench_datasets.adults import AdultsGender
 from tests.conftest import make_table
@@ -66,6 +66,6 @@ def test_no_attack_wins_on_the_simulated_twin() -> None:
 def test_a_hidden_code_does_not_look_like_the_base(prepared: Prepared) -> None:
     x = prepared.roles[Role.TEST].x
     for cipher in ciphers()[1:]:
-        z = Hidden(lambda rows: rows, cipher).encode(x)
+        z = EncryptedCode(lambda rows: rows, cipher).encode(x)
         correlation = np.corrcoef(np.hstack([z, x]).T)[: z.shape[1], z.shape[1] :]
         assert np.nanmax(np.abs(correlation)) < 0.25, cipher.name

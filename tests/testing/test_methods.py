@@ -18,7 +18,7 @@ from fairbench.errors import CheckError
 from fairbench.registry import load_registry
 from fairbench.runs.fit_job import FitJob
 from fairbench.store.status import Status
-from fairbench.testing import Verdict, check_method, method_checks, parametrize
+from fairbench.testing import CheckResult, check_method, method_checks, parametrize
 from fairbench.testing.method_trial import MethodTrial
 from fairbench.training.neural_method import NeuralMethod
 from tests.support import wrong_methods as wrong
@@ -157,7 +157,7 @@ def test_an_encoder_without_codes_breaks_one_promise_and_the_others_wait(
 ) -> None:
     monkeypatch.setattr(Odd, "released", encoder)
     outcomes = [check.outcome() for check in method_checks(Odd)]
-    (failed,) = [one for one in outcomes if one.verdict is Verdict.FAILED]
+    (failed,) = [one for one in outcomes if one.verdict is CheckResult.FAILED]
     assert failed.promise.text == "codes are float32, one row each, and finite"
     waiting = [one for one in outcomes if one.what == "there are no codes to look at; see above"]
     assert len(waiting) > 10
@@ -199,7 +199,7 @@ def test_what_a_gpu_computes_otherwise_is_found(monkeypatch: pytest.MonkeyPatch)
     (check,) = [c for c in method_checks(wrong.GoesByTheDevice) if "GPU" in c.promise.text]
     monkeypatch.setattr("fairbench.testing.method_fits.resolve_device", lambda asked: "cpu")
     assert (check.outcome().verdict, check.outcome().what) == (
-        Verdict.SKIPPED,
+        CheckResult.SKIPPED,
         "there is no GPU here",
     )
     monkeypatch.setattr("fairbench.testing.method_fits.resolve_device", lambda asked: "cuda")
@@ -209,10 +209,10 @@ def test_what_a_gpu_computes_otherwise_is_found(monkeypatch: pytest.MonkeyPatch)
 def test_one_fault_is_told_once() -> None:
     """What cannot be looked at without a fit is skipped, and says why."""
     outcomes = [check.outcome() for check in method_checks(wrong.Raises)]
-    assert [o.promise.text for o in outcomes if o.verdict is Verdict.FAILED] == [
+    assert [o.promise.text for o in outcomes if o.verdict is CheckResult.FAILED] == [
         "fit gives one result per unit, of the declared kind"
     ]
-    assert {o.what for o in outcomes if o.verdict is Verdict.SKIPPED} >= {
+    assert {o.what for o in outcomes if o.verdict is CheckResult.SKIPPED} >= {
         "there is no fit to look at; see above"
     }
 
@@ -220,10 +220,10 @@ def test_one_fault_is_told_once() -> None:
 def test_what_cannot_be_kept_is_no_fault_and_is_told() -> None:
     outcomes = {c.promise.text: c.outcome() for c in method_checks(wrong.Right)}
     found = outcomes["what is restored from its state gives the same codes"]
-    assert found.verdict is Verdict.SKIPPED
+    assert found.verdict is CheckResult.SKIPPED
     assert "state() is None" in found.what
     kept = {c.promise.text: c.outcome() for c in method_checks(wrong.Kept)}
-    assert kept[found.promise.text].verdict is Verdict.OK
+    assert kept[found.promise.text].verdict is CheckResult.OK
 
 
 class StateRaises(wrong.Right):

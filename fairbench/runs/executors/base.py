@@ -49,7 +49,7 @@ class Finished:
 
 
 @dataclass(frozen=True)
-class Broke:
+class Failed:
     """A job gave no result; ``status`` says how it ended, ``error`` why, in one line.
 
     ``output`` are the last lines that it printed, ``log`` the file that has more of them. ``parts``
@@ -72,7 +72,7 @@ class Idle:
 
 
 @dataclass(frozen=True)
-class Waits:
+class HeldByAnotherRun:
     """A job is held by another run on the same store; ``holder`` says by which."""
 
     job: Job
@@ -80,7 +80,7 @@ class Waits:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class DoneElsewhere:
     """Another run did some of a job, or all of it, before its turn came here; it was not run."""
 
     job: Job
@@ -89,7 +89,7 @@ class Elsewhere:
 CANNOT_SEND = "the job cannot be sent to a process of its own"
 """How errors begin of a method class that was made in a function, or arrays whose file is gone."""
 
-Event = Started | Progressed | Printed | Finished | Broke | Idle | Waits | Elsewhere
+Event = Started | Progressed | Printed | Finished | Failed | Idle | HeldByAnotherRun | DoneElsewhere
 
 
 class Executor(ABC):
@@ -160,9 +160,9 @@ class Raised:
     error: str
     traceback: str | None
 
-    def event(self, job: Job, seconds: float) -> Broke:
+    def event(self, job: Job, seconds: float) -> Failed:
         """Say so of the job."""
-        return Broke(job, self.status, self.error, self.traceback, seconds)
+        return Failed(job, self.status, self.error, self.traceback, seconds)
 
 
 def run_guarded(

@@ -23,9 +23,9 @@ from fairbench.errors import ExecutorError
 from fairbench.runs.executors import session, worker
 from fairbench.runs.executors.base import (
     CANNOT_SEND,
-    Broke,
     Event,
     Executor,
+    Failed,
     Finished,
     Idle,
     Printed,
@@ -137,7 +137,7 @@ class InlineExecutor(Executor):
                 # A class that was made in a function, or arrays whose file is gone.
                 except Exception as error:
                     text = f"{CANNOT_SEND}: {describe(error)}"
-                    yield Broke(job, Status.FAILED, text, describe_fully(error), 0.0)
+                    yield Failed(job, Status.FAILED, text, describe_fully(error), 0.0)
                     continue
                 self._running.append(self._start(job, content))
             if self._running:
@@ -215,7 +215,7 @@ class InlineExecutor(Executor):
             seconds = time.monotonic() - child.started
             if seconds >= self.timeout:
                 text = f"killed after {self.timeout:g} s (--timeout)"
-                yield from self._end(child, Broke(child.job, Status.TIMEOUT, text, None, seconds))
+                yield from self._end(child, Failed(child.job, Status.TIMEOUT, text, None, seconds))
 
     def _patience(self) -> float:
         if self.timeout is None:
@@ -235,7 +235,7 @@ class InlineExecutor(Executor):
                 yield message.event(job)
         except GarbledError as error:
             text = f"the job's process sent {error}: did it write to a descriptor of the suite?"
-            return (yield from self._end(child, Broke(job, crashed, text, None, seconds)))
+            return (yield from self._end(child, Failed(job, crashed, text, None, seconds)))
         if gone:
             self._join(child)  # its guardian knows how it ended
             if child.process.exitcode == _SERVER_IS_GONE and job.id not in self._started_again:
@@ -245,7 +245,7 @@ class InlineExecutor(Executor):
                 self._waiting.appendleft(job)
                 return
             text = _how_it_died(child.process)
-            yield from self._end(child, Broke(job, crashed, text, None, seconds))
+            yield from self._end(child, Failed(job, crashed, text, None, seconds))
 
     def _tell(self, child: _Child, *, ended: bool = False) -> Iterator[Event]:
         """Hand on what a job printed."""
@@ -255,11 +255,11 @@ class InlineExecutor(Executor):
             if text:
                 yield Printed(child.job, text)
 
-    def _end(self, child: _Child, event: Finished | Broke) -> Iterator[Event]:
+    def _end(self, child: _Child, event: Finished | Failed) -> Iterator[Event]:
         """End a job whole, and tell how it ended."""
         self._remove(child)
         yield from self._tell(child, ended=True)
-        if isinstance(event, Broke):
+        if isinstance(event, Failed):
             event = dataclasses.replace(event, output=child.output.tail())
         yield event
 

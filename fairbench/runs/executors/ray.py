@@ -23,9 +23,9 @@ from typing import Any
 from fairbench.errors import ConfigError, ExecutorError
 from fairbench.runs.executors.base import (
     CANNOT_SEND,
-    Broke,
     Event,
     Executor,
+    Failed,
     Idle,
     Printed,
     Progressed,
@@ -180,8 +180,8 @@ class RayExecutor(Executor):
             "What is done is kept, and the same command resumes.",
         )
 
-    def _start(self, job: Job) -> Iterator[Broke]:
-        """Start a job; Broke where it cannot be sent, as where its arrays are gone."""
+    def _start(self, job: Job) -> Iterator[Failed]:
+        """Start a job; Failed where it cannot be sent, as where its arrays are gone."""
         run = self._run.options(num_gpus=share_of(job))
         announced = job.id in self._losses
         try:
@@ -190,7 +190,7 @@ class RayExecutor(Executor):
             raise
         except Exception as error:
             text = f"{CANNOT_SEND}: {describe(error)}"
-            yield Broke(job, Status.FAILED, text, describe_fully(error), 0.0)
+            yield Failed(job, Status.FAILED, text, describe_fully(error), 0.0)
         else:
             self._tasks[stream] = _Task(job, time.monotonic(), announced)
 
@@ -201,11 +201,11 @@ class RayExecutor(Executor):
         try:
             event = self._ray.get(next(stream))
         except errors.OutOfMemoryError as problem:
-            event = Broke(task.job, Status.OOM, _first_line(problem), None, seconds)
+            event = Failed(task.job, Status.OOM, _first_line(problem), None, seconds)
         except errors.RayTaskError as problem:
             # Ours, or a plugin that is not installed where the task ran.
             text = clean(str(problem).strip())
-            event = Broke(task.job, Status.FAILED, text.splitlines()[-1], text, seconds)
+            event = Failed(task.job, Status.FAILED, text.splitlines()[-1], text, seconds)
         except (errors.RayError, StopIteration) as problem:
             event = self._lost(task.job, problem, seconds)
         if not isinstance(event, Started | Progressed | Printed):
@@ -214,8 +214,8 @@ class RayExecutor(Executor):
             return
         yield dataclasses.replace(event, job=task.job)
 
-    def _lost(self, job: Job, problem: Exception, seconds: float) -> Broke | None:
-        """Queue a job again whose machine or worker went away; Broke after the last try.
+    def _lost(self, job: Job, problem: Exception, seconds: float) -> Failed | None:
+        """Queue a job again whose machine or worker went away; Failed after the last try.
 
         Raises ExecutorError where the whole cluster did: no try of any job can succeed then.
         """
@@ -226,7 +226,7 @@ class RayExecutor(Executor):
             self._waiting.appendleft(job)
             return None
         text = f"lost {MOST_TRIES} times with its worker: {_first_line(problem)}"
-        return Broke(job, Status.CRASHED, text, None, seconds)
+        return Failed(job, Status.CRASHED, text, None, seconds)
 
 
 def _reach(address: str) -> None:

@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterator
 
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.executors.base import (
-    Broke,
-    Elsewhere,
+    DoneElsewhere,
     Event,
     Executor,
+    Failed,
     Finished,
+    HeldByAnotherRun,
     Idle,
     Printed,
     Progressed,
     Started,
-    Waits,
 )
 from fairbench.runs.job import Job
 from fairbench.store.claims import Claims
@@ -30,7 +30,7 @@ class SharedExecutor(Executor):
     """Claims a job before the executor inside gets it; waits for jobs that other runs hold.
 
     ``settled`` says whether some of a job is in the store by now, and is called once the job is
-    claimed. If it is, the event Elsewhere hands the job back, and what is left of it can be
+    claimed. If it is, the event DoneElsewhere hands the job back, and what is left of it can be
     submitted anew. ``look_every`` is the time between looks at jobs that others hold, seconds.
     """
 
@@ -69,7 +69,7 @@ class SharedExecutor(Executor):
             for event in self.inner.events():
                 if not isinstance(event, Idle):
                     yield event
-                if isinstance(event, Finished | Broke):
+                if isinstance(event, Finished | Failed):
                     # What the job gave is in the store by now: who read this event put it there.
                     self._running -= 1
                     self._release(event.job)
@@ -105,12 +105,12 @@ class SharedExecutor(Executor):
                 self._waiting.append(job)
                 if job.id not in self._announced:
                     self._announced.add(job.id)
-                    yield Waits(job, self.claims.holder(job.claimed) or "another run")
+                    yield HeldByAnotherRun(job, self.claims.holder(job.claimed) or "another run")
                 continue
             self._held.discard(job.id)
             if self.settled(job):
                 self._release(job)
-                yield Elsewhere(job)
+                yield DoneElsewhere(job)
                 continue
             self._running += 1
             self.inner.submit(job)

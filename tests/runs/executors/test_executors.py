@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from fairbench.runs.executors.base import (
-    Broke,
     Event,
     Executor,
+    Failed,
     Finished,
     Printed,
     Started,
@@ -39,10 +39,10 @@ class ExecutorTestCase:
         made.stop()
 
     @staticmethod
-    def ends(executor: Executor, *what: str) -> dict[str, Finished | Broke]:
+    def ends(executor: Executor, *what: str) -> dict[str, Finished | Failed]:
         for name in what:
             executor.submit(Work(name, id=name))  # type: ignore[arg-type]
-        ended = (e for e in executor.events() if isinstance(e, Finished | Broke))
+        ended = (e for e in executor.events() if isinstance(e, Finished | Failed))
         return {e.job.id: e for e in ended}
 
     def test_results_come_back_whole(self, executor: Executor) -> None:
@@ -79,7 +79,7 @@ class ExecutorTestCase:
         self, executor: Executor
     ) -> None:
         ends = self.ends(executor, "raise", "memory", "exit", "segfault", "kill", "fine")
-        statuses = {name: e.status for name, e in ends.items() if isinstance(e, Broke)}
+        statuses = {name: e.status for name, e in ends.items() if isinstance(e, Failed)}
         assert statuses == {
             "raise": Status.FAILED,
             "memory": Status.OOM,
@@ -88,14 +88,14 @@ class ExecutorTestCase:
             "kill": Status.CRASHED,
         }
         raised = ends["raise"]
-        assert isinstance(raised, Broke)
+        assert isinstance(raised, Failed)
         assert raised.error.startswith("ValueError: no luck (support/jobs.py:")
         assert "no luck" in (raised.traceback or "")
         assert isinstance(ends["fine"], Finished)
 
     def test_a_plugins_sys_exit_is_a_failure(self, executor: Executor) -> None:
         end = self.ends(executor, "system-exit")["system-exit"]
-        assert isinstance(end, Broke)
+        assert isinstance(end, Failed)
         assert end.status is Status.FAILED
 
     @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ class ExecutorTestCase:
         ends = self.ends(executor, what, "fine")
         executor.stop()
         hung = ends[what]
-        assert isinstance(hung, Broke)
+        assert isinstance(hung, Failed)
         assert hung.status is Status.TIMEOUT
         assert hung.seconds < 4.0 + 5.0
         assert isinstance(ends["fine"], Finished)
@@ -115,7 +115,7 @@ class ExecutorTestCase:
     def test_what_a_job_started_ends_with_it(self, tmp_path: Path, how: str) -> None:
         executor = self.make(timeout=6.0 if how == "sleep" else None)
         executor.submit(Work(f"children-{how}", id=str(tmp_path)))  # type: ignore[arg-type]
-        (end,) = [e for e in executor.events() if isinstance(e, Finished | Broke)]
+        (end,) = [e for e in executor.events() if isinstance(e, Finished | Failed)]
         assert_none_lives(tmp_path)
         expected = {"raise": Status.FAILED, "segfault": Status.CRASHED, "sleep": Status.TIMEOUT}
         assert getattr(end, "status", None) == expected.get(how)
@@ -127,7 +127,7 @@ class ExecutorTestCase:
     ) -> None:
         ends = self.ends(executor, what, "fine")
         spoilt = ends[what]
-        assert isinstance(spoilt, Broke)
+        assert isinstance(spoilt, Failed)
         assert spoilt.status is Status.CRASHED
         assert "did it write to a descriptor of the suite?" in spoilt.error
         assert isinstance(ends["fine"], Finished)
@@ -139,7 +139,7 @@ class ExecutorTestCase:
         events: list[Event] = list(executor.events())
         printed = "".join(e.text for e in events if isinstance(e, Printed))
         assert printed == "to stdout\nto stderr \\x1b[2J \\xff\n"
-        (end,) = [e for e in events if isinstance(e, Broke)]
+        (end,) = [e for e in events if isinstance(e, Failed)]
         assert end.output == printed.rstrip()
 
     def test_of_a_flood_both_ends_are_kept(self, executor: Executor) -> None:
@@ -154,9 +154,9 @@ class ExecutorTestCase:
     def test_texts_of_plugins_are_short_and_harmless(self, executor: Executor) -> None:
         ends = self.ends(executor, "loud", "unreadable", "unsendable")
         loud, unreadable, unsendable = ends["loud"], ends["unreadable"], ends["unsendable"]
-        assert isinstance(loud, Broke)
-        assert isinstance(unreadable, Broke)
-        assert isinstance(unsendable, Broke)
+        assert isinstance(loud, Failed)
+        assert isinstance(unreadable, Failed)
+        assert isinstance(unsendable, Failed)
         assert loud.error.startswith("ValueError: \\x1b[31m\\udcff\\x00yyy")
         assert len(loud.error.encode()) <= 1_000
         assert len((loud.traceback or "").encode()) <= 10_000
@@ -167,19 +167,19 @@ class ExecutorTestCase:
     def test_a_job_that_cannot_be_sent_fails_and_the_rest_go_on(self, executor: Executor) -> None:
         ends = self.ends(executor, "cannot-leave", "fine")
         stuck = ends["cannot-leave"]
-        assert isinstance(stuck, Broke)
+        assert isinstance(stuck, Failed)
         assert stuck.status is Status.FAILED
         assert "to a process of its own: ValueError: its arrays are gone" in stuck.error
         assert isinstance(ends["fine"], Finished)
 
     def test_a_job_that_cannot_be_sent_fails_alone_and_under_a_time_limit_too(self) -> None:
         executor = self.make(timeout=30.0)
-        assert isinstance(self.ends(executor, "cannot-leave")["cannot-leave"], Broke)
+        assert isinstance(self.ends(executor, "cannot-leave")["cannot-leave"], Failed)
         executor.stop()
 
     def test_signals_without_a_name_are_told_by_number(self, executor: Executor) -> None:
         end = self.ends(executor, "real-time-signal")["real-time-signal"]
-        assert isinstance(end, Broke)
+        assert isinstance(end, Failed)
         assert end.status is Status.CRASHED
         assert end.error.endswith(f"was ended by signal {signal.SIGRTMIN + 6}")
 

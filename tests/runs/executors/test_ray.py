@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fairbench.runs.executors.base import Broke, Executor, Finished, Idle, Progressed, Started
+from fairbench.runs.executors.base import Executor, Failed, Finished, Idle, Progressed, Started
 from fairbench.store.status import Status
 from tests.runs.executors.test_executors import ExecutorTestCase
 from tests.support.jobs import Work
@@ -47,7 +47,7 @@ class TestRay(ExecutorTestCase):
     def test_one_that_loses_every_worker_is_given_up(self, executor: Executor) -> None:
         ends = self.ends(executor, "lose-the-worker", "fine")
         lost = ends["lose-the-worker"]
-        assert isinstance(lost, Broke)
+        assert isinstance(lost, Failed)
         assert lost.status is Status.CRASHED
         assert "lost 3 times" in lost.error
         assert isinstance(ends["fine"], Finished)
@@ -72,7 +72,7 @@ def test_the_jobs_of_a_lost_node_go_on_elsewhere(tmp_path: Path) -> None:
                 cluster.add_node(num_cpus=1)
                 cluster.remove_node(node, allow_graceful=False)
                 node = None
-            if isinstance(event, Finished | Broke):
+            if isinstance(event, Finished | Failed):
                 ends.append(event)
         assert [type(event) for event in ends] == [Finished]
     finally:

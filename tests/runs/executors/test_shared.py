@@ -13,7 +13,15 @@ from typing import Any
 import pytest
 
 from fairbench.runs.audit_job import AuditJob
-from fairbench.runs.executors.base import Broke, Elsewhere, Event, Executor, Finished, Idle, Waits
+from fairbench.runs.executors.base import (
+    DoneElsewhere,
+    Event,
+    Executor,
+    Failed,
+    Finished,
+    HeldByAnotherRun,
+    Idle,
+)
 from fairbench.runs.executors.inline import InlineExecutor
 from fairbench.runs.executors.shared import SharedExecutor
 from fairbench.store.claims import Claims
@@ -56,7 +64,7 @@ class Instant(Executor):
             time.sleep(0.01)
             job = self.queue.pop(0)
             if job.id.startswith("bad"):
-                yield Broke(job, Status.FAILED, "no luck", None, 0.0)
+                yield Failed(job, Status.FAILED, "no luck", None, 0.0)
             else:
                 yield Finished(job, job.id, 0.0)
 
@@ -90,11 +98,11 @@ class Together:
                 executor.submit(job)  # type: ignore[arg-type]
             for event in executor.events():
                 seen.append(event)
-                if isinstance(event, Finished | Broke):
+                if isinstance(event, Finished | Failed):
                     with self.lock:
                         for key in event.job.claimed:
                             self.done[key] = self.done.get(key, 0) + 1
-                if isinstance(event, Elsewhere):
+                if isinstance(event, DoneElsewhere):
                     left = [key for key in event.job.claimed if key not in self.done]
                     for key in left:
                         executor.submit(Work(f"left {key}", (key,)))  # type: ignore[arg-type]
@@ -129,8 +137,8 @@ def test_a_run_waits_for_what_another_holds_and_says_so(store_url: str) -> None:
     timer.start()
     seen = together.run(store, "waiter", [Work("first", ("a",)), Work("second", ("b",))])
     kinds = [type(event) for event in seen]
-    assert kinds == [Waits, Finished, Elsewhere]
-    assert isinstance(seen[0], Waits)
+    assert kinds == [HeldByAnotherRun, Finished, DoneElsewhere]
+    assert isinstance(seen[0], HeldByAnotherRun)
     assert "process" in seen[0].holder
 
 
@@ -161,7 +169,7 @@ def test_what_a_dead_run_held_is_taken_over(store_url: str) -> None:
     with Claims(store, "next", stale=3.0) as claims:
         executor = SharedExecutor(Instant(), claims, together.settled, look_every=0.05)
         executor.submit(Work("first", ("a",)))  # type: ignore[arg-type]
-        assert [type(event) for event in executor.events()] == [Waits, Finished]
+        assert [type(event) for event in executor.events()] == [HeldByAnotherRun, Finished]
 
 
 @pytest.mark.parametrize("ends", ["result", "error"])
@@ -172,7 +180,7 @@ def test_claims_are_held_until_the_reader_has_had_the_event(store_url: str, ends
         executor = SharedExecutor(Instant(), claims, together.settled)
         executor.submit(Work("bad" if ends == "error" else "good", ("a",)))  # type: ignore[arg-type]
         for event in executor.events():
-            if isinstance(event, Finished | Broke):
+            if isinstance(event, Finished | Failed):
                 assert not other.take(["a"])
         assert other.take(["a"])
 

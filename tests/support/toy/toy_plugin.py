@@ -181,7 +181,7 @@ class Hangs(Plain):
 
 
 class HoldsTheGil(Plain):
-    """Waits in C without letting other threads of Python run."""
+    """HeldByAnotherRun in C without letting other threads of Python run."""
 
     name = "holds-the-gil"
 

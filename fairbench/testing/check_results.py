@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 
-class Verdict(enum.StrEnum):
+class CheckResult(enum.StrEnum):
     """Result of the check of a promise."""
 
     OK = "ok"
