@@ -138,7 +138,7 @@ def show_leaderboard(
             line = f"Left out for want of width; a wider terminal shows them: {names}."
             for part in textwrap.wrap(line, out.width):
                 out.print(part, markup=False)
-        for note in _notes(members):
+        for note in notes_below(members):
             out.print(note, markup=False)
 
 
@@ -217,7 +217,7 @@ def _same_seeds(members: Sequence[LeaderboardRow]) -> bool:
     return len({row.seeds for row in members}) == 1 and all(row.interval_over for row in members)
 
 
-def _notes(members: Sequence[LeaderboardRow]) -> list[str]:
+def notes_below(members: Sequence[LeaderboardRow]) -> list[str]:
     """Notes under a table: what intervals and ranks account for, and the two tests."""
     ranked = [row for row in members if row.replicated]
     notes: list[str] = []

@@ -1,9 +1,9 @@
 """The training of neural methods: all points and seeds of a method at once, as one stack.
 
-The public path for plugins: ``from fairbench.training import NeuralMethod, NeuralParams`` is all
-that a method declares itself with, and ``SingleShotTwin`` makes one model for all settings of its
-knob of it; these load no torch. The other names are for the module with its
-networks and losses, and are loaded when they are first used:
+Plugins import from here. A method declares itself with ``NeuralMethod`` and ``NeuralParams``;
+``SingleShotTwin`` makes the single-shot twin of one: a model for all settings of its knob. These
+three load no torch. The other names are for the module with networks and losses, and are loaded
+when they are first used:
 
 StackedModel, Batch
     The base class of networks and losses, and what ``losses`` is given.

@@ -62,7 +62,7 @@ def train(
     data = _resident(x, device)
     attribute = torch.tensor(s, device=device)
     attribute_onehot = onehot(attribute, groups)
-    parameters = _players(model)
+    parameters = players_of(model)
     optimizer = torch.optim.Adam(
         [
             {"params": own, "scale": 1.0 if name == "model" else model.players[name]}
@@ -87,7 +87,7 @@ def train(
             )
             losses = model.losses(batch)
             resting = frozenset({"model"} if step % model.turns else ())
-            _set_gradients(losses, parameters, resting)
+            set_gradients(losses, parameters, resting)
             optimizer.step()
             if step % CHECK_EVERY == 0 or step == schedule.iterations - 1:
                 watch.check_losses(losses, parameters, step)
@@ -111,14 +111,14 @@ def _resident(x: np.ndarray, device: torch.device) -> Tensor:
         return torch.from_numpy(x).to(device)
 
 
-def _players(model: StackedModel) -> dict[str, list[nn.Parameter]]:
+def players_of(model: StackedModel) -> dict[str, list[nn.Parameter]]:
     """Parameters of each player; ``model`` has those that belong to no adversary."""
     players = {name: list(getattr(model, name).parameters()) for name in model.players}
     taken = {id(p) for own in players.values() for p in own}
     return {"model": [p for p in model.parameters() if id(p) not in taken], **players}
 
 
-def _set_gradients(
+def set_gradients(
     losses: dict[str, Tensor],
     parameters: dict[str, list[nn.Parameter]],
     resting: frozenset[str] = frozenset(),

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from fairbench.cli import console
-from fairbench.cli.console import _notes, show_leaderboard
+from fairbench.cli.console import notes_below, show_leaderboard
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.ranking import LeaderboardEntry, check_names, compare, rank_rows
 from fairbench.metrics.rows import LeaderboardRow
@@ -55,7 +55,7 @@ def test_a_dataset_for_demonstration_has_rows_and_no_ranks() -> None:
         ("a", None, False),
         ("b", None, False),
     ]
-    assert "For demonstration, without ranks: too few rows." in _notes(found)
+    assert "For demonstration, without ranks: too few rows." in notes_below(found)
 
 
 def test_missing_evidence_gives_no_rank() -> None:
@@ -245,8 +245,8 @@ def test_what_ranks_is_never_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_terminal_says_why_there_is_no_area() -> None:
     whole = a_row("a", None, mutual_information_max=0.01)
-    assert "may be noise" in " ".join(_notes([whole]))
-    assert "may be noise" not in " ".join(_notes([replace(whole, complete=False)]))
+    assert "may be noise" in " ".join(notes_below([whole]))
+    assert "may be noise" not in " ".join(notes_below([replace(whole, complete=False)]))
 
 
 def test_where_no_setting_leaks_little_the_table_says_none(

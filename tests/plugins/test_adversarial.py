@@ -18,7 +18,7 @@ from fairbench.training.model import Batch, onehot, summed_squares
 from fairbench.training.networks import Networks
 from fairbench.training.representation import NeuralRepresentation
 from fairbench.training.streams import Streams
-from fairbench.training.trainer import _players, _set_gradients
+from fairbench.training.trainer import players_of, set_gradients
 from fairbench.training.trainer import train as train_stack
 from fairbench.training.watch import Schedule
 from fairbench_datasets.adults import AdultsGender
@@ -66,8 +66,8 @@ def after_a_step(
     measure: Callable[[AdversarialModel, Batch], float],
 ) -> float:
     """How a small step of one player changes a measure."""
-    players = _players(model)
-    _set_gradients(model.losses(batch), players)
+    players = players_of(model)
+    set_gradients(model.losses(batch), players)
     before = measure(model, batch)
     with torch.no_grad():
         for p in players[player]:
@@ -98,8 +98,8 @@ def test_the_adversarys_gradient_does_not_depend_on_the_encoders_weight(
     reward: Literal["cross-entropy", "entropy"],
 ) -> None:
     model, batch = model_and_batch(reward, 2, [0.1, 4.0])
-    players = _players(model)
-    _set_gradients(model.losses(batch), players)
+    players = players_of(model)
+    set_gradients(model.losses(batch), players)
     for p in players["adversary"]:
         assert p.grad is not None
         torch.testing.assert_close(p.grad[0], p.grad[1])
@@ -190,7 +190,7 @@ def test_the_distortion_weight_scales_the_distortion_alone() -> None:
 
 def test_the_encoders_gradient_is_of_distortion_minus_gamma_times_the_cross_entropy() -> None:
     model, batch = model_and_batch("cross-entropy", 2, [0.5, 3.0])
-    _set_gradients(model.losses(batch), _players(model))
+    set_gradients(model.losses(batch), players_of(model))
     found = [p.grad for p in model.encoder.parameters()]
     value = model.losses(batch)["model"]
     z = model.encoder(batch.x)
@@ -218,7 +218,7 @@ def test_rows_beyond_the_limit_of_the_reward_pull_the_encoder_no_further() -> No
     expected = torch.autograd.grad(objective, own, retain_graph=True)
     lesson = torch.autograd.grad(rows.mean(), list(model.adversary.parameters()))
     losses = model.losses(batch)
-    _set_gradients(losses, _players(model))
+    set_gradients(losses, players_of(model))
     for parameter, gradient in zip(own, expected, strict=True):
         torch.testing.assert_close(parameter.grad, gradient, rtol=1e-4, atol=1e-5)
     # The adversary learns from all rows all the same.

@@ -12,7 +12,7 @@ from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
 from fairbench.training.representation import NeuralRepresentation
 from fairbench.training.streams import Streams
-from fairbench.training.trainer import _players, _set_gradients
+from fairbench.training.trainer import players_of, set_gradients
 from fairbench_datasets.adults import AdultsGender
 from fairbench_plugins.lmifr import LMIFR, LMIFRParams, LMIFRSingleShot
 from fairbench_plugins.lmifr.model import LMIFRModel
@@ -87,8 +87,8 @@ def model_and_batch(groups: int = 3) -> tuple[LMIFRModel, Batch]:
 def test_the_adversarys_gradient_does_not_depend_on_the_multipliers() -> None:
     model, batch = model_and_batch()
     model.multipliers.copy_(torch.tensor([[0.0, 0.0], [3.0, 5.0]]))
-    players = _players(model)
-    _set_gradients(model.losses(batch), players)
+    players = players_of(model)
+    set_gradients(model.losses(batch), players)
     for p in players["adversary"]:
         assert p.grad is not None
         torch.testing.assert_close(p.grad[0], p.grad[1])

@@ -13,7 +13,7 @@ from fairbench.data.prepared import Prepared
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams
-from fairbench.training.trainer import _players, _set_gradients
+from fairbench.training.trainer import players_of, set_gradients
 from fairbench_plugins.penalties import (
     WEIGHTS,
     DependencePenalty,
@@ -193,16 +193,16 @@ def test_the_neuron_finds_a_larger_difference_and_the_encoder_a_smaller_one() ->
         u = torch.sigmoid(model.critic(standardised(model.encoder(x))))
         return float(differences(u, batch.s_onehot).detach())
 
-    players = _players(model)
+    players = players_of(model)
     for _ in range(200):  # a neuron with an opinion
-        _set_gradients(model.losses(batch), players)
+        set_gradients(model.losses(batch), players)
         before = measure()
         with torch.no_grad():
             for p in players["critic"]:
                 assert p.grad is not None
                 p -= 0.1 * p.grad
         assert measure() > before - 1e-6
-    _set_gradients(model.losses(batch), players)
+    set_gradients(model.losses(batch), players)
     before = measure()
     with torch.no_grad():
         for p in players["model"]:

@@ -11,7 +11,7 @@ from fairbench.training import layers
 from fairbench.training.layers import StackedLinear, StackedMLP, fastest_products
 from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
 from fairbench.training.streams import Streams
-from fairbench.training.trainer import _set_gradients, train
+from fairbench.training.trainer import set_gradients, train
 from fairbench.training.watch import Schedule
 
 RNG = np.random.default_rng(0)
@@ -69,7 +69,7 @@ def test_a_loss_of_no_player_is_an_error() -> None:
     parts = {"model": list(model.encoder.parameters()), "adversary": []}
     losses = {"model": torch.zeros(1), "adversry": torch.zeros(1)}
     with pytest.raises(ValueError, match="adversry"):
-        _set_gradients(losses, parts)
+        set_gradients(losses, parts)
 
 
 def parameters(model: Auto, index: int) -> list[np.ndarray]:
@@ -122,10 +122,10 @@ def test_each_player_gets_the_gradient_of_its_own_loss_alone() -> None:
         0.0,
         streams,
     )
-    from fairbench.training.trainer import _players, _set_gradients
+    from fairbench.training.trainer import players_of, set_gradients
 
-    players = _players(model)
-    _set_gradients(model.losses(batch), players)
+    players = players_of(model)
+    set_gradients(model.losses(batch), players)
     for name, own in players.items():
         parameter = own[0]
         assert parameter.grad is not None
