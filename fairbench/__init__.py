@@ -30,6 +30,10 @@ _LAZY = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted([*_LAZY, "__version__", "__doc__"])
+
+
 def __getattr__(name: str) -> object:
     """Load what is offered here when it is first used."""
     if name not in _LAZY:

@@ -202,6 +202,9 @@ class PointEvaluation:
         Bootstrap over test rows, the same resamples for every point of a dataset:
         ``mutual_information`` of the strict auditor (nats), ``distortion`` of the strict decoder,
         ``accuracy_y`` of the main task.
+    rejected_replicates : ndarray, shape (resamples,), or None
+        ``mutual_information`` on the same resamples by the best auditor on the validation set,
+        where it was not clearly better than the class prior, which is the strict auditor then.
     by_access : mapping of Access to float
         I(Z;S) on the test set, nats, by what auditors may use. Repeated queries are measured at
         three points of a curve, and are missing from the others.
@@ -231,6 +234,7 @@ class PointEvaluation:
     draws: int = 1
     certificate: Certificate | None = None
     replicates: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    rejected_replicates: npt.NDArray[np.float64] | None = None
     by_access: Mapping[Access, float] = field(default_factory=dict)
     with_y: float | None = None
     sample_size: SampleSize | None = None

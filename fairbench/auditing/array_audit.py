@@ -54,6 +54,9 @@ def measure(
         view = None if refitted is None else refitted.reconstruction
         result = audit(sample, config=config, seed=seed_of_s, reconstruction=view, wide=wide)
         low, high = interval(result.strict.test, resamples=RESAMPLES)
+        if result.rejected is not None:
+            # What cannot be told from nothing need not be nothing.
+            high = max(high, interval(result.rejected.test, resamples=RESAMPLES)[1])
         a_y = {}
         for task, labels in checked.tasks.items():
             progress(f"downstream classifiers of {task}")

@@ -44,6 +44,7 @@ def check_arrays(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int) -> Check
     """
     if not 0 <= seed < 2**63:
         raise ConfigError(f"The seed {seed} is not a whole number of 0 or more.")
+    arrays.check_same_order(z=z, s=s, y=y, x=x, roles=roles)
     released = arrays.matrix(z, "z")
     groups, codes = arrays.classes(s, "s")
     tasks = {} if y is None else arrays.tasks(y, "y")

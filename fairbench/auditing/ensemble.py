@@ -63,6 +63,9 @@ class EnsembleAudit:
     # By the one chosen likewise among those that saw z alone, without reconstructions by a decoder
     # of its own
     release: Reading
+    # By the lowest log loss on the validation set, where it is not clearly below that of the prior,
+    # which is chosen then
+    rejected: Reading | None = None
     # Miller-Madow estimate of I(Z;S) on the test set, nats, where z is a code of few cells. It is
     # neither a classifier nor a bound, so it is never chosen; the difference shows how much the
     # ensemble may miss.
@@ -106,13 +109,14 @@ def audit(
     # Draws of one row are not independent: their mean counts once.
     losses = [_losses(one).reshape(sample.draws, -1).mean(axis=0) for one in members]
     results = tuple(one.result for one in members)
-    best = _choose(losses)
+    lowest, best = _lowest(losses), _choose(losses)
     released = _choose(losses[: len(of_z)])
     return EnsembleAudit(
         results=results,
         chosen=results[best],
         strict=_reading(members[best]),
         release=_reading(members[released]),
+        rejected=None if lowest == best else _reading(members[lowest]),
         plug_in=_plug_in(sample),
     )
 
@@ -154,13 +158,17 @@ def _plug_in(sample: AuditSample) -> float | None:
     return plug_in_information(test.inverse[:rows], labels[:rows])
 
 
+def _lowest(losses: list[Losses]) -> int:
+    return int(np.argmin([loss.mean() for loss in losses]))
+
+
 def _choose(losses: list[Losses]) -> int:
     """Return the index of the lowest mean validation loss; 0, the prior, unless it gains clearly.
 
     The best of a dozen members that learned noise beats the prior on the validation set by chance,
     and is worse on the test set: the gain must exceed its standard error.
     """
-    best = int(np.argmin([loss.mean() for loss in losses]))
+    best = _lowest(losses)
     gain = losses[0] - losses[best]
     return best if gain.mean() > gain.std() / math.sqrt(len(gain)) else 0
 

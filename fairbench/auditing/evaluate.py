@@ -202,6 +202,7 @@ def evaluate(
             test.s,
             groups=once.classes,
         ),
+        rejected_replicates=_rejected(audited, draws, test.numbers),
         replicates=_replicates(
             audited.strict.test,
             distortion.on_test.strict,
@@ -238,6 +239,17 @@ def _on_validation(
 def _beside(z: Mapping[Role, Floats], decoded: Mapping[Role, Floats]) -> dict[Role, Floats]:
     """Return z, one draw of each row, with the reconstructions of the same draw beside it."""
     return {role: np.hstack([rows, decoded[role][: len(rows)]]) for role, rows in z.items()}
+
+
+def _rejected(
+    audited: EnsembleAudit, draws: int, row_numbers: Ints
+) -> npt.NDArray[np.float64] | None:
+    """Bootstrap I by an auditor that was not clearly better than the prior, where there is one."""
+    if audited.rejected is None:
+        return None
+    found, n = audited.rejected.test, len(row_numbers)
+    found_of_draw = np.zeros(n, np.float32)
+    return _replicates(found, found_of_draw, None, draws, row_numbers)["mutual_information"]
 
 
 def _replicates(

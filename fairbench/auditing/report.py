@@ -242,6 +242,11 @@ class AuditReport:
             ),
         ]
 
+    def _found_by(self) -> str:
+        if self.auditor == "prior":
+            return "no auditor was clearly better than a guess by the shares of the groups"
+        return f"by {self.auditor} on the {self.view} view"
+
     def _information(self) -> list[str]:
         measured = f"measured {self.i:.3f}, " if self.i < 0 else ""
         lines = [
@@ -251,10 +256,7 @@ class AuditReport:
                 f"{self.i_low:.3f} to {self.i_high:.3f}), "
                 f"{self.i_share:.1%} of H(S) = {self.h_s:.3f}",
             ),
-            *_wrapped(
-                "",
-                f"by {self.auditor} on the {self.view} view; access: {Access.RELEASE}, z once",
-            ),
+            *_wrapped("", f"{self._found_by()}; access: {Access.RELEASE}, z once"),
         ]
         if (hidden := self.hidden) is not None:
             lines += _wrapped(

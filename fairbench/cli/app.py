@@ -115,6 +115,12 @@ def _guarded(call: Callable[..., Any]) -> int:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             _complain("Too many files are open.", "Raise the limit: ulimit -n 1024.")
             return 2
+        if error.errno in (errno.EACCES, errno.EPERM) and error.filename:
+            _complain(
+                f"{error.filename}: {error.strerror}.",
+                "Check who may read and write it, and the folders that it lies in.",
+            )
+            return 2
         if error.errno not in _FULL:
             raise
         streams.abandon_output()

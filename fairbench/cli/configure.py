@@ -56,6 +56,11 @@ def with_params(file: Path, config: RunConfig, registry: Registry) -> RunConfig:
     """
     merged = {registry.methods.resolve(name): v for name, v in config.params.items()}
     content = dict(read_yaml(file, "--params"))
+    if {"methods", "datasets"} & set(content):
+        raise ConfigError(
+            f"--params {file}: this is a configuration of a run, not its hyperparameters.",
+            f"Give it as --config {file}.",
+        )
     label = config.label or _label(file, content.pop("label", None))
     for name, values in _by_method(file, content, config, registry).items():
         merged[registry.methods.resolve(name)] = values

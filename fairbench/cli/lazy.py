@@ -55,6 +55,13 @@ class LazyGroup(TyperGroup):
                 name, help=entry.help, rich_help_panel=entry.panel
             )
 
+    def invoke(self, ctx: Any) -> Any:
+        """Call a command; Ctrl-C that it does not answer itself ends it with one word."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Abort from None
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that is called, and import it."""
         name, command, rest = super().resolve_command(ctx, args)

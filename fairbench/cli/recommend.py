@@ -28,7 +28,9 @@ from fairbench.models.recommend import (
     rank_by_usefulness,
     recommend,
 )
+from fairbench.registry import Registry
 from fairbench.report.format import format_count, format_figure, format_interval
+from fairbench.search.space import declared_space
 
 _RUNNERS_UP = 5
 
@@ -73,21 +75,22 @@ def recommend_command(
     limits = Limits(max_leakage, min_accuracy)
     query = RecommendQuery(limits, dataset, parse_track(track), certified, level)
     location = ResultsLocation(results, store, data_root, dataset_cards(dataset))
-    recommendation = recommend(query, location, load_plugins())
-    _show_recommendation(recommendation)
+    registry = load_plugins()
+    recommendation = recommend(query, location, registry)
+    _show_recommendation(recommendation, registry)
     if recommendation.chosen is None:
         raise typer.Exit(1)
     if card is not None:
         write_card(card, make_card(recommendation.chosen, recommendation.certificate))
 
 
-def _show_recommendation(answer: Recommendation) -> None:
+def _show_recommendation(answer: Recommendation, registry: Registry) -> None:
     """Print what is recommended, the runners-up and how to use it; or how near the best came."""
     _show_query(answer)
     if answer.certificates is not None:
         _show_certifiable(answer.certificates)
     if answer.chosen is None:
-        _show_misses(answer)
+        _show_misses(answer, registry)
         return
     _show_chosen(answer.chosen, answer.candidates, answer.query.limits)
     if answer.certificate is not None:
@@ -144,7 +147,12 @@ def _show_chosen(chosen: StoredPoint, candidates: CandidateSet, limits: Limits) 
     auditor = chosen.point.chosen_auditor
     by = f" ({auditor.auditor} on {auditor.view})" if auditor else ""
     if auditor and auditor.auditor == "prior":
-        by = " (none of them did better than the class prior alone)"
+        others = [one for one in chosen.point.auditors or () if one is not auditor]
+        best = max(others, key=lambda one: one.mutual_information_validation)
+        by = (
+            " (none of them was clearly better than a guess by the shares of the groups; the best "
+            f"found {format_figure(best.mutual_information)} nats on the test set)"
+        )
     _print_folded(
         f"I and A_s are what the auditors found{by}, with access {Access.DECODER}: z once, and the "
         "method's own reconstructions. They are lower bounds of what leaks, no guarantee. The "
@@ -281,7 +289,7 @@ def _show_command(chosen: StoredPoint) -> None:
 # ---- where nothing fits --------------------------------------------------------------------
 
 
-def _show_misses(answer: Recommendation) -> None:
+def _show_misses(answer: Recommendation, registry: Registry) -> None:
     out.print("\nNothing fits.", markup=False, style="bold")
     options = _certified_misses(answer) if answer.within_limits else _misses(answer)
     out.print("What to try:", markup=False)
@@ -295,11 +303,13 @@ def _show_misses(answer: Recommendation) -> None:
         methods = ",".join(untried)
         out.print(f"  other methods: fairbench run {data} --methods {methods}", markup=False)
     most_useful = rank_by_usefulness(answer.candidates.points)[0]
-    out.print(
-        f"  other hyperparameters: fairbench run --methods {most_useful.unit.method} ... "
-        "--tune 20; more points: --points 32",
-        markup=False,
-    )
+    method = most_useful.unit.method
+    out.print(f"  more points: fairbench run --methods {method} ... --points 32", markup=False)
+    if declared_space(registry.methods[method], {}):
+        out.print(
+            f"  other hyperparameters: fairbench run --methods {method} ... --tune 20",
+            markup=False,
+        )
 
 
 def _misses(answer: Recommendation) -> list[str]:

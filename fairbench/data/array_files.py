@@ -141,8 +141,8 @@ def _csv_shape(path: Path) -> tuple[str, bool]:
     except OSError:
         return separator, header  # reading the table raises the error
     if separator == " " and not all(is_number(field) for field in first):
-        separator, header = ",", True  # one column of names like "Asian Pacific"
-    return separator, header and not any(is_number(field) for field in first)
+        return ",", not any(is_number(field) for field in first)  # names like "Asian Pacific"
+    return separator, header
 
 
 def _columns(source: ArraySource, table: Any) -> Any:

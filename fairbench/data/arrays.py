@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -267,7 +268,7 @@ def _numbers(column: pd.Series, name: str) -> np.ndarray:
     if guess_kind(column) is not ColumnKind.NUMBER:
         raise DataError(
             f"The column {str(column.name)!r} of {name} holds {str(column.iloc[0])!r}, which is "
-            "not a number: leave it out, or encode it first."
+            "not a number: leave it out, or encode it first. Decimals are written with a point."
         )
     if column.dtype.kind in "iu":
         return column.to_numpy()
@@ -316,6 +317,23 @@ def _check_shape(shape: Sequence[int], name: str) -> None:
 
 def _shape(*sizes: object) -> str:
     return f"({', '.join(str(size) for size in sizes)}{',' if len(sizes) == 1 else ''})"
+
+
+def check_same_order(**given: Any) -> None:
+    """Raise DataError where two pandas objects have the same rows by their index, in other orders.
+
+    Rows are matched by their place. ``given``: objects by the name of the argument.
+    """
+    frames = [(name, value.index) for name, value in given.items() if _is_frame(value)]
+    for (first, index), (second, other) in pairwise(frames):
+        if len(index) != len(other) or index.equals(other):
+            continue
+        if index.is_unique and other.is_unique and len(index.difference(other)) == 0:
+            raise DataError(
+                f"{first} and {second} have the same index, but in different orders, and row i of "
+                f"both must be one person: give {second}.loc[{first}.index]; or, if they are in "
+                f"one order already, {second}.to_numpy()."
+            )
 
 
 def _is_frame(value: Any) -> bool:

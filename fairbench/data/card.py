@@ -125,6 +125,8 @@ class Card(_Part):
     domains: tuple[SensitiveColumn, ...] = ()  # columns that rows can be split by
     encoding: Encoding = Encoding.INTEGER
     missing: MissingPolicy = MissingPolicy.ERROR
+    # Further cells that count as missing values, beside those of csv_files.MISSING
+    missing_values: Annotated[tuple[str, ...], OneOrMore] = ()
     test: OfficialTest | None = None
     # Columns that may be in X though they determine s
     allowed_copies: Annotated[tuple[str, ...], OneOrMore] = ()

@@ -35,6 +35,8 @@ class CardDataset(Dataset):
         card = self.card
         path = folder / card.file.name
         frame = read_table(path, separator=card.separator, header=card.header, columns=card.columns)
+        if card.missing_values:
+            frame = frame.mask(frame.isin(card.missing_values))
         return table_of(card, frame, str(path))
 
 

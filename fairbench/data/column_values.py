@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import json
 import math
 import re
 from typing import TYPE_CHECKING, Literal
@@ -37,6 +38,9 @@ class Notation(enum.StrEnum):
     GROUPED = "thousands separators"
     """``1,234`` or ``1.234,5`` or ``1 234``."""
 
+
+_MOST_SHOWN = 4
+"""Further values that an error quotes."""
 
 _COMMA = r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?"
 _GROUPED = r"[+-]?[1-9]\d{0,2}(?:[,.' \u00a0\u202f]\d{3})+(?:[,.]\d+)?"
@@ -124,11 +128,12 @@ def numbers(
     parsed = parse(column, decimal)
     bad = np.flatnonzero(~np.isfinite(parsed))
     if len(bad):
-        value = str(column.iloc[bad[0]])
-        more = f" ({len(bad)} such rows)" if len(bad) > 1 else ""
+        value, *others = dict.fromkeys(map(str, column.iloc[bad]))
+        shown = ", ".join(map(repr, others[:_MOST_SHOWN])) + ", ..." * (len(others) > _MOST_SHOWN)
+        more = f" ({len(bad)} such rows{f'; also {shown}' if others else ''})"
         raise DataError(
             f"{where}, row {column.index[bad[0]] + 1}: the column {str(column.name)!r} of numbers "
-            f"holds {value!r}, which is not a finite number{more}.",
+            f"holds {value!r}, which is not a finite number{more if len(bad) > 1 else ''}.",
             hint or _hint(str(column.name), value, decimal),
         )
     return parsed
@@ -144,6 +149,12 @@ def _hint(name: str, value: str, decimal: Decimal) -> str:
         )
     if decimal == "." and re.fullmatch(_COMMA, value):
         return 'If numbers have a decimal comma here, write in the card: decimal: ","'
+    if not any(map(str.isdigit, value)):
+        return (
+            "If that means that the number is missing, write in the card: missing_values: "
+            f"[{json.dumps(value, ensure_ascii=False)}]; or declare the column a category under "
+            f"`features`: {name}: category"
+        )
     return (
         "Correct the table; or declare the column a category under `features` of the card: "
         f"{name}: category"

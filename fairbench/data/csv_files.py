@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from fairbench.data.column_values import is_number
 from fairbench.errors import DataError
@@ -21,27 +22,62 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
 SEPARATORS = (",", ";", "\t", "|", " ")
 """Separators that are tried, in this order, where none is declared."""
 
-_SNIFFED_LINES = 50
+_SNIFFED_ROWS = 50
+_FEWEST_NUMBERED = 3
+"""Columns from which on a first line 0,1,2,... may be the names that pandas gives to columns."""
 
 
 def sniff(path: Path) -> tuple[str, bool]:
-    """Guess separator and header line of a CSV file from its first lines."""
+    """Guess separator and header line of a CSV file from its first rows.
+
+    A quoted cell may go over several lines.
+    """
+    best, rows = ",", list[list[str]]()
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-            lines = [line for _, line in zip(range(_SNIFFED_LINES), stream, strict=False)]
+            for separator in SEPARATORS:
+                stream.seek(0)
+                parsed = _first_rows(stream, separator)
+                widths = {len(row) for row in parsed}
+                if len(widths) == 1 and len(parsed[0]) > (len(rows[0]) if rows else 1):
+                    best, rows = separator, parsed
     except OSError:
         return ",", True  # reading the table raises the error
-    best, rows = ",", list[list[str]]()
-    for separator in SEPARATORS:
-        reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-        try:
-            parsed = [row for row in reader if row]
-        except csv.Error:
-            continue  # such as a field that is too long: it does not fit
-        widths = {len(row) for row in parsed}
-        if len(widths) == 1 and len(parsed[0]) > (len(rows[0]) if rows else 1):
-            best, rows = separator, parsed
-    return best, not rows or not any(is_number(field) for field in rows[0])
+    return best, not rows or _holds_names(rows[0], rows[1:])
+
+
+def _first_rows(stream: TextIO, separator: str) -> list[list[str]]:
+    """Return the first rows; none where a field is too long, so that the separator does not fit."""
+    rows = csv.reader(stream, delimiter=separator, skipinitialspace=True)
+    try:
+        return list(itertools.islice((row for row in rows if row), _SNIFFED_ROWS))
+    except csv.Error:
+        return []
+
+
+def _holds_names(first: list[str], rest: list[list[str]]) -> bool:
+    """Whether a first row holds names: no number, or a word above numbers.
+
+    Where all cells are numbers, names are 0,1,2,... above numbers that are not all whole.
+    """
+    if not any(is_number(cell) for cell in first):
+        return True
+    columns = zip(first, zip(*rest, strict=True), strict=True)
+    filled = (
+        [(name, [c for c in cells if c not in MISSING]) for name, cells in columns] if rest else []
+    )
+    if len(set(first)) == len(first) and any(
+        _is_word(name) and cells and all(map(is_number, cells)) for name, cells in filled
+    ):
+        return True
+    if len(first) < _FEWEST_NUMBERED or first != [str(i) for i in range(len(first))]:
+        return False
+    return not all(float(c).is_integer() for _, cells in filled for c in cells if is_number(c))
+
+
+def _is_word(cell: str) -> bool:
+    """Whether a cell is a name rather than a mark for a missing number, such as ? or n/a."""
+    return cell not in MISSING and sum(map(str.isalpha, cell)) > 2
 
 
 def csv_frames(

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from fairbench.api import Floats, Ints
+from fairbench.data.arrays import check_same_order
 from fairbench.data.checks import determines, is_id
 from fairbench.data.in_memory import named
 from fairbench.data.preprocessing import Preprocessing, Unknown
@@ -62,6 +63,14 @@ def _check_names(frame: pd.DataFrame) -> None:
             f"X has columns whose names are text, and the column {other[0]!r}, whose name is not.",
             "Make them text: X.columns = X.columns.astype(str)",
         )
+
+
+def check_order(X: Any, s: Any) -> None:
+    """Raise InputError where X and s are pandas objects of the same rows in different orders."""
+    try:
+        check_same_order(X=X, s=s)
+    except DataError as error:
+        raise InputError(error.message) from None
 
 
 def without_column(X: Any, column: str | None) -> tuple[Any, Any]:

@@ -32,6 +32,7 @@ from fairbench.errors import ConfigError, FitError, InputError
 from fairbench.estimator.encoding import any_knobs, encode, representation_at
 from fairbench.estimator.inputs import (
     check_finite,
+    check_order,
     prepare_new_rows,
     read_frame,
     warn_of_copies,
@@ -193,6 +194,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "In a pipeline: fit(X, y, STEP__s=...), or fit(X, y, s=...) with "
                 "sklearn.set_config(enable_metadata_routing=True).",
             )
+        check_order(X, s)
         groups, codes = groups_of(s, len(frame))
         preprocessing = fit_preprocessing(frame)
         warn_of_ids(frame)
@@ -279,6 +281,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     f"{method.name} is of the aware track: its encoder takes s.",
                     "transform(X, s=...)",
                 )
+            check_order(X, s)
             codes = codes_of(s, len(x), encoder.info.groups)
         generator = None
         if method.coding is Coding.STOCHASTIC:

@@ -14,16 +14,22 @@ def write_file(path: Path, content: bytes) -> None:
     """Write a file whole, making its folder; StoreError where that cannot be done."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise StoreError(f"{path} cannot be written: it is a folder.")
         write_atomically(path, content)
+    except (FileExistsError, NotADirectoryError):
+        raise StoreError(
+            f"{path} cannot be written: {path.parent} is, or lies in, what is no folder."
+        ) from None
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
 
 
 def size_of(path: Path) -> int:
-    """Return the size of a file, bytes; 0 where it is gone."""
+    """Return the size of a file, bytes; 0 where it is not there."""
     try:
         return path.stat().st_size
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return 0
 
 

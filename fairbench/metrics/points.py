@@ -60,7 +60,10 @@ class Information(Metric):
         "mutual_information_low": (
             "lower end of its 95% bootstrap confidence interval over test rows"
         ),
-        "mutual_information_high": "upper end of the same interval",
+        "mutual_information_high": (
+            "upper end of the same interval; where no auditor is clearly better than the class "
+            "prior, that of the best of them if it is higher"
+        ),
         "mutual_information_validation": "I(Z;S) on the validation set by the same auditor, nats",
         "mutual_information_paper": (
             "I(Z;S) on the test set by the mean cross-entropy of the paper's MLPs, nats. Access: "
@@ -70,6 +73,9 @@ class Information(Metric):
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
         low, high = percentile_interval(evaluation.replicates["mutual_information"])
+        if evaluation.rejected_replicates is not None:
+            # What cannot be told from nothing need not be nothing.
+            high = max(high, percentile_interval(evaluation.rejected_replicates)[1])
         paper = [information(p.probabilities, p.labels) for p in evaluation.paper_audits]
         return {
             "mutual_information": information(evaluation.audit.probabilities, evaluation.s),

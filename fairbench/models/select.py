@@ -55,7 +55,15 @@ def select_unit(
         )
     units = results.card_data.select(units)
     units = latest([unit for unit in units if not unit.of_a_trial], results.runs) or units
-    units = _of_one_split(_of_dataset(units, query.dataset, results.registry))
+    # Of several datasets the one that the method was trained on, unless one is named.
+    dataset = resolve_dataset(fitted if query.dataset else units, query.dataset, results.registry)
+    units = [one for one in units if table_name(one.dataset, one.data_source) == dataset]
+    if not units:
+        raise StoreError(
+            f"The store holds no fitted model of {name} on {dataset}.",
+            f"Run it first: {_run_command(name, query, fitted, results)}",
+        )
+    units = _of_one_split(units)
     units = _of_seed(units, query.seed)
     units = _of_point(units, query.point, results.measured_points(units))
     if len(units) > 1:
@@ -90,10 +98,10 @@ def resolve_dataset(units: Iterable[UnitRecord], text: str | None, registry: Reg
     for candidate in (name, table_name(name, "simulated")):
         if candidate in known:
             return candidate
-    raise ConfigError(
-        f"There are no results on {text!r}.",
-        f"{nearest(name, known)} Or run it first: fairbench run --dataset {text}",
-    )
+    hint = nearest(name, known)
+    if is_card(text) or text in registry.datasets:
+        hint += f" Or run it first: fairbench run --methods METHOD --dataset {text}"
+    raise ConfigError(f"There are no results on {text!r}.", hint)
 
 
 def _run_command(
@@ -101,8 +109,11 @@ def _run_command(
 ) -> str:
     """A command that trains a method, on data that something here was trained on."""
     dataset, shift = query.dataset or "NAME", None
-    if query.dataset is None and fitted:
-        dataset, shift = find_source(fitted[0], results)
+    names = (query.dataset, f"{query.dataset}-simulated")
+    for unit in fitted:
+        if query.dataset is None or table_name(unit.dataset, unit.data_source) in names:
+            dataset, shift = find_source(unit, results)
+            break
     words = ["fairbench", "run", "--methods", method, "--dataset", dataset]
     words += ["--shift", shift] if shift else []
     return shlex.join(words + results.location.options)
@@ -126,13 +137,6 @@ def _stored_method(text: str, units: Sequence[UnitRecord], registry: Registry) -
             "Install it. fairbench list methods prints those that are.",
         )
     return registry.methods.resolve(text)
-
-
-def _of_dataset(
-    units: Sequence[UnitRecord], text: str | None, registry: Registry
-) -> list[UnitRecord]:
-    name = resolve_dataset(units, text, registry)
-    return [unit for unit in units if table_name(unit.dataset, unit.data_source) == name]
 
 
 def _of_one_split(units: Sequence[UnitRecord]) -> list[UnitRecord]:

@@ -91,6 +91,12 @@ class Registry:
         from fairbench.data.card_dataset import dataset_from_card
 
         if not is_card(name):
+            card = Path(f"{name}.yaml")
+            if name not in self.datasets and card.is_file():
+                raise ConfigError(
+                    f"Unknown dataset {name!r}.",
+                    f"If you mean the dataset card in this folder, name its file: {card}",
+                )
             return self.datasets[name]
         dataset = dataset_from_card(Path(name))
         if dataset.name in self.datasets:

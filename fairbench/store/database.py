@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from fairbench.errors import StoreError
+from fairbench.files import size_of
 from fairbench.store.merging import is_won, joins, wins
 from fairbench.store.problems import (
     first_line,
@@ -113,8 +114,8 @@ class Store:
 
     @staticmethod
     def is_in(folder: Path) -> bool:
-        """Whether a results folder has a store."""
-        return (folder / _FILE).exists()
+        """Whether a results folder has a store; an empty file, as a full disk leaves, is none."""
+        return size_of(folder / _FILE) > 0
 
     @classmethod
     def in_folder(cls, folder: Path, *, create: bool = True) -> Store:

@@ -109,8 +109,14 @@ def _create(engine: sa.Engine) -> None:
 
 def _refuse_foreign(engine: sa.Engine) -> None:
     """Refuse a file that holds the tables of something else; a server's schema may be shared."""
-    there = set(sa.inspect(engine).get_table_names())
-    if engine.dialect.name == "sqlite" and there and not there & set(_metadata.tables):
+    seen = sa.inspect(engine)
+    there = set(seen.get_table_names())
+    own = {
+        name
+        for name in there & set(_metadata.tables)
+        if {c.name for c in _metadata.tables[name].c} <= {c["name"] for c in seen.get_columns(name)}
+    }
+    if engine.dialect.name == "sqlite" and there and not own:
         raise StoreError(
             f"{engine.url.database} is no store of fairbench: it holds the tables "
             f"{', '.join(sorted(there)[:_NAMED])}.",

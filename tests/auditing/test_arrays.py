@@ -101,6 +101,39 @@ def test_whatever_holds_the_rows_gives_the_same_report() -> None:
     assert all(len(line) <= 80 for line in str(wanted).splitlines())
 
 
+def test_rows_in_different_orders_by_their_index_are_refused() -> None:
+    z, s = people(300)
+    frame, series = pd.DataFrame(z), pd.Series(s)
+    with pytest.raises(FairbenchError, match=r"different orders.*give s.loc\[z.index\]"):
+        quick(frame, series.sample(frac=1.0, random_state=0))
+    shuffled = frame.sample(frac=1.0, random_state=0)
+    aligned = quick(shuffled, series.loc[shuffled.index])
+    assert aligned == quick(shuffled.to_numpy(), series.loc[shuffled.index].to_numpy())
+    # As after reset_index of one of them: another index, which says nothing of people.
+    assert quick(frame, series.set_axis(range(1, 301))) == quick(z, s)
+
+
+def test_a_weak_leak_is_not_excluded_where_no_auditor_is_better_than_a_guess() -> None:
+    """I(Z;S) = .0098 nats, by quadrature, and 1,000 rows to learn from."""
+    found = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        s = rng.integers(0, 2, 2000)
+        z = rng.normal(size=(2000, 3))
+        z[:, 0] += 0.28 * s
+        found.append(quick(z, s, seed=seed))
+    by_prior = [report for report in found if report.auditor == "prior"]
+    assert by_prior
+    assert all(report.i_high > 0.0098 for report in by_prior)
+    assert "no auditor was clearly better than a guess" in str(by_prior[0]).replace("\n", " ")
+
+
+def test_the_interval_contains_the_estimate_however_many_groups_there_are() -> None:
+    rng = np.random.default_rng(0)
+    report = quick(rng.normal(size=(3000, 2)), rng.integers(0, 77, 3000))
+    assert report.i_low <= report.i <= report.i_high
+
+
 def test_another_seed_is_another_split() -> None:
     z, s = people(600)
     assert quick(z, s, seed=1).i != quick(z, s, seed=0).i

@@ -346,6 +346,17 @@ def test_a_users_mistake_is_told_in_two_lines(
     assert not (tmp_path / "fairbench-results" / "leaderboards").exists()
 
 
+def test_files_that_were_meant_otherwise_are_recognised(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
+    (tmp_path / "people.yaml").write_text("file: people.csv\n")
+    told = fairbench_here("run", "--methods", "plain", "--dataset", "people")
+    assert "name its file: people.yaml" in told.stderr
+    (tmp_path / "run.yaml").write_text("methods: plain\ndatasets: toy\n")
+    told = fairbench_here("run", "--methods", "plain", "--dataset", "toy", "--params", "run.yaml")
+    assert "Give it as --config run.yaml" in told.stderr
+
+
 def test_unknown_parameters_are_told(fairbench_here: Call, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text("sofair:\n  distortion_wieght: 3\n")
     told = fairbench_here(*RUN, "--methods", "sofair", "--params", "p.yaml")

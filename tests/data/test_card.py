@@ -178,6 +178,20 @@ def test_missing_values_are_dropped_or_a_category_where_the_card_says_so(card: W
     assert data.info.features[2].categories == ("clerk", "cook", "missing", "pilot")
 
 
+def test_marks_of_missing_values_are_those_of_the_card_too(card: Write) -> None:
+    frame = people().astype({"age": object})
+    frame.loc[[3, 5, 7], "age"] = ["?", "k.A.", "?"]
+    told = r"holds '\?', which is not a finite number \(3 such rows; also 'k.A.'\)"
+    with pytest.raises(DataError, match=told) as error:
+        load(card(frame))
+    assert 'missing_values: ["?"]' in error.value.hint
+    both = CARD + 'missing: drop\nmissing_values: ["?", "k.A."]\n'
+    data = load(card(frame, both))
+    assert sum(len(rows.s) for rows in data.roles.values()) == 597
+    with pytest.raises(DataError, match="missing"):
+        load(card(frame, CARD + 'missing_values: ["?", "k.A."]\n'))
+
+
 def test_values_are_taken_as_they_are_written(card: Write) -> None:
     """YAML would make booleans of ``no`` and ``on``."""
     frame = people()

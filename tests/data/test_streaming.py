@@ -162,3 +162,25 @@ def test_where_nothing_can_be_written_is_told_first(tmp_path: Path) -> None:
         TableWriter(tmp_path / "nowhere" / "z.csv"),
     ):
         raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("age,2020,2021,sex\n33,1.5,2.5,m\n44,2.5,3.5,f\n", (",", True)),  # a word above numbers
+        ("0,1,2,3\n.5,.1,.2,.9\n", (",", True)),  # as pandas writes columns without names
+        ("0,1,2,3\n1,0,0,2\n", (",", False)),  # codes
+        ("0,1\n.5,.1\n", (",", False)),
+        ("1.5,m\n2.5,f\n", (",", False)),
+        ("?,m,3\n2.5,f,4\n", (",", False)),  # a missing number is no name
+        ("n/a,m,3\n2.5,f,4\n", (",", False)),
+        ('age;note\n33;"one,\ntwo, three\nfour"\n44;x\n' * 30, (";", True)),
+        ('age\tnote\n33\t"a; b\n; c"\n', ("\t", True)),
+    ],
+)
+def test_separator_and_names_are_guessed_from_whole_rows(
+    text: str, found: tuple[str, bool], tmp_path: Path
+) -> None:
+    path = tmp_path / "some.csv"
+    path.write_text(text)
+    assert sniff(path) == found

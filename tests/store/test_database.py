@@ -212,7 +212,18 @@ def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
         Store(f"sqlite:///{file}")
     with sqlite3.connect(file) as connection:
         tables = connection.execute("SELECT name FROM sqlite_master").fetchall()
-    assert tables == [("songs",)]
+        assert tables == [("songs",)]
+        connection.execute("CREATE TABLE runs (run_uuid TEXT)")  # others record runs too
+    with pytest.raises(StoreError, match="holds the tables runs, songs"):
+        Store(f"sqlite:///{file}")
+
+
+def test_an_empty_file_holds_no_results(tmp_path: Path) -> None:
+    """As a full disk leaves one behind."""
+    (tmp_path / "fairbench.sqlite").touch()
+    with pytest.raises(StoreError, match="no results"):
+        Store.in_folder(tmp_path, create=False)
+    assert Store.in_folder(tmp_path).runs() == []
 
 
 def test_representations_are_named_by_content_and_never_trusted_when_damaged(

@@ -1,0 +1,52 @@
+"""How commands end that the machine does not let through, or that a user interrupts."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairbench.cli import app
+from tests.conftest import cli_environment
+
+
+def test_what_may_not_be_read_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(**_: Any) -> None:
+        raise PermissionError(13, "Permission denied", "locked/x.yaml")
+
+    monkeypatch.setattr(app, "app", refused)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert "Error: locked/x.yaml: Permission denied." in told
+    assert "Check who may read and write it" in told
+
+
+@pytest.mark.slow
+def test_every_command_says_that_it_was_interrupted(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "z.npy", rng.normal(size=(20_000, 40)))
+    np.save(tmp_path / "s.npy", rng.integers(0, 2, 20_000))
+    words = [sys.executable, "-m", "fairbench.cli", "audit", "--z", "z.npy", "--s", "s.npy"]
+    running = subprocess.Popen(
+        words,
+        cwd=tmp_path,
+        env=cli_environment(tmp_path),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(5)
+    running.send_signal(signal.SIGINT)
+    _, told = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert told.endswith("Interrupted.\n")
+    assert "Traceback" not in told
