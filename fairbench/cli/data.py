@@ -15,7 +15,7 @@ from fairbench.api.dataset import Dataset
 from fairbench.cli.console import out, show_columns, show_notes, show_table, warn_simulated
 from fairbench.cli.options import DataRoot, DatasetName, complete_datasets
 from fairbench.cli.plugins import load_plugins
-from fairbench.data.checks import note_rare_groups
+from fairbench.data.checks import note_few_rows, note_rare_groups
 from fairbench.data.files import cache_folder, find_files, name_files, say_origin
 from fairbench.data.files import data_root as find_data_root
 from fairbench.data.loading import load_dataset
@@ -113,8 +113,8 @@ def load_warning(dataset: type[Dataset], root: Path | None) -> Prepared:
     if data.source == "simulated":
         warn_simulated([dataset.name])
     roles = {role: rows.s for role, rows in data.roles.items()}
-    rare = note_rare_groups(data.info.groups, roles)
-    show_notes(data.info.name, (*data.notes, *([rare] if rare else [])))
+    found = (note_rare_groups(data.info.groups, roles), note_few_rows(len(roles[Role.VALIDATION])))
+    show_notes(data.info.name, (*data.notes, *(note for note in found if note is not None)))
     return data
 
 

@@ -15,6 +15,7 @@ from fairbench.cli.stored_code import warn_of_changed_code
 from fairbench.config import split_names
 from fairbench.data.unknown import Unknown
 from fairbench.models.encode import (
+    FAR,
     EncodingSummary,
     RowEncoder,
     detect_separator,
@@ -24,6 +25,7 @@ from fairbench.models.encode import (
 from fairbench.models.lookup import StoredModel, find_model
 from fairbench.models.points import describe_point, find_neighbours
 from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
+from fairbench.report.format import format_count
 
 
 def encode_command(
@@ -115,6 +117,13 @@ def _summarise(summary: EncodingSummary, encoder: RowEncoder, output: Path, seco
     """Print what was replaced, and what was written."""
     for name, count in summary.replaced.items():
         substitute = encoder.preprocessing.substitute(name)
-        err.print(f"{name}: {count:,} unknown values became {substitute}", markup=False)
+        values = "unknown value" if count == 1 else "unknown values"
+        err.print(f"{name}: {count:,} {values} became {substitute}", markup=False)
+    for name, count in summary.far.items():
+        err.print(
+            f"Warning: {name}: {format_count(count, 'number')} more than {FAR:g} standard "
+            "deviations from the mean of the training. Is its unit the same?",
+            markup=False,
+        )
     columns = "z0" if summary.dimensions == 1 else f"z0 to z{summary.dimensions - 1}"
     err.print(f"{summary.rows:,} rows, {columns}, in {seconds:.1f} s: {output}", markup=False)

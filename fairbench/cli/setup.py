@@ -7,9 +7,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from fairbench.api import Role
 from fairbench.api.dataset import Dataset
 from fairbench.cli.console import err, show_notes, warn_simulated
 from fairbench.config import Rerun, RunConfig
+from fairbench.data.checks import note_few_rows
 from fairbench.data.loading import load_dataset, load_folds
 from fairbench.data.prepared import Prepared
 from fairbench.data.shift import shifted
@@ -102,6 +104,9 @@ def describe(datasets: list[Prepared], device: str) -> None:
         err.print(f"{data.title}: {data.source} ({data.origin}); rows: {rows}", markup=False)
     for name, notes in {data.info.name: data.notes for data in datasets}.items():
         show_notes(name, notes)
+        fewest = min(len(one.roles[Role.VALIDATION].s) for one in datasets if one.info.name == name)
+        if (few := note_few_rows(fewest)) is not None:
+            show_notes(name, [few])
     err.print(f"device: {device}", markup=False)
 
 

@@ -37,6 +37,8 @@ class Notation(enum.StrEnum):
     """``19,8``, where the decimal sign is a point."""
     GROUPED = "thousands separators"
     """``1,234`` or ``1.234,5`` or ``1 234``."""
+    WITH_SIGN = "a sign of currency or per cent"
+    """``$31,987`` or ``9.7%``."""
 
 
 _MOST_SHOWN = 4
@@ -44,6 +46,7 @@ _MOST_SHOWN = 4
 
 _COMMA = r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?"
 _GROUPED = r"[+-]?[1-9]\d{0,2}(?:[,.' \u00a0\u202f]\d{3})+(?:[,.]\d+)?"
+_WITH_SIGN = r"[$\u20ac\u00a3\u00a5]\s?[+-]?\d[\d.,' ]*|[+-]?\d[\d.,' ]*[%$\u20ac\u00a3\u00a5]"
 _GROUPED_BY_POINTS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"
 _DATE = r"(?:\d{4}-\d\d?-\d\d?|\d{4}/\d\d?/\d\d?|\d\d?([./-])\d\d?\1\d{2,4})(?:[T ]\d\d?:\d\d.*)?"
 
@@ -81,10 +84,14 @@ def find_notation(column: pd.Series, decimal: Decimal = ".") -> tuple[Notation, 
         return None
     text = pd.Series(column.dropna().unique(), dtype=object).astype(str)
     plain = np.isfinite(parse(text, decimal))
-    comma, grouped = (text.str.fullmatch(p).to_numpy(bool) for p in (_COMMA, _GROUPED))
-    unread = (comma | grouped) & ~plain
-    if not unread.any() or (plain | comma | grouped).mean() < NEARLY_ALL:
+    comma, grouped, signed = (
+        text.str.fullmatch(pattern).to_numpy(bool) for pattern in (_COMMA, _GROUPED, _WITH_SIGN)
+    )
+    unread = (comma | grouped | signed) & ~plain
+    if not unread.any() or (plain | comma | grouped | signed).mean() < NEARLY_ALL:
         return None
+    if signed.any():
+        return Notation.WITH_SIGN, str(text[signed.argmax()])
     # 1,234 alone may be either; 19,8 is no group of three, and 1.234,5 no plain decimal comma
     if decimal == "." and (comma & ~grouped).any() and not (grouped & ~comma & ~plain).any():
         notation = Notation.COMMA

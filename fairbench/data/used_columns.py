@@ -52,6 +52,16 @@ class UsedColumns:
         unused = tuple(source for source in preprocessing.sources if source not in used)
         return cls(own, np.array(places), len(features), unused)
 
+    def far(self, x: Floats, deviations: float) -> dict[str, int]:
+        """Count rows of x whose number is so far from the training's mean, by column of numbers."""
+        counts = (np.abs(x[:, self.places]) > deviations).sum(axis=0)
+        features = self.preprocessing.features
+        return {
+            feature.source: int(count)
+            for feature, count in zip(features, counts, strict=True)
+            if count and not feature.categories
+        }
+
     def apply(
         self, frame: pd.DataFrame, *, where: str, unknown: Unknown
     ) -> tuple[Floats, dict[str, int]]:

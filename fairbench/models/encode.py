@@ -40,13 +40,20 @@ def detect_separator(source: Path) -> str:
     return "," if is_parquet(source) else sniff(source)[0]
 
 
+FAR = 10.0
+"""Standard deviations from the mean of the training beyond which a number is noted."""
+
+
 @dataclass
 class EncodingSummary:
-    """Rows encoded, columns of z, and how many unknown values of which columns were replaced."""
+    """Rows encoded and columns of z; by column how many unknown values were replaced, and how many
+    numbers are far from those of the training (:data:`FAR` standard deviations from their mean).
+    """
 
     rows: int = 0
     dimensions: int = 0
     replaced: dict[str, int] = field(default_factory=dict)
+    far: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -134,6 +141,8 @@ class RowEncoder:
                 writer.write(_columns(z, kept))
                 for name, count in replaced.items():
                     summary.replaced[name] = summary.replaced.get(name, 0) + count
+                for name, count in used.far(x, FAR).items():
+                    summary.far[name] = summary.far.get(name, 0) + count
                 summary.rows += len(z)
                 summary.dimensions = z.shape[1]
                 report(summary.rows)

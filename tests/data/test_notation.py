@@ -143,3 +143,16 @@ def test_new_rows_with_dates_for_numbers_are_refused(tmp_path: Path) -> None:
     new = people().assign(score=pd.Timestamp("2021-01-01"))
     with pytest.raises(DataError, match="'score' of numbers holds dates or durations"):
         data.preprocessing.apply(new, where="new")
+
+
+@pytest.mark.parametrize(
+    ("texts", "example"),
+    [
+        (["$31,987", "$5", "$1,200.50"], "$31,987"),
+        (["9.7%", "10%", "3"], "9.7%"),
+        (["\u20ac 5,20", "\u20ac 7"], "\u20ac 5,20"),
+    ],
+)
+def test_numbers_with_a_sign_are_noticed(texts: list[str], example: str) -> None:
+    assert find_notation(pd.Series(texts)) == (Notation.WITH_SIGN, example)
+    assert find_notation(pd.Series([*texts, "many", "few", "none"])) is None

@@ -11,6 +11,7 @@ import pytest
 
 from fairbench.api.dataset import Dataset
 from fairbench.cli.data import data_describe_command
+from fairbench.data.checks import note_few_rows
 from fairbench.data.loading import load_dataset
 from fairbench.data.table_rules import check_table
 from fairbench.errors import DataError
@@ -106,3 +107,18 @@ def test_it_is_the_same_error_at_load_in_describe_and_in_check(
 def test_what_is_no_table_is_refused() -> None:
     with pytest.raises(DataError, match="'nothing' loads a NoneType"):
         load_dataset(Nothing)
+
+
+@pytest.mark.parametrize("rows", [400, 2667])
+def test_few_rows_are_noted_by_what_the_best_auditor_is_credited_with(rows: int) -> None:
+    """It knows P(s | z), here .5 + u and .5 - u at random; credited: by a standard error."""
+    rng = np.random.default_rng(0)
+    leak = 7 / rows
+    u = np.sqrt(leak / 2)  # I = 2 u^2, nearly
+    right = rng.random((4000, rows)) < 0.5 + u
+    gain = np.log(2 * np.where(right, 0.5 + u, 0.5 - u))
+    credited = gain.mean(axis=1) > gain.std(axis=1) / np.sqrt(rows)
+    assert credited.mean() == pytest.approx(0.8, abs=0.03)
+    note = note_few_rows(rows)
+    assert (note is None) == (leak < 0.01)
+    assert note is None or f"below {leak:.3f} nats" in note

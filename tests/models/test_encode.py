@@ -170,6 +170,18 @@ def test_unknown_values_are_counted_over_all_parts(encoder: RowEncoder, people: 
     assert done.replaced == {"colour": 3, "noise": 1}
 
 
+def test_numbers_far_from_those_of_the_training_are_counted(
+    encoder: RowEncoder, people: Path
+) -> None:
+    """As ages in months: nothing is wrong with such a number, but much with its code."""
+    frame = pd.read_csv(people)
+    frame.loc[[3, 900], "noise"] = 1e4
+    frame.to_csv(people, index=False)
+    done = encoder.encode_file(people, people.parent / "z.csv", rows=100)
+    assert done.far == {"noise": 2}
+    assert done.rows == 2000
+
+
 def test_an_error_late_in_the_file_leaves_nothing_and_says_the_row(
     encoder: RowEncoder, people: Path
 ) -> None:
