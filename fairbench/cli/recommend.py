@@ -222,9 +222,9 @@ def _show_certificate(certificate: SelectedCertificate) -> None:
         f"z; and no classifier of z can have a demographic-parity gap above {bound.gap:.3f}. Each "
         f"of the two holds with {1 - certificate.level:.4g} probability over the {bound.rows:,} "
         f"test rows, for all {n:,} certifiable points at once, so also for the one chosen (each "
-        f"was certified at 1 - {certificate.level:g}/{n}). {bound.cells:,} codes known beforehand; "
-        f"{bound.overflow:.1%} of the test rows have another and count as fully unfair. The "
-        "certificate holds for this population, and for z alone."
+        f"was certified at 1 - {certificate.level:g}/{n}). {format_count(bound.cells, 'code')} "
+        f"known beforehand; {bound.overflow:.1%} of the test rows have another and count as fully "
+        "unfair. The certificate holds for this population, and for z alone."
     )
 
 

@@ -117,7 +117,7 @@ def _show_jobs(jobs: Sequence[Job], run: TrainingRun, workers: int) -> None:
     else:
         about = format_seconds_between(*_remaining(jobs, workers).between())
         out.print(
-            f"Estimated: {about} on {workers} workers "
+            f"Estimated: {about} on {format_count(workers, 'worker')} "
             f"({format_seconds(total)} of work). "
             f"{run.summary.reused} of {len(run.plan.units)} units are in the store.",
             markup=False,

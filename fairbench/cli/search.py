@@ -206,8 +206,8 @@ def show_space(search: Search) -> None:
         total += search.config.finalists * final
         text += f", {_finalists(search.config)}, of about {format_seconds(final)} each"
     out.print(
-        f"{text}: about {format_seconds(total / search.workers)} on {search.workers} workers, less "
-        "what is in the store.",
+        f"{text}: about {format_seconds(total / search.workers)} on "
+        f"{format_count(search.workers, 'worker')}, less what is in the store.",
         markup=False,
     )
 
@@ -215,7 +215,7 @@ def show_space(search: Search) -> None:
 def _length(config: SearchConfig) -> str:
     """Say how many trials a search has."""
     if config.work is None:
-        return f"{config.most_trials:,} trials"
+        return format_count(config.most_trials, "trial")
     work = f"{format_seconds(config.work)} of processor time"
     return f"as many trials as fit into {work}, at most {config.most_trials:,}"
 
@@ -251,7 +251,9 @@ def _report(search: Search, output: Path | None) -> int:
     ended = [*search.trials, *search.finals]
     failed = sum(trial.outcome is TrialOutcome.FAILED for trial in ended)
     if failed:
-        err.print(f"{failed} trials failed; try them again with --rerun failed.", markup=False)
+        err.print(
+            f"{format_count(failed, 'trial')} failed; try again with --rerun failed.", markup=False
+        )
     for path in written:
         err.print(str(path), markup=False)
     if search.best is not None and not any(path.name == "importance.csv" for path in written):
