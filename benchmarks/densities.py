@@ -34,6 +34,7 @@ from fairbench.api import Floats, Ints, Role
 from fairbench.auditing.auditors.samples import prior_of
 from fairbench.auditing.config import Audit
 from fairbench.auditing.soft_labels import soft_labels
+from fairbench.auditing.tolerance import tolerance
 from fairbench.cli.plugins import load_plugins
 from fairbench.data.prepared import Prepared
 from fairbench.data.splits import OFFICIAL
@@ -43,8 +44,6 @@ from fairbench.models.results import StoredResults
 from fairbench.stats.scores import information, log_loss, smoothed
 from fairbench.training.representation import NeuralRepresentation
 
-LEAST_GAP, LARGEST_SHARE = 0.02, 0.08
-"""Nats, and share of the strict estimate: what a gap may be is the larger of the two."""
 POWERS, PRIOR_SHARES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.2), (0.0, 0.01, 0.03, 0.1)
 CHUNK = 1000
 """Codes whose densities are computed at once."""
@@ -64,7 +63,7 @@ class Reading:
     @property
     def within(self) -> bool:
         """Whether it is no more than the strict auditors may miss."""
-        return self.known - self.strict <= max(LEAST_GAP, LARGEST_SHARE * self.strict)
+        return self.known - self.strict <= tolerance(self.strict)
 
 
 def posterior(z: Floats, mean: Floats, deviation: Floats, labels: Floats) -> Floats:

@@ -3,10 +3,11 @@
     python benchmarks/wide_on_methods.py --results DIR [--data-root DIR] [--out FILE]
 
 Takes one point of each method of the first dataset in a results folder, the one nearest to half of
-I_max, and audits one draw of its z three times: as it is stored, with all that boards use (soft
-labels, draws, reconstructions); by the same auditors with the labels of s alone; and by these and
-the wide search. Prints a line for each, writes a table, and goes on where it was stopped. Exits
-with 1 if the wide search reads more than .02 nats above the stored figure and more than 8% of it.
+I_max, and compares three figures: the stored one, with all that boards use (soft labels, draws,
+reconstructions); that of the same auditors with one draw and the labels of s alone; and that of
+these and the wide search. Prints a line for each, writes a table, and goes on where it was stopped.
+Exits with 1 if the wide search reads more than .02 nats above the stored figure and more than 8% of
+it.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
-from outside_auditors import Candidate, allowed_gap, load_point, middle_points
+from outside_auditors import Candidate, load_point, middle_points
 
 from fairbench.api import Role
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.ensemble import EnsembleAudit, audit
 from fairbench.auditing.sample import AuditSample
+from fairbench.auditing.tolerance import tolerance
 from fairbench.cli.plugins import load_plugins
 from fairbench.models.query import ResultsLocation
 from fairbench.models.results import StoredResults
@@ -53,7 +55,7 @@ class Read:
     @property
     def within(self) -> bool:
         """Whether the wide search reads no more than the auditors of boards may miss."""
-        return self.wide - self.stored <= allowed_gap(self.stored)
+        return self.wide - self.stored <= tolerance(self.stored)
 
 
 def read(results: StoredResults, candidate: Candidate) -> Read:

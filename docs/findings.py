@@ -224,7 +224,7 @@ def draw_adversaries(board: Published) -> None:
         figure = new_figure(6.4, 4.4)
         axes: Axes = figure.axes[0]
         for name, (colour, marker) in shown.items():
-            points = [p for p in board.table.points if p.method == name and p.split != "official"]
+            points = [point for curve in board.curves(name) for point in curve]
             both = [
                 (p.figures["mutual_information_paper"], p.figures["mutual_information"])
                 for p in points

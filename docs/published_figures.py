@@ -87,7 +87,7 @@ class Published:
         return gap
 
     def least_share(self, method: str, column: str = "mutual_information_min") -> Estimate:
-        """Estimate the least I(Z;S) of any point, as a share of I(X;S)."""
+        """Estimate the least I(Z;S) of any point, as a share of the mean I(X;S)."""
         row: LeaderboardEntry = self.rows[method]
         most = row.row.mutual_information_max
         assert most is not None

@@ -107,7 +107,7 @@ def arguments(description: str | None) -> argparse.Namespace:
     parser.add_argument("recipe", type=Path)
     parser.add_argument("--results", type=Path, required=True, help="results folder to work in")
     parser.add_argument("--data-root", type=Path, required=True)
-    parser.add_argument("--dry-run", action="store_true", help="print plans and estimates alone")
+    parser.add_argument("--dry-run", action="store_true", help="print plans; train nothing")
     return parser.parse_args()
 
 

@@ -14,7 +14,7 @@ from fairbench.estimator.inputs import without_column
 
 @dataclass(frozen=True)
 class LeakageScorer:
-    """Minus the I(Z;S) that auditors find, nats; see :func:`leakage_scorer`."""
+    """Minus the I(Z;S) that auditors find, nats, at most 0; see :func:`leakage_scorer`."""
 
     column: str
     quick: bool
@@ -28,9 +28,11 @@ class LeakageScorer:
                 f"X has no column {self.column!r}, which should hold s.",
                 'Leave it in X, and fit with its name: search.fit(X, y, STEP__s="COLUMN").',
             )
-        last = hasattr(estimator, "transform")
-        z = estimator.transform(X) if last else estimator[:-1].transform(X)
-        return -audit(z, s, quick=self.quick, seed=self.seed).i
+        # A pipeline that ends in a classifier has no transform.
+        transforms = hasattr(estimator, "transform")
+        z = estimator.transform(X) if transforms else estimator[:-1].transform(X)
+        # Auditors that learned noise read less than nothing: that is not fairer than nothing.
+        return -max(0.0, audit(z, s, quick=self.quick, seed=self.seed).i)
 
 
 def leakage_scorer(column: str, *, quick: bool = True, seed: int = 0) -> LeakageScorer:

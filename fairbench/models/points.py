@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from fairbench.api import NO_KNOBS, Point
@@ -102,7 +101,7 @@ def _on_curve(curve: Curve, method: str, point: Point) -> Point:
             )
         return own
     value = point[knob.name]
-    if not knob.low <= value <= knob.high or math.isnan(value):
+    if not knob.low <= value <= knob.high:
         raise ConfigError(
             f"{knob.name} of {method} goes from {knob.low:g} to {knob.high:g}, not to {value:g}."
         )

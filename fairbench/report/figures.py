@@ -183,7 +183,10 @@ def _cost(axes: Axes, panel: Panel, look: Mapping[Variant, Look], frame: Frame) 
 
     free: list[str] = []
     for name, row, style in ordered(panel, look):
-        seconds = [row.figures.get(f"train_seconds_{n}") or 0.0 for n in _COST_POINTS]
+        known = [row.figures.get(f"train_seconds_{n}") for n in _COST_POINTS]
+        seconds = [one for one in known if one is not None]
+        if len(seconds) < len(known):
+            continue  # nobody knows what it cost
         if min(seconds) < _NOTHING:
             if row.variant in frame.rows:
                 free.append(name)

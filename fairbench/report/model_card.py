@@ -211,11 +211,13 @@ def _certificate(
             f"{selected.candidates:,} points it was chosen among at once (each certified at 1 - "
             f"{selected.level:g}/{selected.candidates})"
         )
-    if figures.get("certified_parity_gap") is None:
+    gap = figures.get("certified_parity_gap")
+    information = figures.get("certified_mutual_information")
+    if gap is None or information is None:
         return None, ""
     bound = Certificate(
-        gap=figures["certified_parity_gap"] or 0.0,
-        information=figures["certified_mutual_information"] or 0.0,
+        gap=gap,
+        information=information,
         confidence=0.95,
         cells=int(figures["certified_codes"] or 0),
         overflow=figures["certified_overflow"] or 0.0,

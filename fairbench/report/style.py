@@ -20,7 +20,7 @@ SHADES = (0.0, 0.45, -0.45, 0.25, -0.25)
 """Of the members of a family: how far towards white, or where negative towards black."""
 
 FAINT = "#DCDCDC"
-"""Curves of other panels, behind those that a panel is about."""
+"""Rows that a frame is not about, behind those that it is."""
 
 GREY = "#8A8A8A"
 """Baselines: they are the background that methods are seen against."""

@@ -130,9 +130,11 @@ def audit_attacks(
 ) -> Iterator[AttackReading]:
     """Audit every attack on every base code, or the attacks of some names."""
     soft = soft_labels(data)
-    most = _Measured.of(Plain(lambda x: x), data, soft, audit, seed).information
-    for base_name, base in bases(data).items():
-        plain = _Measured.of(Plain(base), data, soft, audit, seed)
+    found = bases(data)
+    plains = {n: _Measured.of(Plain(base), data, soft, audit, seed) for n, base in found.items()}
+    most = plains["x"].information
+    for base_name, base in found.items():
+        plain = plains[base_name]
         for name, family, attack in attacks(data, base):
             if names is None or name in names:
                 hidden = _Measured.of(attack, data, soft, audit, seed)

@@ -26,7 +26,7 @@ from fairbench.testing.method_trial import (
 )
 from fairbench.testing.promises import convert_errors, promise
 from fairbench.testing.sample_data import ManyGroups, sample_data, with_other_labels
-from fairbench.testing.surroundings import check_unharmed, watched_data
+from fairbench.testing.surroundings import check_unharmed, subclasses, watched_data
 from fairbench.training.device import resolve_device
 
 
@@ -153,7 +153,7 @@ def reads_nothing(trial: MethodTrial) -> None:
     """It may use the training set alone: files and datasets hold task labels and test rows."""
     first = trial.encoders
     folders = [cache_folder(), data_root(trial.root)]
-    folders += [cls.home for cls in Dataset.__subclasses__()]
+    folders += [cls.home for cls in subclasses(Dataset)]
     with watched_data(folder for folder in folders if folder is not None) as reads:
         trial.trained()
         trial.codes(first)

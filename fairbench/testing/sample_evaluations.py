@@ -55,17 +55,21 @@ def point_evaluations() -> dict[str, PointEvaluation]:
             certificate=None,
         ),
         "of a representation without information": _point(0.0, draws=1),
-        "without a task": replace(
-            whole,
-            y={},
-            downstream={},
-            validation=replace(whole.validation, mutual_information_y=None, accuracy_y=None),
-            replicates={k: v for k, v in whole.replicates.items() if k != "accuracy_y"},
-        ),
+        "without a task": _without_task(whole),
         "with one task": replace(
             whole, y={"task": whole.y["task"]}, downstream={"task": whole.downstream["task"]}
         ),
     }
+
+
+def _without_task(point: PointEvaluation) -> PointEvaluation:
+    return replace(
+        point,
+        y={},
+        downstream={},
+        validation=replace(point.validation, mutual_information_y=None, accuracy_y=None),
+        replicates={k: v for k, v in point.replicates.items() if k != "accuracy_y"},
+    )
 
 
 def _point(leak: float, *, draws: int) -> PointEvaluation:
@@ -144,10 +148,7 @@ def curve_evaluations(metrics: Sequence[type[Metric]]) -> dict[str, CurveEvaluat
         },
     )
     bare = {name: value for name, value in reference.items() if name != "accuracy_y_constant"}
-    no_task = [
-        {k: v for k, v in point.items() if not k.startswith(("accuracy_y", "i_y", "gap_"))}
-        for point in whole.points
-    ]
+    no_task = [_columns(_without_task(point), metrics) for point in points]
     return {
         "whole": whole,
         "of a single-shot method": replace(whole, single_shot=True, costs=whole.costs[:1]),

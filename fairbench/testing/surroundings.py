@@ -50,7 +50,7 @@ def surroundings() -> dict[str, Any]:
 
 @contextmanager
 def restored() -> Iterator[None]:
-    """Restore folder, environment and random states afterwards.
+    """Restore all that :func:`surroundings` has afterwards.
 
     So one plugin's harm does not reach the next check, and a repeated one is seen again. Global
     random states start at random: code that draws from them differs from call to call.
@@ -58,7 +58,8 @@ def restored() -> Iterator[None]:
     folder, environment, python = os.getcwd(), dict(os.environ), random.getstate()
     legacy = np.random.get_state()  # noqa: NPY002
     torch = sys.modules.get("torch")
-    drawn = torch.get_rng_state() if torch is not None else None
+    errors = np.geterr()
+    drawn, dtype = (torch.get_rng_state(), torch.get_default_dtype()) if torch else (None, None)
     random.seed()
     np.random.seed()  # noqa: NPY002
     if torch is not None:
@@ -71,8 +72,10 @@ def restored() -> Iterator[None]:
         os.environ.update(environment)
         random.setstate(python)
         np.random.set_state(legacy)  # noqa: NPY002
+        np.seterr(**errors)
         if torch is not None:
             torch.set_rng_state(drawn)
+            torch.set_default_dtype(dtype)
 
 
 def check_unharmed(act: Callable[[], object], doing: str) -> None:
@@ -131,7 +134,7 @@ def watched_data(folders: Iterable[Path]) -> Iterator[Reads]:
 
     replaced: list[tuple[type, str, Any]] = [
         (cls, name, vars(cls)[name])
-        for cls in _subclasses(Dataset)
+        for cls in subclasses(Dataset)
         for name in {"load", "simulate"} & set(vars(cls))
     ]
     for cls, name, original in replaced:
@@ -145,6 +148,7 @@ def watched_data(folders: Iterable[Path]) -> Iterator[Reads]:
             setattr(cls, name, original)
 
 
-def _subclasses(base: type) -> list[type]:
-    below: list[type] = base.__subclasses__()
-    return list(dict.fromkeys([*below, *(deep for cls in below for deep in _subclasses(cls))]))
+def subclasses(base: type) -> list[Any]:
+    """Return all classes below one, at any depth."""
+    below: list[Any] = base.__subclasses__()
+    return list(dict.fromkeys([*below, *(deep for cls in below for deep in subclasses(cls))]))

@@ -5,12 +5,13 @@ __fairbench_families__ = True
 
 __fairbench_same_results__ = {
     "65647175a6cdb46d": "722183acbd487b9b",  # adversarial
-    "4695e83f0d5c21a5": "93c018cf4f92ed83",  # baselines
+    "1b917c05b2c41660": "93c018cf4f92ed83",  # baselines
     "4e1ab1204ec6bd5a": "39a9b96f7448d551",  # cells
     "b7288e4060af6af8": "1f3ca12063df8e02",  # erasure
     "9c07958e735491b0": "d017402fa4049e5d",  # fare_tree
-    "7151624c75fc1411": "a2cc21015f2fc8bc",  # lmifr
-    "47a5bca8a5fcd3a6": "3f45b4923fe17cc0",  # merged_cells
+    "12383d04066affec": "2d9553672cbb05fa",  # fnf
+    "a116bb602b8839ea": "a2cc21015f2fc8bc",  # lmifr
+    "a1eca40da91302b7": "3f45b4923fe17cc0",  # merged_cells
     "19c5e47eaf701ea9": "9b4e7b3cbd9c5e5a",  # noise
     "22f67a69b76a53e1": "7d29fc18958b8e00",  # obliviator
     "5108579c1dddea6b": "1ed98b44d6d7a13b",  # penalties

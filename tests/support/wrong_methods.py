@@ -118,6 +118,20 @@ class SetsTheEnvironment(Right):
         return super().fit(train, units, context)
 
 
+class IgnoresEverybodysErrors(Right):
+    def fit(self, train, units, context):
+        np.seterr(all="ignore")
+        return super().fit(train, units, context)
+
+
+class ComputesInDoublePrecision(Right):
+    def fit(self, train, units, context):
+        import torch
+
+        torch.set_default_dtype(torch.float64)
+        return super().fit(train, units, context)
+
+
 # Of seeds and stacks.
 
 

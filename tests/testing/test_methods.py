@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from fairbench.api import Architecture, Role
 from fairbench.api.dataset import Dataset, Images
 from fairbench.api.method import Method
+from fairbench.data.card_dataset import dataset_from_card
 from fairbench.data.loading import load_dataset
 from fairbench.errors import CheckError
 from fairbench.registry import load_registry
@@ -51,6 +53,8 @@ WRONG = [
     (wrong.SeedsEverybody, "leaves its process", "NumPy's global random state"),
     (wrong.DrawsFromEverybody, "leaves its process", "Python's global random state"),
     (wrong.SetsTheEnvironment, "leaves its process", "the environment"),
+    (wrong.IgnoresEverybodysErrors, "leaves its process", "NumPy's handling of errors"),
+    (wrong.ComputesInDoublePrecision, "leaves its process", "torch's default dtype"),
     (wrong.Unseeded, "the same seed", "unit.seed"),
     (wrong.GloballyUnseeded, "the same seed", "unit.seed"),
     (wrong.UnseededEncoder, "the same seed", "unit.seed"),
@@ -118,11 +122,34 @@ def test_a_wrong_method_is_told_which_promise_it_breaks(
 ) -> None:
     (tmp_path / "labels.csv").write_text("0.25")
     monkeypatch.setenv("FAIRBENCH_DATA", str(tmp_path))
+    before = np.geterr(), torch.get_default_dtype()
     with pytest.raises(CheckError) as caught:
         check_method(method)
+    assert (np.geterr(), torch.get_default_dtype()) == before
     assert promise in caught.value.message
     assert says in str(caught.value)
     assert "Why it matters: " in caught.value.hint
+
+
+def test_reading_the_table_of_a_users_own_card_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "labels.csv").write_text("0.25")
+    (tmp_path / "own.yaml").write_text("file: labels.csv\nsensitive: a\nlabels: b\n")
+    own = dataset_from_card(tmp_path / "own.yaml")
+    assert own.home == tmp_path
+    monkeypatch.delenv("FAIRBENCH_DATA", raising=False)
+
+    class PeeksAtTheCardsTable(wrong.Right):
+        def fit(self, train, units, context):
+            return [wrong.Released(float((tmp_path / "labels.csv").read_text())) for _ in units]
+
+    (check,) = [
+        c for c in method_checks(PeeksAtTheCardsTable) if c.promise.text == "it reads no data"
+    ]
+    outcome = check.outcome()
+    assert outcome.verdict is CheckResult.FAILED
+    assert "the file labels.csv" in outcome.what
 
 
 class Flat(wrong.Released):

@@ -11,7 +11,8 @@ sees s, D and I can both be near 0, without a trade-off. How near depends on the
 
 F is estimated on the training set: values of a column are binned, boosted trees give the
 probabilities of the bins given x_<j and s, and frequencies by group those of the values within a
-bin. Columns with more than 1,024 values are rounded down to quantiles, the only distortion.
+bin. Columns with more than 1,024 distinct values are rounded down to 1,024 of these, at even ranks
+among them: the only distortion.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class FNF(NeuralMethod):
 
 
 def noise_widths(x: Floats) -> Floats:
-    """Smallest step between values of each column: the width of the noise that fills it."""
+    """Width of the noise that fills each column: the smallest step between values, or .1."""
     steps = [np.diff(np.unique(column)) for column in x.T]
     smallest = [step.min() if len(step) else 0.0 for step in steps]
     return np.maximum(np.array(smallest, np.float32), np.float32(_NARROWEST))

@@ -26,8 +26,8 @@ Departures:
 * More than two groups: each against the mixture of the others.
 * Categories are columns of integer codes like others. The paper treats tables of categories by a
   matching of rows without flows; this is its method for numbers.
-* Uniform noise as wide as the smallest step of a column is added in training (dequantisation), and
-  left out when rows are encoded.
+* Uniform noise as wide as the smallest step of a column, but at least .1 standard deviations, is
+  added in training (dequantisation), and left out when rows are encoded.
 """
 
 from __future__ import annotations

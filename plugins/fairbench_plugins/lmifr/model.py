@@ -111,7 +111,7 @@ class LMIFRModel(GaussianModel):
         return self.multipliers.clone()
 
     def ascend(self, exceeded: Tensor) -> None:
-        """Take a step of the multipliers, with those of player ``model`` alone.
+        """Take a step of the multipliers, also where encoder and decoder rest.
 
         ``exceeded`` is C / e - 1 of both limits, ``(models, 2)``.
         """

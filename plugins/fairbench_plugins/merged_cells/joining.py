@@ -1,6 +1,6 @@
 """The search for codes: joining cells at the least distortion per nat, then moving single ones.
 
-The objective stands in the package's docstring.
+The objective stands in merged.py.
 """
 
 from __future__ import annotations
