@@ -247,9 +247,9 @@ def _rejected(
     """Bootstrap I by an auditor that was not clearly better than the prior, where there is one."""
     if audited.rejected is None:
         return None
-    found, n = audited.rejected.test, len(row_numbers)
-    found_of_draw = np.zeros(n, np.float32)
-    return _replicates(found, found_of_draw, None, draws, row_numbers)["mutual_information"]
+    unused = np.zeros(len(row_numbers), np.float32)  # in place of the distortion
+    found = _replicates(audited.rejected.test, unused, None, draws, row_numbers)
+    return found["mutual_information"]
 
 
 def _replicates(
