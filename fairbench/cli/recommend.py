@@ -148,11 +148,11 @@ def _show_chosen(chosen: StoredPoint, candidates: CandidateSet, limits: Limits) 
     by = f" ({auditor.auditor} on {auditor.view})" if auditor else ""
     if auditor and auditor.auditor == "prior":
         others = [one for one in chosen.point.auditors or () if one is not auditor]
-        best = max(others, key=lambda one: one.mutual_information_validation)
-        by = (
-            " (none of them was clearly better than a guess by the shares of the groups; the best "
-            f"found {format_figure(best.mutual_information)} nats on the test set)"
-        )
+        by = " (none of them was clearly better than a guess by the shares of the groups"
+        if others:
+            best = max(others, key=lambda one: one.mutual_information_validation)
+            by += f"; the best found {format_figure(best.mutual_information)} nats on the test set"
+        by += ")"
     _print_folded(
         f"I and A_s are what the auditors found{by}, with access {Access.DECODER}: z once, and the "
         "method's own reconstructions. They are lower bounds of what leaks, no guarantee. The "
@@ -305,7 +305,7 @@ def _show_misses(answer: Recommendation, registry: Registry) -> None:
     most_useful = rank_by_usefulness(answer.candidates.points)[0]
     method = most_useful.unit.method
     out.print(f"  more points: fairbench run --methods {method} ... --points 32", markup=False)
-    if declared_space(registry.methods[method], {}):
+    if method in registry.methods and declared_space(registry.methods[method], {}):
         out.print(
             f"  other hyperparameters: fairbench run --methods {method} ... --tune 20",
             markup=False,
