@@ -22,7 +22,7 @@ from fairbench.runs.audit_job import AuditJob, Measurement, ReferenceJob, Stored
 from fairbench.runs.estimate import audit_seconds
 from fairbench.runs.executors.base import Failed
 from fairbench.runs.job import Job
-from fairbench.runs.plan import point_key, reference_key
+from fairbench.runs.plan import PlannedReference, point_key
 from fairbench.runs.shared_labels import SharedLabels
 from fairbench.stats.seeds import derive_seed
 from fairbench.store.database import Store, now
@@ -211,11 +211,9 @@ class AuditLedger:
             )
         return jobs
 
-    def reference_job(
-        self, data: Prepared, seed: int, config: AuditConfig, *, again: bool
-    ) -> ReferenceJob | None:
-        """The job that measures what curves are normalised by; None: it is in the store."""
-        key = reference_key(data, seed, config)
+    def reference_job(self, reference: PlannedReference, *, again: bool) -> ReferenceJob | None:
+        """The job that audits x itself; None: what it would measure is in the store, or pending."""
+        data, seed, config, key = reference.data, reference.seed, reference.audit, reference.key
         if key in self._pending:
             return None
         stored = self.store.find(ReferenceRecord, [key]).get(key)

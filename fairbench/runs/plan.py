@@ -114,6 +114,20 @@ class PlannedUnit:
         )
 
 
+@dataclass(frozen=True)
+class PlannedReference:
+    """An audit of x itself, by which the curves of one dataset and seed are normalised."""
+
+    data: Prepared
+    seed: int
+    audit: AuditConfig
+
+    @property
+    def key(self) -> str:
+        """Content key of its record."""
+        return reference_key(self.data, self.seed, self.audit)
+
+
 @dataclass
 class Plan:
     """All units and references of a request.
@@ -123,7 +137,7 @@ class Plan:
     """
 
     units: list[PlannedUnit] = field(default_factory=list)
-    references: dict[str, tuple[Prepared, int, AuditConfig]] = field(default_factory=dict)
+    references: list[PlannedReference] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
 
 
@@ -146,8 +160,7 @@ def make_plan(config: RunConfig, registry: Registry, datasets: Sequence[Prepared
     for data in datasets:
         budget = make_budget(config.budget, data)
         for seed in config.seeds:
-            key = reference_key(data, seed, budget.audit)
-            plan.references[key] = (data, seed, budget.audit)
+            plan.references.append(PlannedReference(data, seed, budget.audit))
         for name, values in params.items():
             method = registry.methods[name]
             try:
@@ -267,8 +280,8 @@ def stacks(
         most = largest_stack(
             members[0].method.device(device),
             image=members[0].data.info.architecture.image is not None,
-            bytes_per_unit=bytes_of(members[:1]),
-            data_bytes=bytes_of([], members[0].data),
+            bytes_per_unit=bytes_of_models(members[:1]),
+            data_bytes=bytes_of_rows(members[0].data),
             free_bytes=min((free for free, _ in gpus), default=None),
             models_per_unit=members[0].workload.models_per_unit,
         )
@@ -279,14 +292,16 @@ def stacks(
     return stacked
 
 
-def bytes_of(stack: Sequence[PlannedUnit], data: Prepared | None = None) -> float:
-    """Device memory of the models of a stack, and of the rows of ``data``, bytes."""
-    rows = 0.0 if data is None else float(data.roles[Role.ENCODER_TRAIN].x_bytes)
-    if not stack:
-        return rows
+def bytes_of_models(stack: Sequence[PlannedUnit]) -> float:
+    """Device memory of the models of a stack, bytes."""
     work, features = stack[0].workload, len(stack[0].data.info.features)
     models = len(stack) * work.models_per_unit
-    return rows + models * model_bytes(work.architecture, features, work.batch_size)
+    return models * model_bytes(work.architecture, features, work.batch_size)
+
+
+def bytes_of_rows(data: Prepared) -> float:
+    """Device memory of the rows that a stack trains on, bytes."""
+    return float(data.roles[Role.ENCODER_TRAIN].x_bytes)
 
 
 def code_of(method: type[Method]) -> str:

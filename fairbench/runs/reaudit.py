@@ -29,6 +29,7 @@ from fairbench.runs.driver import JobSource
 from fairbench.runs.executors.base import Failed
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
+from fairbench.runs.plan import PlannedReference
 from fairbench.store import files
 from fairbench.store.database import Store, now
 from fairbench.store.records import PointRecord, RunRecord, UnitRecord
@@ -122,7 +123,9 @@ class Reaudit(JobSource):
         self.known += len(unit.points) - len(missing)
         if missing and unit.artefact is not None:
             self._work.append(PointsToMeasure(target, unit.artefact, missing))
-        reference = self.audits.reference_job(data, unit.seed, config, again=self._again)
+        reference = self.audits.reference_job(
+            PlannedReference(data, unit.seed, config), again=self._again
+        )
         if reference is not None:
             self._references.append(reference)
 

@@ -21,7 +21,7 @@ from fairbench.runs.estimate import fit_seconds
 from fairbench.runs.executors.base import Failed
 from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.runs.job import Job
-from fairbench.runs.plan import Plan, PlannedUnit, bytes_of
+from fairbench.runs.plan import Plan, PlannedUnit, bytes_of_models, bytes_of_rows
 from fairbench.runs.unit_ledger import UnitLedger
 from fairbench.store import encoders, files
 from fairbench.store.database import Store, now
@@ -160,7 +160,8 @@ class TrainingRun(JobSource):
         """The share of a GPU's free memory that a stack needs, as others may use the rest of it."""
         if not self.memory or not stack[0].method.uses_gpu:
             return 0.0
-        return gpu_share(bytes_of(stack, stack[0].data), min(free for free, _ in self.memory))
+        needed = bytes_of_models(stack) + bytes_of_rows(stack[0].data)
+        return gpu_share(needed, min(free for free, _ in self.memory))
 
     def _audit_jobs(self, planned: PlannedUnit) -> list[Job]:
         missing = self.units.missing_points(planned)
@@ -173,8 +174,7 @@ class TrainingRun(JobSource):
     def _reference_jobs(self) -> list[Job]:
         again = self.config.rerun is Rerun.ALL
         jobs = [
-            self.audits.reference_job(data, seed, audit, again=again)
-            for data, seed, audit in self.plan.references.values()
+            self.audits.reference_job(reference, again=again) for reference in self.plan.references
         ]
         return [job for job in jobs if job is not None]
 

@@ -26,7 +26,14 @@ from fairbench.runs.executors.base import Event, Executor
 from fairbench.runs.hyperparameters import params_on
 from fairbench.runs.job import Job
 from fairbench.runs.method_answers import ask
-from fairbench.runs.plan import Budget, Plan, PlannedUnit, make_budget, reference_key, units_of
+from fairbench.runs.plan import (
+    Budget,
+    Plan,
+    PlannedReference,
+    PlannedUnit,
+    make_budget,
+    units_of,
+)
 from fairbench.runs.training import TrainingRun
 from fairbench.search.sampler import make_sampler, make_study
 from fairbench.search.space import held_params, search_space, shortened
@@ -207,7 +214,7 @@ class Search:
         # Two trials may have the same parameters, where the space is small.
         plan = Plan(list({planned.key: planned for own in units for planned in own}.values()))
         for data, seed in self.splits_and_seeds:
-            plan.references[reference_key(data, seed, budget.audit)] = (data, seed, budget.audit)
+            plan.references.append(PlannedReference(data, seed, budget.audit))
         for trial, own in zip(going, units, strict=True):
             trial.replayed &= not measure_trial(own, self.store, budget.audit).pending
         run = TrainingRun(self.config.run, self.registry, plan, self.store, self.device, trial=True)
@@ -298,7 +305,7 @@ class Search:
             trial.costs.append(models * statistics.fmean(measured.flops))
 
     def _reference(self, data: Prepared, seed: int, budget: Budget) -> Mapping[str, float]:
-        key = reference_key(data, seed, budget.audit)
+        key = PlannedReference(data, seed, budget.audit).key
         reference = self.store.find(ReferenceRecord, [key])[key]
         if not reference.done:
             raise FairbenchError(

@@ -17,7 +17,7 @@ from fairbench.metrics.points import Distortion, Information
 from fairbench.registry import load_registry
 from fairbench.runs.audit_job import AuditJob, ReferenceJob
 from fairbench.runs.fit_job import FitJob
-from fairbench.runs.plan import bytes_of, make_budget
+from fairbench.runs.plan import bytes_of_rows, make_budget
 from fairbench.runs.shared_labels import SharedLabels
 
 COUNTS = {
@@ -85,7 +85,7 @@ def test_the_size_of_pixels_is_known_without_unpacking_them(
     size = rows.x.nbytes
     monkeypatch.setattr(np, "unpackbits", None)
     assert rows.x_bytes == size == COUNTS[Role.ENCODER_TRAIN] * 256
-    assert bytes_of([], tiny) == size
+    assert bytes_of_rows(tiny) == size
 
 
 def test_a_quick_budget_of_images_is_2000_steps(tiny: Prepared) -> None:

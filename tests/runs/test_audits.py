@@ -6,7 +6,7 @@ from fairbench.auditing.config import PRESETS, Audit
 from fairbench.data.prepared import Prepared
 from fairbench.runs.audits import REFERENCE_FIGURES, AuditLedger
 from fairbench.runs.executors.base import Failed
-from fairbench.runs.plan import reference_key
+from fairbench.runs.plan import PlannedReference
 from fairbench.store.database import Store
 from fairbench.store.records import ReferenceRecord
 from fairbench.store.status import Status
@@ -17,7 +17,7 @@ CONFIG = PRESETS[Audit.QUICK]
 def stored(folder: Path, data: Prepared, figures: frozenset[str]) -> Store:
     store = Store.in_folder(folder)
     reference = ReferenceRecord(
-        key=reference_key(data, 0, CONFIG),
+        key=PlannedReference(data, 0, CONFIG).key,
         status=Status.DONE,
         dataset=data.info.name,
         fingerprint=data.fingerprint,
@@ -38,20 +38,25 @@ def test_x_is_measured_again_where_a_figure_of_it_has_come_since(
 ) -> None:
     whole = stored(tmp_path / "whole", prepared, REFERENCE_FIGURES)
     assert (
-        AuditLedger(whole, (), retry=True).reference_job(prepared, 0, CONFIG, again=False) is None
+        AuditLedger(whole, (), retry=True).reference_job(
+            PlannedReference(prepared, 0, CONFIG), again=False
+        )
+        is None
     )
     old = stored(tmp_path / "old", prepared, REFERENCE_FIGURES - {"accuracy_s"})
     audits = AuditLedger(old, (), retry=True)
-    job = audits.reference_job(prepared, 0, CONFIG, again=False)
+    job = audits.reference_job(PlannedReference(prepared, 0, CONFIG), again=False)
     assert job is not None
     assert not audits.is_settled(job)  # the old figures are no other run's work
-    assert audits.reference_job(prepared, 0, CONFIG, again=False) is None  # asked for once
+    assert (
+        audits.reference_job(PlannedReference(prepared, 0, CONFIG), again=False) is None
+    )  # asked for once
 
 
 def test_figures_stay_where_measuring_them_again_fails(tmp_path: Path, prepared: Prepared) -> None:
     store = stored(tmp_path, prepared, REFERENCE_FIGURES - {"accuracy_s"})
     audits = AuditLedger(store, (), retry=True)
-    job = audits.reference_job(prepared, 0, CONFIG, again=False)
+    job = audits.reference_job(PlannedReference(prepared, 0, CONFIG), again=False)
     assert job is not None
     audits.fail(Failed(job, Status.TIMEOUT, "too slow", None, 60.0))
     (kept,) = store.records(ReferenceRecord)
@@ -62,7 +67,7 @@ def test_figures_stay_where_measuring_them_again_fails(tmp_path: Path, prepared:
 def test_what_was_never_measured_is_failed(tmp_path: Path, prepared: Prepared) -> None:
     store = Store.in_folder(tmp_path)
     audits = AuditLedger(store, (), retry=True)
-    job = audits.reference_job(prepared, 0, CONFIG, again=False)
+    job = audits.reference_job(PlannedReference(prepared, 0, CONFIG), again=False)
     assert job is not None
     audits.fail(Failed(job, Status.TIMEOUT, "too slow", None, 60.0))
     assert [one.status for one in store.records(ReferenceRecord)] == [Status.TIMEOUT]

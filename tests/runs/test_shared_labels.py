@@ -15,6 +15,7 @@ from fairbench.data.prepared import Prepared
 from fairbench.runs import shared_labels
 from fairbench.runs.audit_job import AuditJob, StoredArrays
 from fairbench.runs.audits import AuditLedger, AuditTarget
+from fairbench.runs.plan import PlannedReference
 from fairbench.store import files
 from fairbench.store.database import Store
 from fairbench.store.records import ReadPoint
@@ -76,7 +77,7 @@ def test_the_driver_estimates_none(
     ledger, jobs = jobs_of(tmp_path, prepared)
     for job in jobs:
         sent(job)
-    ledger.reference_job(prepared, 0, PRESETS[Audit.QUICK], again=False)
+    ledger.reference_job(PlannedReference(prepared, 0, PRESETS[Audit.QUICK]), again=False)
 
 
 def test_encoders_that_see_more_than_x_are_audited_without(
