@@ -143,6 +143,7 @@ def row(measured: Measured, figure: Figure) -> str:
     if figure.limit is not None:
         unit = "yardsticks" if figure.unit == "s" else figure.unit
         limit = ("at least " if figure.at_least else "") + _with_unit(figure.limit, unit)
+        limit += "" if measured.in_limits(figure) else ": **exceeded**"
     note = f" ({figure.note})" if figure.note else ""
     return f"| {figure.name}{note} | {value} | {units} | {limit} |"
 
