@@ -34,7 +34,7 @@ from pathlib import Path
 
 import yaml
 from figures import Figures
-from runs import WholeRun, run_whole
+from runs import WholeRun, environment_of, run_whole
 
 from fairbench.registry import load_registry
 
@@ -189,9 +189,10 @@ def _has_grids(method: str) -> bool:
 def _methods_of(python: str) -> list[str]:
     """Return the methods that some Python's fairbench has."""
     code = "from fairbench.registry import load_registry as r; print(','.join(r().methods.classes))"
-    environment = {**os.environ, "PYTHONSAFEPATH": "1"}
     words = [python, "-c", code]
-    found = subprocess.run(words, env=environment, check=True, capture_output=True, text=True)
+    found = subprocess.run(
+        words, env=environment_of(python), check=True, capture_output=True, text=True
+    )
     return found.stdout.strip().split(",")
 
 

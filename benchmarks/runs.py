@@ -95,10 +95,8 @@ def run_whole(
     """Run methods on Adults-Gender with the fairbench of some Python; ``more``: further options."""
     command = [python, "-m", "fairbench.cli", "run", "--methods", methods, "--dataset", "adults"]
     command += ["--budget", budget, "--results", str(results), *more]
-    # Without the folder it is called from, which may hold another fairbench.
-    environment = {**os.environ, "PYTHONSAFEPATH": "1"}
     start = time.perf_counter()
-    process = subprocess.Popen(command, env=environment)
+    process = subprocess.Popen(command, env=environment_of(python))
     peak = _Peak(process.pid)
     code = process.wait()
     seconds = time.perf_counter() - start
@@ -106,6 +104,18 @@ def run_whole(
     if code:
         sys.exit(f"The run ended with exit code {code}: its figures are not kept.")
     return WholeRun(command, seconds, memory, split(results))
+
+
+def environment_of(python: str) -> dict[str, str]:
+    """Return an environment in which a Python finds its own fairbench and no other.
+
+    Without the folder that it is called from; and where it is not the Python of this process,
+    without the paths that were given to that.
+    """
+    environment = {**os.environ, "PYTHONSAFEPATH": "1"}
+    if python != sys.executable:
+        environment.pop("PYTHONPATH", None)
+    return environment
 
 
 def split(results: Path) -> pd.DataFrame:
