@@ -331,7 +331,7 @@ class Metric(ABC):
         """
         plain = {column for column in cls.columns if "{" not in column}
         starts = tuple(column.partition("{")[0] for column in cls.columns if "{" in column)
-        return [column for column in values if not (column in plain or column.startswith(starts))]
+        return [one for one in values if not (one in plain or str(one).startswith(starts))]
 
     @abstractmethod
     def compute(self, evaluation: Any) -> Mapping[str, float | None]:

@@ -328,7 +328,7 @@ def check_same_order(**given: Any) -> None:
     for (first, index), (second, other) in pairwise(frames):
         if len(index) != len(other) or index.equals(other):
             continue
-        if index.is_unique and other.is_unique and len(index.difference(other)) == 0:
+        if index.is_unique and other.is_unique and index.isin(other).all():
             raise DataError(
                 f"{first} and {second} have the same index, but in different orders, and row i of "
                 f"both must be one person: give {second}.loc[{first}.index]; or, if they are in "

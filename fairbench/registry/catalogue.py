@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,8 +92,9 @@ class Registry:
         from fairbench.data.card_dataset import dataset_from_card
 
         if not is_card(name):
-            card = Path(f"{name}.yaml")
-            if name not in self.datasets and card.is_file():
+            card = f"{name}.yaml"
+            # Unlike Path.is_file this is false for names that can be no file's.
+            if name not in self.datasets and os.path.isfile(card):
                 raise ConfigError(
                     f"Unknown dataset {name!r}.",
                     f"If you mean the dataset card in this folder, name its file: {card}",

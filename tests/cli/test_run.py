@@ -352,6 +352,9 @@ def test_files_that_were_meant_otherwise_are_recognised(
     (tmp_path / "people.yaml").write_text("file: people.csv\n")
     told = fairbench_here("run", "--methods", "plain", "--dataset", "people")
     assert "name its file: people.yaml" in told.stderr
+    told = fairbench_here("run", "--methods", "plain", "--dataset", "a" * 300)
+    assert "Unknown dataset" in told.stderr
+    assert "Traceback" not in told.stderr
     (tmp_path / "run.yaml").write_text("methods: plain\ndatasets: toy\n")
     told = fairbench_here("run", "--methods", "plain", "--dataset", "toy", "--params", "run.yaml")
     assert "Give it as --config run.yaml" in told.stderr

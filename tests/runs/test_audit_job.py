@@ -38,6 +38,14 @@ def test_a_metric_cannot_write_columns_that_it_does_not_declare(column: str) -> 
         measured(own=1.0, **{column: 0.0})
 
 
+def test_names_of_columns_are_texts() -> None:
+    class Numbered(Gives):
+        given = {1: 0.0}  # noqa: RUF012
+
+    with pytest.raises(ContractError, match="1, which it does not declare"):
+        measured_columns(Numbered, None)
+
+
 def test_values_are_finite_numbers() -> None:
     with pytest.raises(ContractError, match="None says"):
         measured(own=float("nan"))
