@@ -117,8 +117,8 @@ def _summarise(summary: EncodingSummary, encoder: RowEncoder, output: Path, seco
     """Print what was replaced, and what was written."""
     for name, count in summary.replaced.items():
         substitute = encoder.preprocessing.substitute(name)
-        values = "unknown value" if count == 1 else "unknown values"
-        err.print(f"{name}: {count:,} {values} became {substitute}", markup=False)
+        values = format_count(count, "unknown value")
+        err.print(f"{name}: {values} became {substitute}", markup=False)
     for name, count in summary.far.items():
         err.print(
             f"Warning: {name}: {format_count(count, 'number')} more than {FAR:g} standard "

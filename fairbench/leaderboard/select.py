@@ -131,13 +131,14 @@ def select(
     # A model that was trained again may be read elsewhere: points of the old one do not count.
     measured = [point for point in points if point.belongs_to(by_key.get(point.unit))]
     newest_audit: dict[DataKey, tuple[bool, int]] = {}
+    data_of = {unit.key: _data_of(unit) for unit in newest_units}
     for point in measured:
-        data, made = _data_of(by_key[point.unit]), (point.origin is None, point.version)
+        data, made = data_of[point.unit], (point.origin is None, point.version)
         newest_audit[data] = max(newest_audit.get(data, made), made)
     version_of = {
-        unit.fingerprint: newest_audit[_data_of(unit)][1]
+        unit.fingerprint: newest_audit[data_of[unit.key]][1]
         for unit in newest_units
-        if _data_of(unit) in newest_audit
+        if data_of[unit.key] in newest_audit
     }
     of_unit: dict[str, list[PointRecord]] = defaultdict(list)
     for point in measured:

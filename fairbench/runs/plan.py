@@ -125,7 +125,11 @@ class PlannedReference:
     @property
     def key(self) -> str:
         """Content key of its record."""
-        return reference_key(self.data, self.seed, self.audit)
+        images = [] if self.data.info.architecture.image is None else [IMAGES_VERSION]
+        audit = self.audit.as_dict()
+        return hash_of(
+            ["reference", self.data.fingerprint, self.seed, audit, AUDIT_VERSION, *images]
+        )
 
 
 @dataclass
@@ -316,9 +320,3 @@ def code_of(method: type[Method]) -> str:
 def point_key(unit_key: str, label: str, audit: AuditConfig) -> str:
     """Key of one audited point."""
     return keys.point_key(unit_key, label, audit.as_dict(), AUDIT_VERSION)
-
-
-def reference_key(data: Prepared, seed: int, audit: AuditConfig) -> str:
-    """Key of what a dataset's curves are normalised by."""
-    images = [] if data.info.architecture.image is None else [IMAGES_VERSION]
-    return hash_of(["reference", data.fingerprint, seed, audit.as_dict(), AUDIT_VERSION, *images])
