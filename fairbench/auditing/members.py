@@ -32,7 +32,7 @@ from fairbench.auditing.auditors.simple import (
     fit_neighbours,
     held_out_loss,
 )
-from fairbench.auditing.auditors.trees import fit_soft_trees, fit_trees
+from fairbench.auditing.auditors.trees import Boosting, fit_soft_trees, fit_trees
 from fairbench.auditing.auditors.views import View, standardised
 from fairbench.auditing.config import MOST_COLUMNS, AuditConfig, Member
 from fairbench.auditing.sample import AuditSample
@@ -277,9 +277,7 @@ class _Ensemble:
         if member in _COUNTING:
             return fit_counting(rows, soft=member is Member.SOFT_COUNTING)
         if member is Member.SOFT_TREES:
-            return fit_soft_trees(
-                rows, rounds=config.trees, patience=config.tree_patience, seed=seed
-            )
+            return fit_soft_trees(rows, _boosting(config, seed))
         return _fit_trees(rows, splits, self._of_labels(rows), seed)
 
     def _of_labels(self, rows: Training) -> AuditConfig:
@@ -323,16 +321,19 @@ def _split_groups(rows: Training, config: AuditConfig, seed: int) -> GroupSplit 
     """Find the order in which trees separate more than two groups; None for two groups."""
     if rows.classes <= 2:
         return None
-    return find_splits(rows, rounds=config.trees, patience=config.tree_patience, seed=seed)
+    return find_splits(rows, _boosting(config, seed))
+
+
+def _boosting(config: AuditConfig, seed: int) -> Boosting:
+    return Boosting(config.trees, config.tree_patience, seed)
 
 
 def _fit_trees(
     rows: Training, splits: GroupSplit | int | None, config: AuditConfig, seed: int
 ) -> Classifier:
-    rounds, patience = config.trees, config.tree_patience
     if splits is None:
-        return fit_trees(rows, rounds=rounds, patience=patience, seed=seed)
-    return fit_split_trees(rows, splits, rounds=rounds, patience=patience, seed=seed)
+        return fit_trees(rows, _boosting(config, seed))
+    return fit_split_trees(rows, splits, _boosting(config, seed))
 
 
 def _blend(members: list[_Fitted], rows: Training) -> _Fitted:

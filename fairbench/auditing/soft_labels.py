@@ -54,7 +54,7 @@ def estimate(x: Floats, s: Ints, rows: Floats, *, groups: int) -> Floats:
 
     from fairbench.auditing.auditors.mlp import fit_weighted_classifiers
     from fairbench.auditing.auditors.samples import training
-    from fairbench.auditing.auditors.trees import fit_trees
+    from fairbench.auditing.auditors.trees import Boosting, fit_trees
     from fairbench.auditing.config import AuditConfig
     from fairbench.auditing.members import strict_mlp_settings
     from fairbench.stats.scores import log_loss
@@ -70,7 +70,7 @@ def estimate(x: Floats, s: Ints, rows: Floats, *, groups: int) -> Floats:
             held = np.flatnonzero(folds == fold)
             sides = (np.flatnonzero(folds != fold), held)
             parts = training(x, s, classes=groups, sides=sides)
-            trees = fit_trees(parts, rounds=_ROUNDS, patience=_PATIENCE, seed=fold)
+            trees = fit_trees(parts, Boosting(_ROUNDS, _PATIENCE, int(fold)))
             mlp = fit_weighted_classifiers(parts, settings=settings, seeds=[fold])
             losses += [log_loss(p, s[held]).sum() for p in _candidates(trees, mlp, x[held])]
             wanted += _candidates(trees, mlp, rows)

@@ -9,7 +9,7 @@ import pytest
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.auditing.auditors.samples import distinct, training
 from fairbench.auditing.auditors.simple import fit_counting
-from fairbench.auditing.auditors.trees import fit_trees
+from fairbench.auditing.auditors.trees import Boosting, fit_trees
 from fairbench.auditing.config import PRESETS, Audit, AuditConfig
 from fairbench.auditing.ensemble import EnsembleAudit, audit, paper_audit
 from fairbench.auditing.sample import AuditSample
@@ -184,7 +184,7 @@ def test_trees_go_back_to_their_best_round() -> None:
     rng = np.random.default_rng(3)
     z, labels = rng.normal(size=(150, 10)).astype(np.float32), rng.integers(0, 2, 150)
     rows = training(z, labels, classes=2, seed=0)
-    classify = fit_trees(rows, rounds=100, patience=9, seed=0)
+    classify = fit_trees(rows, Boosting(100, 9, seed=0))
     fresh = rng.normal(size=(3000, 10)).astype(np.float32)
     p = classify(fresh)[np.arange(3000), rng.integers(0, 2, 3000)]
     assert -np.log(p).mean() < np.log(2) + 0.04

@@ -8,7 +8,7 @@ import pytest
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.auditing.auditors.samples import training
 from fairbench.auditing.auditors.simple import fit_counting
-from fairbench.auditing.auditors.trees import fit_trees
+from fairbench.auditing.auditors.trees import Boosting, fit_trees
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.sample import AuditSample
@@ -103,7 +103,7 @@ def test_on_a_small_table_they_are_better_than_trees_alone() -> None:
 
     x, s, _ = sample(1500)
     rows, _, truth = sample(4000)
-    trees = fit_trees(training(x, s, classes=2, seed=0), rounds=200, patience=10, seed=0)
+    trees = fit_trees(training(x, s, classes=2, seed=0), Boosting(200, 10, seed=0))
     together = np.abs(estimate(x, s, rows, groups=2)[:, 1] - truth).mean()
     assert together < 0.8 * np.abs(trees(rows)[:, 1] - truth).mean()
 

@@ -10,7 +10,7 @@ depends on sex but not on race.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from fairbench.api import Floats, Ints
 from fairbench.auditing.auditors.blend import calibrated, calibration
 from fairbench.auditing.auditors.samples import LabelledRows, Training, Weights
-from fairbench.auditing.auditors.trees import fit_trees
+from fairbench.auditing.auditors.trees import Boosting, fit_trees
 
 _LEAST_ROWS = 20
 """Held-out rows below which a split predicts its class prior."""
@@ -46,7 +46,7 @@ def groups_of(node: GroupSplit | int) -> list[int]:
     return sorted(groups_of(node.one) + groups_of(node.other))
 
 
-def find_splits(training: Training, *, rounds: int, patience: int, seed: int) -> GroupSplit | int:
+def find_splits(training: Training, boosting: Boosting) -> GroupSplit | int:
     """Find the splits whose two sides z separates best, from the top down.
 
     Trees separate each group from all others; sums of their probabilities predict any split.
@@ -54,8 +54,8 @@ def find_splits(training: Training, *, rounds: int, patience: int, seed: int) ->
     """
     training = training.thinned(_MOST_ROWS)
     groups = np.arange(training.classes)
-    rounds = min(rounds, max(_LEAST_ROUNDS, _MOST_TREES // training.classes))
-    fit = _Fit(training, rounds, patience, seed)
+    rounds = min(boosting.rounds, max(_LEAST_ROUNDS, _MOST_TREES // training.classes))
+    fit = _Fit(training, replace(boosting, rounds=rounds))
     scores = np.column_stack(
         [fit.side_classifier(groups == group, groups)(training.held.x) for group in groups]
     )
@@ -63,18 +63,13 @@ def find_splits(training: Training, *, rounds: int, patience: int, seed: int) ->
 
 
 def fit_split_trees(
-    training: Training,
-    splits: GroupSplit | int,
-    *,
-    rounds: int,
-    patience: int,
-    seed: int,
+    training: Training, splits: GroupSplit | int, boosting: Boosting
 ) -> Callable[[Floats], Floats]:
     """Fit trees to every split.
 
     Returns a callable that maps ``(n, d)`` to probabilities ``(n, classes)``.
     """
-    paths = _paths(splits, _Fit(training, rounds, patience, seed))
+    paths = _paths(splits, _Fit(training, boosting))
 
     def classify(rows: Floats) -> Floats:
         out = np.empty((len(rows), training.classes), np.float32)
@@ -111,9 +106,7 @@ class _Fit:
     """Fits trees to one split."""
 
     training: Training
-    rounds: int
-    patience: int
-    seed: int
+    boosting: Boosting
 
     def side_classifier(self, side: Side, groups: Ints) -> Callable[[Floats], Shares]:
         """Fit the calibrated probability of one side, among rows of some groups."""
@@ -123,12 +116,7 @@ class _Fit:
         fit, held = (_of(part, side, groups) for part in (self.training.fit, self.training.held))
         if held.total < _LEAST_ROWS or len(np.unique(fit.labels)) < 2:
             return lambda rows: np.full(len(rows), share, np.float32)
-        trees = fit_trees(
-            Training(fit, held, shares, self.training.draws),
-            rounds=self.rounds,
-            patience=self.patience,
-            seed=self.seed,
-        )
+        trees = fit_trees(Training(fit, held, shares, self.training.draws), self.boosting)
         power, mixed = calibration(trees(held.x), held, shares)
         return lambda rows: calibrated(trees(rows), shares, power, mixed)[:, 1]
 

@@ -1,4 +1,4 @@
-"""Boosted trees cut at their best round: auditors, and regressors of the refitted decoder.
+"""Boosted trees of labels, hard or soft, cut at their best round.
 
 scikit-learn's histogram gradient boosting stops some rounds after the best and keeps them all; on a
 small table these overfit. Here predictions use the rounds up to the best alone.
@@ -7,24 +7,55 @@ small table these overfit. Here predictions use the rounds up to the best alone.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from fairbench.api import Floats
-from fairbench.auditing.auditors.samples import Training, Weights
+from fairbench.auditing.auditors.samples import LabelledRows, Training
 from fairbench.auditing.config import FAST_ROUNDS
-
-_REGRESSION_RATE = 0.2
-"""Learning rate of a decoder's trees; with one model per column of x, rounds must be few."""
 
 _FEW_ROUNDS = 30
 
 
-def fit_trees(
-    training: Training, *, rounds: int, patience: int, seed: int
-) -> Callable[[Floats], Floats]:
+@dataclass(frozen=True)
+class Boosting:
+    """How many trees are boosted.
+
+    Parameters
+    ----------
+    rounds : int
+        Largest number of rounds.
+    patience : int
+        Rounds without progress on held-out rows after which boosting stops.
+    seed : int
+    """
+
+    rounds: int
+    patience: int
+    seed: int
+
+    @property
+    def rate(self) -> float:
+        """Learning rate: few rounds need large steps."""
+        if self.rounds > FAST_ROUNDS:
+            return 0.1
+        return 0.2 if self.rounds > _FEW_ROUNDS else 0.25
+
+    def model(self, kind: type[Any]) -> Any:
+        """Make a model of one of scikit-learn's classes, which stops early."""
+        return kind(
+            max_iter=self.rounds,
+            learning_rate=self.rate,
+            early_stopping=True,
+            n_iter_no_change=self.patience,
+            random_state=self.seed % 2**32,
+        )
+
+
+def fit_trees(training: Training, boosting: Boosting) -> Callable[[Floats], Floats]:
     """Fit boosted trees.
 
     Returns a callable that maps ``(n, d)`` to probabilities ``(n, classes)``.
@@ -32,13 +63,7 @@ def fit_trees(
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     fit, held = training.fit, training.held
-    model = HistGradientBoostingClassifier(
-        max_iter=rounds,
-        learning_rate=_rate(rounds),
-        early_stopping=True,
-        n_iter_no_change=patience,
-        random_state=seed % 2**32,
-    )
+    model = boosting.model(HistGradientBoostingClassifier)
     # Not the grouped rows with weights: the minimum rows of a leaf are counted without weights.
     rows = fit.repeated()
     model.fit(
@@ -61,9 +86,7 @@ def fit_trees(
     return classify
 
 
-def fit_soft_trees(
-    training: Training, *, rounds: int, patience: int, seed: int
-) -> Callable[[Floats], Floats]:
+def fit_soft_trees(training: Training, boosting: Boosting) -> Callable[[Floats], Floats]:
     """Fit boosted trees to soft labels by squared error, one model per class, of two but one.
 
     Rounds are chosen on held-out rows by their hard labels. Returns a callable that maps
@@ -74,16 +97,7 @@ def fit_soft_trees(
         raise ValueError("no soft labels")
     rows = fit.repeated()
     models = [
-        fit_tree_regressor(
-            fit.x[rows],
-            fit.soft[rows, k],
-            (held.x, (held.labels == k).astype(np.float32)),
-            rounds=rounds,
-            patience=patience,
-            seed=seed,
-            rate=_rate(rounds),
-            held_weights=held.weights,
-        )
+        _fit_regressor(fit.x[rows], fit.soft[rows, k], held, k, boosting)
         for k in range(1 if training.classes == 2 else training.classes)
     ]
 
@@ -97,33 +111,23 @@ def fit_soft_trees(
     return classify
 
 
-def fit_tree_regressor(
-    x: Floats,
-    target: Floats,
-    held: tuple[Floats, Floats],
-    *,
-    rounds: int,
-    patience: int,
-    seed: int,
-    rate: float = _REGRESSION_RATE,
-    held_weights: Weights | None = None,
+def _fit_regressor(
+    x: Floats, target: Floats, held: LabelledRows, label: int, boosting: Boosting
 ) -> Callable[[Floats], Floats]:
-    """Fit boosted trees to one column ``(n,)`` by squared error.
-
-    ``held`` are rows ``(m, d)`` and their targets ``(m,)`` for early stopping, which may have
-    weights ``(m,)``.
+    """Fit boosted trees to the probability ``(n,)`` of a label by squared error.
 
     Returns a callable that maps ``(n, d)`` to ``(n,)``.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    model = HistGradientBoostingRegressor(
-        max_iter=rounds,
-        learning_rate=rate,
-        early_stopping=True,
-        n_iter_no_change=patience,
-        random_state=seed % 2**32,
-    ).fit(x, target, X_val=held[0], y_val=held[1], sample_weight_val=held_weights)
+    model = boosting.model(HistGradientBoostingRegressor)
+    model.fit(
+        x,
+        target,
+        X_val=held.x,
+        y_val=(held.labels == label).astype(np.float32),
+        sample_weight_val=held.weights,
+    )
     best = int(np.argmax(model.validation_score_))
     mean = float(target.mean())
 
@@ -134,13 +138,6 @@ def fit_tree_regressor(
         return predicted
 
     return predict
-
-
-def _rate(rounds: int) -> float:
-    """Learning rate of auditors' trees: few rounds need large steps."""
-    if rounds > FAST_ROUNDS:
-        return 0.1
-    return 0.2 if rounds > _FEW_ROUNDS else 0.25
 
 
 def _at_round(staged: Any, best: int) -> Any:

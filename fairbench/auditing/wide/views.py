@@ -11,7 +11,7 @@ from fairbench.api import Floats
 from fairbench.auditing.auditors.blend import adds
 from fairbench.auditing.auditors.interactions import find_products, product_columns
 from fairbench.auditing.auditors.samples import Columns, LabelledRows, Training
-from fairbench.auditing.auditors.trees import fit_trees
+from fairbench.auditing.auditors.trees import Boosting, fit_trees
 from fairbench.auditing.auditors.views import View, standardised
 from fairbench.auditing.config import FAST_ROUNDS, MOST_COLUMNS
 from fairbench.auditing.wide.digits import digits
@@ -85,7 +85,7 @@ def wide_views(
             continue
         view = View(name, _beside(common, columns))
         seen = rows.seen_through(view.apply)
-        trees = fit_trees(seen, rounds=_FEW_ROUNDS, patience=_FEW_ROUNDS, seed=seed)
+        trees = fit_trees(seen, Boosting(_FEW_ROUNDS, _FEW_ROUNDS, seed))
         if adds(trees(seen.held.x), p, rows.held, rows.prior):
             yield view
 
@@ -105,7 +105,7 @@ def _unexplained(rows: Training, common: Columns, seed: int) -> npt.NDArray[np.f
         for part in (half, ~half):
             mine = LabelledRows(x[part], fit.labels[part], fit.weights[part])
             trees = fit_trees(
-                Training(mine, held, rows.prior), rounds=FAST_ROUNDS, patience=_PATIENCE, seed=seed
+                Training(mine, held, rows.prior), Boosting(FAST_ROUNDS, _PATIENCE, seed)
             )
             predicted[~part] = trees(x[~part])
     return np.asarray(np.eye(rows.classes)[fit.labels] - predicted)

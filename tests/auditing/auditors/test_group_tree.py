@@ -14,6 +14,7 @@ from fairbench.auditing.auditors.group_tree import (
     groups_of,
 )
 from fairbench.auditing.auditors.samples import Training, training
+from fairbench.auditing.auditors.trees import Boosting
 from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.members import fit_boosted_trees
@@ -43,7 +44,7 @@ def rows(n: int = 4000) -> Training:
 
 
 def test_what_z_tells_is_told_apart_first() -> None:
-    splits = find_splits(rows(), rounds=60, patience=9, seed=0)
+    splits = find_splits(rows(), Boosting(60, 9, seed=0))
     assert isinstance(splits, GroupSplit)
     assert groups_of(splits) == list(range(10))
     large = {4, 9}
@@ -54,8 +55,8 @@ def test_what_z_tells_is_told_apart_first() -> None:
 
 def test_probabilities_are_of_all_groups_and_sum_to_one() -> None:
     data = rows()
-    splits = find_splits(data, rounds=40, patience=9, seed=0)
-    classify = fit_split_trees(data, splits, rounds=40, patience=9, seed=0)
+    splits = find_splits(data, Boosting(40, 9, seed=0))
+    classify = fit_split_trees(data, splits, Boosting(40, 9, seed=0))
     p = classify(crossed(500, 1)[0])
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
     assert (p > 0).all()
@@ -65,8 +66,8 @@ def test_a_group_without_rows_keeps_its_share() -> None:
     z, s = crossed(3000, 0)
     seen = s != 7
     data = training(z[seen], s[seen], classes=10, seed=0)
-    splits = find_splits(data, rounds=20, patience=9, seed=0)
-    p = fit_split_trees(data, splits, rounds=20, patience=9, seed=0)(z)
+    splits = find_splits(data, Boosting(20, 9, seed=0))
+    p = fit_split_trees(data, splits, Boosting(20, 9, seed=0))(z)
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
     assert (p[:, 7] > 0).all()
     assert p[:, 7].mean() < 0.01
@@ -78,8 +79,8 @@ def test_a_code_of_few_rows_is_told_as_its_counts_tell() -> None:
     z, s, _ = channel.rows(0, 4000)
     data = training(z, s, classes=3, seed=0)
     assert len(data.held.labels) < 30
-    splits = find_splits(data, rounds=100, patience=9, seed=0)
-    classify = fit_split_trees(data, splits, rounds=100, patience=9, seed=0)
+    splits = find_splits(data, Boosting(100, 9, seed=0))
+    classify = fit_split_trees(data, splits, Boosting(100, 9, seed=0))
     new, labels, _ = channel.rows(1, 20_000)
     assert information(classify(new), labels) > channel.truth() - 0.03
 

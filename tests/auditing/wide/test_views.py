@@ -11,7 +11,7 @@ import pytest
 import fairbench
 from fairbench.auditing.auditors.samples import Training, training
 from fairbench.auditing.auditors.simple import held_out_loss
-from fairbench.auditing.auditors.trees import fit_trees
+from fairbench.auditing.auditors.trees import Boosting, fit_trees
 from fairbench.auditing.report import RULES
 from fairbench.auditing.wide.views import WIDE, wide_views
 
@@ -109,7 +109,7 @@ def test_a_rule_is_read_on_its_view(rule: Rule, view: str) -> None:
     ).ungrouped()
     (found,) = wide_views(rows, _prior(rows), seed=0, names=[view])
     seen = rows.seen_through(found.apply)
-    trees = fit_trees(seen, rounds=60, patience=9, seed=0)
+    trees = fit_trees(seen, Boosting(60, 9, seed=0))
     assert held_out_loss(trees(seen.held.x), seen.held) < 0.8 * np.log(2)
     assert np.isfinite(found.apply(np.full((1, z.shape[1]), 3e38, np.float32))).all()
 
