@@ -7,12 +7,12 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairbench.api import Floats
-from fairbench.api.metric import Metric
+from fairbench.api.metric import Metric, PointEvaluation
 from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepared import Prepared
 from fairbench.errors import StoreError, text_of
@@ -24,6 +24,9 @@ from fairbench.stats.bootstrap import to_text
 from fairbench.store import files
 from fairbench.store.records import AuditorReading
 from fairbench.store.text import clean_line, describe
+
+if TYPE_CHECKING:
+    from fairbench.auditing.ensemble import EnsembleAudit
 
 
 @dataclass(frozen=True)
@@ -109,14 +112,16 @@ class AuditJob:
 
     def run(self, progress: Progress) -> list[Measurement]:
         """Audit each point; one result per point."""
-        from fairbench.auditing.evaluate import evaluate
-
         stored = self._read()
+        new_labels = self._estimate_soft_labels()
         encoded_rows = AuditRows.encoded(self.data, stored)
         rows = AuditRows.of(encoded_rows.data, self.config.rows)
-        data, arrays = rows.data, rows.arrays(stored)
-        new_labels = self._estimate_soft_labels()
         soft = rows.soft(encoded_rows.soft(_labels(self.soft)))
+        soft_of_target = None
+        if rows.target is not None and encoded_rows.target is not None:
+            labels = encoded_rows.target.soft(_labels(self.soft_of_target))
+            soft_of_target = rows.target.soft(labels)
+        arrays = rows.arrays(stored)
         results = []
         for done, (key, number) in enumerate(zip(self.keys, self.numbers, strict=True)):
 
@@ -124,55 +129,55 @@ class AuditJob:
                 progress((done + share) / len(self.keys), f"point {done + 1}: {note}")
 
             start, processor_before = time.perf_counter(), time.process_time()
-            encoded = PointArrays(arrays, number).encoded()
-            evaluation, audited = evaluate(
-                encoded,
-                data,
-                config=self.config,
-                seed=self.seed,
-                soft=soft,
-                progress=of_point,
+            evaluation, audited = self._evaluate(
+                number, rows, arrays, (soft, soft_of_target), of_point
             )
-            if rows.target is not None and encoded_rows.target is not None:
-                from fairbench.auditing.shift import evaluate_shift
-
-                shift = evaluate_shift(
-                    encoded,
-                    PointArrays(arrays, number, target=True).encoded(),
-                    data,
-                    config=self.config,
-                    seed=self.seed,
-                    soft=rows.target.soft(encoded_rows.target.soft(_labels(self.soft_of_target))),
-                )
-                evaluation = replace(evaluation, shift=shift)
-            values: dict[str, float | None] = {}
-            faults = []
-            for metric in self.metrics:
-                try:
-                    values.update(measured_columns(metric, evaluation))
-                except ContractError as error:
-                    # Tables cannot be without a built-in figure; a plugin's columns may be empty.
-                    if metric.__module__.startswith("fairbench."):
-                        raise
-                    faults.append(text_of(error))
-            auditors = [
-                AuditorReading(
-                    auditor=result.auditor,
-                    view=result.view,
-                    mutual_information_validation=result.validation_information,
-                    mutual_information=result.test_information,
-                    chosen=result is audited.chosen,
-                )
-                for result in audited.results
-            ]
-            seconds, processor = time.perf_counter() - start, time.process_time() - processor_before
-            replicates = to_text(evaluation.replicates)
+            values, faults = _all_columns(self.metrics, evaluation)
             results.append(
                 Measurement(
-                    key, values, seconds, replicates, auditors, new_labels, faults, processor
+                    key,
+                    values,
+                    seconds=time.perf_counter() - start,
+                    replicates=to_text(evaluation.replicates),
+                    auditors=_readings(audited),
+                    estimated=new_labels,
+                    faults=faults,
+                    processor_seconds=time.process_time() - processor_before,
                 )
             )
         return results
+
+    def _evaluate(
+        self,
+        number: int,
+        rows: AuditRows,
+        arrays: Mapping[str, np.ndarray],
+        soft: tuple[Floats | None, Floats | None],
+        progress: Progress,
+    ) -> tuple[PointEvaluation, EnsembleAudit]:
+        """Audit one point, where there is a target domain there too.
+
+        ``soft``: soft labels of the auditor training set, and of the target's.
+        """
+        from fairbench.auditing.evaluate import evaluate
+
+        encoded = PointArrays(arrays, number).encoded()
+        evaluation, audited = evaluate(
+            encoded, rows.data, config=self.config, seed=self.seed, soft=soft[0], progress=progress
+        )
+        if rows.target is not None:
+            from fairbench.auditing.shift import evaluate_shift
+
+            shift = evaluate_shift(
+                encoded,
+                PointArrays(arrays, number, target=True).encoded(),
+                rows.data,
+                config=self.config,
+                seed=self.seed,
+                soft=soft[1],
+            )
+            evaluation = replace(evaluation, shift=shift)
+        return evaluation, audited
 
     def _estimate_soft_labels(self) -> Estimated:
         used = [(self.data.fingerprint, self.soft)]
@@ -185,7 +190,37 @@ def _labels(shared: SharedLabels | None) -> Floats | None:
     return None if shared is None else shared.get()
 
 
-def measured_columns(metric: type[Metric], evaluation: Any) -> dict[str, float | None]:
+def _all_columns(
+    metrics: Sequence[type[Metric]], evaluation: PointEvaluation
+) -> tuple[dict[str, float | None], list[str]]:
+    """Compute the columns of all metrics, and what those of plugins raised."""
+    values: dict[str, float | None] = {}
+    faults = []
+    for metric in metrics:
+        try:
+            values.update(measured_columns(metric, evaluation))
+        except ContractError as error:
+            # Tables cannot be without a built-in figure; a plugin's columns may be empty.
+            if metric.__module__.startswith("fairbench."):
+                raise
+            faults.append(text_of(error))
+    return values, faults
+
+
+def _readings(audited: EnsembleAudit) -> list[AuditorReading]:
+    return [
+        AuditorReading(
+            auditor=result.auditor,
+            view=result.view,
+            mutual_information_validation=result.validation_information,
+            mutual_information=result.test_information,
+            chosen=result is audited.chosen,
+        )
+        for result in audited.results
+    ]
+
+
+def measured_columns(metric: type[Metric], evaluation: PointEvaluation) -> dict[str, float | None]:
     """Compute the columns of a metric of a point; ContractError: it raised, or cannot be used."""
     try:
         values = dict(metric().compute(evaluation))
