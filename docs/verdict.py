@@ -58,9 +58,17 @@ def format_verdict() -> str:
 def _words(verdict: Verdict) -> Iterator[str]:
     yield f"So far {format_count(len(verdict.tables), 'table')} of `{COLLECTION}` have boards with"
     yield f"the same rows, of {len(verdict.tables) + len(verdict.missing)}. Here are the areas, and"
-    yield f"wins, ties and losses against `{verdict.reference}`."
+    yield f"wins, ties and losses against `{verdict.reference}`. The tables come from"
+    yield f"{format_count(len(set(verdict.sources)), 'source')}, and the smallest adjusted p-value"
+    yield f"is {_least_p(verdict)}."
     if verdict.missing:
         yield f"Without a board: {list_names(verdict.missing)}."
+
+
+def _least_p(verdict: Verdict) -> str:
+    known = {row.p_value: row for row in verdict.rows if row.p_value is not None}
+    least = min(known)
+    return f"{format_share(least)} ({_name(known[least])})"
 
 
 def _rows(verdict: Verdict) -> Iterator[list[str]]:

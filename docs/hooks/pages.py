@@ -105,15 +105,19 @@ def in_site(text: str, *, folder: str) -> str:
 
 
 def collection_lines(name: str) -> Iterator[str]:
-    """The tables of a collection and their weights."""
+    """The tables of a collection, their weights and sources."""
     from fairbench.registry import load_registry
 
     registry = load_registry()
-    yield from ("| dataset | what it is | weight | unseen tasks |", "|---|---|---|---|")
+    yield from (
+        "| dataset | what it is | weight | source | unseen tasks |",
+        "|---|---|---|---|---|",
+    )
     for table in registry.collections[name].tables:
         summary = registry.datasets[table.dataset].summary
         unseen = f"`{table.unseen}`" if table.unseen else ""
-        yield f"| `{table.dataset}` | {summary} | {table.weight:g} | {unseen} |"
+        source = table.source or ""
+        yield f"| `{table.dataset}` | {summary} | {table.weight:g} | {source} | {unseen} |"
 
 
 def cli_lines() -> Iterator[str]:

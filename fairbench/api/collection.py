@@ -17,11 +17,15 @@ class CollectionTable:
         What it counts; variants of one table share the weight of one.
     unseen : str, optional
         Name of its variant for unseen tasks, where the transfer score is measured.
+    source : str, optional
+        Whose people it describes: tables of one source are one replicate in intervals and tests.
+        None: no other table has its people.
     """
 
     dataset: str
     weight: float = 1.0
     unseen: str | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
 from fairbench.report.format import format_cell, format_count, format_share
 from fairbench.report.headings import HEADINGS
-from fairbench.stats.across import LEAST_TABLES
+from fairbench.stats.across import LEAST_SOURCES
 
 _WIDTH = 80
 
@@ -139,14 +139,21 @@ def _words(measure: str) -> str:
 
 
 def _notes(verdict: Verdict) -> list[str]:
-    few = len(verdict.tables) < LEAST_TABLES
-    ends = f"no intervals below {LEAST_TABLES} tables" if few else "with 95% bootstrap intervals"
+    sources = len(set(verdict.sources))
+    few = f"no intervals below {LEAST_SOURCES} sources"
+    ends = few if sources < LEAST_SOURCES else "with 95% intervals"
     notes = [f"Mean ranks over tables by weight, {ends}."]
+    if sources < len(verdict.tables):
+        notes.append(
+            f"The {len(verdict.tables)} tables come from {format_count(sources, 'source')}. Those "
+            "of one source ask the same people: in intervals and p-values they count as one."
+        )
     if verdict.reference is not None:
         notes.append(
             f"wins, ties, losses, P(better) and p: against {verdict.reference}. Wins and losses "
             "are tables whose folds tell the two apart; P(better) is the chance that a fold of a "
-            "table is better; p is one-sided, by signed ranks, adjusted over all rows."
+            "table is better; p is one-sided, by signed ranks over sources, adjusted over all "
+            "rows."
         )
         best = [verdict.rows[k] for k in verdict.families]
         better = [

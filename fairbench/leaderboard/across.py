@@ -44,6 +44,7 @@ class Verdict:
     reference: str | None  # method that others are compared with
     tables: tuple[str, ...]
     weights: Array  # (tables,)
+    sources: tuple[str, ...]  # by table: whose people it describes
     rows: tuple[AcrossRow, ...]
     figures: Array  # (rows, tables): mean over folds
     runs: tuple[Array, ...]  # by table: (rows, folds)
@@ -72,10 +73,11 @@ class Unranked:
 
 @dataclass(frozen=True)
 class MemberTable:
-    """A table of a collection: its weight, and its rows that have the measure."""
+    """A table of a collection: weight and source, and its rows that have the measure."""
 
     name: str
     weight: float
+    source: str
     entries: tuple[LeaderboardEntry, ...]
 
     @property
@@ -125,9 +127,14 @@ class CommonRows:
 
     variants: list[Variant]
     weights: Array  # (tables,)
+    sources: tuple[str, ...]  # by table
     runs: tuple[Array, ...]  # by table: (rows, folds)
     figures: Array  # (rows, tables): mean over folds
     ranks: Array  # (rows, tables)
+
+    def by_source(self, values: Array) -> tuple[Array, Array]:
+        """Average ``(..., tables)`` over the tables of a source; the sources' weights."""
+        return across.mean_by_source(values, self.weights, self.sources)
 
 
 def compare_across(
@@ -172,7 +179,7 @@ def _members(
             and entry.row.complete
             and entry.row.figures.get(measure) is not None
         )
-        members.append(MemberTable(name, one.weight, entries))
+        members.append(MemberTable(name, one.weight, one.source or one.dataset, entries))
     return tuple(members)
 
 
@@ -193,13 +200,14 @@ def _verdict(compared: Comparison, registry: Registry) -> Verdict | None:
         reference=None if reference is None else rows[reference].method,
         tables=tuple(one.name for one in compared.present),
         weights=common.weights,
+        sources=common.sources,
         rows=tuple(rows),
         figures=compared.sign * common.figures,
         runs=tuple(compared.sign * of_table for of_table in common.runs),
         missing=tuple(one.name for one in compared.members if not one.entries),
         partial=_partial(variants, compared),
         families=tuple(best),
-        p_families=across.compare_all(common.figures[best], common.weights),
+        p_families=across.compare_all(*common.by_source(common.figures[best])),
     )
 
 
@@ -229,6 +237,7 @@ def _order_by_rank(variants: Sequence[Variant], compared: Comparison) -> CommonR
     return CommonRows(
         variants=[variants[k] for k in order],
         weights=weights,
+        sources=tuple(one.source for one in compared.present),
         runs=tuple(of_table[order] for of_table in runs),
         figures=figures[order],
         ranks=ranks[order],
@@ -241,7 +250,8 @@ def _rows(common: CommonRows, compared: Comparison, registry: Registry) -> list[
     families = _families(common.variants, registry)
     ranks = across.weighted_mean(common.ranks, common.weights)
     figures = across.weighted_mean(common.figures, common.weights)
-    ends = across.interval_over_tables(common.ranks, common.weights)
+    possible = (1.0, float(len(common.variants)))
+    ends = across.interval_over_sources(*common.by_source(common.ranks), possible)
     return [
         AcrossRow(
             collection=compared.collection.name,
@@ -253,6 +263,7 @@ def _rows(common: CommonRows, compared: Comparison, registry: Registry) -> list[
             audit=group.audit,
             family=families[variant],
             tables=tables,
+            sources=len(set(common.sources)),
             tables_missing=len(compared.members) - tables,
             mean_rank=float(ranks[k]),
             mean_rank_low=None if ends is None else float(ends[0][k]),
@@ -266,9 +277,10 @@ def _rows(common: CommonRows, compared: Comparison, registry: Registry) -> list[
 
 def _against(rows: Sequence[AcrossRow], reference: int, common: CommonRows) -> list[AcrossRow]:
     """Compare each row with the reference: wins by table, chance of improvement, signed ranks."""
-    figures, runs, weights = common.figures, common.runs, common.weights
+    runs = common.runs
     others = [k for k in range(len(rows)) if k != reference]
-    raw = [across.signed_rank(figures[k] - figures[reference], weights) for k in others]
+    gaps, weights = common.by_source(common.figures - common.figures[reference])
+    raw = [across.signed_rank(gaps[k], weights) for k in others]
     # The best of a family is chosen by the same figures: all rows are corrected for, not families.
     adjusted = dict(zip(others, holm(raw), strict=True))
     compared = []
@@ -280,7 +292,7 @@ def _against(rows: Sequence[AcrossRow], reference: int, common: CommonRows) -> l
         chances = np.array(
             [across.improvement(of_table[[k]], of_table[[reference]])[0] for of_table in runs]
         )
-        ends = across.interval_over_tables(chances[None], weights)
+        ends = across.interval_over_sources(*common.by_source(chances[None]), (0.0, 1.0))
         compared.append(
             replace(
                 row,
@@ -288,7 +300,7 @@ def _against(rows: Sequence[AcrossRow], reference: int, common: CommonRows) -> l
                 wins=outcomes.count(-1),
                 ties=outcomes.count(0),
                 losses=outcomes.count(1),
-                improvement=float(across.weighted_mean(chances, weights)),
+                improvement=float(across.weighted_mean(chances, common.weights)),
                 improvement_low=None if ends is None else float(ends[0][0]),
                 improvement_high=None if ends is None else float(ends[1][0]),
                 p_value=adjusted[k],

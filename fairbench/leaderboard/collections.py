@@ -6,6 +6,7 @@ tables:
   - dataset: my-table
     weight: 1                # optional
     unseen: my-table-unseen  # optional: its variant for unseen tasks
+    source: my-survey        # optional: the same for all tables that describe the same people
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class _Table(BaseModel):
     dataset: str = Field(min_length=1)
     weight: float = Field(1.0, gt=0, le=100, allow_inf_nan=False)
     unseen: str | None = None
+    source: str | None = Field(None, min_length=1)
 
 
 class _File(BaseModel):
@@ -109,6 +111,7 @@ def _read(path: Path, registry: Registry) -> Collection:
             _resolve(one.dataset, registry),
             one.weight,
             None if one.unseen is None else _resolve(one.unseen, registry),
+            one.source,
         )
         for one in given.tables
     ]

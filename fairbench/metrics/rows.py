@@ -323,11 +323,12 @@ class AcrossRow(VariantRow):
     ]
     family: Annotated[str, "methods of one module; a baseline is a family of its own"]
     tables: Annotated[int, "tables on which all these rows are replicated"]
+    sources: Annotated[int, "sources of these tables: those of one source ask the same people"]
     tables_missing: Annotated[int, "tables of the collection without replicated rows"]
     mean_rank: Annotated[float, "mean rank over tables, by weight; 1 is best, ties share ranks"]
     mean_rank_low: Annotated[
         float | None,
-        "lower end of its 95% bootstrap interval over tables; empty below five tables",
+        "lower end of its 95% interval over sources (Student's t); empty below five sources",
     ]
     mean_rank_high: Annotated[float | None, "upper end of the same interval"]
     mean_figure: Annotated[float, "mean of the measure over tables, by weight"]
@@ -342,13 +343,11 @@ class AcrossRow(VariantRow):
         "probability that a fold's figure is better than one of the other method on the same "
         "table, mean over tables by weight",
     ] = None
-    improvement_low: Annotated[
-        float | None, "lower end of its 95% bootstrap interval over tables"
-    ] = None
+    improvement_low: Annotated[float | None, "lower end of its 95% interval over sources"] = None
     improvement_high: Annotated[float | None, "upper end of the same interval"] = None
     p_value: Annotated[
         float | None,
-        "p-value of being better, by weighted signed ranks over tables, one-sided, adjusted over "
+        "p-value of being better, by weighted signed ranks over sources, one-sided, adjusted over "
         "all rows",
     ] = None
     label: Annotated[

@@ -11,7 +11,7 @@ from fairbench.metrics.rows import AcrossRow, Variant
 from fairbench.report.headings import HEADINGS
 from fairbench.report.identity import Identities
 from fairbench.report.style import GREY, QUIET, Look, new_figure, styled
-from fairbench.stats.across import groups_alike, profile
+from fairbench.stats.across import groups_alike, least_adjusted_p, profile
 from fairbench.stats.intervals import LEVEL
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def across_figure(verdict: Verdict, identities: Identities) -> Figure:
     """Draw three panels: ranks of all rows, profiles and the ranks of the best of each family.
 
     In the last, a critical-difference diagram, a bar joins families that no pair of which is told
-    apart at 5% (signed ranks over tables, adjusted over all pairs).
+    apart at 5% (signed ranks over sources, adjusted over all pairs); where so few sources could
+    tell no pair apart, there are no bars.
     """
     best = [verdict.rows[k] for k in verdict.families]
     look = identities.looks([row.variant for row in verdict.rows])
@@ -52,7 +53,7 @@ def _draw_ranks(axes: Axes, verdict: Verdict, look: dict[Variant, Look]) -> None
             axes.plot([row.mean_rank_low, row.mean_rank_high], [place, place], color=colour)
         axes.plot(row.mean_rank, place, marker="o", color=colour)
     known = any(row.mean_rank_low is not None for row in verdict.rows)
-    intervals = ", with its 95% interval over tables" if known else ""
+    intervals = ", with its 95% interval" if known else ""
     axes.set_yticks(range(len(verdict.rows)), [row.name for row in verdict.rows])
     axes.invert_yaxis()
     axes.set(
@@ -110,7 +111,15 @@ def _draw_families(axes: Axes, verdict: Verdict, best: list[AcrossRow]) -> None:
             textcoords="offset points",
             va="center",
         )
-    bars = groups_alike(ranks, verdict.p_families)
+    sources = len(set(verdict.sources))
+    least = least_adjusted_p(len(best), sources)
+    bars = groups_alike(ranks, verdict.p_families) if least <= 1 - LEVEL else []
+    what = (
+        "; a bar joins families that are not told apart at 5%"
+        if least <= 1 - LEVEL
+        else f"\nfrom {sources} sources no two of {len(best)} families can be told apart at 5%: "
+        f"no adjusted p-value could be below {least:.2g}"
+    )
     wide = float(np.ptp(ranks)) or 1.0
     for number, (first, last) in enumerate(bars):
         x = ranks[order[0]] - wide * (0.04 + 0.02 * number)
@@ -118,21 +127,8 @@ def _draw_families(axes: Axes, verdict: Verdict, best: list[AcrossRow]) -> None:
     axes.invert_yaxis()
     axes.set_yticks([])
     axes.set(
-        xlabel="mean rank of the best row of each family; a bar joins families that are not told "
-        f"apart at 5%{_power(len(best), len(verdict.tables))}",
+        xlabel=f"mean rank of the best row of each family{what}",
         xlim=(ranks.min() - wide * (0.06 + 0.02 * len(bars)), ranks.max() + 0.45 * wide + 1),
-    )
-
-
-def _power(families: int, tables: int) -> str:
-    """Say so where no result on so few tables could tell two families apart."""
-    pairs = families * (families - 1) // 2
-    least = 2 / 2**tables  # two of all ways to give the differences their signs
-    if pairs * least <= 1 - LEVEL:
-        return ""
-    return (
-        f"\n{tables} tables cannot tell any of {pairs} pairs apart: no p-value is below "
-        f"{least:.2g}, before its correction"
     )
 
 

@@ -89,6 +89,18 @@ def test_weights_count(registry: Registry) -> None:
     assert verdict.rows[1].mean_rank == pytest.approx((5 * 2 + 2.5 * 3) / 7.5)
 
 
+def test_tables_of_one_source_are_one_replicate(registry: Registry) -> None:
+    paired = tuple(
+        CollectionTable(name, 0.5, source=f"survey-{k // 2}") for k, name in enumerate(NAMES)
+    )
+    verdict = only(ten_tables(), Collection("paired-v1", "", paired), registry)
+    best, half, *_ = verdict.rows
+    assert (best.tables, best.sources) == (10, 5)
+    assert best.p_value == pytest.approx(3 * 2**-5)
+    # Second on one table of each survey, third on the other: nothing differs between surveys.
+    assert half.mean_rank == half.mean_rank_low == half.mean_rank_high == 2.5
+
+
 def test_only_replicated_rows_count_and_methods_must_be_on_all_tables(registry: Registry) -> None:
     tables = ten_tables()
     tables[0].entries.append(one_split("lucky", 1, aufdc=0.01))

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import wilcoxon
+from scipy.stats import t, wilcoxon
 
 from fairbench.stats.across import (
     compare_all,
     groups_alike,
     improvement,
-    interval_over_tables,
+    interval_over_sources,
+    least_adjusted_p,
+    mean_by_source,
     profile,
     ranks_by_table,
     signed_rank,
@@ -32,23 +34,44 @@ def test_two_tables_of_half_a_weight_count_as_one() -> None:
     assert weighted_mean(ranks, np.array([1.0, 0.5, 0.5])).tolist() == [1.5, 1.5]
 
 
-def test_an_interval_over_tables_has_the_mean_in_it_and_few_tables_have_none() -> None:
-    values = np.random.default_rng(0).normal(size=(4, 10))
-    ends = interval_over_tables(values, ONES)
+def test_tables_of_a_source_become_their_weighted_mean() -> None:
+    values = np.array([[1.0, 2.0, 4.0], [0.0, 3.0, 6.0]])
+    means, weights = mean_by_source(values, np.array([0.5, 2.0, 1.5]), ["a", "b", "a"])
+    assert means.tolist() == [[3.25, 2.0], [4.5, 3.0]]
+    assert weights.tolist() == [2.0, 2.0]
+
+
+FAR = (-1e9, 1e9)
+
+
+def test_with_equal_weights_the_interval_is_students() -> None:
+    values = np.random.default_rng(0).normal(size=(1, 10))
+    ends = interval_over_sources(values, ONES, FAR)
     assert ends is not None
-    assert (ends[0] < values.mean(axis=1)).all()
-    assert (values.mean(axis=1) < ends[1]).all()
-    assert interval_over_tables(values[:, :4], ONES[:4]) is None
+    known = t.interval(0.95, 9, values.mean(), values.std(ddof=1) / np.sqrt(10))
+    assert np.concatenate(ends) == pytest.approx(known)
+    assert interval_over_sources(values[:, :4], ONES[:4], FAR) is None
 
 
-def test_intervals_hold_the_expected_rank_mostly() -> None:
-    rng = np.random.default_rng(1)
-    held = []
-    for _ in range(200):
-        ends = interval_over_tables(rng.normal(size=(1, 12)), np.ones(12))
-        assert ends is not None
-        held.append(bool(ends[0][0] <= 0 <= ends[1][0]))
-    assert 0.85 < np.mean(held) < 0.99
+def test_no_end_of_an_interval_is_impossible() -> None:
+    ranks = np.array([[1.0, 1.0, 1.0, 1.0, 3.0]])
+    ends = interval_over_sources(ranks, np.ones(5), (1, 3))
+    assert ends is not None
+    assert ends[0] == 1
+
+
+@pytest.mark.parametrize("weights", [np.ones(5), np.ones(7), np.array([1, 1, 2, 1, 1, 1, 1])])
+def test_intervals_hold_the_mean_as_often_as_they_say(weights: np.ndarray) -> None:
+    """Sources of half the weight vary more, as they have fewer tables: the hard case is equal."""
+    drawn = np.random.default_rng(1).normal(size=(4000, len(weights)))
+    ends = interval_over_sources(drawn, weights.astype(float), FAR)
+    assert ends is not None
+    assert np.mean((ends[0] <= 0) & (ends[1] >= 0)) == pytest.approx(0.95, abs=0.012)
+
+
+def test_so_few_sources_can_tell_no_pair_apart() -> None:
+    assert least_adjusted_p(10, 7) == pytest.approx(45 / 64)
+    assert least_adjusted_p(2, 7) == pytest.approx(1 / 64)
 
 
 def test_a_profile_counts_runs_by_the_weight_of_their_table() -> None:
@@ -69,12 +92,12 @@ def test_with_equal_weights_it_is_wilcoxons_test() -> None:
     assert signed_rank(d, np.ones(8), two_sided=True) == pytest.approx(wilcoxon(d).pvalue)
 
 
-def test_all_tables_won_is_as_certain_as_their_number_allows() -> None:
+def test_all_sources_won_is_as_certain_as_their_number_allows() -> None:
     assert signed_rank(-np.arange(1.0, 11), ONES) == pytest.approx(2**-10)
     assert signed_rank(np.zeros(10), ONES) == 1.0
 
 
-def test_a_table_with_a_small_weight_hardly_counts() -> None:
+def test_a_source_with_a_small_weight_hardly_counts() -> None:
     d = np.array([-0.1, -0.2, -0.3, -0.4, -0.5, 9.0])
     weights = np.array([1, 1, 1, 1, 1, 0.01])
     assert signed_rank(d, weights) < 0.05 < signed_rank(d, np.ones(6))
@@ -101,7 +124,7 @@ def test_groups_are_the_widest_runs_that_no_pair_tells_apart() -> None:
     assert groups_alike(ranks, np.eye(4)) == []
 
 
-def test_clear_differences_are_found_among_ten_tables() -> None:
+def test_clear_differences_are_found_among_ten_sources() -> None:
     rng = np.random.default_rng(0)
     figures = np.array([0.1, 0.2, 0.3])[:, None] + 0.01 * rng.normal(size=(3, 10))
     p = compare_all(figures, ONES)
