@@ -8,13 +8,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from fairbench.leaderboard.board_file import read_board
 from fairbench.leaderboard.build import Tables, build_tables
-from fairbench.leaderboard.ranking import LeaderboardEntry
+from fairbench.leaderboard.ranking import LeaderboardEntry, test_over_train
 from fairbench.metrics.rows import DEFAULT, PointRow
 from fairbench.registry import load_registry
 from fairbench.report.format import format_interval, format_share
-from markdown_parts import make_table
+from fairbench.stats.intervals import LEVEL
+from fairbench.stats.ranks import rank_over_splits
+from markdown_parts import list_names, make_paragraph, make_table
 
 LEADERBOARDS = Path(__file__).parents[1] / "leaderboards"
 _NAMED = re.compile(r"^(?P<method>[\w-]+)(?: \((?P<label>[\w-]+)\))?$")
@@ -64,6 +68,40 @@ def format_fronts(boards: Sequence[str], names: Sequence[str]) -> str:
     ordered = sorted(names, key=lambda name: -(table[name].row.figures[least] or 0.0))
     rows = ([show_name(name), *_figures(table[name], _FRONT)] for name in ordered)
     return make_table([None, *_FRONT], rows)
+
+
+def format_told(boards: Sequence[str], names: Sequence[str]) -> str:
+    """Format which default rows of one board the ranks put ahead of one row, and which behind it.
+
+    At 5%, adjusted over all pairs of the ranking (:mod:`fairbench.stats.ranks`).
+    """
+    (board,), (reference,) = boards, names
+    table = read_rows(board)
+    track = table[reference].row.track
+    ranked = {name: entry for name, entry in table.items() if entry.row.track == track}
+    figures = np.stack([entry.folds["aufdc"] for entry in ranked.values()])
+
+    def find(*, better: bool) -> list[str]:
+        found = rank_over_splits(
+            figures,
+            test_over_train=test_over_train(figures.shape[1]),
+            reference=list(ranked).index(reference),
+            lower_is_better=better,
+        )
+        told = zip(ranked, found, strict=True)
+        return [n for n, one in told if one.p_reference is not None and one.p_reference < 1 - LEVEL]
+
+    ahead, behind = (
+        [name for name in find(better=better) if ranked[name].row.params == DEFAULT]
+        for better in (True, False)
+    )
+    defaults = [name for name, entry in ranked.items() if entry.row.params == DEFAULT]
+    level = [name for name in defaults if name not in {*ahead, *behind, reference}]
+    return make_paragraph(
+        f"By area, with default hyperparameters, {list_names(ahead)} are clearly ahead of",
+        f"{show_name(reference)}, and {list_names(behind)} clearly behind it; {list_names(level)}",
+        "are not told from it.",
+    )
 
 
 def format_misses(boards: Sequence[str], names: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from board_rows import (
     format_fronts,
     format_misses,
     format_rows,
+    format_told,
     read_table,
 )
 from claims import format_claims
@@ -109,6 +110,7 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "columns": format_columns,
     "datasets": format_datasets,
     "rows": format_rows,
+    "told from": format_told,
     "areas": format_areas,
     "fronts": format_fronts,
     "misses": format_misses,
