@@ -44,19 +44,16 @@ def follow_board(config: RunConfig, registry: Registry) -> tuple[RunConfig, Boar
                 f"{name} is {value or 'official'}.",
                 f"Leave --{name} out: it is taken from the board.",
             )
-    most = _most_points(board)
+    most = board.most_points
     if config.points is not None and config.points > most:
         raise ConfigError(
             f"--points {config.points}: curves of the {info.title} have at most {most} points, and "
             "more can only make an area smaller.",
-            f"Give --points {most}.",
+            f"Give --points {most}, or leave it out.",
         )
+    if config.points is None:
+        wanted["points"] = most
     return config.model_copy(update=wanted), board
-
-
-def _most_points(board: Board) -> int:
-    curves = board.records().curves.values()
-    return max(len(curve.points) for same in curves for curve in same)
 
 
 def _budget(info: BoardInfo) -> str | int:

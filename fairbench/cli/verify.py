@@ -34,7 +34,13 @@ from fairbench.runs.executors import make_executor
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.plan import make_plan
 from fairbench.runs.training import TrainingRun
-from fairbench.runs.verification import RetrainedFigure, SubmittedRow, check_source
+from fairbench.runs.verification import (
+    MeanAdvantage,
+    RetrainedFigure,
+    SubmittedRow,
+    check_source,
+    mean_advantages,
+)
 from fairbench.store.database import Store, now
 from fairbench.store.records import PointRecord, UnitRecord
 from fairbench.store.submission import SUFFIX, read_submission
@@ -72,12 +78,18 @@ class Findings:
     alone: Sequence[EncodedAlone]
 
     @property
+    def advantages(self) -> list[MeanAdvantage]:
+        """By how much figures were better as submitted, on average over the points."""
+        return mean_advantages(self.compared)
+
+    @property
     def agree(self) -> bool:
         """Whether the submission is verified."""
         return (
             not self.contradictions
             and len(self.compared) > 0
             and all(one.agrees for one in self.compared)
+            and all(one.agrees for one in self.advantages)
             and all(one.agrees for one in self.alone)
         )
 
@@ -221,6 +233,14 @@ def _show(found: Findings) -> None:
             and (one.figure in _MAIN or not one.agrees)
         ],
     )
+    for mean in found.advantages:
+        if not mean.agrees:
+            err.print(
+                f"On average over the drawn points, {_NAMES[mean.figure]} was lower by "
+                f"{number(mean.advantage)} as submitted; by chance it would be at most "
+                f"{number(mean.allowed)}. --points 10 compares more points.",
+                markup=False,
+            )
     for why in sorted({one.why for one in found.alone if one.why and not one.failed}):
         err.print(
             f"Whether its encoder needs x alone was not checked: {why}. Read its source.",
@@ -262,6 +282,15 @@ def _write(
                 "agrees": one.agrees,
             }
             for one in found.compared
+        ],
+        "mean_advantages": [
+            {
+                "figure": one.figure,
+                "advantage": one.advantage,
+                "allowed": one.allowed,
+                "agrees": one.agrees,
+            }
+            for one in found.advantages
         ],
         "encoded_from_x_alone": [
             {

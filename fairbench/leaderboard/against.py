@@ -112,4 +112,9 @@ def _why_not(curve: CurveRecords, board: Board, published: SelectedRecords) -> s
             return f"its {name} is {mine}; the board's is {theirs}"
     if unit.fingerprint not in {key.fingerprint for key in published.references}:
         return f"its rows of data ({curve.split}) are not those of the board"
+    if len(curve.points) > board.most_points:
+        return (
+            f"its curve has {len(curve.points)} points; the board's have at most "
+            f"{board.most_points}, and more can only make an area smaller"
+        )
     return ""

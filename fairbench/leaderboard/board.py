@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -90,6 +91,12 @@ class Board:
     points: Sequence[PointRecord]
     references: Sequence[ReferenceRecord]
     areas: Mapping[CurveKey, Mapping[str, Array]]
+
+    @cached_property
+    def most_points(self) -> int:
+        """Points of its longest curve."""
+        curves = self.records().curves.values()
+        return max(len(curve.points) for same in curves for curve in same)
 
     def all_records(self) -> list[Record]:
         """Return its records as stores take them, with the keys that they have there.

@@ -58,6 +58,8 @@ def strict_curve(
         np.concatenate([[0.0, d_max_validation], np.clip(validation[:, 0], 0.0, d_max_validation)]),
         np.concatenate([[i_max_validation, 0.0], np.maximum(validation[:, 1], 0.0)]),
     )
+    if 0 not in chosen:  # a point without distortion on validation rows stands in its place
+        chosen = np.concatenate([[0], chosen])
     zero = np.zeros((1, *d.shape[1:]))
     d = np.concatenate([zero, zero + d_max, np.clip(d, 0.0, d_max)])[chosen]
     i = np.concatenate([zero + i_max, zero, np.maximum(i, 0.0)])[chosen]

@@ -81,10 +81,10 @@ class ShiftOfCurve(Metric):
     level = "curve"
     columns: ClassVar[Mapping[str, str]] = {
         "shift_points_within": (
-            "share of the points whose I in the target is in the 95% interval of I in the source, "
-            "or .001 nats from it"
+            "share of the points whose I in the target differs from I in the source by less than "
+            "the half width of the difference's 95% interval, or by .001 nats more"
         ),
-        "shift_points_above": "share of the points whose I in the target is above that interval",
+        "shift_points_above": "share of the points whose I in the target is larger than that",
         "shift_leakage_change": "mean over points of I in the target less I in the source, nats",
         "shift_certificates_held": (
             "mean over certified points of shift_certificate_held; empty where none is certified"
@@ -101,13 +101,19 @@ class ShiftOfCurve(Metric):
         points = [p for p in evaluation.points if p.get("shift_mutual_information") is not None]
         if not points:
             return values
-        there = _column(points, "shift_mutual_information")
-        here = _column(points, "mutual_information")
-        low = np.maximum(_column(points, "mutual_information_low"), 0) - _TOLERANCE
-        high = np.maximum(_column(points, "mutual_information_high"), 0) + _TOLERANCE
-        values["shift_points_within"] = float(((there >= low) & (there <= high)).mean())
-        values["shift_points_above"] = float((there > high).mean())
-        values["shift_leakage_change"] = float((there - here).mean())
+        here, low, high = _estimates(points, "mutual_information")
+        there, low_there, high_there = _estimates(points, "shift_mutual_information")
+        change = there - here
+        # Both are estimates: an interval of the source alone would hold 84% of equal ones.
+        above = change > np.hypot(high - here, there - low_there) + _TOLERANCE
+        below = -change > np.hypot(here - low, high_there - there) + _TOLERANCE
+        values["shift_points_within"] = float((~above & ~below).mean())
+        values["shift_points_above"] = float(above.mean())
+        values["shift_leakage_change"] = float(
+            (
+                _column(points, "shift_mutual_information") - _column(points, "mutual_information")
+            ).mean()
+        )
         held = [p["shift_certificate_held"] for p in points if _has(p, "shift_certificate_held")]
         values["shift_certificates_held"] = float(np.mean(held)) if held else None
         chosen = chosen_within(evaluation, 0.1)
@@ -124,6 +130,12 @@ class ShiftOfCurve(Metric):
 
 def _has(point: Mapping[str, float], column: str) -> bool:
     return point.get(column) is not None
+
+
+def _estimates(points: Sequence[Mapping[str, float]], name: str) -> tuple[np.ndarray, ...]:
+    """Estimates of information and the ends of their intervals, at least 0."""
+    columns = (name, f"{name}_low", f"{name}_high")
+    return tuple(np.maximum(_column(points, column), 0.0) for column in columns)
 
 
 def _column(points: Sequence[Mapping[str, float]], name: str) -> np.ndarray:

@@ -7,11 +7,13 @@ the drawn points are audited.
 
 from __future__ import annotations
 
+import math
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import pstdev
+from statistics import fmean, pstdev
 
 from fairbench.config import RunConfig
 from fairbench.data.splits import OFFICIAL
@@ -48,6 +50,14 @@ FIGURES = {
     "certified_groups": FigureKind.COUNT,
 }
 """What is compared of a point: all that its area, its certified area and its limits are made of."""
+
+AREA_FIGURES = (
+    "mutual_information",
+    "distortion",
+    "mutual_information_validation",
+    "distortion_validation",
+)
+"""Of these, those that the area itself is made of."""
 
 LEAST = {
     FigureKind.INFORMATION: 0.05,
@@ -100,6 +110,39 @@ class RetrainedFigure:
         return abs(self.submitted - self.again) <= self.allowed
 
 
+@dataclass(frozen=True)
+class MeanAdvantage:
+    """By how much a figure of all drawn points was better as submitted, on average.
+
+    Errors of training again have either sign, so their mean over k points is smaller than those of
+    single points: ``allowed`` is that of a point over the square root of k.
+    """
+
+    figure: str
+    advantage: float
+    allowed: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the mean may be chance."""
+        return self.advantage <= self.allowed
+
+
+def mean_advantages(compared: Sequence[RetrainedFigure]) -> list[MeanAdvantage]:
+    """Average what was better as submitted: of the figures that areas are made of, low is good."""
+    found = []
+    for figure in AREA_FIGURES:
+        gaps = [
+            (one.again - one.submitted, one.allowed)
+            for one in compared
+            if one.figure == figure and one.again is not None and one.submitted is not None
+        ]
+        if len(gaps) > 1:
+            advantage, allowed = (fmean(values) for values in zip(*gaps, strict=True))
+            found.append(MeanAdvantage(figure, advantage, allowed / math.sqrt(len(gaps))))
+    return found
+
+
 class SubmittedRow:
     """The records of a submission, by kind, checked against the board that it is for.
 
@@ -148,6 +191,15 @@ class SubmittedRow:
                 _WHOLE_ROWS,
             )
         measured = {(point.unit, point.label) for point in self.points}
+        curves = Counter(
+            (unit.split, unit.seed) for unit in self.units.values() for _ in unit.points
+        )
+        if (longest := max(curves.values(), default=0)) > board.most_points:
+            raise ConfigError(
+                f"Its curves have up to {longest} points; those of the {board.info.title} have at "
+                f"most {board.most_points}, and more can only make an area smaller.",
+                f"Run it with --against {board.info.name}, which takes care of that.",
+            )
         for unit in self.units.values():
             asked = {(unit.key, point.label) for point in unit.points}
             if not asked or asked - measured:

@@ -308,3 +308,22 @@ def test_where_there_are_rows_of_another_budget_the_error_names_it(tmp_path: Pat
         make_board(records, "adults-gender", REGISTRY, version=1)
     with pytest.raises(ConfigError, match="See them: fairbench leaderboard"):
         make_board(records, "heritage", REGISTRY, version=1)
+
+
+def test_a_curve_of_more_points_than_any_of_the_board_is_refused(tmp_path: Path) -> None:
+    def with_one_point(records: list[Record]) -> list[Record]:
+        records = on_real_data(records)
+        kept = {u.key for u in records if isinstance(u, UnitRecord) and u.method == "identity"}
+        return [
+            one
+            for one in records
+            if (one.unit if isinstance(one, PointRecord) else one.key) in kept
+            or not isinstance(one, PointRecord | UnitRecord)
+        ]
+
+    board = board_of(tmp_path / "board", with_one_point)
+    assert board.most_points == 1
+    own = selected(tmp_path / "own", lambda records: on_real_data(mine()(records)))
+    compared = compare_with(own, board, REGISTRY)
+    assert "mine" not in {variant.method for variant in compared.own}
+    assert any("mine: its curve has" in line and "at most 1" in line for line in compared.refused)

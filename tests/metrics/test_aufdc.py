@@ -43,6 +43,11 @@ def test_strict_area_by_hand(points: Curve, area: float) -> None:
     assert strict(points) == pytest.approx(area)
 
 
+def test_what_lies_left_of_a_point_without_distortion_on_validation_counts() -> None:
+    assert strict([(0.5, 0.0)], [(0.0, 0.0)]) == pytest.approx(0.25)
+    assert strict([(0.5, 0.0)], [(1e-9, 0.0)]) == pytest.approx(0.25)
+
+
 coordinates = st.tuples(st.floats(0, 1.2), st.floats(-0.1, 1.2))
 
 

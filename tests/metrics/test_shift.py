@@ -1,5 +1,6 @@
 """A curve in another domain, by hand."""
 
+import numpy as np
 import pytest
 
 from fairbench.api.metric import CurveEvaluation
@@ -18,6 +19,8 @@ def point(here: float, there: float, held: float | None = None) -> dict[str, flo
         "accuracy_y": 0.8,
         "demographic_parity_gap": 0.1,
         "shift_mutual_information": there,
+        "shift_mutual_information_low": there - 0.01,
+        "shift_mutual_information_high": there + 0.01,
         "shift_accuracy_y": 0.7,
         "shift_demographic_parity_gap": 0.25,
     }
@@ -35,10 +38,19 @@ def test_shares_of_points_and_mean_changes() -> None:
     assert found["shift_gap_change"] == pytest.approx(0.15)
 
 
+def test_equal_leakage_in_both_domains_is_within_as_often_as_it_says() -> None:
+    drawn = np.random.default_rng(0).normal(0.2, 0.01 / 1.96, (4000, 2))
+    found = ShiftOfCurve().compute(CurveEvaluation([point(*row) for row in drawn], REFERENCE))
+    # The half thousandth of tolerance adds a little.
+    assert 0.945 < (found["shift_points_within"] or 0) < 0.975
+
+
 def test_a_code_that_says_nothing_in_both_domains_is_within() -> None:
     nothing = point(-1e-5, 1e-8) | {
         "mutual_information_low": -3e-4,
         "mutual_information_high": -1e-7,
+        "shift_mutual_information_low": 0.0,
+        "shift_mutual_information_high": 1e-7,
     }
     found = ShiftOfCurve().compute(CurveEvaluation([nothing], REFERENCE))
     assert found["shift_points_within"] == 1
