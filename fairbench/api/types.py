@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,6 +77,8 @@ class Knob:
         One line: what turning it up does.
     logarithmic : bool
         Whether settings of a single-shot curve are tried evenly in its logarithm; low is above 0.
+    limits : tuple of float
+        Least and largest value at which a multi-shot method can be trained, also beyond its grid.
     """
 
     name: str
@@ -83,6 +86,7 @@ class Knob:
     high: float
     summary: str = ""
     logarithmic: bool = False
+    limits: tuple[float, float] = (0.0, math.inf)
 
 
 NO_KNOBS = "-"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
@@ -48,16 +49,20 @@ def check_knobs(method: Method, knobs: Mapping[str, float]) -> None:
             raise InputError(f"{method.name} has no knob {name!r}.", hint)
         # A multi-shot method may be trained beyond the range its curve is drawn over.
         knob = known[name]
-        low = knob.low if single else min(knob.low, 0.0)
-        high = knob.high if single else np.finfo(np.float64).max
-        if not isinstance(value, Real) or not low <= float(value) <= high:
+        low, high = (knob.low, knob.high) if single else knob.limits
+        if not isinstance(value, Real) or not low <= float(value) <= high or math.isinf(value):
             raise InputError(
-                f"{name}={value!r} of {method.name} is out of range: {_described(knob)}."
+                f"{name}={value!r} of {method.name} is out of range: {_range(low, high)} "
+                f"({knob.summary})."
             )
 
 
 def _described(knob: Knob) -> str:
     return f"{knob.name} ({knob.low:g} to {knob.high:g}; {knob.summary})"
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low:g} or more" if math.isinf(high) else f"{low:g} to {high:g}"
 
 
 def parse_choice(kind: type[Any], value: Any, name: str) -> Any:

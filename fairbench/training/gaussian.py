@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -42,7 +42,7 @@ class GaussianModel(StackedModel):
         One per model.
     """
 
-    log_variances: ClassVar[tuple[float, float]] = (-12.0, 6.0)
+    log_variances: tuple[float, float] = (-12.0, 6.0)
     """Range of log v: wide enough for every use, and its exponentials stay finite."""
 
     def __init__(self, networks: Networks, groups: int, streams: Streams) -> None:

@@ -24,6 +24,8 @@ _MOST_ROWS = 20_000
 _PASSES = 4
 """Passes over these rows, for objectives that draw random numbers."""
 _CHUNK = 1024
+_FEWEST = 4
+"""Rows of a chunk at least: some losses compare them with each other."""
 _CELLS = 131_072
 """Numbers of x per model and chunk: fewer rows where rows are images, as in training."""
 
@@ -63,10 +65,10 @@ def select_best(
     total = torch.zeros(models, device=device)
     with torch.no_grad():
         for _ in range(_PASSES):
-            for start in range(0, len(chosen), chunk):
+            # Losses that compare the rows of a batch need some: no batch is a short rest.
+            for rows in np.split(chosen, range(chunk, len(chosen) - _FEWEST + 1, chunk)):
                 if deadline is not None and time.monotonic() > deadline:
                     raise TimeoutError("deadline passed while restarts were compared")
-                rows = chosen[start : start + chunk]
                 seen = torch.tensor(x[rows], device=device).float().expand(models, -1, -1)
                 labels = torch.tensor(s[rows], device=device).expand(models, -1)
                 batch = Batch(seen, labels, onehot(labels, groups), 1.0, streams)

@@ -69,7 +69,7 @@ class FareTree(Method):
     reference = "after Jovanovic et al. 2023, arXiv:2210.07213; squared error of x for y"
     coding = Coding.QUANTISED
     has_decoder = True
-    knobs = (Knob("gamma", 0.0, 1.0, "weight of mixed groups; more is fairer"),)
+    knobs = (Knob("gamma", 0.0, 1.0, "weight of mixed groups; more is fairer", limits=(0.0, 1.0)),)
     most_features = 512  # histograms sum all features by every feature
     Params: ClassVar[type[Params]] = FareTreeParams
 

@@ -108,10 +108,14 @@ class Obliviator(Method):
     summary = "rounds of nonlinear erasure: a network against HSIC with s, then a projection"
     reference = "Akbari et al. 2025, arXiv:2603.07529; unsupervised"
     shots = Shots.SINGLE
-    knobs = (Knob("rounds", 1, 30, "rounds of erasure; more is fairer"),)
     most_features = 1024  # networks and features are of all columns
     uses_gpu = True
     Params: ClassVar[type[Params]] = ObliviatorParams
+
+    def __init__(self, params: ObliviatorParams | None = None) -> None:
+        super().__init__(params)
+        most = self.params.rounds
+        self.knobs = (Knob("rounds", 1, most, "rounds of erasure; more is fairer"),)
 
     def search_space(self) -> Mapping[str, Any]:
         from optuna.distributions import FloatDistribution, IntDistribution

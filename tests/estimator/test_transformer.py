@@ -248,13 +248,30 @@ def test_frames_come_out_with_names_and_index() -> None:
     assert len(small().fit(X, s=S).get_feature_names_out()) == 3
 
 
+@pytest.mark.parametrize(
+    ("method", "knob", "says"),
+    [
+        ("fnf", {"gamma": 5}, "gamma=5 of fnf is out of range: 0 to 1 (weight"),
+        ("fare-tree", {"gamma": 3}, "gamma=3 of fare-tree is out of range: 0 to 1 (weight"),
+        ("l-mifr", {"epsilon": 0}, "epsilon=0 of l-mifr is out of range: 1e-06 or more (limit"),
+        ("k-means", {"cells": 0}, "cells=0 of k-means is out of range: 1 or more (number"),
+        ("latfr", {"gamma": np.inf}, "gamma=inf of latfr is out of range: 0 or more (weight"),
+    ],
+)
+def test_a_multi_shot_method_is_trained_where_that_makes_sense(
+    method: str, knob: dict[str, float], says: str
+) -> None:
+    with pytest.raises(InputError, match=re.escape(says)):
+        FairRepresentation(method, **knob).fit(X, s=S)
+
+
 def test_a_single_shot_method_is_read_at_any_setting() -> None:
     fair = small(beta=0.1).fit(X, s=S)
     at_other = fair.transform(X, beta=1.0)
     assert not np.array_equal(at_other, fair.transform(X))
     np.testing.assert_array_equal(fair.set_params(beta=1.0).transform(X), at_other)
     for bad in (-1, 7, np.nan, "much"):
-        with pytest.raises(InputError, match=r"out of range: beta \(0 to 1.25; weight of the rate"):
+        with pytest.raises(InputError, match=r"out of range: 0 to 1.25 \(weight of the rate"):
             fair.transform(X, beta=bad)
     undecided = small().fit(X, s=S)
     with pytest.raises(InputError, match=r"has the knob beta .* which is not set"):

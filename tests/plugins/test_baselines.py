@@ -1,5 +1,7 @@
 """Baselines: the ends of every curve, and the order in which columns go."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,12 @@ def test_columns_are_compared_where_a_rare_group_is_only_among_the_rows_that_mea
     (found,) = DropFeatures(params).fit(train, [Unit(0, None)], FitContext(iterations=1))
     assert isinstance(found, Curve)
     assert len(found.points or ()) == 2
+
+
+def test_one_column_cannot_be_dropped_or_kept(prepared: Prepared) -> None:
+    one = replace(prepared.info, features=prepared.info.features[:1])
+    assert "has one" in (DropFeatures().supports(one) or "")
+    assert DropFeatures().supports(prepared.info) is None
 
 
 def test_kept_columns_are_decoded_exactly(curve: Curve, prepared: Prepared) -> None:

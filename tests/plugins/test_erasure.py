@@ -136,6 +136,11 @@ def test_rlace_finds_the_direction_of_a_shift() -> None:
     assert abs(found[0] @ direction) > 0.999
 
 
+def test_rlace_that_removes_nothing_releases_x() -> None:
+    train = rows()
+    np.testing.assert_allclose(rlace(train, rank=0).encode(train.x), train.x, atol=1e-5)
+
+
 def test_a_seed_decides_the_game() -> None:
     train = rows()
     first, again, other = (rlace(train, 2, seed).encode(train.x) for seed in (0, 0, 1))

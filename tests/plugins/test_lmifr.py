@@ -106,8 +106,12 @@ def test_multipliers_move_in_training_alone() -> None:
     torch.testing.assert_close(model.multipliers, torch.full((2, 2), 0.5))
     model.train()
     model.losses(batch)
-    step = model.dual_rate  # a violation counts for 100 % at most; far below, -100 % is the most
-    torch.testing.assert_close(model.multipliers[0], torch.tensor([0.5 + step, 0.5 - step]))
+    model.lately[:, 0] = 1e9
+    before = model.multipliers.clone()
+    model.losses(batch)
+    step = model.dual_rate  # a violation counts for 100 % at most
+    expected = before[0] + torch.tensor([step, step * float(model.lately[0, 1])])
+    torch.testing.assert_close(model.multipliers[0], expected)
 
 
 def curve_model(epsilons: list[float]) -> LMIFRCurveModel:

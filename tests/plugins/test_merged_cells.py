@@ -134,6 +134,11 @@ def test_shares_of_groups_are_of_trees_that_have_not_seen_the_row() -> None:
     # Labels by chance: trees that had seen them would give them back.
     assert shares[np.arange(600), chance].mean() < 0.4
     assert (cross_fitted(x, np.zeros(600, np.int64), 2, 5)[:, 0] == 1).all()
+    # Groups that are too small to be held out of the training of trees.
+    rare = np.append(np.zeros(598, np.int64), [1, 2])
+    np.testing.assert_allclose(cross_fitted(x, rare, 3, 5).sum(axis=1), 1, atol=1e-6)
+    many = np.arange(90) % 10
+    np.testing.assert_allclose(cross_fitted(x[:90], many, 10, 5).sum(axis=1), 1, atol=1e-6)
     # Without an estimate groups are counted.
     assert (cross_fitted(x, chance, 3, 1).argmax(axis=1) == chance).all()
 

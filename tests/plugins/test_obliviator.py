@@ -30,6 +30,11 @@ def fit(train: TrainingRows, seed: int = 0, params: ObliviatorParams = SMALL) ->
     return fitted
 
 
+def test_all_rounds_that_are_trained_can_be_read() -> None:
+    (knob,) = Obliviator(ObliviatorParams(rounds=40)).knobs
+    assert (knob.low, knob.high) == (1, 40)
+
+
 def accuracy(z: np.ndarray, s: np.ndarray) -> float:
     """Of boosted trees, on the other half of the rows."""
     half = len(z) // 2

@@ -23,6 +23,7 @@ from fairbench_plugins.penalties import (
     PenaltyParams,
 )
 from fairbench_plugins.penalties.model import (
+    FairDisCoModel,
     PenaltyModel,
     dependence,
     differences,
@@ -127,6 +128,17 @@ def test_the_overlap_of_two_gaussians_is_the_integral_of_their_product() -> None
     assert float(overlaps(mean, log_variance)[0, 0, 1]) == pytest.approx(integral, rel=1e-3)
     prior = torch.zeros(1, 2, 5)
     torch.testing.assert_close(overlaps(prior, prior), torch.ones(1, 2, 2))
+
+
+@pytest.mark.parametrize("latent", [8, 24, 64])
+def test_overlaps_are_finite_for_codes_of_any_width(latent: int) -> None:
+    params = FairDisCoParams(latent=latent)
+    model = FairDisCoModel(params, Networks(4, (8,), latent), 2, [1.0], Streams([0]))
+    certain = torch.full((1, 6, latent), model.log_variances[0])
+    kernel = overlaps(torch.zeros(1, 6, latent), certain)
+    assert torch.isfinite(kernel).all()
+    _, s_onehot = gaussian_rows(1, 6, 2)
+    assert torch.isfinite(dependence(kernel, s_onehot)).all()
 
 
 def test_the_gradient_of_overlaps_is_that_of_finite_differences() -> None:

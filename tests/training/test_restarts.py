@@ -57,6 +57,28 @@ def test_the_least_loss_of_each_unit_is_kept(
     assert selected == kept
 
 
+class Counting(Known):
+    """Notes how many rows each batch has."""
+
+    def __init__(self) -> None:
+        super().__init__([1.0, 2.0])
+        self.rows: list[int] = []
+
+    def losses(self, batch: Batch) -> dict[str, Tensor]:
+        self.rows.append(batch.x.shape[1])
+        return super().losses(batch)
+
+
+@pytest.mark.parametrize("count", [3, 900, 1024, 1025, 1027, 1028, 2049])
+def test_no_batch_is_a_rest_of_a_few_rows(count: int) -> None:
+    """Losses that compare the rows of a batch would not be finite there."""
+    model = Counting()
+    x, s = np.zeros((count, 2), np.float32), np.zeros(count, np.int64)
+    select_best(model, x, s, groups=1, restarts=2, reasons=[None] * 2, device="cpu")
+    assert sum(model.rows) % count == 0
+    assert min(model.rows) >= min(count, 4)
+
+
 def fitted(prepared: Prepared, seeds: list[int], restarts: int) -> list[np.ndarray]:
     rows = prepared.roles[Role.ENCODER_TRAIN]
     method = Sofair(SofairParams(hidden=(8,), latent=2, restarts=restarts))

@@ -11,8 +11,8 @@ sees s, D and I can both be near 0, without a trade-off. How near depends on the
 
 F is estimated on the training set: values of a column are binned, boosted trees give the
 probabilities of the bins given x_<j and s, and frequencies by group those of the values within a
-bin. Columns with more than 1,024 distinct values are rounded down to 1,024 of these, at even ranks
-among them: the only distortion.
+bin. What is lost is what is rounded down: columns with more than 1,024 distinct values to 1,024 of
+these, at even ranks among them, and new rows' values to those seen in training.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class _Quantiles(Representation):
         assert s is not None
         rng = generator if generator is not None else np.random.default_rng()
         low, width = self._intervals(x, s)
-        z = np.empty_like(x)
+        z = np.empty(x.shape, np.float32)
         for j in range(len(self.columns)):
             z[:, j] = low[:, j] + rng.random(len(x)) * width[:, j]
         return z

@@ -85,6 +85,8 @@ class DropFeatures(Method):
         count = len({feature.source for feature in info.features})
         if count > _MOST_SOURCES:
             return f"it drops one column after another, at most {_MOST_SOURCES}; here are {count}"
+        if count < 2:
+            return f"it drops some columns and keeps others; {info.name} has one"
         return None
 
     def fit(

@@ -33,6 +33,7 @@ Departures from Ding and Sadeghi:
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -105,7 +106,9 @@ class KMeans(_CellMethod):
     name = "k-means"
     summary = "cells of k-means, released as their centres; sees no s"
     reference = "Lloyd 1982, doi:10.1109/TIT.1982.1056489"
-    knobs = (Knob("cells", 1, MOST_CELLS, "number of cells; fewer is fairer"),)
+    knobs = (
+        Knob("cells", 1, MOST_CELLS, "number of cells; fewer is fairer", limits=(1, math.inf)),
+    )
     Params: ClassVar[type[Params]] = CellParams
 
     def points(self) -> tuple[Point, ...]:

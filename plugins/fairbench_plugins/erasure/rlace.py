@@ -133,7 +133,7 @@ def _play(x: Array, onehot: Array, rank: int, params: Any, rng: np.random.Genera
         bias = bias - params.rate * falling * error.sum(axis=0)
         projection = to_fantope(projection + params.projection_rate * moves[1], rank)
         if step in looks:
-            leading = np.linalg.eigh(projection)[1][:, -rank:]
+            leading = np.linalg.eigh(projection)[1][:, width - rank :]
             if (share := explained.after(leading)) < least:
                 best, least = leading, share
     return best

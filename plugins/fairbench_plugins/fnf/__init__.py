@@ -69,7 +69,15 @@ class FNF(NeuralMethod):
     summary = "a normalising flow per group: rows move little, encoded densities meet"
     reference = "Balunovic, Ruoss and Vechev 2022, arXiv:2106.05937; unsupervised: x for y"
     track = Track.AWARE
-    knobs = (Knob("gamma", 0.0, 1.0, "weight of the divergence between groups; more is fairer"),)
+    knobs = (
+        Knob(
+            "gamma",
+            0.0,
+            1.0,
+            "weight of the divergence between groups; more is fairer",
+            limits=(0.0, 1.0),
+        ),
+    )
     Params: ClassVar[type[Params]] = FNFParams
     _widths: Floats | None = None
 

@@ -6,6 +6,7 @@ and departures are in model.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -47,7 +48,15 @@ class LMIFR(NeuralMethod):
     summary = "variational: limits on the rate and an adversary's I(Z;S), by trained multipliers"
     reference = "Song et al. 2019, arXiv:1812.04218"
     coding = Coding.STOCHASTIC
-    knobs = (Knob("epsilon", EPSILONS[-1], EPSILONS[0], "limit on I(Z;S), nats; less is fairer"),)
+    knobs = (
+        Knob(
+            "epsilon",
+            EPSILONS[-1],
+            EPSILONS[0],
+            "limit on I(Z;S), nats; less is fairer",
+            limits=(1e-6, math.inf),
+        ),
+    )
     Params: ClassVar[type[Params]] = LMIFRParams
 
     def points(self) -> tuple[Point, ...]:

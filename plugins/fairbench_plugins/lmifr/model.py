@@ -10,15 +10,17 @@ and 12):
     C2 = E[log c(s|z) - log p(s)]         is I(Z;S) where the adversary is the best there is
 
 e2 = epsilon and e1 = ``rate_limit`` * epsilon, nats. The multipliers a start at 0 and follow, after
-each step of the others, a <- max(0, a + ``dual_rate`` * min(1, C / e - 1)): they grow while a limit
-is exceeded, fall to 0 where it is not reached, and stay where it is met.
+each step of the others, a <- max(0, a + ``dual_rate`` * min(1, v)), v the running mean of
+C / e - 1: they grow while a limit is exceeded, fall to 0 where it is not reached, and stay where it
+is met.
 
 Departures:
 
 * The encoder sees x alone, as the track requires; the original's also sees s.
 * The constraints are divided by their limits, so that one step size suits them and all epsilon: a
   is the paper's lambda times the limit. A violation counts for 100 % at most, so that the first
-  steps with a small epsilon do not decide.
+  steps with a small epsilon do not decide. It is the running mean that counts: C2 of one batch is
+  often many times a small epsilon, in either direction, and cut on one side such noise has a mean.
 * One knob: both limits are proportional to it, as 10 and .1 nats are in the paper's experiments.
 * Encoder and adversary step at the same time, on the same batch. p(s) are the shares of the rows
   seen so far.
@@ -36,6 +38,9 @@ from fairbench.training import Batch, GaussianModel, Networks, Streams, rate
 
 if TYPE_CHECKING:
     from fairbench_plugins.lmifr import LMIFRParams
+
+MEMORY = 0.98
+"""Of the running mean of violations, per step."""
 
 
 class LMIFRModel(GaussianModel):
@@ -57,6 +62,8 @@ class LMIFRModel(GaussianModel):
     """``(models,)``."""
     multipliers: Tensor
     """a1 and a2, ``(models, 2)``."""
+    lately: Tensor
+    """Running means of C / e - 1 of both limits, alike."""
     seen: Tensor
     """Rows of each group seen so far, ``(models, groups)``."""
 
@@ -77,6 +84,7 @@ class LMIFRModel(GaussianModel):
         self.players: Mapping[str, float] = {"adversary": params.adversary_rate}
         self.register_buffer("epsilon", torch.tensor(epsilons, dtype=torch.float32))
         self.register_buffer("multipliers", torch.zeros(len(epsilons), 2))
+        self.register_buffer("lately", torch.zeros(len(epsilons), 2))
         self.register_buffer("seen", torch.ones(len(epsilons), groups))
 
     def losses(self, batch: Batch) -> dict[str, Tensor]:
@@ -115,4 +123,5 @@ class LMIFRModel(GaussianModel):
 
         ``exceeded`` is C / e - 1 of both limits, ``(models, 2)``.
         """
-        self.multipliers.add_(self.dual_rate * exceeded.clamp(max=1)).clamp_(min=0)
+        self.lately.add_((1 - MEMORY) * (exceeded - self.lately))
+        self.multipliers.add_(self.dual_rate * self.lately.clamp(max=1)).clamp_(min=0)

@@ -15,15 +15,12 @@ import torch
 from torch import Tensor
 
 from fairbench.training import Networks, Streams
-from fairbench_plugins.lmifr.model import LMIFRModel
+from fairbench_plugins.lmifr.model import MEMORY, LMIFRModel
 
 if TYPE_CHECKING:
     from fairbench_plugins.lmifr import LMIFRParams
 
 NODES = 12
-
-_MEMORY = 0.98
-"""Of the running mean of violations, per step."""
 
 
 class LMIFRCurveModel(LMIFRModel):
@@ -62,7 +59,7 @@ class LMIFRCurveModel(LMIFRModel):
         nearness = self._nearness().transpose(1, 2)
         weight = nearness.sum(2, keepdim=True)
         seen = torch.bmm(nearness, exceeded.view(len(nearness), -1, 2))
-        part = (1 - _MEMORY) * weight.clamp(max=1)
+        part = (1 - MEMORY) * weight.clamp(max=1)
         self.lately.add_(part * (seen / weight.clamp_min(1e-6) - self.lately))
         self.multipliers.add_(self.dual_rate * self.lately.clamp(max=1)).clamp_(min=0)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from fairbench.api import Floats, Ints
@@ -42,10 +44,20 @@ def cross_fitted(x: Floats, s: Ints, groups: int, folds: int) -> Array:
                 shares[here] = np.bincount(s[others], minlength=groups) / max(others.sum(), 1)
                 continue
             model = HistGradientBoostingClassifier(
-                max_iter=_ROUNDS, early_stopping=True, n_iter_no_change=_PATIENCE, random_state=0
+                max_iter=_ROUNDS,
+                early_stopping=_can_hold_out(s[others]),
+                n_iter_no_change=_PATIENCE,
+                random_state=0,
             ).fit(x[others], s[others])
             shares[np.ix_(np.flatnonzero(here), model.classes_)] = model.predict_proba(x[here])
     return shares
+
+
+def _can_hold_out(s: Ints) -> bool:
+    """Whether trees can hold out a tenth of the rows that has rows of every group."""
+    counts = np.bincount(s)
+    counts = counts[counts > 0]
+    return bool(counts.min() > 1 and math.ceil(0.1 * len(s)) >= len(counts))
 
 
 def nearest(centres: Floats, x: Floats) -> Ints:

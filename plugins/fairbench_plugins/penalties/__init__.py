@@ -33,8 +33,8 @@ WEIGHTS: Mapping[Penalty, tuple[float, ...]] = {
 """Points by penalty, as their units differ."""
 
 BETAS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0, 30000.0, 100000.0)
-"""Points of FairDisCo. The authors' published command has 1, 10, ... 10^9 for densities that are
-(4 pi)^(k/2) times smaller, k the latent dimensions: about 4e-5 to 4e4 in this unit for k = 8."""
+"""Points of FairDisCo. The authors' published script has 1, 10, ... 10^10 for densities that are
+(4 pi)^(k/2) times smaller, k the latent dimensions: about 4e-5 to 4e5 in this unit for k = 8."""
 
 
 class PenaltyParams(NeuralParams):

@@ -35,10 +35,9 @@ Departures:
 * sIPM: the encoder pays the square of the difference, estimated without bias; so it stops where
   groups agree, while the difference itself would have it run on past the neuron. There is one
   neuron per group, against the rest, also for more than two groups.
-* FairDisCo: the abstract says that the distance covariance of a code and a categorical s is made a
-  tractable penalty of a variational method; the closed form above is how we read it, as the paper's
-  text was not at hand. In the original other likelihoods stand in the place of the distortion, and
-  the rate's weight r is 1.
+* FairDisCo: the closed form above is that of the authors' published code. There the encoder of a
+  table sees s as well, pairs of a row with itself count, a batch has 2,048 rows, other likelihoods
+  stand in the place of the distortion, and the rate's weight r is 1.
 
 A deterministic code can hide s in differences finer than a kernel or a neuron sees, so
 dependence-penalty stays readable at every weight (docs/methods.md); FairDisCo's noise blurs them.
@@ -152,7 +151,6 @@ class FairDisCoModel(GaussianModel):
         One per model.
     """
 
-    log_variances = (-8.0, 6.0)  # products of densities over dimensions stay finite in float32
     beta: Tensor
 
     def __init__(
@@ -164,6 +162,8 @@ class FairDisCoModel(GaussianModel):
         streams: Streams,
     ) -> None:
         super().__init__(networks, groups, streams)
+        # So that the product of densities over dimensions stays finite in float32.
+        self.log_variances = (max(-8.0, -170.0 / networks.latent), 6.0)
         self.distortion_weight, self.rate_weight = params.distortion_weight, params.rate_weight
         self.register_buffer("beta", torch.tensor(betas, dtype=torch.float32))
 

@@ -4,7 +4,7 @@ It is not the paper's method: it uses s in training for more than the decoder; s
 led to it (docs/strict.md).
 
 The paper prices a code by its length, H(z | beta), which bounds I(z; s) from above. On Adults the
-bound is nearly a hundred times what it bounds (17 nats against .25), and a bit that reveals s costs
+bound is some seventy times what it bounds (17 nats against .25), and a bit that reveals s costs
 no more than one that does not. With ``adversary`` = c the price of a row is here
 
     (1 - c) H_q(z | beta)  -  c CE_adversary(s | z, beta)

@@ -40,6 +40,8 @@ MORE_FCRL_BETAS = (4.0, 8.0, 16.0, 32.0)
 class VariationalParams(NeuralParams):
     """Hyperparameters of all four methods."""
 
+    batch_size: int = Field(128, ge=2)
+    """Rows per step; CVIB, VFAE and FCRL compare them with each other."""
     distortion_weight: float = Field(1.0, gt=0, allow_inf_nan=False)
     """w = 1 / (2 sigma^2) of the isotropic Gaussian behind the distortion."""
 

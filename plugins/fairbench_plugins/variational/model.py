@@ -23,8 +23,9 @@ Departures:
 * All four are the SoFaiR paper's unsupervised repurposing: the loss of a task label y becomes the
   distortion. VFAE loses its second latent layer, which exists for y; FCRL's critic stands beside
   the decoder, which already rewards information of z on x given s.
-* VFAE: the exact kernel instead of random Fourier features, and pairs i = j left out, so that the
-  estimate is centred on zero where the groups agree; otherwise its bias alone shrinks z.
+* VFAE: the rate has the weight .1, in the original 1. The exact kernel instead of random Fourier
+  features, and pairs i = j left out, so that the estimate is centred on zero where the groups
+  agree; otherwise its bias alone shrinks z.
 * FCRL: the critic is a product of linear maps of z and of an embedding of (x, s), trained by the
   same gradient as the rest; z has a unit-variance prior and no batch normalisation.
 """
