@@ -111,7 +111,8 @@ def _single_shot(_: Published) -> Iterator[str]:
         "A single-shot method trains one model, and its knob is set afterwards. We gave methods",
         "that train a model for each setting a single-shot twin. A twin costs a small part of the",
         f"training. So far {larger} of {len(pairs)} twins have a larger area, on the official",
-        "split ([all figures](single-shot.md)):",
+        "split; some differences are within the noise of the test rows ([all",
+        "figures](single-shot.md)):",
     )
     rows = (
         [f"`{pair[0].row.method}`", *map(format_share, area), _percent(training_share(*pair))]

@@ -44,8 +44,8 @@ def format_verdict() -> str:
             [
                 "method",
                 "mean rank",
-                *(f"`{name}`" for name in audited.tables),
                 "wins, ties, losses",
+                *(f"`{name}`" for name in audited.tables),
             ],
             _rows(audited),
         ),
@@ -56,13 +56,15 @@ def format_verdict() -> str:
 
 
 def _words(verdict: Verdict) -> Iterator[str]:
-    yield f"So far {format_count(len(verdict.tables), 'table')} of `{COLLECTION}` have boards with"
-    yield f"the same rows, of {len(verdict.tables) + len(verdict.missing)}. Here are the areas, and"
+    known = len(verdict.tables) + len(verdict.missing)
+    yield f"So far {len(verdict.tables)} of the {known} entries of `{COLLECTION}` have boards with"
+    yield "the same rows. Here are the areas, and"
     yield f"wins, ties and losses against `{verdict.reference}`. The tables come from"
     yield f"{format_count(len(set(verdict.sources)), 'source')}, and the smallest adjusted p-value"
     yield f"is {_least_p(verdict)}."
     if verdict.missing:
-        yield f"Without a board: {list_names(verdict.missing)}."
+        yield f"Without a board: {list_names(verdict.missing)}. Until it is there, do not cite this"
+        yield f"as the verdict of `{COLLECTION}`."
 
 
 def _least_p(verdict: Verdict) -> str:
@@ -74,7 +76,7 @@ def _least_p(verdict: Verdict) -> str:
 def _rows(verdict: Verdict) -> Iterator[list[str]]:
     for row, figures in zip(verdict.rows, verdict.figures, strict=True):
         compared = "" if row.wins is None else f"{row.wins}, {row.ties}, {row.losses}"
-        yield [_name(row), _mean_rank(row), *map(format_share, figures.tolist()), compared]
+        yield [_name(row), _mean_rank(row), compared, *map(format_share, figures.tolist())]
 
 
 def _best(verdict: Verdict) -> Iterator[str]:

@@ -174,7 +174,7 @@ class RunConfig(ExecutorConfig):
     budget : str or int
         ``full``, ``quick``, or a number of training iterations.
     points : int, optional
-        Number of points per curve; default: the paper's grid, 16 for single-shot methods.
+        Number of points per curve; default: the method's grid, 16 for single-shot methods.
     params : mapping
         Hyperparameters by method name: a mapping of names to values for each method.
     label : str, optional

@@ -226,7 +226,7 @@ class Method(ABC):
         self.params: Any = params if params is not None else self.Params()
 
     def points(self) -> tuple[Point, ...]:
-        """The paper's grid of points of a multi-shot method; one empty point without knobs."""
+        """Grid of points of a multi-shot method; one empty point without knobs."""
         return (Point(),)
 
     def search_space(self) -> Mapping[str, Any]:

@@ -109,19 +109,24 @@ class AuditReport:
     i : float
         Lower bound on I(Z;S) by the auditor chosen on the validation set; may be below 0. Its
         access is ``release``: auditors see z once.
-    i_low, i_high : float
-        Its 95% bootstrap confidence interval over test rows, for the chosen auditor.
-    auditor, view : str
-        The chosen auditor, and its view of z.
+    i_low : float
+        Lower end of its 95% bootstrap confidence interval over test rows.
+    i_high : float
+        Upper end of the same interval.
+    auditor : str
+        The chosen auditor.
+    view : str
+        The view of z on which it was trained.
     auditors : tuple of AuditorResult
         The estimate of every auditor.
     a_s : Accuracy
         Accuracy of the chosen auditor.
     a_y : mapping of str to Usefulness
         By task, of the downstream classifier; empty without labels.
-    d, d_max : float or None
-        Squared error of standardised x as decoded from (z, s), summed over columns; and the same
-        where only s is released. None without x.
+    d : float or None
+        Squared error of standardised x as decoded from (z, s), summed over columns. None without x.
+    d_max : float or None
+        The same where only s is released.
     i_max : float or None
         I(X;S) by the same auditors, the ceiling of I(Z;S). None without x.
     certificate : Certificate or None

@@ -117,10 +117,10 @@ class LeaderboardRow(TableRow):
 
     rank_low: Annotated[
         int | None,
-        "lowest rank that the folds allow: with 95% confidence the rank within track, budget and "
+        "best rank that the folds allow: with 95% confidence the rank within track, budget and "
         "audit is rank_low to rank_high; empty where the row is not replicated",
     ] = None
-    rank_high: Annotated[int | None, "highest rank that the folds allow"] = None
+    rank_high: Annotated[int | None, "worst rank that the folds allow"] = None
     p_values: Annotated[
         Mapping[str, float | None],
         "by name of a reference method: p-value of being better, adjusted over all ranked rows",

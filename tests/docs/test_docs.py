@@ -56,6 +56,7 @@ NOT_RUN: Mapping[str, str] = {
     r": ray start|--ray-address HEAD": "needs several machines; tests/cli/test_survival.py has one",
     r": python datasets/tools/": "minutes, and the real files",
     r"^plugins\.md: ": "tests/cli/test_plugins.py executes the page",
+    r"my-table|BoardFile": "needs a board of one's own; tests/cli/test_boards.py has one",
     r"^boards\.md: ": "needs the real files; tests/cli/test_boards.py has a small board",
     r"^sklearn\.md: python": "half a minute; a slow test in tests/estimator has it",
     r"^team\.md: ": "tests/cli/test_team.py executes the page",

@@ -73,19 +73,29 @@ def lit_rows(panel: Panel) -> list[LeaderboardRow]:
 
 
 def command_of(row: LeaderboardRow) -> str:
-    """Return the command that makes a row again."""
+    """Return the command that makes a row again.
+
+    Hyperparameters that are no defaults are to stand in a file ``METHOD.yaml``.
+    """
     dataset, shift = base_of(row.dataset)
     words = ["fairbench", "run", "--methods", row.method, "--dataset", dataset]
     if shift:
         words += ["--shift", shift]
     if row.budget != "full":
         words += ["--budget", row.budget]
+    folds = 1
     if row.splits.endswith("folds"):
-        words += ["--splits", row.splits.split()[-2]]
+        folds = int(row.splits.split()[-2])
+        words += ["--splits", str(folds)]
     if row.seeds > 1:
         words += ["--seeds", str(row.seeds)]
+    of_a_curve = round((row.points + row.points_missing) / (folds * max(row.seeds, 1)))
+    if of_a_curve > 1:
+        words += ["--points", str(of_a_curve)]
     if row.params != DEFAULT:
         words += ["--params", f"{row.method}.yaml"]
+    if row.label:
+        words += ["--label", row.label]
     return shlex.join(words)
 
 
