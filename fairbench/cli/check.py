@@ -19,6 +19,7 @@ from fairbench.errors import ConfigError, PluginError, UnknownNameError
 from fairbench.registry import Registry
 from fairbench.testing.check_results import CheckResult
 from fairbench.testing.contracts import dataset_checks, method_checks, metric_checks
+from fairbench.testing.method_trial import MethodTrial
 from fairbench.testing.promises import Check, CheckOutcome
 
 
@@ -58,7 +59,17 @@ def check_plugin(registry: Registry, name: str, dataset: str | None, root: Path 
         outcomes = [_shown(check) for check in checks]
         bad |= any(outcome.verdict is CheckResult.FAILED for outcome in outcomes)
         out.print(_summary(outcomes), markup=False)
+        if (why := _refused(checks[0])) is not None:
+            bad = True
+            hint = f"fairbench check {name} --dataset NAME, of one that it takes."
+            out.print(f"NOT TRIED: it refuses this table ({why}). Give: {hint}", markup=False)
     return int(bad)
+
+
+def _refused(check: Check) -> str | None:
+    """Why a method does not take the table that it was to be tried on; None: it does."""
+    trial = check.trial
+    return trial.refuses if isinstance(trial, MethodTrial) else None
 
 
 def _contracts(
@@ -76,7 +87,11 @@ def _contracts(
     if is_card(name) or name in registry.datasets:
         known, dataset = True, registry.dataset(name)
         source = registry.datasets.sources.get(dataset.name, name)
-        yield f"dataset {dataset.name}, from {source}", dataset_checks(dataset, root=root)
+        checks = dataset_checks(dataset, root=root)
+        heading = f"dataset {dataset.name}, from {source}"
+        if checks[0].trial.is_simulated:
+            heading += ", on its SIMULATED rows: its files are not here, so load is not tried"
+        yield heading, checks
     if name in registry.metrics:
         known, full = True, registry.metrics.resolve(name)
         heading = f"metric {full}, from {registry.metrics.sources[full]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -194,6 +194,7 @@ def _all_columns(
     metrics: Sequence[type[Metric]], evaluation: PointEvaluation
 ) -> tuple[dict[str, float | None], list[str]]:
     """Compute the columns of all metrics, and what those of plugins raised."""
+    protect(evaluation)
     values: dict[str, float | None] = {}
     faults = []
     for metric in metrics:
@@ -205,6 +206,21 @@ def _all_columns(
                 raise
             faults.append(text_of(error))
     return values, faults
+
+
+def protect(value: Any) -> None:
+    """Make all arrays of an evaluation read-only: a metric that writes would change the others'."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    elif is_dataclass(value):
+        for one in fields(value):
+            protect(getattr(value, one.name))
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            protect(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            protect(part)
 
 
 def _readings(audited: EnsembleAudit) -> list[AuditorReading]:

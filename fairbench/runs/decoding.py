@@ -192,7 +192,8 @@ class GroupDecoder:
         return reconstructions
 
     def _for_groups(self, z: Floats, s: Ints, width: int) -> Floats | None:
-        x_hat = self.representation.decode(z, s)
+        # A copy: z is decoded for other groups too, whatever a decoder writes into it.
+        x_hat = self.representation.decode(z.copy(), s)
         if x_hat is None:
             return None
         if np.shape(x_hat) != (len(z), width):

@@ -58,6 +58,11 @@ class DatasetTrial:
             return None
 
     @property
+    def is_simulated(self) -> bool:
+        """Whether its rows are simulated, as its files are not here."""
+        return self._loaded is not None and self._loaded.source == "simulated"
+
+    @property
     def data(self) -> Prepared:
         """The same; Unmet where it cannot be loaded, which is a promise of its own."""
         if self._loaded is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from fairbench.api import Coding, Track
@@ -159,7 +161,7 @@ def blind(trial: MethodTrial) -> None:
 def coding(trial: MethodTrial) -> None:
     """Audits use one draw of deterministic codes, several of stochastic ones, and count codes."""
     coded = trial.method.coding
-    for representation in trial.encoders:
+    for representation in trial.coders:
         first, again = (trial.codes([representation])[0] for _ in range(2))
         if not np.array_equal(first, again, equal_nan=True):
             drawn = "the generator it is given" if trial.stochastic else "nothing at all"
@@ -171,7 +173,7 @@ def coding(trial: MethodTrial) -> None:
     if trial.stochastic and all(
         np.array_equal(z, other)
         for z, other in zip(
-            trial.codes(trial.encoders), trial.codes(trial.encoders, seed=1), strict=True
+            trial.codes(trial.coders), trial.codes(trial.coders, seed=1), strict=True
         )
     ):
         raise BrokenPromise(
@@ -236,6 +238,65 @@ def decodes(trial: MethodTrial) -> None:
                 f"decode returned {np.shape(x_hat)} where x is {x.shape}, or is not finite.",
                 "Return one finite row of x per row of z.",
             )
+
+
+@promise("decode leaves its codes as they are")
+def keeps_codes(trial: MethodTrial) -> None:
+    """The same codes are decoded for each group."""
+    for representation, z in _decoded(trial):
+        given, s = z.copy(), trial.test.s.copy()
+        representation.decode(given, s)
+        if not np.array_equal(given, z) or not np.array_equal(s, trial.test.s):
+            raise BrokenPromise("decode writes into its codes.", "Work on a copy: z = z.copy().")
+
+
+@promise("one row is decoded as it is among others")
+def decodes_alone(trial: MethodTrial) -> None:
+    """The reconstruction of a row must depend on its code and s alone, not on the batch."""
+    s = trial.test.s
+    for representation, z in _decoded(trial):
+        # Beside the codes of the other rows, and beside copies of a single one.
+        strangers = np.concatenate([z[:FEW], np.repeat(z[:1], len(z) - FEW, axis=0)])
+        for among in (z, strangers):
+            together = np.asarray(representation.decode(among.copy(), s.copy()))[:FEW]
+            alone = [
+                np.asarray(representation.decode(z[i : i + 1].copy(), s[i : i + 1].copy()))
+                for i in range(FEW)
+            ]
+            apart = rows_apart(together, np.concatenate(alone))
+            if apart > MOST_APART:
+                raise BrokenPromise(
+                    f"Decoded one by one, {apart:.0%} of the rows are others.",
+                    "Take means and scales from the training rows in fit, not from z in decode.",
+                )
+
+
+def _decoded(trial: MethodTrial) -> Iterator[tuple[Representation, np.ndarray]]:
+    """Yield each encoder that decodes, and its codes of the test rows."""
+    if not trial.method.has_decoder:
+        raise Unmet("it declares no decoder")
+    for representation, z in zip(trial.encoders, trial.codes(trial.encoders), strict=True):
+        if representation.decode(z[:1].copy(), trial.test.s[:1].copy()) is None:
+            raise Unmet("decode returned None; see above")
+        yield representation, z
+
+
+@promise("its knobs change something")
+def knobs(trial: MethodTrial) -> None:
+    """Points that are all the same are one point, paid for many times."""
+    if not trial.instance.knobs:
+        raise Unmet("it has no knobs")
+    low, high = trial.ends()
+    x, s = trial.test.x, trial.test.s
+    z, other = (trial.encode(one, x, s) for one in (low, high))
+    if not np.array_equal(z, other):
+        return
+    x_hat, x_hat_of_other = (one.decode(z.copy(), s.copy()) for one in (low, high))
+    if x_hat is None or x_hat_of_other is None or np.array_equal(x_hat, x_hat_of_other):
+        raise BrokenPromise(
+            "Codes and reconstructions are the same at both ends of its curve.",
+            "Use the knob: unit.point['name'] in fit, or point['name'] in at(point) of a curve.",
+        )
 
 
 @promise("rate, bits and parameters are of the declared kind, or None")

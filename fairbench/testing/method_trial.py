@@ -55,6 +55,14 @@ class MethodTrial:
         return made
 
     @property
+    def refuses(self) -> str | None:
+        """Why it does not support the data; None where it does, or fails to answer."""
+        try:
+            return self.method().supports(self.data.info)
+        except Exception:
+            return None
+
+    @property
     def test(self) -> Rows:
         """Held-out rows."""
         return self.data.roles[Role.TEST]
@@ -118,23 +126,45 @@ class MethodTrial:
         return self._first[1]
 
     @cached_property
-    def _has_codes(self) -> bool:
+    def _codes_twice(self) -> tuple[list[np.ndarray], list[np.ndarray]] | None:
+        """Codes of the test rows, and once more; None where encode gives none that are finite."""
         try:
-            return all(np.isfinite(z).all() for z in self.codes(self.first))
+            first, again = self.codes(self.first), self.codes(self.first)
         except Unmet:
             raise
         except (Exception, SystemExit):
-            return False
+            return None
+        return (first, again) if all(np.isfinite(z).all() for z in first) else None
+
+    @property
+    def coders(self) -> list[Representation]:
+        """Those of :attr:`first` if they give finite codes; else Unmet, as that is a promise."""
+        if self._codes_twice is None:
+            raise Unmet("there are no codes to look at; see above")
+        return self.first
 
     @property
     def encoders(self) -> list[Representation]:
-        """Those of :attr:`first` whose codes can be compared; Unmet where encode gives none.
+        """Those of :attr:`first` if the same rows have the same codes again; else Unmet."""
+        coders = self.coders
+        assert self._codes_twice is not None
+        if not all(map(np.array_equal, *self._codes_twice)):
+            raise Unmet("the codes of the same rows differ at each call; see above")
+        return coders
 
-        Another promise is that it does.
-        """
-        if not self._has_codes:
-            raise Unmet("there are no codes to look at; see above")
-        return self.first
+    def ends(self) -> tuple[Representation, Representation]:
+        """Representations at both ends of the grid, or of a curve."""
+        first = self.encoders
+        if self.method.shots is not Shots.SINGLE:
+            return first[0], first[-1]
+        (curve,) = self.fitted
+        assert isinstance(curve, Curve)  # or there would be no first fit
+        low, high = (
+            (curve.points[0], curve.points[-1])
+            if curve.points
+            else (Point.of(**{curve.knob.name: end}) for end in (curve.knob.low, curve.knob.high))
+        )
+        return curve.at(low), curve.at(high)
 
     def opened(self, fitted: Sequence[Fitted], units: Sequence[Unit]) -> list[Representation]:
         """Return the representations of a fit's results; BrokenPromise for another kind."""

@@ -48,9 +48,13 @@ class MetricTrial:
     @cached_property
     def _values(self) -> dict[str, Mapping[str, Any]] | None:
         try:
-            return {n: dict(self.metric().compute(e)) for n, e in self.evaluations.items()}
+            return {n: dict(self.compute(e)) for n, e in self.evaluations.items()}
         except (Exception, SystemExit):
             return None
+
+    def compute(self, evaluation: Any) -> Any:
+        """Compute from a copy of an evaluation, which other promises look at as it is."""
+        return self.metric().compute(copy.deepcopy(evaluation))
 
     @property
     def values(self) -> dict[str, Mapping[str, Any]]:
@@ -110,7 +114,7 @@ def computes(trial: MetricTrial) -> None:
     for name, evaluation in trial.evaluations.items():
         todo = "Return None for a value that is undefined."
         with convert_errors(f"On an evaluation {_of(name)} compute", todo):
-            values = trial.metric().compute(evaluation)
+            values = trial.compute(evaluation)
         if not isinstance(values, Mapping):
             raise BrokenPromise(
                 f"compute returned a {type(values).__name__}.", "Return {column: value}."
@@ -144,7 +148,7 @@ def _resampled(trial: MetricTrial) -> Mapping[str, Any]:
     if trial.metric.level != "curve":
         return {}
     try:
-        return dict(trial.metric().resampled(trial.evaluations["whole"]))
+        return dict(trial.metric().resampled(copy.deepcopy(trial.evaluations["whole"])))
     except (Exception, SystemExit):
         return {}
 
@@ -201,7 +205,7 @@ def replicates(trial: MetricTrial) -> None:
         raise Unmet("it has none")
     for name, evaluation in trial.evaluations.items():
         assert isinstance(evaluation, CurveEvaluation)
-        for column, rows in trial.metric().resampled(evaluation).items():
+        for column, rows in trial.metric().resampled(copy.deepcopy(evaluation)).items():
             _check_replicates(trial, name, evaluation, column, np.asarray(rows))
 
 
@@ -248,4 +252,4 @@ def pickles(trial: MetricTrial) -> None:
 def unharmed(trial: MetricTrial) -> None:
     """Other plugins run in the same process, and rely on its folder and random state."""
     _ = trial.values
-    check_unharmed(lambda: trial.metric().compute(trial.evaluations["whole"]), "compute")
+    check_unharmed(lambda: trial.compute(trial.evaluations["whole"]), "compute")

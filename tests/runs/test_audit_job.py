@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from fairbench.api.metric import Metric
-from fairbench.runs.audit_job import measured_columns
+from fairbench.runs.audit_job import measured_columns, protect
 from fairbench.runs.contract import ContractError
+from fairbench.testing.sample_evaluations import point_evaluations
 
 
 class Gives(Metric):
@@ -49,3 +50,16 @@ def test_names_of_columns_are_texts() -> None:
 def test_values_are_finite_numbers() -> None:
     with pytest.raises(ContractError, match="None says"):
         measured(own=float("nan"))
+
+
+def test_a_metric_cannot_write_into_what_other_metrics_read() -> None:
+    evaluation = point_evaluations()["whole"]
+    protect(evaluation)
+
+    class Overwrites(Gives):
+        def compute(self, evaluation: Any) -> Mapping[str, float | None]:
+            evaluation.audit.probabilities[:] = 0
+            return {"own": 1.0}
+
+    with pytest.raises(ContractError, match="read-only"):
+        measured_columns(Overwrites, evaluation)

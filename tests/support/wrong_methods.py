@@ -322,6 +322,52 @@ class DecodesToLittle(Right):
             return z
 
 
+class Decodes(Released):
+    """To its two columns, twice."""
+
+    def decode(self, z, s):
+        return np.hstack([z, z]).astype(np.float32)
+
+
+class WritesWhenDecoding(Right):
+    has_decoder = True
+
+    class released(Decodes):
+        def decode(self, z, s):
+            z -= 1
+            return super().decode(z + 1, s)
+
+
+class DecodesByBatch(Right):
+    has_decoder = True
+
+    class released(Decodes):
+        def decode(self, z, s):
+            return super().decode(z - z.mean(axis=0), s)
+
+
+class KnobDoesNothing(Right):
+    knobs = (Knob("beta", 0, 1),)
+
+    def points(self):
+        return (Point.of(beta=0), Point.of(beta=1))
+
+    def fit(self, train, units, context):
+        return [self.released() for _ in units]
+
+
+class BreaksAsAJob(Right):
+    """Its decoder fails for a group that no row of the checks has alone."""
+
+    has_decoder = True
+
+    class released(Decodes):
+        def decode(self, z, s):
+            if len(s) > 50 and len(np.unique(s)) == 1:
+                raise ValueError("all of one group")
+            return super().decode(z, s)
+
+
 class IsNotQuantised(Right):
     coding = Coding.QUANTISED
 

@@ -44,8 +44,8 @@ def test_the_decorator_makes_a_test_of_each_promise(promise) -> None:
 
 WRONG = [
     (wrong.PeeksThroughFrames, "task labels change nothing", "it uses y"),
-    (wrong.PeeksAtFiles, "it reads no data", "the file labels.csv"),
-    (wrong.PeeksAtDatasets, "it reads no data", "the dataset 'simple'"),
+    (wrong.PeeksAtFiles, "it reads no file of a registered dataset", "the file labels.csv"),
+    (wrong.PeeksAtDatasets, "it reads no file of a registered dataset", "the dataset 'simple'"),
     (wrong.WritesIntoX, "fit leaves its rows", "writes into train.x"),
     (wrong.WritesIntoS, "fit leaves its rows", "writes into train.s"),
     (wrong.WritesWhenEncoding, "encode leaves its rows", "x.copy()"),
@@ -57,7 +57,7 @@ WRONG = [
     (wrong.ComputesInDoublePrecision, "leaves its process", "torch's default dtype"),
     (wrong.Unseeded, "the same seed", "unit.seed"),
     (wrong.GloballyUnseeded, "the same seed", "unit.seed"),
-    (wrong.UnseededEncoder, "the same seed", "unit.seed"),
+    (wrong.UnseededEncoder, "codes as it declares", "declare coding = Coding.STOCHASTIC"),
     (wrong.DrawsForAllAtOnce, "one by one", "Seed 8, fitted alone"),
     (wrong.OnlyTwoGroups, "more than two groups", "s must be binary"),
     (wrong.TooFew, "one result per unit", "0 results for 1 units"),
@@ -87,6 +87,10 @@ WRONG = [
     (wrong.DecodesUndeclared, "decodes if it declares a decoder", "has_decoder = True"),
     (wrong.HasNoDecoder, "decodes if it declares a decoder", "has_decoder = False"),
     (wrong.DecodesToLittle, "decodes if it declares a decoder", "(300, 2) where x is (300, 4)"),
+    (wrong.WritesWhenDecoding, "decode leaves its codes", "z = z.copy()"),
+    (wrong.DecodesByBatch, "decoded as it is among others", "from the training rows in fit"),
+    (wrong.KnobDoesNothing, "knobs change something", "the same at both ends"),
+    (wrong.BreaksAsAJob, "runs as a job of the suite", "all of one group"),
     (wrong.IsNotQuantised, "codes as it declares", "quantised; a dimension has"),
     (wrong.DrawsNothing, "codes as it declares", "another generator gives the same"),
     (wrong.BadBits, "rate, bits and parameters", "0, 1, or -1"),
@@ -144,9 +148,8 @@ def test_reading_the_table_of_a_users_own_card_is_seen(
         def fit(self, train, units, context):
             return [wrong.Released(float((tmp_path / "labels.csv").read_text())) for _ in units]
 
-    (check,) = [
-        c for c in method_checks(PeeksAtTheCardsTable) if c.promise.text == "it reads no data"
-    ]
+    promised = "it reads no file of a registered dataset"
+    (check,) = [c for c in method_checks(PeeksAtTheCardsTable) if c.promise.text == promised]
     outcome = check.outcome()
     assert outcome.verdict is CheckResult.FAILED
     assert "the file labels.csv" in outcome.what

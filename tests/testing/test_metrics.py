@@ -52,6 +52,14 @@ class LowestI(Metric):
         )
 
 
+class Overwrites(Spread):
+    """A second time it changes nothing more."""
+
+    def compute(self, evaluation):
+        evaluation.s[:] = 0
+        return super().compute(evaluation)
+
+
 class BadName(Spread):
     name = "Spread!"
 
@@ -181,6 +189,7 @@ def test_a_good_metric_passes(metric: type[Metric]) -> None:
         (LeavesOut, "all declared columns", "leaves out 'z_spread'"),
         (NeedsADecoder, "every kind of evaluation", "without a decoder"),
         (WritesIntoZ, "stays as it is", "compute changes its evaluation"),
+        (Overwrites, "stays as it is", "compute changes its evaluation"),
         (Draws, "the same values", "values differ"),
         (MovesAway, "leaves its process", "the working directory"),
         (NoEnds, "replicates", "without declaring 'i_fairest_low'"),
