@@ -161,8 +161,9 @@ def _units(
         )
     if not names:
         return shown
-    selected = {registry.dataset(text).name for text in names}
     known = {unit.dataset for unit in shown}
+    # A name that has results need not be registered: the run's own card is found.
+    selected = {text if text in known else registry.dataset(text).name for text in names}
     for name in selected - known:
         raise ConfigError(f"There are no results on {name!r}.", nearest(name, known))
     return [unit for unit in shown if unit.dataset in selected]

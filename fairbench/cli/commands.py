@@ -34,7 +34,11 @@ COMMANDS = {
         "Check that a plugin implements its interface.",
         "check:check_command",
     ),
-    "plugin": Entry(RESEARCHERS, "Write a new plugin.", {"new": "plugin:plugin_new_command"}),
+    "plugin": Entry(
+        RESEARCHERS,
+        "Write a new plugin, or see the code of one.",
+        {"new": "plugin:plugin_new_command", "code": "plugin_code:plugin_code_command"},
+    ),
     "submit": Entry(
         RESEARCHERS,
         "Write one row of the results as a small file, to be verified and added to a board.",

@@ -20,13 +20,16 @@ from fairbench.cli.console import (
 )
 from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
+from fairbench.cli.stored_code import note_other_code
 from fairbench.errors import ConfigError, StoreError, nearest
 from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard import ranking
 from fairbench.leaderboard.across import compare_across
 from fairbench.leaderboard.boards import find_board
+from fairbench.leaderboard.build import table_name
 from fairbench.leaderboard.collections import check_tables, find_collection
 from fairbench.leaderboard.frames import to_csv, to_frame
+from fairbench.leaderboard.select import read
 from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
 from fairbench.report.tables import TableFormat, render
@@ -78,7 +81,8 @@ def leaderboard(
         board = find_board(against, registry, dataset)
         need_own_rows(location, board, against, "show")
         raise typer.Exit(show_against(location.open_store(), board, registry, location.folder))
-    tables = tables_of.build(location.open_store(), registry)
+    records = read(location.open_store())
+    tables = tables_of.build_tables(records, registry)
     if dataset is not None:
         tables = _of_dataset(tables, dataset, registry)
     if compare is not None:
@@ -92,6 +96,10 @@ def leaderboard(
     if can_write_tables(location.folder / tables_of.LEADERBOARDS):
         for path in tables_of.write_results(tables, location.folder):
             err.print(str(path), markup=False)
+    shown = {table.dataset for table in tables}
+    note_other_code(
+        (u for u in records.units if table_name(u.dataset, u.data_source) in shown), registry
+    )
     raise typer.Exit(show_problems(tables))
 
 

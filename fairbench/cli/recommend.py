@@ -15,6 +15,7 @@ from fairbench.cli.console import out, say_unused_columns, show_columns
 from fairbench.cli.model_card import make_card, write_card
 from fairbench.cli.options import DataRoot, OneDataset, Results, StoreUrl
 from fairbench.cli.plugins import load_plugins
+from fairbench.cli.stored_code import warn_of_changed_code
 from fairbench.models.certify import Certificates, SelectedCertificate
 from fairbench.models.lookup import StoredPoint
 from fairbench.models.query import ResultsLocation, dataset_cards
@@ -273,6 +274,11 @@ def _show_command(chosen: StoredPoint) -> None:
             "encode does not read."
         )
         return
+    if chosen.model.method is None:
+        _print_folded(
+            f"{unit.method} is not installed here: to encode new rows, install {unit.plugin}."
+        )
+    warn_of_changed_code(chosen.model)
     words = chosen.model.encode_command(chosen.point)
     words += ["--input", "new.csv", "--output", "z.parquet"]
     if unit.encoder is not None and not chosen.model.has_encoder:

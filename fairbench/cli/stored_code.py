@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 
 from fairbench.cli.console import err
 from fairbench.models.lookup import StoredModel
+from fairbench.registry import Registry
 from fairbench.runs.plan import code_of
+from fairbench.store.records import UnitRecord
 
 
 def warn_of_changed_code(model: StoredModel) -> bool:
@@ -22,3 +25,22 @@ def warn_of_changed_code(model: StoredModel) -> bool:
         markup=False,
     )
     return True
+
+
+def note_other_code(units: Iterable[UnitRecord], registry: Registry) -> None:
+    """Say which methods of own models were trained by other code than is installed, or by none."""
+    own = [unit for unit in units if unit.origin is None]
+    known = {unit.method for unit in own} & set(registry.methods.classes)
+    codes = {name: code_of(registry.methods[name]) for name in known}
+    changed = sorted(
+        {one.method for one in own if one.method in known and one.code != codes[one.method]}
+    )
+    if changed:
+        err.print(
+            f"Trained by other code than is installed: {', '.join(changed)}. The same run trains "
+            "them again.",
+            markup=False,
+        )
+    gone = sorted({f"{u.method} ({u.plugin})" for u in own if u.method not in known})
+    if gone:
+        err.print(f"Not installed here: {', '.join(gone)}.", markup=False)

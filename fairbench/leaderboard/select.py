@@ -93,6 +93,11 @@ class SelectedRecords:
     references: Mapping[ReferenceKey, ReferenceRecord]
     areas: Mapping[CurveKey, Mapping[str, Array]] = field(default_factory=dict)
 
+    @property
+    def units(self) -> list[UnitRecord]:
+        """Models of all curves."""
+        return [u for curves in self.curves.values() for curve in curves for u in curve.units]
+
     def reference(self, curve: CurveRecords) -> ReferenceRecord | None:
         """What a curve is normalised by; None where it is not measured."""
         unit = curve.units[0]
