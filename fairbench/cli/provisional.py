@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from fairbench.registry import Registry
     from fairbench.store.database import Store
 
-_PAUSE = 10.0
-"""Least seconds between two looks at the store."""
+_PAUSE, _LATER_PAUSE = 10.0, 60.0
+"""Least seconds between two looks at the store, before and after the first complete curve."""
 
 
 class ProvisionalTable:
@@ -40,7 +40,7 @@ class ProvisionalTable:
 
     def refresh(self) -> bool:
         """Read the store, unless it was read just now; return whether there are more rows."""
-        if time.monotonic() - self._looked < _PAUSE:
+        if time.monotonic() - self._looked < (_LATER_PAUSE if self._rows else _PAUSE):
             return False
         before = len(self._rows)
         self._rows = [
@@ -54,7 +54,7 @@ class ProvisionalTable:
         return len(self._rows) > before
 
     def table(self) -> Table | None:
-        """Return the table, the smallest area first; None before the first curve is complete."""
+        """Return the table by dataset, the smallest area first; None before there is a row."""
         if not self._rows:
             return None
         table = Table(title="so far (provisional)", title_justify="left", box=None)
@@ -62,7 +62,7 @@ class ProvisionalTable:
         table.add_column("method", no_wrap=True)
         for heading in ("area (AUFDC)", "lowest I", "points"):
             table.add_column(heading, justify="right", no_wrap=True)
-        for dataset, row in sorted(self._rows, key=lambda one: _area(one[1])):
+        for dataset, row in sorted(self._rows, key=lambda one: (one[0], _area(one[1]))):
             low, high = row.interval("aufdc") or (None, None)
             value = row.figures.get("aufdc")
             cells = (

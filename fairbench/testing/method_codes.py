@@ -29,8 +29,10 @@ _MANY = 4_096
 @promise("codes are float32, one row each, and finite")
 def shapes(trial: MethodTrial) -> None:
     """Auditors are trained on them, and the store holds them."""
+    blind = trial.method.track is Track.BLIND
+    todo = "Fix what raised it." + (" encode is given s=None in the blind track." if blind else "")
     for representation in trial.first:
-        with convert_errors("encode"):
+        with convert_errors("encode", todo):
             z = trial.encode(representation, trial.test.x, trial.test.s)
         allowed = (np.float32, np.uint8) if trial.test.x.dtype == np.uint8 else (np.float32,)
         if z.dtype not in allowed:

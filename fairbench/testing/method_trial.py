@@ -204,8 +204,9 @@ class MethodTrial:
         z = representation.encode(x, s=s_input, generator=generator)
         shape = np.shape(z)
         if len(shape) != 2 or shape[0] != len(x) or shape[1] == 0:
+            what = "None" if z is None else f"shape {shape}"
             raise BrokenPromise(
-                f"encode returned shape {shape} for {len(x)} rows.",
+                f"encode returned {what} for {len(x)} rows.",
                 "Return an array of shape (n, k), with one row of z per row of x.",
             )
         return np.asarray(z)

@@ -86,6 +86,8 @@ def train(
                 data[rows].float(), attribute[rows], attribute_onehot[rows], done, streams
             )
             losses = model.losses(batch)
+            if step == first:
+                _check_losses(losses, len(streams.seeds))
             resting = frozenset({"model"} if step % model.turns else ())
             set_gradients(losses, parameters, resting)
             optimizer.step()
@@ -102,6 +104,23 @@ def train(
     progress(1.0, "trained")
     model.eval()
     return watch.reasons
+
+
+def _check_losses(losses: object, models: int) -> None:
+    """Raise TypeError unless losses are a vector, one number per model, of each player."""
+    if isinstance(losses, dict) and all(
+        isinstance(loss, Tensor) and loss.shape == (models,) for loss in losses.values()
+    ):
+        return
+    shapes = (
+        {name: tuple(getattr(loss, "shape", ())) for name, loss in losses.items()}
+        if isinstance(losses, dict)
+        else type(losses).__name__
+    )
+    raise TypeError(
+        "losses must return {'model': tensor of shape (models,)}, and the same for each adversary; "
+        f"here are {models} models, and it returned {shapes}"
+    )
 
 
 def _resident(x: np.ndarray, device: torch.device) -> Tensor:

@@ -72,6 +72,28 @@ def test_a_loss_of_no_player_is_an_error() -> None:
         set_gradients(losses, parts)
 
 
+@pytest.mark.parametrize("wrong", [torch.zeros(2), {"model": torch.zeros(())}, None])
+def test_losses_are_one_number_for_each_model(wrong: object) -> None:
+    """A loss that is summed over the models hides which of them diverges."""
+
+    class Wrong(Auto):
+        def losses(self, batch: Batch) -> dict[str, Tensor]:
+            return wrong  # type: ignore[return-value]
+
+    streams = Streams([0, 1])
+    schedule = Schedule(3, batch_size=8)
+    with pytest.raises(TypeError, match=r"here are 2 models, and it returned"):
+        train(
+            Wrong(streams),
+            X,
+            S,
+            groups=2,
+            schedule=schedule,
+            streams=streams,
+            progress=lambda fraction, note: None,
+        )
+
+
 def parameters(model: Auto, index: int) -> list[np.ndarray]:
     return [p.detach()[index].numpy() for p in model.parameters()]
 
