@@ -29,7 +29,9 @@ def status(
     opened = ResultsLocation(results, store).open_store()
     held = Claims(opened, "status").held()
     units = {unit.key: _as_held(unit, held) for unit in opened.records(UnitRecord)}
-    points = _current(opened.records(PointRecord), units)
+    replaced = _trained_since(units.values())
+    units = {key: unit for key, unit in units.items() if key not in replaced}
+    points = [p for p in _current(opened.records(PointRecord), units) if p.unit in units]
     runs = opened.runs()
     if runs:
         last = max(runs, key=lambda run: run.started)
@@ -43,18 +45,16 @@ def status(
         )
     _show_newest(units, points)
     _show_remaining(points)
-    mended = _trained_since(units.values())
     for unit in units.values():
-        if unit.status.bad and unit.key not in mended:
+        if unit.status.bad:
             _show_failure(unit, unit.point, unit, traceback=traceback)
     for point in points:
         # A measured point may lack a metric's columns.
-        if (point.status.bad or point.error) and point.unit not in mended:
+        if point.status.bad or point.error:
             _show_failure(units[point.unit], point.label, point, traceback=traceback)
-    earlier = sum(1 for unit in units.values() if unit.status.bad and unit.key in mended)
-    if earlier:
-        what = "failure of earlier code is" if earlier == 1 else "failures of earlier code are"
-        out.print(f"{earlier} {what} left out: later code has trained the same.")
+    if replaced:
+        what = "model of earlier code is" if len(replaced) == 1 else "models of earlier code are"
+        out.print(f"{len(replaced)} {what} left out: later code has trained the same.")
 
 
 def _trained_since(units: Iterable[UnitRecord]) -> set[str]:
@@ -101,9 +101,13 @@ def _current(points: Iterable[PointRecord], units: Mapping[str, UnitRecord]) -> 
 def _count_by_method(
     units: Mapping[str, UnitRecord], points: Sequence[PointRecord]
 ) -> list[list[str]]:
-    """Cells of the table of one dataset's units."""
-    fitted = Counter((unit.method, unit.status) for unit in units.values())
-    audited = Counter((units[p.unit].method, p.status) for p in points if p.unit in units)
+    """Cells of the table of one dataset's units; trials of searches have rows of their own."""
+    names = {
+        key: f"{unit.method}, trials" if unit.of_a_trial else unit.method
+        for key, unit in units.items()
+    }
+    fitted = Counter((names[key], unit.status) for key, unit in units.items())
+    audited = Counter((names[p.unit], p.status) for p in points if p.unit in units)
     rows = []
     for method in sorted({method for method, status in fitted if status is not Status.SKIPPED}):
         counts = [
@@ -119,7 +123,7 @@ def _count_by_method(
 
 
 def _show_newest(units: Mapping[str, UnitRecord], points: Sequence[PointRecord]) -> None:
-    done = [point for point in points if point.done]
+    done = [point for point in points if point.done and not units[point.unit].of_a_trial]
     if done:
         point = max(done, key=lambda point: str(point.finished))
         d, i = point.figures["distortion"], point.figures["mutual_information"]

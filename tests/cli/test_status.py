@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairbench.store.database import Store
+from fairbench.store.records import TRIAL
 from fairbench.store.status import Status
 from tests.conftest import Call
 from tests.support.exports import a_unit
@@ -30,4 +31,16 @@ def test_failures_of_code_that_was_mended_since_are_not_listed(
     assert told.returncode == 0, told.stderr
     assert "still so" in told.stdout
     assert "ValueError: mended" not in told.stdout
-    assert "1 failure of earlier code is left out" in told.stdout
+    assert "1 model of earlier code is left out" in told.stdout
+
+
+def test_trials_of_a_search_have_a_row_of_their_own(fairbench_here: Call, tmp_path: Path) -> None:
+    folder = tmp_path / "fairbench-results"
+    folder.mkdir()
+    trials = [a_unit(f"{k}" * 64, run=f"{TRIAL}r", seed=1000 + k) for k in range(3)]
+    Store(f"sqlite:///{folder / 'fairbench.sqlite'}").put([a_unit("a" * 64), *trials])
+    lines = fairbench_here("status").stdout.splitlines()
+    (own,) = (line for line in lines if line.strip().startswith("some "))
+    (of_trials,) = (line for line in lines if "some, trials" in line)
+    assert own.split()[1] == "1"
+    assert of_trials.split()[2] == "3"
