@@ -93,6 +93,8 @@ def _run(
     run = TrainingRun(config, registry, plan, store, device)
     for title, reason in run.skipped():
         err.print(f"SKIPPED: {title}: {reason}", markup=False)
+    if changed := run.changed():
+        err.print(f"Trained again, as their code has changed: {', '.join(changed)}", markup=False)
     jobs = run.jobs()
     if dry_run:
         for title, error in plan.failed.items():

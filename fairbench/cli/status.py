@@ -61,22 +61,14 @@ def _trained_since(units: Iterable[UnitRecord]) -> set[str]:
     """Keys of models that were trained again by other code of their plugin, later."""
     units = list(units)
     done = sorted((unit for unit in units if unit.done), key=lambda unit: str(unit.finished))
-    newest = {_place(unit): unit for unit in done}
+    newest = {unit.place: unit for unit in done}
     return {
         unit.key
         for unit in units
-        if (later := newest.get(_place(unit))) is not None
+        if (later := newest.get(unit.place)) is not None
         and later.code != unit.code
         and str(later.finished) > str(unit.finished or "")
     }
-
-
-def _place(unit: UnitRecord) -> tuple[object, ...]:
-    """What a model is of, whatever code trained it."""
-    return (
-        *(unit.method, unit.params_label, unit.dataset, unit.fingerprint),
-        *(unit.split, unit.seed, unit.point, unit.budget),
-    )
 
 
 def _as_held(unit: UnitRecord, held: frozenset[str]) -> UnitRecord:

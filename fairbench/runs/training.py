@@ -88,6 +88,15 @@ class TrainingRun(JobSource):
         # References first: they are short, and estimate soft labels for all audits.
         return [*self._reference_jobs(), *fits, *audits]
 
+    def changed(self) -> list[str]:
+        """Methods that are trained again since stored models of the same are of other code."""
+        codes: dict[tuple[object, ...], set[str]] = {}
+        for unit in self.units.records.values():
+            if unit.done and unit.origin is None:
+                codes.setdefault(unit.place, set()).add(unit.code)
+        fresh = (planned.record("") for planned in self.plan.units if self.units.must_fit(planned))
+        return sorted({u.method for u in fresh if u.code not in codes.get(u.place, {u.code})})
+
     def skipped(self) -> list[tuple[str, str]]:
         """Title and reason of what a method does not support, one per method and dataset."""
         reasons = {

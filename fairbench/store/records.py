@@ -159,6 +159,14 @@ class UnitRecord(Record):
         return self.read_points or ()
 
     @property
+    def place(self) -> tuple[object, ...]:
+        """What the model is of, whatever code trained it."""
+        return (
+            *(self.method, self.params_label, self.dataset, self.fingerprint),
+            *(self.split, self.seed, self.point, self.budget),
+        )
+
+    @property
     def of_a_trial(self) -> bool:
         """Whether only trials of a search have trained it so far."""
         return str(self.run).startswith(TRIAL)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fairbench.data.prepared import Prepared
-from fairbench.runs import training
+from fairbench.runs import plan, training
 from fairbench.runs.driver import drive
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.hyperparameters import validated
@@ -96,3 +96,14 @@ def test_estimates_of_a_fit_are_of_past_units_of_its_method_and_dataset(
     monkeypatch.setattr(training, "fit_seconds", estimate)
     planned(bench, rerun="all").jobs()
     assert {one.method for one in seen} == {"bowl"}
+
+
+def test_methods_whose_code_has_changed_are_named_before_they_are_trained_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert planned(bench).changed() == [], "nothing was trained before"
+    run(bench)
+    assert planned(bench).changed() == []
+    assert planned(bench, rerun="all").changed() == [], "it is trained again as it was asked for"
+    monkeypatch.setattr(plan, "code_of", lambda method: "0" * 16)
+    assert planned(bench).changed() == ["bowl"]
