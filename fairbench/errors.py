@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,24 +57,44 @@ class CheckError(FairbenchError):
 class UnknownNameError(FairbenchError):
     """No method, dataset, metric or parameter has this name.
 
-    ``command`` lists the names, where plugins can add some.
+    ``command`` lists the names, where plugins can add some; ``left_out`` are the plugins that could
+    not be loaded, one of which may have the name.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, command: str = "") -> None:
-        hint = nearest(name, known)
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        known: Iterable[str],
+        *,
+        command: str = "",
+        left_out: Sequence[str] = (),
+    ) -> None:
+        if left_out:
+            may_be = f"It may be of a plugin that was left out: {', '.join(left_out)}."
+            hint = " ".join(part for part in (_similar(name, set(known)), may_be) if part)
+        else:
+            hint = nearest(name, known)
         if command:
-            hint += f" See them all: {command}. A plugin must be installed first."
+            hint += f" See them all: {command}."
+        if command and not left_out:
+            hint += " A plugin must be installed first."
         super().__init__(f"Unknown {kind} {name!r}.", hint)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``Did you mean 'this'?``, or all known names where none is similar."""
     names = sorted(set(known))
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    if near:
-        return "Did you mean " + " or ".join(repr(other) for other in near) + "?"
+    if similar := _similar(name, names):
+        return similar
     more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return f"Known: {', '.join(names[:_MOST_NAMES]) or 'none'}{more}."
+
+
+def _similar(name: str, known: Iterable[str]) -> str:
+    """Return ``Did you mean 'this'?``, or nothing where no name is similar."""
+    near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.5)
+    return "Did you mean " + " or ".join(repr(other) for other in near) + "?" if near else ""
 
 
 class PluginError(FairbenchError):

@@ -57,6 +57,40 @@ def test_a_broken_plugin_is_reported_and_the_rest_go_on(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("def register_methods(): return []", "installed but registers nothing. Is"),
+        ("@hookimpl\ndef register_methods(): pass", "does it return a list?"),
+        ("@hookimpl\ndef register_methods(): return Method", "Return a list: [Method]"),
+        ("@hookimpl\ndef register_methods(): return 3", "Return a list: [3]"),
+    ],
+)
+def test_a_plugin_that_registers_nothing_or_no_list_is_told_and_asked_after(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, says: str
+) -> None:
+    head = "from fairbench.api import Method\nfrom fairbench.hookspecs import hookimpl\n"
+    (tmp_path / "forgetful_plugin.py").write_text(head + text + "\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "forgetful_plugin", raising=False)
+    forgetful = EntryPoint("forgetful", "forgetful_plugin", "fairbench")
+    registry = load_registry([forgetful, plugin(monkeypatch, "ok", method("m"))])
+    assert list(registry.methods.classes) == ["m"]
+    assert says in registry.broken[0].error
+    with pytest.raises(UnknownNameError) as said:
+        registry.methods.resolve("zzz")
+    assert said.value.hint == (
+        "It may be of a plugin that was left out: forgetful (forgetful_plugin). "
+        "See them all: fairbench list methods."
+    )
+    with pytest.raises(UnknownNameError, match=r"Did you mean 'm'\? It may be of a plugin"):
+        registry.methods.resolve("mm")
+
+
+def test_an_empty_list_is_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not load_registry([plugin(monkeypatch, "empty")]).broken
+
+
+@pytest.mark.parametrize(
     ("bad", "says"),
     [
         (method("Bad Name"), "Bad Name"),

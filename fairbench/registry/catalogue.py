@@ -38,6 +38,8 @@ class Catalogue(Generic[T]):
     kind: str
     classes: dict[str, type[T]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    """Sources of the plugins that could not be loaded: any of them may have an unknown name."""
     _aliases: dict[str, str] = field(default_factory=dict)
 
     def add(self, cls: type[T], source: str) -> None:
@@ -66,7 +68,9 @@ class Catalogue(Generic[T]):
             return self._aliases[name]
         except KeyError:
             command = f"fairbench list {self.kind}s"
-            raise UnknownNameError(self.kind, name, self._aliases, command=command) from None
+            raise UnknownNameError(
+                self.kind, name, self._aliases, command=command, left_out=self.left_out
+            ) from None
 
     def __contains__(self, name: str) -> bool:
         return name in self._aliases

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
 from importlib.metadata import EntryPoint, entry_points
+from itertools import chain
 from typing import Any, TypeVar
 
 import pluggy
@@ -25,6 +26,14 @@ T = TypeVar("T")
 N = TypeVar("N", Collection, BoardFile)
 DISTRIBUTION = "fairbench-frl"
 """Name of the distribution that the built-in plugins come from."""
+
+_HOOKS = (
+    "register_methods",
+    "register_datasets",
+    "register_metrics",
+    "register_collections",
+    "register_boards",
+)
 
 
 def load_registry(points: Iterable[EntryPoint] | None = None) -> Registry:
@@ -49,6 +58,8 @@ def load_registry(points: Iterable[EntryPoint] | None = None) -> Registry:
         # A plugin may do anything at import, sys.exit included; the others must still load.
         except (Exception, SystemExit) as error:
             registry.broken.append(BrokenPlugin(source, _describe(error)))
+    for catalogue in (registry.methods, registry.datasets, registry.metrics):
+        catalogue.left_out = [broken.source for broken in registry.broken]
     return registry
 
 
@@ -73,19 +84,21 @@ def _add_plugin(
     try:
         manager.register(plugin, name=name)
         manager.check_pending()
-        methods = _with_classes(
-            registry.methods, manager, "register_methods", plugin, Method, source
-        )
-        datasets = _with_classes(
-            registry.datasets, manager, "register_datasets", plugin, Dataset, source
-        )
-        metrics = _with_classes(
-            registry.metrics, manager, "register_metrics", plugin, Metric, source
-        )
+        given = {hook: _results(manager, plugin, hook) for hook in _HOOKS}
+        if not any(given.values()):
+            raise PluginError(
+                "It is installed but registers nothing.",
+                "Is register_methods decorated with @hookimpl, and does it return a list?",
+            )
+        methods = _with_classes(registry.methods, given["register_methods"], Method, source)
+        datasets = _with_classes(registry.datasets, given["register_datasets"], Dataset, source)
+        metrics = _with_classes(registry.metrics, given["register_metrics"], Metric, source)
         collections = _with_named(
-            registry.collections, manager, "register_collections", plugin, Collection
+            registry.collections, given["register_collections"], Collection, "register_collections"
         )
-        boards = _with_named(registry.boards, manager, "register_boards", plugin, BoardFile)
+        boards = _with_named(
+            registry.boards, given["register_boards"], BoardFile, "register_boards"
+        )
     except BaseException:
         # Nothing of it may stay behind: the checks of the next plugin look at all hooks.
         if manager.is_registered(plugin):
@@ -95,44 +108,46 @@ def _add_plugin(
     registry.collections, registry.boards = collections, boards
 
 
+def _results(manager: pluggy.PluginManager, plugin: Any, hook: str) -> list[Iterable[Any]]:
+    """What one plugin returns from a hook: empty where it has none, or returns None."""
+    others = [other for other in manager.get_plugins() if other is not plugin]
+    results: list[Any] = manager.subset_hook_caller(hook, others)()
+    for given in results:
+        if isinstance(given, type) or not isinstance(given, Iterable):
+            name = given.__name__ if isinstance(given, type) else repr(given)
+            raise PluginError(f"{hook} returned {name}.", f"Return a list: [{name}]")
+    return results
+
+
 def _with_classes(
-    catalogue: Catalogue[T],
-    manager: pluggy.PluginManager,
-    hook: str,
-    plugin: Any,
-    base: type,
-    source: str,
+    catalogue: Catalogue[T], results: Iterable[Iterable[Any]], base: type, source: str
 ) -> Catalogue[T]:
     """A copy of a catalogue with the classes that one plugin registers."""
-    others = [other for other in manager.get_plugins() if other is not plugin]
     extended = copy.deepcopy(catalogue)
-    for classes in manager.subset_hook_caller(hook, others)():
-        for cls in classes:
-            _check_class(cls, base, catalogue.kind)
-            if issubclass(cls, Metric):
-                _check_columns(cls, extended)
-            extended.add(cls, source)
+    for cls in chain.from_iterable(results):
+        _check_class(cls, base, catalogue.kind)
+        if issubclass(cls, Metric):
+            _check_columns(cls, extended)
+        extended.add(cls, source)
     return extended
 
 
 def _with_named(
-    known: Mapping[str, N], manager: pluggy.PluginManager, hook: str, plugin: Any, kind: type[N]
+    known: Mapping[str, N], results: Iterable[Iterable[Any]], kind: type[N], hook: str
 ) -> dict[str, N]:
     """A copy of the collections or boards with those that one plugin registers."""
-    others = [other for other in manager.get_plugins() if other is not plugin]
     extended, what = dict(known), kind.__name__
-    for given in manager.subset_hook_caller(hook, others)():
-        for one in given:
-            if not isinstance(one, kind) or not NAME.fullmatch(one.name):
-                raise PluginError(
-                    f"{hook} returned {one!r}, which is no {what}, or has a bad name.",
-                    f"Return instances of fairbench.api.{what}, with lower-case names.",
-                )
-            if one.name in extended:
-                raise PluginError(
-                    f"Two plugins register the {what} {one.name!r}.", "Rename one of them."
-                )
-            extended[one.name] = one
+    for one in chain.from_iterable(results):
+        if not isinstance(one, kind) or not NAME.fullmatch(one.name):
+            raise PluginError(
+                f"{hook} returned {one!r}, which is no {what}, or has a bad name.",
+                f"Return instances of fairbench.api.{what}, with lower-case names.",
+            )
+        if one.name in extended:
+            raise PluginError(
+                f"Two plugins register the {what} {one.name!r}.", "Rename one of them."
+            )
+        extended[one.name] = one
     return extended
 
 
