@@ -20,7 +20,7 @@ from fairbench.models.bits import explain_bits, find_explained_model
 from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
 from fairbench.models.reconstructions import image_shape, read_reconstructions
 from fairbench.models.results import StoredResults
-from fairbench.models.select import KEY_DIGITS
+from fairbench.models.select import KEY_DIGITS, stored_method
 from fairbench.registry import Registry
 from fairbench.report.bits import bits_figure, information_figure
 from fairbench.report.explain import bits_csv, information_csv
@@ -95,10 +95,11 @@ def _draw_images(
     """Write the figure of reconstructions by the models of one dataset."""
     stored = StoredResults.open(location, registry)
     dataset = registry.datasets.resolve(query.dataset or "")
-    method = None if query.method is None else registry.methods.resolve(query.method)
+    fitted = stored.fitted_units()
+    method = None if query.method is None else stored_method(query.method, fitted, registry)
     units = [
         unit
-        for unit in stored.fitted_units()
+        for unit in fitted
         if unit.dataset == dataset
         and (method is None or unit.method == method)
         and (query.seed is None or unit.seed == query.seed)

@@ -14,7 +14,7 @@ from fairbench.errors import StoreError
 from fairbench.models.lookup import StoredModel
 from fairbench.models.query import ModelQuery, ResultsLocation
 from fairbench.models.results import StoredResults
-from fairbench.models.select import select_unit
+from fairbench.models.select import select_unit, stored_method
 from fairbench.registry import Registry
 from fairbench.runs.after_encoding import unpack_bits
 from fairbench.runs.audit_rows import AuditRows
@@ -119,7 +119,7 @@ def find_explained_model(
     """
     results = StoredResults.open(location, registry)
     if query.unit is None and query.method is not None:
-        method = registry.methods.resolve(query.method)
+        method = stored_method(query.method, results.fitted_units(), registry)
         if not registry.methods[method].has_bits:
             raise _no_bits(method)
         if registry.methods[method].shots is not Shots.SINGLE:

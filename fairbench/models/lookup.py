@@ -23,7 +23,7 @@ from fairbench.metrics.rows import DEFAULT
 from fairbench.models.points import list_points, parse_point, resolve_point
 from fairbench.models.query import ModelQuery, ResultsLocation
 from fairbench.models.results import StoredResults
-from fairbench.models.select import KEY_DIGITS, select_unit
+from fairbench.models.select import KEY_DIGITS, not_installed, select_unit
 from fairbench.models.stored_data import find_source, load_training_data
 from fairbench.registry import Registry
 from fairbench.runs.curve_points import DEFAULT_POINTS
@@ -197,6 +197,8 @@ class StoredModel:
 
     def _read_encoder(self) -> Encoder:
         unit, title = self.unit, self.unit.title
+        if self.method is None:
+            raise not_installed(unit.method, [unit])
         if unit.encoder is None:
             raise self._no_encoder()
         path = encoders.path_of(self.results.folder, unit.encoder)

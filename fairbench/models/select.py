@@ -46,7 +46,7 @@ def select_unit(
         if not names:
             methods += f" Run one first: {_run_command('METHOD', query, fitted, results)}"
         raise ConfigError("No method is named.", methods)
-    name = _stored_method(query.method, fitted, results.registry)
+    name = stored_method(query.method, fitted, results.registry)
     units = [unit for unit in fitted if unit.method == name]
     if not units:
         raise StoreError(
@@ -130,13 +130,27 @@ def _with_key(units: Sequence[UnitRecord], start: str) -> UnitRecord:
     return matches[0]
 
 
-def _stored_method(text: str, units: Sequence[UnitRecord], registry: Registry) -> str:
-    if text in {unit.method for unit in units} and text not in registry.methods:
-        raise StoreError(
-            f"The method {text!r} is in the store, but its plugin is not installed here.",
-            "Install it. fairbench list methods prints those that are.",
-        )
+def stored_method(text: str, units: Sequence[UnitRecord], registry: Registry) -> str:
+    """Resolve the name of a method whose models a query means.
+
+    Raises
+    ------
+    StoreError, UnknownNameError
+        It is not installed; the first where ``units`` has models of it.
+    """
+    if text not in registry.methods and any(unit.method == text for unit in units):
+        raise not_installed(text, units)
     return registry.methods.resolve(text)
+
+
+def not_installed(method: str, units: Iterable[UnitRecord]) -> StoreError:
+    """Return the error for a method that ``units`` has models of and that is not installed."""
+    plugins = sorted({unit.plugin for unit in units if unit.method == method})
+    return StoreError(
+        f"The results of {method!r} were made by {' and '.join(plugins)}, which is not installed "
+        "here.",
+        "Install it. fairbench list methods prints the methods that are installed.",
+    )
 
 
 def _of_one_split(units: Sequence[UnitRecord]) -> list[UnitRecord]:

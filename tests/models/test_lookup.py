@@ -11,7 +11,8 @@ import pytest
 
 from fairbench.api import Point
 from fairbench.data.prepared import Prepared
-from fairbench.errors import FairbenchError
+from fairbench.errors import FairbenchError, StoreError
+from fairbench.models.bits import find_explained_model
 from fairbench.models.lookup import StoredModel, find_model
 from fairbench.models.points import find_neighbours, parse_point, resolve_point
 from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
@@ -139,6 +140,19 @@ def test_a_curve_with_points_of_its_own_is_read_at_those(
     assert "can be read at 2 values of dropped" in str(said.value)
     assert "Audited:\n  dropped=1: I = 0.010" in str(said.value)
     assert "Others: dropped=2" in str(said.value)
+
+
+def test_results_of_a_plugin_that_is_gone_name_its_package(folder: Path) -> None:
+    model = find(folder, "sofair")
+    gone = model.unit.replace(method="energy-code", plugin="energy-code 0.2.0")
+    model.results.store.put([gone])
+    says = "'energy-code' were made by energy-code 0.2.0, which is not installed"
+    with pytest.raises(StoreError, match=says):
+        find(folder, "energy-code")
+    with pytest.raises(StoreError, match=says):
+        _ = find(folder, unit=gone.key).encoder
+    with pytest.raises(StoreError, match=says):
+        find_explained_model(ModelQuery("energy-code"), ResultsLocation(folder), REGISTRY)
 
 
 def test_a_model_without_an_encoder_says_why(folder: Path) -> None:
