@@ -10,6 +10,8 @@ import numpy as np
 
 from fairbench.api import Ints, Role
 from fairbench.data import arrays
+from fairbench.data.card_table import MOST_NUMBERS
+from fairbench.data.column_values import is_number
 from fairbench.data.roles import deal
 from fairbench.errors import ConfigError, DataError
 from fairbench.stats.seeds import derive_seed
@@ -74,6 +76,12 @@ def _check_classes(
     codes: Ints, names: tuple[str, ...], rows: Mapping[Role, Ints], kind: str, name: str
 ) -> None:
     """Raise DataError for a group or a class that has too few rows in a role."""
+    remedy = "merge it with another, or leave its rows out of all arrays"
+    if len(names) > MOST_NUMBERS and all(is_number(text) for text in names):
+        remedy = (
+            f"cut the {len(names)} different numbers of {name} into ranges, or merge some if they "
+            "are codes"
+        )
     for role, where in rows.items():
         counts = np.bincount(codes[where], minlength=len(names))
         fewest = int(np.argmin(counts))
@@ -81,6 +89,5 @@ def _check_classes(
             total = int((codes == fewest).sum())
             raise DataError(
                 f"The {kind} {names[fewest]!r} of {name} has {total:,} rows, {counts[fewest]} of "
-                f"them in {role}, where {LEAST_ROWS[role]} are needed: merge it with another, or "
-                "leave its rows out of all arrays."
+                f"them in {role}, where {LEAST_ROWS[role]} are needed: {remedy}."
             )

@@ -129,7 +129,8 @@ def find_explained_model(
         method = registry.methods.classes.get(unit.method)
         return unit.point is None and method is not None and method.has_bits
 
-    model = StoredModel(select_unit(query, results, lists=has_curve_of_bits), results)
+    unit = select_unit(query, results, lists=has_curve_of_bits, which="here with bits")
+    model = StoredModel(unit, results)
     # A method that is no longer installed may have stored bits.
     if model.method is not None and not model.method.has_bits:
         raise _no_bits(model.unit.method)

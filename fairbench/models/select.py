@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fairbench.api import NO_KNOBS
 from fairbench.data.card import is_card
 from fairbench.data.splits import OFFICIAL
-from fairbench.errors import ConfigError, StoreError, nearest
+from fairbench.errors import ConfigError, StoreError, UnknownNameError, nearest
 from fairbench.leaderboard.build import table_name
 from fairbench.leaderboard.select import latest
 from fairbench.models.points import list_points, parse_point
@@ -27,10 +27,11 @@ def select_unit(
     results: StoredResults,
     *,
     lists: Callable[[UnitRecord], bool] = lambda unit: True,
+    which: str = "here",
 ) -> UnitRecord:
     """Select the one trained unit that a query means.
 
-    ``lists``: whether messages offer the method of a unit.
+    ``lists``: whether messages offer the method of a unit; ``which``: their word for such methods.
 
     Raises
     ------
@@ -41,7 +42,7 @@ def select_unit(
     if query.unit is not None:
         return _with_key(fitted, query.unit)
     names = sorted({unit.method for unit in fitted if lists(unit)})
-    methods = f"Methods here: {', '.join(names) or 'none'}."
+    methods = f"Methods {which}: {', '.join(names) or 'none'}."
     if query.method is None:
         if not names:
             methods += f" Run one first: {_run_command('METHOD', query, fitted, results)}"
@@ -182,7 +183,12 @@ def _of_point(
     multi = [unit for unit in units if unit.point not in (None, NO_KNOBS)]
     if not multi:
         return list(units)
-    label = None if text is None else parse_point(text).label
+    point = None if text is None else parse_point(text)
+    knobs = {name for unit in multi for name, _ in parse_point(str(unit.point)).values}
+    for name, _ in () if point is None else point.values:
+        if name not in knobs:
+            raise UnknownNameError(f"knob of {units[0].method}", name, knobs)
+    label = None if point is None else point.label
     if label is None and len({unit.point for unit in multi}) == 1:
         return multi
     at_point = [unit for unit in multi if unit.point == label]

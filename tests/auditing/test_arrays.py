@@ -256,6 +256,8 @@ BAD = {
     "None in s": (Z, [None if i == 5 else "a" for i in range(200)], "mixes kinds"),
     "missing in a series": (Z, pd.Series(["a", None] * 100, name="sex"), "row 2.*'sex'"),
     "many groups": (Z, np.arange(200), "200 distinct values"),
+    "ages": (Z, 20 + np.arange(200) % 64, "cut the 64 different numbers of s into ranges, or"),
+    "names with digits": (Z, np.char.add("p", (np.arange(200) % 64).astype(str)), "merge it"),
     "a small group": (Z, np.where(np.arange(200) < 4, "rare", "usual"), "'rare' of s has 4 rows"),
     "wide s": (Z, np.stack([S, S], 1), r"s has the shape \(200, 2\)"),
     "text in a frame": (pd.DataFrame({"a": S, "b": ["x"] * 200}), S, "'b' of z holds 'x'"),

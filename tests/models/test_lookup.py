@@ -78,6 +78,11 @@ def test_what_is_left_out_is_the_only_or_first_one(folder: Path) -> None:
         (ModelQuery("sofair", seed=7), "no fitted model of seed 7"),
         (ModelQuery("latfr"), r"--point is missing.\n  gamma=0.5: I = 0.010 nats"),
         (ModelQuery("latfr", point="gamma=1"), "there is no model at gamma=1.\n  gamma=0.5"),
+        (
+            ModelQuery("latfr", point="gama=2"),
+            "Unknown knob of latfr 'gama'.\nDid you mean 'gamma'",
+        ),
+        (ModelQuery("latfr", point="x=2"), "Unknown knob of latfr 'x'.\nKnown: gamma."),
         (ModelQuery("latfr", point="lots"), "no setting of knobs"),
         (ModelQuery(unit="zz"), "No fitted model has a key that starts with 'zz'"),
     ],
@@ -153,6 +158,12 @@ def test_results_of_a_plugin_that_is_gone_name_its_package(folder: Path) -> None
         _ = find(folder, unit=gone.key).encoder
     with pytest.raises(StoreError, match=says):
         find_explained_model(ModelQuery("energy-code"), ResultsLocation(folder), REGISTRY)
+
+
+def test_where_no_method_has_bits_it_is_said(tmp_path: Path, prepared: Prepared) -> None:
+    store_model(tmp_path, prepared, "identity", {"-": {}}, point=Point())
+    with pytest.raises(StoreError, match=r"model of sofair.\nMethods here with bits: none. Run"):
+        find_explained_model(ModelQuery("sofair"), ResultsLocation(tmp_path), REGISTRY)
 
 
 def test_a_model_without_an_encoder_says_why(folder: Path) -> None:

@@ -155,7 +155,7 @@ def test_plot_takes_a_dataset_by_its_alias_as_run_does(tmp_path: Path) -> None:
         (["plot", "--dataset", "adult"], "adults-gender"),
         (["plot", "shift"], "fairbench run --shift COLUMN"),
         (["plot", "transfer"], "adults-gender-unseen"),
-        (["explain"], "No method is named.\nMethods here: sofair."),
+        (["explain"], "No method is named.\nMethods here with bits: sofair."),
         (["explain", "leace", "--dataset", "adults"], "not made of bits"),
         (["explain", "msfair", "--dataset", "adults"], "a model of its own"),
         (["explain", "pca", "--dataset", "adults"], "not made of bits"),
