@@ -36,7 +36,7 @@ from fairbench.data.column_values import (
     texts,
 )
 from fairbench.data.csv_files import sniff
-from fairbench.data.tables import read_table
+from fairbench.data.tables import read_table, respelt
 from fairbench.errors import ConfigError, DataError, FairbenchError, nearest
 from fairbench.files import write_file
 from fairbench.registry import Registry
@@ -120,6 +120,7 @@ def _new_card(
     _check_name(options.name or slug(card.stem), registry)
     separator, header = sniff(table)
     frame = read_table(table, separator=separator, header=header)
+    frame = frame.rename(columns=respelt(frame.columns, _named(options)))
     options = replace(options, decimal=_decimal(frame, options.categories))
     if options.sensitive is None or options.labels is None:
         options = ask_missing(frame, options, table)
@@ -141,6 +142,14 @@ def _new_card(
     words = ["fairbench", "run", "--methods", _a_method(registry), "--dataset", path]
     out.print(f"\nNext:\n  fairbench data describe {shlex.quote(path)}", markup=False)
     out.print(f"  {shlex.join([*words, '--budget', 'quick'])}", markup=False)
+
+
+def _named(options: CardOptions) -> set[str]:
+    """Return all that options may name as columns: of column:value each part before a colon."""
+    with_value = [*options.bins, *(options.labels or ()), options.test or ""]
+    heads = {text[:end] for text in with_value for end, mark in enumerate(text) if mark == ":"}
+    columns = [*(options.sensitive or ()), *(options.drop or ()), *options.categories]
+    return heads | {*with_value, *columns}
 
 
 def _decimal(frame: pd.DataFrame, categories: Collection[str]) -> Decimal:

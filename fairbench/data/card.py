@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -212,5 +213,7 @@ def is_card(text: str) -> bool:
 
 
 def slug(text: str) -> str:
-    """Make a dataset's name of a file's: lower-case words and hyphens."""
-    return "-".join(re.findall("[a-z0-9]+", text.lower())) or "table"
+    """Make a dataset's name of a file's: lower-case words and hyphens, without accents."""
+    letters = unicodedata.normalize("NFKD", text.lower())
+    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return "-".join(re.findall("[a-z0-9]+", plain)) or "table"

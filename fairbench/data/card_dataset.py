@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from fairbench.api import Architecture
 from fairbench.api.dataset import Dataset, Table
 from fairbench.data.card import Card, LabelColumn, OfficialTest, SensitiveColumn, _Part, slug
-from fairbench.data.tables import read_table
+from fairbench.data.tables import read_table, respelt
 from fairbench.errors import (
     ConfigError,
     DataError,
@@ -35,6 +35,7 @@ class CardDataset(Dataset):
         card = self.card
         path = folder / card.file.name
         frame = read_table(path, separator=card.separator, header=card.header, columns=card.columns)
+        frame = frame.rename(columns=respelt(frame.columns, (name for _, name in card.used())))
         if card.missing_values:
             frame = frame.mask(frame.isin(card.missing_values))
         return table_of(card, frame, str(path))

@@ -7,7 +7,8 @@ bad cell. Messages count rows from 1, without the header line.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,15 +57,34 @@ def read_table(
     return frame
 
 
+def respelt(names: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
+    """Return names that are wanted in another Unicode form, each with the wanted spelling.
+
+    macOS writes an accent as a character of its own where keyboards give one character for both.
+    """
+    names, wanted = set(names), set(wanted)
+    by_form = {unicodedata.normalize("NFC", name): name for name in names - wanted}
+    forms = {name: unicodedata.normalize("NFC", name) for name in wanted - names}
+    return {by_form[form]: name for name, form in forms.items() if form in by_form}
+
+
 class TableStream:
     """A table read a part at a time, so that it may be larger than memory.
 
     ``path``: CSV with a line of names, or Parquet, as for :func:`read_table`. ``separator``: one
-    character between the fields of a CSV file. ``rows``: rows per part. Raises DataError: as
-    :func:`read_table`, when the faulty place is read.
+    character between the fields of a CSV file. ``rows``: rows per part. ``wanted``: columns that
+    will be asked for, in the spelling that ``names`` then has; see :func:`respelt`. Raises
+    DataError: as :func:`read_table`, when the faulty place is read.
     """
 
-    def __init__(self, path: Path, *, separator: str = ",", rows: int = CHUNK) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        separator: str = ",",
+        rows: int = CHUNK,
+        wanted: Iterable[str] = (),
+    ) -> None:
         self.path, self.rows = path, rows
         self._parquet = is_parquet(path)
         self._frames: Iterator[pd.DataFrame] = iter(())
@@ -78,6 +98,9 @@ class TableStream:
             self._first = next(self._frames)
             self.names = tuple(names_in(stripped(self._first.iloc[:1])))
         _check_names(self.names, path)
+        spelling = respelt(self.names, wanted)
+        self._in_file = {spelling.get(name, name): name for name in self.names}
+        self.names = tuple(self._in_file)
 
     def types(self, columns: Sequence[str]) -> dict[str, Any]:
         """Return Arrow types of some columns: text for CSV, the types of the values for Parquet."""
@@ -86,7 +109,7 @@ class TableStream:
         if not self._parquet:
             return dict.fromkeys(columns, pa.string())
         with _opened_parquet(self.path) as file:
-            types = {name: file.schema_arrow.field(name).type for name in columns}
+            types = {name: file.schema_arrow.field(self._in_file[name]).type for name in columns}
         return {
             name: kind.value_type if pa.types.is_dictionary(kind) else kind
             for name, kind in types.items()
@@ -142,13 +165,18 @@ class TableStream:
         self, columns: Sequence[str], types: Mapping[str, Any]
     ) -> Iterator[tuple[pd.DataFrame, dict[str, Any]]]:
         with _opened_parquet(self.path) as file:
-            needed = list(dict.fromkeys([*columns, *types]))
+            needed = [self._in_file[name] for name in dict.fromkeys([*columns, *types])]
             for batch in file.iter_batches(self.rows, columns=needed):
                 # Whole numbers beside missing ones stay whole: as categories their digits count.
-                frame = batch.select(list(columns)).to_pandas(
+                frame = batch.select([self._in_file[name] for name in columns]).to_pandas(
                     ignore_metadata=True, integer_object_nulls=True
                 )
-                yield frame, {name: batch.column(name).cast(kind) for name, kind in types.items()}
+                frame.columns = list(columns)
+                kept = {
+                    name: batch.column(self._in_file[name]).cast(kind)
+                    for name, kind in types.items()
+                }
+                yield frame, kept
 
 
 def is_parquet(path: Path) -> bool:

@@ -119,7 +119,9 @@ class RowEncoder:
             A file cannot be read or written, or a row cannot be encoded.
         """
         writer = TableWriter(target)
-        stream = TableStream(source, separator=separator, rows=rows)
+        used = self.used
+        wanted = [*used.preprocessing.sources, *keep]
+        stream = TableStream(source, separator=separator, rows=rows, wanted=wanted)
         if target.exists() and target.samefile(source):
             raise DataError(f"{target} is the input itself.", "Name another --output.")
         for name in keep:
@@ -128,7 +130,6 @@ class RowEncoder:
                     f"{source} has no column {name!r}, which --keep names.",
                     nearest(name, stream.names),
                 )
-        used = self.used
         used.preprocessing.check_columns(stream.names, str(source))
         generator = None
         if self.coding is Coding.STOCHASTIC:

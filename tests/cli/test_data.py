@@ -147,6 +147,16 @@ def test_a_column_may_have_a_colon_in_its_name(fairbench_here: Call, tmp_path: P
     assert "Y: income: 2024" in fairbench_here("data", "describe", "people.yaml").stdout
 
 
+def test_new_takes_accents_in_either_form(fairbench_here: Call, tmp_path: Path) -> None:
+    frame = people().rename(columns={"income": "re\u0301sultat", "sex": "se\u0301xe"})
+    frame.to_csv(tmp_path / "cr\u00e9dits.csv", index=False)
+    words = ("--sensitive", "s\u00e9xe", "--label", "r\u00e9sultat:high")
+    made = fairbench_here("data", "new", "cr\u00e9dits.csv", *words)
+    assert made.returncode == 0, made.stderr
+    assert "Written: credits.yaml" in made.stdout
+    assert "column: s\u00e9xe" in (tmp_path / "credits.yaml").read_text(encoding="utf-8")
+
+
 def test_new_says_what_to_edit_when_the_table_is_bad(
     fairbench_here: Call, tmp_path: Path, table: Path
 ) -> None:

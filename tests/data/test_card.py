@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 from fairbench.api import Role
 from fairbench.cli import app as cli
-from fairbench.data.card import Card, LabelColumn, SensitiveColumn, is_card
+from fairbench.data.card import Card, LabelColumn, SensitiveColumn, is_card, slug
 from fairbench.data.card_dataset import dataset_from_card
 from fairbench.data.checks import determines, information_share
 from fairbench.data.loading import load_dataset
@@ -199,6 +200,21 @@ def test_values_are_taken_as_they_are_written(card: Write) -> None:
     data = load(card(frame, CARD.replace("high", "no")))
     y = np.concatenate([rows.y["income"] for rows in data.roles.values()])
     assert y.sum() == (frame["income"] == "no").sum()
+
+
+def test_columns_are_found_in_another_unicode_form(card: Write) -> None:
+    frame = people().rename(columns={"job": "m\u00e9tier", "sex": "s\u00e9xe"})
+    text = CARD.replace("sex", "s\u00e9xe") + "features: [age, m\u00e9tier]\n"
+    composed = load(card(frame, text))
+    decomposed = frame.rename(columns=lambda name: unicodedata.normalize("NFD", name))
+    assert not {"m\u00e9tier", "s\u00e9xe"} & set(decomposed.columns)
+    data = load(card(decomposed, text))
+    assert [feature.name for feature in data.info.features] == ["age", "m\u00e9tier"]
+    assert data.fingerprint == composed.fingerprint
+
+
+def test_names_of_files_lose_their_accents() -> None:
+    assert slug("cr\u00e9dits \u00dcber") == slug("cre\u0301dits U\u0308ber") == "credits-uber"
 
 
 def test_what_a_job_gets_is_plain_data(card: Write) -> None:

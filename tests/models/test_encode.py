@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +100,26 @@ def test_columns_that_the_encoder_does_not_read_may_be_absent_or_unknown(
     frame[["noise"]].to_csv(people.parent / "other.csv", index=False)
     with pytest.raises(DataError, match="no column 'shifted'"):
         encoder.encode_file(people.parent / "other.csv", people.parent / "z.parquet")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_columns_may_be_in_another_unicode_form(
+    encoder: RowEncoder, people: Path, ending: str
+) -> None:
+    accented = {"shifted": "de\u0301cale\u0301", "id": "nume\u0301ro"}
+    composed = {name: unicodedata.normalize("NFC", text) for name, text in accented.items()}
+    features = tuple(
+        replace(one, source=composed.get(one.source, one.source))
+        for one in encoder.preprocessing.features
+    )
+    renamed = replace(encoder, preprocessing=replace(encoder.preprocessing, features=features))
+    source = people.parent / f"accented.{ending}"
+    frame = make_table().x.assign(id=[f"{i:04}" for i in range(2000)]).rename(columns=accented)
+    frame.to_csv(source, index=False) if ending == "csv" else frame.to_parquet(source)
+    renamed.encode_file(source, people.parent / "a.parquet", keep=[composed["id"]])
+    encoder.encode_file(people, people.parent / "b.parquet", keep=["id"])
+    a, b = (pd.read_parquet(people.parent / f"{name}.parquet") for name in "ab")
+    pd.testing.assert_frame_equal(a.rename(columns={composed["id"]: "id"}), b)
 
 
 def test_csv_holds_what_parquet_holds(encoder: RowEncoder, people: Path) -> None:
