@@ -23,12 +23,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("search", "models", "estimator"),
     ("report", "testing", "scaffold"),
     ("cli",),
+    ("__main__",),
 )
 """Rooms of ``fairbench/`` from the bottom up: a room may import itself and lower rooms."""
 
 LEVEL = {room: level for level, layer in enumerate(LAYERS) for room in layer}
 
-FLAT = {"__init__", "config", "errors", "hookspecs", "versions"}
+FLAT = {"__init__", "__main__", "config", "errors", "hookspecs", "versions"}
 """The only modules that lie flat in ``fairbench/``."""
 
 PLUGINS = ("fairbench_plugins", "fairbench_datasets", "fairbench_boards")
@@ -121,7 +122,7 @@ def test_there_are_no_circles() -> None:
 
 def test_nothing_imports_the_command_line() -> None:
     for module, path in modules().items():
-        if room_of(module) != "cli":
+        if room_of(module) not in ("cli", "__main__"):
             assert not any(n.startswith("fairbench.cli") for n in imports_of(path)), module
 
 

@@ -7,12 +7,13 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from fairbench.cli.app import command_tree
 from fairbench.cli.commands import COMMANDS
-from tests.conftest import Call
+from tests.conftest import Call, cli_environment
 
 
 def test_commands_stand_in_panels_by_reader(fairbench_here: Call) -> None:
@@ -21,6 +22,13 @@ def test_commands_stand_in_panels_by_reader(fairbench_here: Call) -> None:
     assert places == sorted(places)
     for name, entry in COMMANDS.items():
         assert re.search(rf"^\W*{name} +{re.escape(entry.help)}", text, re.M), name
+
+
+def test_python_runs_the_package_as_the_command(fairbench_here: Call, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "fairbench", "list", "metrics"]
+    done = subprocess.run(words, env=cli_environment(tmp_path), capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout == fairbench_here("list", "metrics").stdout
 
 
 @pytest.mark.parametrize("name", [n for n, e in COMMANDS.items() if isinstance(e.target, str)])
