@@ -12,7 +12,7 @@ from fairbench.api.method import Method
 from fairbench.api.metric import Metric
 from fairbench.errors import PluginError, UnknownNameError
 from fairbench.hookspecs import hookimpl
-from fairbench.registry import load_registry, plugin_source
+from fairbench.registry import family, load_registry, plugin_source
 from fairbench.runs.plan import code_of
 
 
@@ -198,6 +198,15 @@ def imported(monkeypatch: pytest.MonkeyPatch, folder: Path, module: str, text: s
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     importlib.invalidate_caches()
     return importlib.import_module(module)
+
+
+def test_modules_of_one_name_in_two_packages_are_two_families(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first = imported(monkeypatch, tmp_path, "acme_one.model", LINEAR).Linear
+    second = imported(monkeypatch, tmp_path, "acme_two.model", LINEAR).Linear
+    assert (family(first), family(second)) == ("acme-one.model", "acme-two.model")
+    assert family(load_registry().methods["latfr"]) == "adversarial"
 
 
 def test_the_code_of_a_namespace_package_changes_with_its_files(

@@ -36,11 +36,12 @@ def _distributions() -> Mapping[str, list[str]]:
 def family(cls: type) -> str:
     """Name the family of a plugin class: methods of one module, and of one idea.
 
-    Of a package that declares ``__fairbench_families__``, see :func:`plugin_source`, a subpackage.
+    Of a package that declares ``__fairbench_families__``, see :func:`plugin_source`, a subpackage;
+    else the whole name of the module counts, as packages of strangers may each have a ``model``.
     """
     top, *below = cls.__module__.split(".")
     declared = getattr(sys.modules.get(top), "__fairbench_families__", False)
-    name = below[0] if below and declared else cls.__module__.rpartition(".")[2]
+    name = below[0] if below and declared else cls.__module__
     return name.replace("_", "-")
 
 

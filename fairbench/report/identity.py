@@ -6,7 +6,7 @@ Rows of one method that differ in hyperparameters differ in their lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from fairbench.metrics.rows import Variant
@@ -40,15 +40,28 @@ class Identities:
 
     def looks(self, variants: Iterable[Variant]) -> dict[Variant, Look]:
         """A look for every row; ``variants`` in the order in which lines are given out."""
+        shown = list(dict.fromkeys(variants))
+        places = self._places_of_others({variant.method for variant in shown})
         found: dict[Variant, Look] = {}
         rows: dict[str, int] = {}
-        for variant in variants:
-            if variant not in found:
-                rows[variant.method] = rows.get(variant.method, -1) + 1
-                found[variant] = self._look(variant.method, rows[variant.method])
+        for variant in shown:
+            rows[variant.method] = rows.get(variant.method, -1) + 1
+            found[variant] = self._look(variant.method, rows[variant.method], places)
         return found
 
-    def _look(self, method: str, row: int) -> Look:
+    def _places_of_others(self, methods: Set[str]) -> dict[str, int]:
+        """Places of methods that are not installed: by their names, unless a look is taken."""
+        installed = (self._look(name, 0, {}) for name in self.families)
+        taken = {(look.colour, look.marker) for look in installed}
+        places = {}
+        for method in sorted(methods - self.families.keys() - set(self.baselines)):
+            first = _number(method)
+            every = range(first, first + len(COLOURS) * len(MARKERS))
+            places[method] = next((p for p in every if _mark(p, 0) not in taken), first)
+            taken.add(_mark(places[method], 0))
+        return places
+
+    def _look(self, method: str, row: int, places: Mapping[str, int]) -> Look:
         line = LINES[row % len(LINES)]
         if method in self.baselines:
             place = self.baselines.index(method)
@@ -58,15 +71,20 @@ class Identities:
             line = LINES[(row + other) % len(LINES)]
             colour = shaded(GREY, SHADES[other // len(LINES) % len(SHADES)])
             return Look(colour, MARKERS[::-1][place % len(MARKERS)], line)
+        if method in places:
+            return Look(*_mark(places[method], 0), line)
         own = self.family(method)
-        families = list(dict.fromkeys(self.families.values()))
+        place = list(dict.fromkeys(self.families.values())).index(own)
         members = [name for name, one in self.families.items() if one == own]
-        place = families.index(own) if own in families else _number(own)
-        member = members.index(method) if method in members else 0
-        # Families beyond the last colour begin with another mark.
-        mark = place // len(COLOURS) + member
-        colour = shaded(COLOURS[place % len(COLOURS)], SHADES[member % len(SHADES)])
-        return Look(colour, MARKERS[mark % len(MARKERS)], line)
+        return Look(*_mark(place, members.index(method)), line)
+
+
+def _mark(place: int, member: int) -> tuple[str, str]:
+    """Colour and marker of a member of the family at a place."""
+    # Families beyond the last colour begin with another mark.
+    mark = place // len(COLOURS) + member
+    colour = shaded(COLOURS[place % len(COLOURS)], SHADES[member % len(SHADES)])
+    return colour, MARKERS[mark % len(MARKERS)]
 
 
 def _number(name: str) -> int:

@@ -199,6 +199,16 @@ def test_rows_of_a_method_differ_in_their_lines_and_families_share_a_colour() ->
     assert identities.looks([unknown]) == Identities().looks([unknown])
 
 
+def test_methods_that_are_not_installed_look_different_as_long_as_they_can() -> None:
+    identities = Identities.of(load_registry())
+    strangers = [f"stranger-{i}" for i in range(60)]
+    names = [*identities.families, *strangers]
+    found = identities.looks([Variant(name, "default") for name in names])
+    assert len({(look.colour, look.marker) for look in found.values()}) == len(names)
+    shuffled = identities.looks([Variant(name, "default") for name in reversed(strangers)])
+    assert all(found[variant] == look for variant, look in shuffled.items())
+
+
 def test_many_rows_are_drawn_in_a_frame_for_each_family(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
