@@ -211,7 +211,7 @@ def _contents(
     drop |= {
         c: why
         for c, why in useless(frame, options.decimal).items()
-        if c not in taken and not drop.get(c)
+        if c not in taken and c not in options.categories and not drop.get(c)
     }
     of_x = [str(name) for name in frame.columns if name not in taken and name not in drop]
     guessed = [name for name in of_x if name not in options.categories]

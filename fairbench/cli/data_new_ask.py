@@ -18,6 +18,7 @@ from fairbench.data.checks import is_id
 from fairbench.data.column_values import (
     ColumnKind,
     Decimal,
+    are_dates,
     guess_kind,
     is_number,
     numbers,
@@ -54,7 +55,7 @@ class CardOptions:
 
 
 def useless(frame: pd.DataFrame, decimal: Decimal) -> dict[str, str]:
-    """Return columns that no encoder can learn from, and why."""
+    """Return columns that no encoder can learn from as they are, and why."""
     import pandas as pd
 
     reasons = {}
@@ -63,6 +64,8 @@ def useless(frame: pd.DataFrame, decimal: Decimal) -> dict[str, str]:
         category = guess_kind(held, decimal) is ColumnKind.CATEGORY
         if held.nunique() < 2:
             reasons[str(name)] = "the same in every row" if len(held) else "no values"
+        elif are_dates(held):
+            reasons[str(name)] = "dates; or put a number of days in its place"
         elif category and held.is_unique:
             reasons[str(name)] = "another value in every row"
         elif not category:

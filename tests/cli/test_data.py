@@ -147,6 +147,18 @@ def test_a_column_may_have_a_colon_in_its_name(fairbench_here: Call, tmp_path: P
     assert "Y: income: 2024" in fairbench_here("data", "describe", "people.yaml").stdout
 
 
+def test_new_leaves_dates_out_unless_they_have_a_use(fairbench_here: Call, tmp_path: Path) -> None:
+    days = [f"2024-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(600)]
+    people().assign(start=days, end=days[::-1]).to_csv(tmp_path / "people.csv", index=False)
+    made = fairbench_here(*NEW, "--category", "end")
+    assert made.returncode == 0, made.stderr
+    why = "dates; or put a number of days in its place"
+    assert f"Left out of X: start ({why})" in made.stdout
+    features, drop = (tmp_path / "people.yaml").read_text().split("\ndrop:\n")
+    assert "  end: category" in features
+    assert drop.splitlines()[0].split("#") == [f"{'  - start':27} ", f" {why}"]
+
+
 def test_new_takes_accents_in_either_form(fairbench_here: Call, tmp_path: Path) -> None:
     frame = people().rename(columns={"income": "re\u0301sultat", "sex": "se\u0301xe"})
     frame.to_csv(tmp_path / "cr\u00e9dits.csv", index=False)
