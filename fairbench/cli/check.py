@@ -104,7 +104,11 @@ def _contracts(
                 )
         names = (*registry.methods.classes, *registry.datasets.classes, *registry.metrics.classes)
         raise UnknownNameError(
-            "plugin", name, names, command="fairbench list methods, or datasets, or metrics"
+            "plugin",
+            name,
+            names,
+            command="fairbench list methods, or datasets, or metrics",
+            left_out=[broken.source for broken in registry.broken],
         )
 
 
