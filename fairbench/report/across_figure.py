@@ -134,4 +134,4 @@ def _draw_families(axes: Axes, verdict: Verdict, best: list[AcrossRow]) -> None:
 
 def _family(row: AcrossRow) -> str:
     label = row.name
-    return label if row.family == label else f"{row.family}: {label}"
+    return label if row.family == label else f"{label} (family {row.family})"
