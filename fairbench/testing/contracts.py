@@ -68,6 +68,7 @@ DATASET = (
     dataset_promises.roles,
     dataset_promises.same_again,
     dataset_promises.copies,
+    dataset_promises.label_copies,
     dataset_promises.scaling,
     dataset_promises.declared_rows,
     dataset_promises.elsewhere,

@@ -16,7 +16,7 @@ import numpy as np
 from fairbench.api import Role
 from fairbench.api.dataset import Dataset, Images, Table
 from fairbench.data.card_dataset import CardDataset
-from fairbench.data.checks import check_copies
+from fairbench.data.checks import check_copies, determines
 from fairbench.data.files import data_root, find_files
 from fairbench.data.loading import load_dataset
 from fairbench.data.prepare import prepare
@@ -183,6 +183,20 @@ def same_again(trial: DatasetTrial) -> None:
 def copies(trial: DatasetTrial) -> None:
     """Then dropping it would be enough, and there would be nothing to compare."""
     check_copies(trial.table.x, trial.table.s, (), trial.dataset.name)
+
+
+@promise("no column of x is the label of the main task under another name")
+def label_copies(trial: DatasetTrial) -> None:
+    """Then A_y says whether that column is released, and nothing else; other tasks may be so."""
+    if not trial.table.y:
+        raise Unmet("it has no tasks; see above")
+    task, labels = next(iter(trial.table.y.items()))
+    for name in trial.table.x.columns:
+        if determines(trial.table.x[name], labels):
+            raise BrokenPromise(
+                f"the column {str(name)!r} determines the task {task!r}.",
+                "Leave it out of x, or put another task first in y.",
+            )
 
 
 @promise("what encoder-train looks like depends on encoder-train alone")

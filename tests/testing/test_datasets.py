@@ -81,6 +81,13 @@ class Leaking(Toy):
         return Table(table.x.assign(title=coded), table.s, table.groups, table.y)
 
 
+class LabelInX(Toy):
+    def load(self, folder: Path) -> Table | Images:
+        table = make_table()
+        (labels,) = table.y.values()
+        return Table(table.x.assign(outcome=labels), table.s, table.groups, table.y)
+
+
 class Taskless(Toy):
     def load(self, folder: Path) -> Table | Images:
         table = make_table()
@@ -141,6 +148,7 @@ def test_a_good_dataset_passes() -> None:
         (Unseeded, "loaded twice"),
         (Hashed, "another process gets another fingerprint"),
         (Leaking, "determines the sensitive attribute"),
+        (LabelInX, "the column 'outcome' determines the task"),
         (Taskless, "no task labels"),
         (Shared, "roles overlap"),
         (Mover, "changes the working directory"),
