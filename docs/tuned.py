@@ -14,7 +14,7 @@ from markdown_parts import make_table
 SEARCHES = LEADERBOARDS / "experiments/tuned"
 
 _HEADS = (
-    *("method", "trials", "default", "best trial", "tuned setting"),
+    *("method", "trials", "splits", "default", "best trial", "tuned setting"),
     *("AUFDC, default", "AUFDC, tuned"),
 )
 
@@ -22,7 +22,8 @@ _HEADS = (
 def format_tuned(datasets: Sequence[str], boards: Sequence[str]) -> str:
     """Format the searches on one dataset, and the rows they gave on its board.
 
-    ``default`` and ``best trial`` are areas on the validation set with the budget of the trials.
+    ``splits`` are those of a trial; ``default`` and ``best trial`` are areas on the validation set
+    with the budget of the trials.
     """
     (dataset,), (board,) = datasets, boards
     rows = read_rows(board)
@@ -35,7 +36,9 @@ def format_tuned(datasets: Sequence[str], boards: Sequence[str]) -> str:
         setting = ", ".join(f"{name} {value}" for name, value in tuned.items())
         found = [rows.get(name) for name in (method, f"{method} (tuned)")]
         areas = ["not yet" if row is None else show_area(row) for row in found]
-        shown = [format_share(default), format_share(best)]
-        lines.append((best, [f"`{method}`", str(len(trials)), *shown, setting, *areas]))
+        # One seed each; a search on the official split alone had no column for it yet.
+        splits = int(trials["curves"].iloc[0]) if "curves" in trials else 1
+        shown = [str(len(trials)), str(splits), format_share(default), format_share(best)]
+        lines.append((best, [f"`{method}`", *shown, setting, *areas]))
     lines.sort(key=lambda line: line[0])
     return make_table(_HEADS, (cells for _, cells in lines))
