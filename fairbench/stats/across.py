@@ -152,9 +152,8 @@ def compare_all(figures: Array, weights: Array) -> Array:
 def least_adjusted_p(methods: int, sources: int) -> float:
     """Return the least p-value that tests of all pairs could find, after adjustment."""
     pairs = methods * (methods - 1) // 2
-    return min(
-        1.0, pairs * 2.0 ** (1 - sources)
-    )  # two of all ways to give the differences their signs
+    # Two of all ways to give the differences their signs.
+    return min(1.0, pairs * 2.0 ** (1 - sources))
 
 
 def groups_alike(mean_ranks: Array, p_values: Array) -> list[tuple[int, int]]:
