@@ -13,7 +13,7 @@ __fairbench_same_results__ = {
     "ae72bf5c900cb96a": "3f45b4923fe17cc0",  # merged_cells
     "19c5e47eaf701ea9": "9b4e7b3cbd9c5e5a",  # noise
     "c110e4781c4ec0af": "7d29fc18958b8e00",  # obliviator
-    "06a9a04f4fa43450": "1ed98b44d6d7a13b",  # penalties
+    "3e260982b0fd26f0": "1ed98b44d6d7a13b",  # penalties
     "f1c6b5dbf2468d1e": "03619929c8d19a17",  # sofair
     "66b640adb147cc9f": "8a11eac711cb59c1",  # variational
 }

@@ -102,7 +102,7 @@ class FairDisCo(NeuralMethod):
 
     name = "fair-disco"
     summary = "variational: adds beta times the distance covariance of z and s, in closed form"
-    reference = "Liu et al. 2022, doi:10.1145/3534678.3539302; penalty as we read it, see module"
+    reference = "Liu et al. 2022, doi:10.1145/3534678.3539302; penalty by the authors' code"
     coding = Coding.STOCHASTIC
     knobs = (Knob("beta", 0.0, BETAS[-1], "weight of the distance covariance; more is fairer"),)
     Params: ClassVar[type[Params]] = FairDisCoParams
