@@ -199,7 +199,7 @@ def _significance(verdict: Verdict) -> str:
         rows = ", ".join(f"`{name}` (p = {format_share(p)})" for name, p in told.items())
         others = "; the others are not told from it yet" if len(told) < len(known) else ""
         return f"Significant at 5%, adjusted for all comparisons: {rows}{others}."
-    sources = format_count(len(set(verdict.sources)), "source")
+    sources = format_count(verdict.replicates, "source")
     least = format_share(min(known.values(), default=1.0))
     return (
         f"But the tables come from {sources}, and tables that ask the same people count as one: "

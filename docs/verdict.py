@@ -60,7 +60,7 @@ def _words(verdict: Verdict) -> Iterator[str]:
     yield f"So far {len(verdict.tables)} of the {known} entries of `{COLLECTION}` have boards with"
     yield "the same rows. Here are the areas, and"
     yield f"wins, ties and losses against `{verdict.reference}`. The tables come from"
-    yield f"{format_count(len(set(verdict.sources)), 'source')}, and the smallest adjusted p-value"
+    yield f"{format_count(verdict.replicates, 'source')}, and the smallest adjusted p-value"
     yield f"is {_least_p(verdict)}."
     if verdict.missing:
         yield f"Without a board: {list_names(verdict.missing)}. Until it is there, do not cite this"

@@ -139,7 +139,7 @@ def _words(measure: str) -> str:
 
 
 def _notes(verdict: Verdict) -> list[str]:
-    sources = len(set(verdict.sources))
+    sources = verdict.replicates
     few = f"no intervals below {LEAST_SOURCES} sources"
     ends = few if sources < LEAST_SOURCES else "with 95% intervals"
     notes = [f"Mean ranks over tables by weight, {ends}."]

@@ -58,6 +58,11 @@ class Verdict:
         """Whether low figures are good."""
         return MEASURES[self.measure]
 
+    @property
+    def replicates(self) -> int:
+        """Number of sources: what intervals and tests count."""
+        return len(set(self.sources))
+
 
 @dataclass(frozen=True)
 class Unranked:

@@ -23,6 +23,7 @@ from fairbench.testing.method_trial import (
     SEED,
     MethodTrial,
     rows_apart,
+    tried_points,
 )
 from fairbench.testing.promises import convert_errors, promise
 from fairbench.testing.sample_data import ManyGroups, sample_data, with_other_labels
@@ -53,8 +54,7 @@ def curve(trial: MethodTrial) -> None:
         raise BrokenPromise(
             f"The knob of its curve is {fitted.knob.name!r}.", f"Declare it: the knobs are {known}."
         )
-    ends = [Point.of(**{fitted.knob.name: value}) for value in (fitted.knob.low, fitted.knob.high)]
-    for point in fitted.points or ends:
+    for point in tried_points(fitted):
         with convert_errors(f"At {point.label} it"):
             trial.codes([fitted.at(point)])
 

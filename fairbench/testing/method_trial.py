@@ -159,12 +159,8 @@ class MethodTrial:
             return first[0], first[-1]
         (curve,) = self.fitted
         assert isinstance(curve, Curve)  # or there would be no first fit
-        low, high = (
-            (curve.points[0], curve.points[-1])
-            if curve.points
-            else (Point.of(**{curve.knob.name: end}) for end in (curve.knob.low, curve.knob.high))
-        )
-        return curve.at(low), curve.at(high)
+        points = tried_points(curve)
+        return curve.at(points[0]), curve.at(points[-1])
 
     def opened(self, fitted: Sequence[Fitted], units: Sequence[Unit]) -> list[Representation]:
         """Return the representations of a fit's results; BrokenPromise for another kind."""
@@ -216,6 +212,12 @@ class MethodTrial:
     ) -> list[np.ndarray]:
         """Encode the test rows by each representation."""
         return [self.encode(one, self.test.x, self.test.s, seed=seed) for one in representations]
+
+
+def tried_points(curve: Curve) -> Sequence[Point]:
+    """Return a curve's own points, or else both ends of its knob."""
+    ends = (curve.knob.low, curve.knob.high)
+    return curve.points or [Point.of(**{curve.knob.name: end}) for end in ends]
 
 
 def middle(curve: Curve) -> Point:

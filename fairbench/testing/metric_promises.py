@@ -56,6 +56,10 @@ class MetricTrial:
         """Compute from a copy of an evaluation, which other promises look at as it is."""
         return self.metric().compute(copy.deepcopy(evaluation))
 
+    def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Any]:
+        """Resample its columns, from a copy likewise."""
+        return self.metric().resampled(copy.deepcopy(evaluation))
+
     @property
     def values(self) -> dict[str, Mapping[str, Any]]:
         """Its values of each sample; Unmet where it raises, which is a promise of its own."""
@@ -148,7 +152,7 @@ def _resampled(trial: MetricTrial) -> Mapping[str, Any]:
     if trial.metric.level != "curve":
         return {}
     try:
-        return dict(trial.metric().resampled(copy.deepcopy(trial.evaluations["whole"])))
+        return dict(trial.resampled(trial.evaluations["whole"]))
     except (Exception, SystemExit):
         return {}
 
@@ -205,7 +209,7 @@ def replicates(trial: MetricTrial) -> None:
         raise Unmet("it has none")
     for name, evaluation in trial.evaluations.items():
         assert isinstance(evaluation, CurveEvaluation)
-        for column, rows in trial.metric().resampled(copy.deepcopy(evaluation)).items():
+        for column, rows in trial.resampled(evaluation).items():
             _check_replicates(trial, name, evaluation, column, np.asarray(rows))
 
 
