@@ -17,8 +17,8 @@ from fairbench.files import write_file
 from fairbench.leaderboard.board_file import SUFFIX, read_board
 from fairbench.models.query import ResultsLocation
 from fairbench.store.database import Store
-from fairbench.store.door import check_origin
 from fairbench.store.export import read_export
+from fairbench.store.imported_rows import check_origin
 
 
 def results_export(

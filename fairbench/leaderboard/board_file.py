@@ -1,7 +1,7 @@
 """The file of a board: a zip of Parquet tables, which any tool opens, and ``board.json``.
 
 Figures are float32 columns, one per name; what is alike in many rows is stored once. Everything
-that is read is checked as an import is: see :mod:`fairbench.store.door`.
+that is read is checked as an import is: see :mod:`fairbench.store.imported_rows`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from fairbench.errors import StoreError, say_where, say_why
 from fairbench.leaderboard.board import Board, BoardInfo
 from fairbench.leaderboard.select import CurveKey
 from fairbench.stats.intervals import Array
-from fairbench.store.door import admit
 from fairbench.store.earlier import present_row
+from fairbench.store.imported_rows import checked_row
 from fairbench.store.keys import point_key
 from fairbench.store.records import (
     PointRecord,
@@ -250,4 +250,4 @@ def _record(kind: type[Any], table: str, row: dict[str, Any]) -> Any:
     whole["values" if kind is not UnitRecord else "costs"] = (
         None if not done else figures if kind is not UnitRecord else costs
     )
-    return from_row(kind, admit(table, present_row(table, whole, _FIRST_SCHEMA)))
+    return from_row(kind, checked_row(table, present_row(table, whole, _FIRST_SCHEMA)))

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 from fairbench.errors import ConfigError, StoreError
 from fairbench.files.unpacking import read_lines
-from fairbench.store.door import admit
 from fairbench.store.earlier import present_row
+from fairbench.store.imported_rows import checked_row
 from fairbench.store.records import TABLES, Record, from_row
 from fairbench.store.schema import SCHEMA_VERSION
 
@@ -59,7 +59,7 @@ def parse_export(lines: Iterable[str]) -> list[Record]:
         if not isinstance(name, str) or name not in TABLES:
             raise _bad(number, "it names no table of a store")
         try:
-            row = admit(name, present_row(name, row, version))
+            row = checked_row(name, present_row(name, row, version))
             records.append(from_row(TABLES[name], row))
         except (TypeError, ValueError) as error:
             raise _bad(number, str(error)) from None

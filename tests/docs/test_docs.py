@@ -45,7 +45,7 @@ NOT_RUN: Mapping[str, str] = {
     r": fairbench calibrate": "a minute and more; tests/auditing/test_calibration.py has it",
     r"--store postgresql": "needs a PostgreSQL server; tests/store has one",
     r"--require-real-data": "needs the real files",
-    r": fairbench audit --results": "needs representations; tests/cli/test_audit.py has them",
+    r": fairbench audit --results": "needs a store: tests/cli/test_audit_results.py has one",
     r"sofair:distortion_weight=8": "needs another training; tests/leaderboard has two rows",
     r": fairbench data new staff\.csv$": "asks; the form with options is executed",
     r": python3 -m venv": "makes an environment; .ci/run does it with the README's own line",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
 import re
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,21 +11,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-import sklearn
-from sklearn.base import clone
-from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV, cross_validate
-from sklearn.pipeline import Pipeline
-from sklearn.utils.estimator_checks import (
-    check_dataframe_column_names_consistency,
-    check_estimator,
-    check_set_output_transform_pandas,
-    check_transformer_get_feature_names_out,
-    check_transformer_get_feature_names_out_pandas,
-    parametrize_with_checks,
-)
 
 import fairbench
 from fairbench import FairRepresentation
@@ -40,65 +25,13 @@ from fairbench.errors import (
     FairbenchError,
     FitError,
     InputError,
-    StoreError,
     UnknownNameError,
 )
 from fairbench.estimator import transformer as estimator
 from fairbench.registry import Registry, load_registry
-from fairbench.store import encoders
-from fairbench.store.encoders import Encoder
 from fairbench_datasets.adults import AdultsGender
 from tests.conftest import make_table
-
-TABLE = make_table(300)
-X, S, Y = TABLE.x, np.array(["left", "right"])[TABLE.s], TABLE.y["task"]
-SMALL = {"hidden": (8,), "latent": 3}
-
-
-def small(method: str = "sofair", **knobs: Any) -> FairRepresentation:
-    given = {"params": SMALL, "budget": 20} | knobs
-    return FairRepresentation(method, **given)
-
-
-class ByParity(FairRepresentation):
-    """For checks that know of no s: rows of even number are one group."""
-
-    def fit(self, X: Any, y: Any = None, *, s: Any = None) -> ByParity:
-        rows = X.shape[0] if hasattr(X, "shape") else len(np.asarray(X))
-        return super().fit(X, y, s=np.arange(rows) % 2)
-
-
-@parametrize_with_checks([ByParity("leace")])
-def test_scikit_learns_own_checks_pass_once_there_is_an_s(estimator: Any, check: Any) -> None:
-    check(estimator)
-
-
-@pytest.mark.parametrize(
-    "check",
-    [
-        check_dataframe_column_names_consistency,
-        check_set_output_transform_pandas,
-        check_transformer_get_feature_names_out,
-        check_transformer_get_feature_names_out_pandas,
-    ],
-)
-def test_so_do_those_for_frames_that_it_keeps_for_its_own(check: Any) -> None:
-    check("ByParity", ByParity("leace"))
-
-
-@pytest.mark.slow
-@parametrize_with_checks([ByParity("sofair", beta=0.5, budget=3, params=SMALL)])
-def test_they_pass_for_a_network_too(estimator: Any, check: Any) -> None:
-    check(estimator)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_without_an_s_those_that_fail_do_so_for_the_want_of_it_alone() -> None:
-    found = check_estimator(FairRepresentation("leace"), on_fail=None)
-    for one in found:
-        if one["status"] == "failed":
-            errors = [one["exception"], one["exception"].__context__]
-            assert "needs the sensitive attribute" in str(errors), one["check_name"]
+from tests.support.estimators import SMALL, TABLE, S, X, small
 
 
 @pytest.mark.thorough
@@ -223,31 +156,6 @@ def test_values_of_columns_that_are_not_read_are_not_looked_at() -> None:
     np.testing.assert_array_equal(z, fair.transform(X))
 
 
-def test_columns_are_those_of_fit() -> None:
-    fair = FairRepresentation("leace").fit(X, s=S)
-    assert list(fair.feature_names_in_) == list(X.columns)
-    assert fair.n_features_in_ == 3
-    with pytest.raises(ValueError, match="same order"):
-        fair.transform(X[X.columns[::-1]])
-    with pytest.raises(ValueError, match="unseen at fit time"):
-        fair.transform(X.assign(more=1))
-    with pytest.warns(UserWarning, match="does not have valid feature names"):
-        by_place = fair.transform(X.to_numpy())
-    np.testing.assert_array_equal(by_place, fair.transform(X))
-
-
-def test_frames_come_out_with_names_and_index() -> None:
-    rows = X.set_index(np.arange(300) + 50)
-    fair = small(beta=0.1).set_output(transform="pandas").fit(rows, s=S)
-    z = fair.transform(rows)
-    assert list(z.columns) == ["z0", "z1", "z2"] == list(fair.get_feature_names_out())
-    assert list(z.index) == list(rows.index)
-    default = fair.set_output(transform="default").transform(rows)
-    np.testing.assert_array_equal(z.to_numpy(), default)
-    # Before anybody has said where it is read there are names too.
-    assert len(small().fit(X, s=S).get_feature_names_out()) == 3
-
-
 @pytest.mark.parametrize(
     ("method", "knob", "says"),
     [
@@ -343,46 +251,6 @@ def test_a_setting_that_cannot_be_is_told_at_fit(
         fair.fit(X, s=S)
 
 
-def test_parameters_and_knobs_are_set_read_and_cloned() -> None:
-    fair = small(beta=0.1, random_state=3)
-    given = fair.get_params()
-    assert given["beta"] == 0.1
-    assert given["params"] == SMALL
-    assert clone(fair).get_params() == given
-    other = clone(fair).set_params(beta=0.7, gamma=2, budget=5)
-    assert (other.get_params()["beta"], other.budget) == (0.7, 5)
-    assert fair.get_params() == given
-    assert "beta=0.1" in repr(fair)
-    assert "beta" in fair._repr_html_()  # what a notebook shows
-
-
-def test_a_pipeline_hands_s_over_by_the_name_of_the_step() -> None:
-    pipe = Pipeline([("fr", small(beta=0.1)), ("clf", LogisticRegression())])
-    pipe.fit(X, Y, fr__s=S)
-    assert pipe.predict(X).shape == (300,)
-    with pytest.raises(InputError, match="STEP__s"):
-        clone(pipe).fit(X, Y)
-
-
-def test_metadata_routing_hands_s_over_by_itself() -> None:
-    with sklearn.config_context(enable_metadata_routing=True):
-        pipe = Pipeline([("fr", small(budget=3)), ("clf", LogisticRegression())])
-        pipe.set_params(fr__beta=0.1)
-        found = cross_validate(pipe, X, Y, params={"s": S}, cv=2)
-        assert np.isfinite(found["test_score"]).all()
-        search = GridSearchCV(pipe, {"fr__beta": [0.0, 1.0]}, cv=2).fit(X, Y, s=S)
-        assert set(search.best_params_) == {"fr__beta"}
-        asked = small(beta=0.1).set_fit_request(s=True)
-        Pipeline([("fr", asked), ("clf", LogisticRegression())]).fit(X, Y, s=S).predict(X)
-        # An aware method takes s of new rows too.
-        trees = {"bins": 4, "trees": 2}
-        aware = FairRepresentation("conditional-quantile", params=trees)
-        pipe = Pipeline([("fr", aware), ("clf", LogisticRegression())]).fit(X, Y, s=S)
-        assert pipe.predict(X.iloc[:5], s=S[:5]).shape == (5,)
-        with pytest.raises(InputError, match="of the aware track: its encoder takes s"):
-            pipe.predict(X)
-
-
 @pytest.mark.parametrize("method", ["leace", "conditional-quantile"])
 def test_s_may_be_the_name_of_a_column(method: str, tmp_path: Path) -> None:
     params = {"bins": 4, "trees": 2} if method == "conditional-quantile" else None
@@ -405,17 +273,6 @@ def test_s_may_be_the_name_of_a_column(method: str, tmp_path: Path) -> None:
         FairRepresentation(method, params=params).fit(table, s="sides")
 
 
-def test_it_stands_in_a_column_transformer() -> None:
-    numeric = make_column_selector(dtype_include="number")
-    both = make_column_transformer((FairRepresentation("leace"), numeric), remainder="drop")
-    with sklearn.config_context(enable_metadata_routing=True):
-        both.fit(X, s=S)
-    assert list(both.get_feature_names_out()) == [
-        "fairrepresentation__z0",
-        "fairrepresentation__z1",
-    ]
-
-
 def test_an_aware_method_knows_its_groups() -> None:
     fair = FairRepresentation("conditional-quantile", params={"bins": 4, "trees": 2})
     fair.fit(X, s=S)
@@ -430,60 +287,6 @@ def test_the_noise_of_a_stochastic_method_is_drawn_by_a_seed() -> None:
     np.testing.assert_array_equal(*(fair.transform(X, random_state=1) for _ in range(2)))
     assert not np.array_equal(fair.transform(X, random_state=1), fair.transform(X))
     fair.transform(X, random_state=np.random.default_rng(2))
-
-
-@pytest.mark.parametrize("how", ["file", "pickle"])
-@pytest.mark.parametrize("name", ["sofair", "msfair", "beta-vae"])
-def test_what_is_kept_encodes_as_it_did(name: str, how: str, tmp_path: Path) -> None:
-    fair = small(name, beta=0.1, random_state=3).fit(X, s=S)
-    if how == "file":
-        fair.save(tmp_path / "encoder.safetensors")
-        back = FairRepresentation.load(tmp_path / "encoder.safetensors")
-        assert [path.name for path in tmp_path.iterdir()] == ["encoder.safetensors"]
-    else:
-        back = pickle.loads(pickle.dumps(fair))
-    np.testing.assert_array_equal(back.transform(X), fair.transform(X))
-    assert list(back.groups_) == ["left", "right"]
-    assert list(back.feature_names_in_) == list(X.columns)
-    assert clone(back).get_params() | {"params": None} == fair.get_params() | {"params": None}
-    np.testing.assert_array_equal(clone(back).fit_transform(X, s=S), fair.transform(X))
-
-
-def test_arrays_stay_arrays_through_a_file(tmp_path: Path) -> None:
-    numbers = X[["shifted", "noise"]].to_numpy()
-    FairRepresentation("leace").fit(numbers, s=S).save(tmp_path / "leace")
-    back = FairRepresentation.load(str(tmp_path / "leace"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert back.transform(numbers).shape == (300, 2)
-    assert not hasattr(back, "feature_names_in_")
-
-
-def test_a_method_that_cannot_be_kept_says_so(tmp_path: Path) -> None:
-    fair = FairRepresentation("conditional-quantile", params={"bins": 4, "trees": 2}).fit(X, s=S)
-    with pytest.raises(StoreError, match="no form that could be stored"):
-        fair.save(tmp_path / "file")
-    again = pickle.loads(pickle.dumps(fair))
-    np.testing.assert_array_equal(again.transform(X, s=S), fair.transform(X, s=S))
-    with pytest.raises(StoreError, match="no file"):
-        FairRepresentation.load(tmp_path / "file")
-
-
-def test_an_encoder_that_a_run_kept_is_a_transformer(prepared: Prepared, tmp_path: Path) -> None:
-    cls: Any = load_registry().methods["msfair"]
-    method = cls(cls.Params(**SMALL))
-    rows = prepared.roles[Role.ENCODER_TRAIN]
-    unit = Unit(2, method.points()[3])
-    train = TrainingRows(rows.x, rows.s, prepared.info)
-    (fitted,) = method.fit(train, [unit], FitContext(iterations=5))
-    kept = Encoder(method, unit, prepared.info, fitted, prepared.preprocessing)
-    encoders.write(tmp_path / "kept", kept)
-    fair = FairRepresentation.load(tmp_path / "kept")
-    assert fair.get_params()["beta"] == unit.point["beta"]
-    assert fair.get_params()["params"] == {
-        name: list(v) if isinstance(v, tuple) else v for name, v in SMALL.items()
-    }
-    assert fair.transform(make_table().x[fair.feature_names_in_]).shape == (2000, 3)
 
 
 class Unlucky(Method):

@@ -50,7 +50,7 @@ TEXTS = [
 ]
 
 
-def test_row_13_no_text_is_a_formula_and_all_come_back(tmp_path: Path) -> None:
+def test_no_text_is_a_formula_and_all_come_back(tmp_path: Path) -> None:
     row = {"dataset": "d", "track": "blind", "complete": True, "distortion": -1.5, "seed": -1}
     rows = [{"method": text, "=column": -0.5, **row} for text in TEXTS]
     path = tmp_path / "d.csv"

@@ -39,9 +39,7 @@ def test_it_is_one_small_file_that_fetches_nothing(browser: Any, target: Path) -
     tab.close()
 
 
-def test_row_13_no_other_script_or_style_runs_and_nothing_is_fetched(
-    browser: Any, target: Path
-) -> None:
+def test_no_other_script_or_style_runs_and_nothing_is_fetched(browser: Any, target: Path) -> None:
     tab, _ = opened(browser, target)
     refused = []
     tab.on("console", lambda m: refused.append(m.text) if "Content Security" in m.text else 0)

@@ -59,7 +59,7 @@ def test_markdown_and_latex_name_every_method_with_its_interval(results: Path) -
 NAMES = ("a|b", "<b>bold</b>", "\\input{x}", "=1+1", "50% & more", "_under_ *star*")
 
 
-def test_row_13_names_stay_text_in_every_format(tmp_path: Path) -> None:
+def test_names_stay_text_in_every_format(tmp_path: Path) -> None:
     def rename(records: list[Record]) -> list[Record]:
         names = dict(zip(METHODS, NAMES, strict=True))
         return change_units(records, lambda u: u.replace(method=names.get(u.method, u.method)))

@@ -294,18 +294,18 @@ class ReferenceLine(_RecordLine):
         return self
 
 
-LINES: dict[str, type[_RecordLine]] = {
+FORMS: dict[str, type[_RecordLine]] = {
     "units": UnitLine,
     "points": PointLine,
     "references": ReferenceLine,
 }
-"""What is let in, by the name of the table."""
+"""The form of its rows, by the name of a table."""
 
 
-def admit(table: str, row: dict[str, Any]) -> dict[str, Any]:
+def checked_row(table: str, row: dict[str, Any]) -> dict[str, Any]:
     """Return the row of a table as it may be stored; ValueError names the field that is wrong."""
     try:
-        line = LINES[table].model_validate(row)
+        line = FORMS[table].model_validate(row)
     except ValidationError as error:
         raise ValueError(_in_words(error)) from None
     # Of all else nothing was changed.

@@ -1,0 +1,169 @@
+"""An export from outside is refused whole, with the line and the field that are wrong."""
+
+import dataclasses
+import gzip
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairbench.errors import StoreError
+from fairbench.store.database import Store
+from fairbench.store.export import parse_export, read_export
+from fairbench.store.imported_rows import FORMS
+from fairbench.store.records import TABLES, UnitRecord, to_row
+from fairbench.store.schema import SCHEMA_VERSION
+from tests.support.exports import a_point, a_unit
+from tests.support.runs import EXPORT, stored
+
+HEAD = json.dumps({"fairbench_export": SCHEMA_VERSION})
+A, B, C, D = ("a" * 64, "b" * 64, "c" * 64, "d" * 64)
+
+
+def lines(unit: dict[str, Any] | None = None, point: dict[str, Any] | None = None) -> list[str]:
+    """An export of a unit and its point, with some fields changed."""
+    rows = [
+        {"table": "units", **to_row(a_unit(A)), **(unit or {})},
+        {"table": "points", **to_row(a_point(B, A)), **(point or {})},
+    ]
+    return [HEAD, *(json.dumps(row) for row in rows)]
+
+
+def test_the_check_knows_every_field_of_a_record() -> None:
+    for name, kind in TABLES.items():
+        assert set(FORMS[name].model_fields) == {one.name for one in dataclasses.fields(kind)}
+
+
+def test_an_honest_export_comes_back_as_it_was(tmp_path: Path) -> None:
+    where = stored(tmp_path / "here")
+    for name in ("records.jsonl", "records.jsonl.gz"):
+        text = "".join(f"{line}\n" for line in where.export()).encode()
+        file = tmp_path / name
+        file.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+        there = Store.in_folder(tmp_path / f"own {name}")
+        there.merge(read_export(file))
+        assert list(there.export()) == list(where.export())
+        elsewhere = Store.in_folder(tmp_path / f"from {name}")
+        elsewhere.merge(read_export(file), "somebody")
+        assert elsewhere.origins() == {"somebody": 33}
+    assert len(parse_export(EXPORT.read_text().splitlines())) == 33
+
+
+UNITS: dict[str, dict[str, Any]] = {
+    "an artefact that is a path": {"artefact": "/etc/passwd"},
+    "an artefact that leads out": {"artefact": "../../x.npz"},
+    "an encoder that is a path": {"encoder": "/home/x.safetensors"},
+    "a name of content that goes on": {"artefact": f"{A}.npz\n"},
+    "a dataset that leads out": {"dataset": "../../../x"},
+    "a dataset that is a path": {"dataset": "/tmp/x"},
+    "a dataset that is HTML": {"dataset": "<b>x</b>"},
+    "a dataset that is hidden": {"dataset": ".x"},
+    "a dataset with the name of another's file": {"dataset": "adults-gender-points"},
+    "a method that leads out": {"method": "../x"},
+    "a time to come": {"finished": "9999-01-01T00:00:00+00:00"},
+    "a time without zone": {"finished": "2026-01-01T00:00:00"},
+    "no time": {"finished": None},
+    "a seed beyond all": {"seed": int(1e30)},
+    "a seed below 0": {"seed": -1},
+    "a seed that is no integer": {"seed": 0.5},
+    "a seed that is a truth": {"seed": True},
+    "knobs that are lists": {"read_points": [{"label": "x", "knobs": {"beta": [1]}}]},
+    "costs beyond all": {"costs": {"train_seconds": 1e308}},
+    "params with no number": {"params": {"rate": float("inf")}},
+    "params without end": {"params": json.loads('{"a":' * 50 + "1" + "}" * 50)},
+    "hardware without a device": {"hardware": {}},
+    "a key of another form": {"key": "u"},
+    "a key in capitals": {"key": "A" * 64},
+    "a text with a lone surrogate": {"plugin": "\ud800"},
+    "a text with a NUL": {"plugin": "a\0b"},
+    "a packing without the unit": {"packing": [B]},
+    "what only runs": {"status": "RUNNING"},
+    "a text with terminal escapes": {"params_label": "\x1b[2J"},
+    "a text without end": {"plugin": "x" * 200_000},
+    "an error that is no text": {"error": 1},
+    "a split that is none": {"split": "fold 9 of 5"},
+    "a budget that is none": {"budget": "some"},
+    "a field too many": {"more": 1},
+}
+POINTS: dict[str, dict[str, Any]] = {
+    "knobs that are lists": {"knobs": {"beta": [1]}},
+    "empty values": {"values": {}},
+    "values that are too large": {"values": {"distortion": 1e308}},
+    "values that are no numbers": {"values": {"distortion": "x"}},
+    "values that are truths": {"values": {"distortion": True}},
+    "values with no number": {"values": {"distortion": float("nan")}},
+    "values under the name of a column": {
+        "values": {"distortion": 1, "mutual_information": 1, "accuracy_s": 1, "method": 1}
+    },
+    "a number beyond all": {"number": 2**31},
+    "a label of another kind": {"label": 1},
+    "replicates that cannot be read": {"replicates": "x:y"},
+    "an audit that is none": {"audit": "lenient"},
+}
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_a_unit_that_no_store_would_have_is_refused(name: str, tmp_path: Path) -> None:
+    check_refused(lines(unit=UNITS[name]), 2, next(iter(UNITS[name])), tmp_path)
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_a_point_that_no_store_would_have_is_refused(name: str, tmp_path: Path) -> None:
+    check_refused(lines(point=POINTS[name]), 3, next(iter(POINTS[name])), tmp_path)
+
+
+def check_refused(text: list[str], number: int, field: str, folder: Path) -> None:
+    where = Store.in_folder(folder)
+    with pytest.raises(StoreError) as error:
+        where.merge(parse_export(text))
+    assert f"Line {number} " in error.value.message
+    assert field in error.value.message or "it is not JSON" in error.value.message
+    assert error.value.message.isprintable()
+    assert len(error.value.message) < 600
+    assert len(list(where.export())) == 1
+
+
+def test_messages_are_cut_and_escaped() -> None:
+    """They are what plugins said, in an honest export too."""
+    broken = {"status": "FAILED", "error": "a\0b \ud800 \x1b[2J ü\n", "traceback": "x" * 200_000}
+    unit, _ = parse_export(lines(unit=broken))
+    assert isinstance(unit, UnitRecord)
+    assert unit.error == "a\\x00b \\ud800 \\x1b[2J ü\n"
+    assert unit.traceback == "x" * 20_000
+
+
+def test_a_key_that_stands_twice_is_refused() -> None:
+    with pytest.raises(StoreError, match=r"Line 4 .*earlier line"):
+        parse_export([*lines(), lines()[1]])
+
+
+def test_numbers_without_end_are_no_json() -> None:
+    with pytest.raises(StoreError, match=r"Line 2 .*not JSON"):
+        parse_export([HEAD, f'{{"table": "units", "seed": {"1" * 5000}}}'])
+
+
+@pytest.mark.slow
+def test_imports_are_named_and_taken_out_by_command(
+    fairbench: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    where, file = ["--results", str(tmp_path / "results")], tmp_path / "theirs.jsonl"
+    file.write_text("".join(f"{line}\n" for line in lines()))
+    done = fairbench("results", "import", str(file), *where)
+    assert done.returncode == 0, done.stderr
+    assert "results remove --origin theirs.jsonl" in done.stdout
+    shown = fairbench("leaderboard", *where)
+    assert "Imported from theirs.jsonl, not made here: some." in shown.stdout
+    unknown = fairbench("results", "remove", "--origin", "their", *where)
+    assert unknown.returncode == 2
+    assert "theirs.jsonl" in unknown.stderr
+    dry = fairbench("results", "remove", "--origin", "theirs.jsonl", "--dry-run", *where)
+    assert "2 records" in dry.stdout
+    gone = fairbench("results", "remove", "--origin", "theirs.jsonl", "--yes", *where)
+    assert gone.returncode == 0
+    assert "2 records deleted" in gone.stdout
+    own = fairbench("results", "import", str(file), "--own", *where)
+    assert own.returncode == 0
+    assert "Imported from" not in fairbench("leaderboard", *where).stdout
