@@ -179,20 +179,28 @@ def _describe_information(data: Prepared) -> None:
     train, test = data.roles[Role.AUDITOR_TRAIN], data.roles[Role.TEST]
     rows = max(1, MOST_CELLS // train.x.shape[1])
     classes = len(data.info.groups)
-    classify = fit_boosted_trees(
-        train.x[:rows], train.s[:rows], classes=classes, config=AuditConfig(), seed=0
-    )
-    prior = np.bincount(train.s[:rows], minlength=classes) / len(train.s[:rows])
-    nats = information(smoothed(classify(test.x[:rows]), prior), test.s[:rows])
-    share = nats / entropy(test.s[:rows])
+    # Not the first rows: tables are often sorted.
+    fit, held = (_sample(len(part.s), rows) for part in (train, test))
+    x, s = train.x[fit], train.s[fit]
+    classify = fit_boosted_trees(x, s, classes=classes, config=AuditConfig(), seed=0)
+    prior = np.bincount(s, minlength=classes) / len(s)
+    nats = information(smoothed(classify(test.x[held]), prior), test.s[held])
+    share = nats / entropy(test.s[held])
     out.print(
         f"\nI(X;S) = {nats:.3f} nats, {share:.0%} of H(S): a lower bound, by boosted trees "
         "trained\non the auditor training set and measured on the test set."
     )
     if len(train.s) > rows or len(test.s) > rows:
-        out.print(f"(The first {rows:,} rows of each.)")
+        out.print(f"(At most {rows:,} rows of each, drawn by chance.)")
     if nats <= 0:
         out.print("These trees cannot predict S from X: there may be no curve to rank.")
+
+
+def _sample(rows: int, most: int) -> Ints:
+    """Numbers of at most so many rows, drawn by chance, in order."""
+    if rows <= most:
+        return np.arange(rows)
+    return np.sort(np.random.default_rng(0).permutation(rows)[:most])
 
 
 def _describe_labels(data: Prepared) -> None:

@@ -35,7 +35,7 @@ from fairbench.data.column_values import (
     is_number,
     texts,
 )
-from fairbench.data.csv_files import sniff
+from fairbench.data.csv_files import index_column, sniff
 from fairbench.data.tables import read_table, respelt
 from fairbench.errors import ConfigError, DataError, FairbenchError, nearest
 from fairbench.files import write_file
@@ -213,6 +213,8 @@ def _contents(
         for c, why in useless(frame, options.decimal).items()
         if c not in taken and c not in options.categories and not drop.get(c)
     }
+    if (index := index_column(frame)) and index not in taken:
+        drop.setdefault(index, "no name and whole numbers: it looks like an index of rows")
     of_x = [str(name) for name in frame.columns if name not in taken and name not in drop]
     guessed = [name for name in of_x if name not in options.categories]
     check_notation(frame[guessed], str(table), options.decimal)

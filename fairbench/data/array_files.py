@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.data.column_values import is_number
-from fairbench.data.csv_files import sniff
+from fairbench.data.csv_files import index_column, sniff
 from fairbench.data.tables import read_table
 from fairbench.errors import DataError, nearest
 from fairbench.files.unpacking import check_arrays
@@ -147,6 +147,13 @@ def _csv_shape(path: Path) -> tuple[str, bool]:
 
 def _columns(source: ArraySource, table: Any) -> Any:
     if source.part is None:
+        if (index := index_column(table)) and len(table.columns) > 1:
+            raise DataError(
+                f"--{source.name}: the first column of {source.path} has no name and holds whole "
+                "numbers: it looks like an index of rows. Write the file without it (pandas: "
+                f"index=False), or name the columns, as in {source.path}:{table.columns[1]}. Name "
+                f"it {index} if it is meant."
+            )
         return table
     known = [str(name) for name in table.columns]
     chosen: list[str] = []
@@ -173,7 +180,7 @@ def _check_disjoint(sources: dict[str, ArraySource], arrays: dict[str, Any]) -> 
         if both:
             raise DataError(
                 f"The column {both[0]!r} of {z.path} is in z and in s: name z's columns, as in "
-                f"--z {z.path}:z1,z2 or --z '{z.path}:z*'."
+                f"--z {z.path}:z1,z2 or --z '{z.path}:z[0-9]*'."
             )
     elif z.part == s.part:
         raise DataError(f"z and s are the same array of {z.path}: name another for one of them.")

@@ -36,8 +36,6 @@ class CardDataset(Dataset):
         path = folder / card.file.name
         frame = read_table(path, separator=card.separator, header=card.header, columns=card.columns)
         frame = frame.rename(columns=respelt(frame.columns, (name for _, name in card.used())))
-        if card.missing_values:
-            frame = frame.mask(frame.isin(card.missing_values))
         return table_of(card, frame, str(path))
 
 
@@ -147,5 +145,8 @@ _APART = (
     ("sensitive", "domains"),
     ("sensitive", "test"),
     ("labels", "test"),
+    ("sensitive", "unseen"),
+    ("labels", "unseen"),
+    ("unseen", "test"),
 )
 """Keys that must not share a column."""

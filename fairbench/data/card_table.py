@@ -21,7 +21,7 @@ from fairbench.data.checks import (
     notes_on,
 )
 from fairbench.data.column_values import ColumnKind, Decimal, guess_kind, numbers, texts
-from fairbench.data.missing import fill, note_changed_shares, note_dropped
+from fairbench.data.missing import fill, note_changed_shares, note_dropped, without_marks
 from fairbench.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -46,6 +46,10 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     import pandas as pd
 
     check_columns(frame, card.used(), where)
+    unmarked: list[str] = []
+    if card.missing_values:
+        frame, note = without_marks(frame, card.missing_values)
+        unmarked += [note] if note else []
     kinds = _kinds(card, frame, where)
     others = [c for key, c in card.used() if key in _OUTSIDE_X]
     whole = frame[list(dict.fromkeys([*kinds, *others]))]
@@ -83,9 +87,11 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
                 nearest(card.test.value, texts(frame[card.test.column]).unique()),
             )
     check_features(x, where)
-    check_copies(x, s, card.allowed_copies, where)
+    sensitive = {"the sensitive attribute": s} | _parts(card, frame, where)
+    for what, codes in sensitive.items():
+        check_copies(x, codes, card.allowed_copies, where, what=what)
     onehot = card.encoding is Encoding.ONEHOT
-    notes = notes_on(x, s, onehot=onehot, decimal=card.decimal)
+    notes = (*unmarked, *notes_on(x, sensitive, onehot=onehot, decimal=card.decimal))
     if len(frame) < len(whole):
         notes = (*_notes_on_dropped(card, whole, frame, groups, s, where), *notes)
     missing: tuple[str, ...] = ()
@@ -132,7 +138,27 @@ def _groups(card: Card, frame: pd.DataFrame, where: str) -> tuple[tuple[str, ...
 
 def _group_of_rows(card: Card, frame: pd.DataFrame, where: str) -> list[str]:
     parts = [_group_names(part, frame[part.column], where, card.decimal) for part in card.sensitive]
+    names: dict[str, tuple[str, ...]] = {}
+    for values in dict.fromkeys(zip(*parts, strict=True)):
+        other = names.setdefault(" ".join(values), values)
+        if other != values:
+            raise DataError(
+                f"{where}: {' and '.join(map(repr, other))}, and {' and '.join(map(repr, values))} "
+                f"would be one group, {' '.join(values)!r}.",
+                "Give one of these values another name, under `groups` in the card.",
+            )
     return [" ".join(values) for values in zip(*parts, strict=True)]
+
+
+def _parts(card: Card, frame: pd.DataFrame, where: str) -> dict[str, Ints]:
+    """Return the codes of each sensitive column of several that differs between rows."""
+    parts = {}
+    for part in card.sensitive if len(card.sensitive) > 1 else ():
+        held = _group_names(part, frame[part.column], where, card.decimal)
+        names, codes = np.unique(held, return_inverse=True)
+        if len(names) > 1:
+            parts[f"the sensitive column {part.column!r}"] = codes.astype(np.int64)
+    return parts
 
 
 def _notes_on_dropped(
@@ -154,7 +180,7 @@ def _group_names(
 ) -> list[str]:
     name = part.column
     if part.bins:
-        cuts = [f"{cut:g}" for cut in part.bins]
+        cuts = [np.format_float_positional(cut, trim="-") for cut in part.bins]
         labels = [
             f"{name}<{cuts[0]}",
             *(f"{low}<={name}<{high}" for low, high in pairwise(cuts)),

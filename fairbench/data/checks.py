@@ -115,20 +115,35 @@ def check_features(x: pd.DataFrame, where: str) -> None:
             )
 
 
-def check_copies(x: pd.DataFrame, s: Ints, allowed: Collection[str], where: str) -> None:
-    """Raise DataError for a column that determines s, however it is coded, unless allowed."""
+def check_copies(
+    x: pd.DataFrame,
+    s: Ints,
+    allowed: Collection[str],
+    where: str,
+    *,
+    what: str = "the sensitive attribute",
+) -> None:
+    """Raise DataError for a column that determines s, however it is coded, unless allowed.
+
+    ``what``: what s is, for the message.
+    """
     for name in x.columns:
         if name not in allowed and determines(x[name], s):
             raise DataError(
-                f"{where}: the column {str(name)!r} determines the sensitive attribute: it is a "
-                "copy of it, possibly with another coding.",
+                f"{where}: the column {str(name)!r} determines {what}: it is a copy of it, "
+                "possibly with another coding.",
                 f"Leave it out (drop: [{name}]), or, if it is meant to be in X, allow it in the "
                 f"card: allowed_copies: [{name}]",
             )
 
 
-def notes_on(x: pd.DataFrame, s: Ints, *, onehot: bool, decimal: Decimal = ".") -> tuple[str, ...]:
-    """Return doubts about a table that can still be used, one sentence each."""
+def notes_on(
+    x: pd.DataFrame, sensitive: Mapping[str, Ints], *, onehot: bool, decimal: Decimal = "."
+) -> tuple[str, ...]:
+    """Return doubts about a table that can still be used, one sentence each.
+
+    ``sensitive``: codes of s, and of its parts where it has several, by what a note calls them.
+    """
     notes = []
     width = 0
     for name in x.columns:
@@ -157,12 +172,13 @@ def notes_on(x: pd.DataFrame, s: Ints, *, onehot: bool, decimal: Decimal = ".") 
                 f"the column {text!r} holds a different whole number in every row: if it is an id, "
                 "drop it."
             )
-        share = information_share(column, s)
-        if share > NEAR_COPY:
-            notes.append(
-                f"the column {text!r} alone has {100 * share:.0f}% of the information of the "
-                "sensitive attribute (of H(S)): it is almost a copy."
-            )
+        for what, s in sensitive.items():
+            share = information_share(column, s)
+            if share > NEAR_COPY:
+                notes.append(
+                    f"the column {text!r} alone has {100 * share:.0f}% of the information of "
+                    f"{what} (of H(S)): it is almost a copy."
+                )
     if onehot and width > WIDE:
         notes.append(
             f"one-hot encoding makes {width:,} columns: merge rare categories, or use "

@@ -104,11 +104,7 @@ def csv_frames(
         ):
             while len(frame := reader.read(rows)):
                 if len(frame.columns) == 1 and not single:
-                    raise DataError(
-                        f"{path} has only one column if its fields are separated by {separator!r}.",
-                        "Write the separator of this file into the card, as in separator: "
-                        + ('","' if separator == ";" else '";"'),
-                    )
+                    raise _of_one_column(path, separator, str(frame.iloc[0, 0]))
                 yield frame
                 if rows is None:
                     return
@@ -123,6 +119,35 @@ def csv_frames(
         raise DataError(f"{path}{_parser_error(str(error))}.", "Is the separator right?") from None
 
 
+def _of_one_column(path: Path, separator: str, first: str) -> DataError:
+    """Return the error for a dataset that seems to have one column; ``first``: its first line."""
+    if first.startswith("sep="):
+        return DataError(
+            f"The first line of {path} is {first!r}, as Excel writes it, and no line of names.",
+            "Delete this line.",
+        )
+    if _lacks_a_name(path):
+        return DataError(
+            f"The first line of {path} has one name fewer than the other lines have fields.",
+            "Name the first column too, or leave it out (R: write.table(..., row.names=FALSE)).",
+        )
+    return DataError(
+        f"{path} has only one column if its fields are separated by {separator!r}.",
+        "Write the separator of this file into the card, as in separator: "
+        + ('","' if separator == ";" else '";"'),
+    )
+
+
+def _lacks_a_name(path: Path) -> bool:
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+        for separator in SEPARATORS:
+            stream.seek(0)
+            first, *rest = (len(row) for row in _first_rows(stream, separator) or [[]])
+            if first and rest and set(rest) == {first + 1}:
+                return True
+    return False
+
+
 def stripped(frame: pd.DataFrame) -> pd.DataFrame:
     """Strip all cells; rows with too few fields keep the NaN that pandas adds."""
     cells: pd.DataFrame = frame.apply(lambda column: column.str.strip())
@@ -133,6 +158,19 @@ def names_in(frame: pd.DataFrame) -> list[str]:
     """Return the names of the columns, from the first row."""
     names = [text if isinstance(text, str) else "" for text in frame.iloc[0]]
     return [text or f"column-{i + 1}" for i, text in enumerate(names)]
+
+
+def index_column(frame: pd.DataFrame) -> str | None:
+    """Return the name given to a first column without one, if it holds whole numbers.
+
+    So pandas writes the index of a frame: it numbers the rows, and is no column to learn from.
+    """
+    names = [str(name) for name in frame.columns]
+    made_up = [f"column-{i + 1}" for i in range(len(names))]
+    if names[0] != made_up[0] or names == made_up:
+        return None
+    cells = frame.iloc[:, 0].dropna().astype(str)
+    return names[0] if len(cells) and cells.str.fullmatch(r"-?\d+").all() else None
 
 
 def _parser_error(text: str) -> str:

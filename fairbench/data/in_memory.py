@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,9 +35,19 @@ def named(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
                 f"The column {name!r} of X holds {rows[name].dtype} values.",
                 "Columns of X are numbers or categories: convert it, or drop it.",
             )
+        if _holds_decimals(rows[name]):  # as databases give them
+            rows[name] = rows[name].astype(float)
         if rows[name].dtype == object:
             _check_hashable(rows[name])
     return rows
+
+
+def _holds_decimals(column: pd.Series) -> bool:
+    """Whether all values of a column that are there are decimal numbers of Python or Arrow."""
+    if str(column.dtype).startswith("decimal"):
+        return True
+    held = column.dropna() if column.dtype == object else ()
+    return len(held) > 0 and all(isinstance(value, Decimal) for value in held)
 
 
 def _check_hashable(column: pd.Series) -> None:

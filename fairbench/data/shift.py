@@ -8,6 +8,7 @@ target only are encoded, and read.
 from __future__ import annotations
 
 import functools
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -29,7 +30,7 @@ def shifted(dataset: type[Dataset], shift: str) -> type[Dataset]:
     table has no such column or value.
     """
     column, _, source = (part.strip() for part in shift.partition("="))
-    ending = f"-from-{_slug(source)}" if source else ""
+    ending = f"-from-{_slug_of_value(source)}" if source else ""
 
     def load(self: Dataset, folder: Path) -> Table:
         loaded = dataset.load(self, folder)
@@ -91,6 +92,14 @@ def split_domains(table: Table, column: str, source: str | None, name: str) -> T
         f"{others} ({int(target.sum()):,} rows)"
     )
     return replace(table, target=target, notes=(*table.notes, note))
+
+
+def _slug_of_value(text: str) -> str:
+    """A slug that no other value has: with a few digits of a hash where characters are lost."""
+    slug = _slug(text)
+    if slug == text.lower():
+        return slug
+    return f"{slug}-{hashlib.sha256(text.encode()).hexdigest()[:4]}"
 
 
 def _slug(text: str) -> str:

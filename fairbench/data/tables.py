@@ -7,6 +7,7 @@ bad cell. Messages count rows from 1, without the header line.
 from __future__ import annotations
 
 import itertools
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -119,7 +120,7 @@ class TableStream:
         """Yield parts of some columns, once; the index counts the rows of the file from 0.
 
         Columns of CSV are categorical with text as categories, those of Parquet as pyarrow returns
-        them; missing values are NaN or None.
+        them, text stripped; missing values are NaN or None.
         """
         for frame, _ in self.parts(columns):
             yield frame
@@ -164,14 +165,16 @@ class TableStream:
     def _of_parquet(
         self, columns: Sequence[str], types: Mapping[str, Any]
     ) -> Iterator[tuple[pd.DataFrame, dict[str, Any]]]:
+        import pyarrow as pa
+
         with _opened_parquet(self.path) as file:
             needed = [self._in_file[name] for name in dict.fromkeys([*columns, *types])]
             for batch in file.iter_batches(self.rows, columns=needed):
+                cells = [_as_cells(batch.column(self._in_file[name])) for name in columns]
                 # Whole numbers beside missing ones stay whole: as categories their digits count.
-                frame = batch.select([self._in_file[name] for name in columns]).to_pandas(
+                frame = pa.Table.from_arrays(cells, names=list(columns)).to_pandas(
                     ignore_metadata=True, integer_object_nulls=True
                 )
-                frame.columns = list(columns)
                 kept = {
                     name: batch.column(self._in_file[name]).cast(kind)
                     for name, kind in types.items()
@@ -239,6 +242,9 @@ def _opened_parquet(path: Path) -> Iterator[Any]:
         raise DataError(f"{path} is a damaged Parquet file: {text}", "Write it again.") from None
 
 
+_INDEX = re.compile(r"__index_level_\d+__")
+
+
 def _read_parquet(path: Path) -> pd.DataFrame:
     import pyarrow as pa
 
@@ -254,12 +260,35 @@ def _read_parquet(path: Path) -> pd.DataFrame:
                     f"{path}: the column {field.name!r} holds durations ({field.type}).",
                     "Write them as a number, as in frame[column].dt.total_seconds() / 86400.",
                 )
-        frame: pd.DataFrame = file.read().to_pandas(ignore_metadata=True)
+        held = file.read()
+    # Names that pandas gives to an index without one, which is no column to pandas either.
+    columns = [i for i, name in enumerate(held.column_names) if not _INDEX.fullmatch(name)]
+    cells = [_as_cells(held.column(i)) for i in columns]
+    names = [held.column_names[i] for i in columns]
+    # Whole numbers beside missing ones stay whole.
+    frame: pd.DataFrame = pa.Table.from_arrays(cells, names=names).to_pandas(
+        ignore_metadata=True, integer_object_nulls=True
+    )
     for place in range(len(frame.columns)):
         column = frame.iloc[:, place]
         if column.dtype.kind not in "biuf":
             frame.isetitem(place, texts(column).to_numpy())
     return frame
+
+
+def _as_cells(column: Any) -> Any:
+    """Treat text of an Arrow column as in CSV: without blanks around it, and with marks missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    coded = pa.types.is_dictionary(column.type)
+    kind = column.type.value_type if coded else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return column
+    text = pc.utf8_trim_whitespace(column.cast(kind) if coded else column)
+    marked = pc.is_in(text, value_set=pa.array(MISSING, kind), skip_nulls=True)
+    text = pc.if_else(marked, pa.scalar(None, kind), text)
+    return text.dictionary_encode() if coded else text
 
 
 def _read_csv(path: Path, separator: str, header: bool, single: bool) -> pd.DataFrame:

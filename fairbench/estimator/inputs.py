@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 from fairbench.api import Floats, Ints
 from fairbench.data.arrays import check_same_order
 from fairbench.data.checks import determines, is_id
+from fairbench.data.column_values import ColumnKind, are_dates, find_notation, guess_kind
 from fairbench.data.in_memory import named
 from fairbench.data.preprocessing import Preprocessing, Unknown
 from fairbench.data.used_columns import UsedColumns
@@ -19,6 +20,10 @@ from fairbench.errors import DataError, InputError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_FEW_VALUES = 10
+"""Most distinct texts that are categories without a doubt, digits or not."""
 
 
 def read_frame(estimator: BaseEstimator, X: Any, *, fitting: bool, gaps: bool) -> pd.DataFrame:
@@ -34,6 +39,7 @@ def read_frame(estimator: BaseEstimator, X: Any, *, fitting: bool, gaps: bool) -
         X = X.to_pandas()
     if isinstance(X, pd.DataFrame):
         _check_names(X)
+        X = _with_text_names(estimator, X, fitting=fitting)
         validate_data(estimator, X, reset=fitting, skip_check_array=True)
         if len(X) < 2 * fitting or not X.shape[1]:
             raise InputError(f"X has {len(X)} sample(s) and {X.shape[1]} feature(s): too few.")
@@ -63,6 +69,27 @@ def _check_names(frame: pd.DataFrame) -> None:
             f"X has columns whose names are text, and the column {other[0]!r}, whose name is not.",
             "Make them text: X.columns = X.columns.astype(str)",
         )
+
+
+def _with_text_names(
+    estimator: BaseEstimator, frame: pd.DataFrame, *, fitting: bool
+) -> pd.DataFrame:
+    """Return a frame whose columns are named by numbers with these as text, so that order counts.
+
+    scikit-learn ignores names that are no text. Columns 0, 1, 2, ... in this order, as of an array,
+    stay without names; InputError where ``fit`` had them so, and now the order is another.
+    """
+    names = list(frame.columns)
+    places = list(range(len(names)))
+    if names == places or any(isinstance(name, str) for name in names):
+        return frame
+    if not fitting and not hasattr(estimator, "feature_names_in_") and set(names) == set(places):
+        raise InputError(
+            f"X has its columns in the order {', '.join(map(str, names))}; fit had them in the "
+            "order of their numbers.",
+            "Sort them: X[sorted(X.columns)]",
+        )
+    return frame.set_axis(frame.columns.astype(str), axis=1)
 
 
 def check_order(X: Any, s: Any) -> None:
@@ -127,6 +154,28 @@ def warn_of_ids(frame: pd.DataFrame) -> None:
                 "an id, leave it out of X: no encoder can learn from it.",
                 stacklevel=3,
             )
+
+
+def warn_of_text(frame: pd.DataFrame) -> None:
+    """Warn of text that writes many numbers or dates: they would be categories, in text order."""
+    import pandas as pd
+
+    for name, column in frame.items():
+        meant = isinstance(column.dtype, pd.CategoricalDtype) or column.nunique() <= _FEW_VALUES
+        if column.dtype.kind in "biuf" or meant:
+            continue
+        if find_notation(column) or guess_kind(column) is ColumnKind.NUMBER:
+            kind, remedy = "numbers", "with pd.to_numeric"
+        elif are_dates(column):
+            kind, remedy = "dates", "into a number of days"
+        else:
+            continue
+        warnings.warn(
+            f"The column {name!r} of X holds {kind} as text: each of its {column.nunique():,} "
+            f"values becomes a category, in the order of the text. Convert it {remedy}, or make it "
+            "categorical (astype('category')) if that is meant.",
+            stacklevel=3,
+        )
 
 
 def warn_of_copies(frame: pd.DataFrame, s: Ints) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
 
 from fairbench.auditing.arrays import audit
 from fairbench.errors import InputError
@@ -28,11 +29,16 @@ class LeakageScorer:
                 f"X has no column {self.column!r}, which should hold s.",
                 'Leave it in X, and fit with its name: search.fit(X, y, STEP__s="COLUMN").',
             )
-        # A pipeline that ends in a classifier has no transform.
-        transforms = hasattr(estimator, "transform")
-        z = estimator.transform(X) if transforms else estimator[:-1].transform(X)
+        # Some classifiers, such as LDA, transform too: what they give is not what they get.
+        if isinstance(estimator, Pipeline) and _predicts(estimator[-1]):
+            estimator = estimator[:-1]
+        z = estimator.transform(X)
         # Auditors that learned noise read less than nothing: that is not fairer than nothing.
         return -max(0.0, audit(z, s, quick=self.quick, seed=self.seed).i)
+
+
+def _predicts(step: Any) -> bool:
+    return is_classifier(step) or is_regressor(step)
 
 
 def leakage_scorer(column: str, *, quick: bool = True, seed: int = 0) -> LeakageScorer:

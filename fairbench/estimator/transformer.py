@@ -37,6 +37,7 @@ from fairbench.estimator.inputs import (
     read_frame,
     warn_of_copies,
     warn_of_ids,
+    warn_of_text,
     without_column,
 )
 from fairbench.estimator.settings import (
@@ -198,6 +199,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         groups, codes = groups_of(s, len(frame))
         preprocessing = fit_preprocessing(frame)
         warn_of_ids(frame)
+        warn_of_text(frame)
         if method.track is Track.BLIND:
             warn_of_copies(frame, codes)
         x, _ = preprocessing.apply(frame, where="X", unknown=unknown)

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
@@ -49,3 +50,12 @@ def test_without_the_column_it_says_what_to_do() -> None:
     fair = fairbench.FairRepresentation("leace").fit(X, s="side")
     with pytest.raises(InputError, match="no column 'side'"):
         fairbench.leakage_scorer("side")(fair, X.drop(columns="side"))
+
+
+def test_of_a_classifier_that_transforms_too_it_audits_what_it_gets() -> None:
+    """Linear discriminant analysis gives one axis of what it gets."""
+    leaky = fairbench.FairRepresentation("noise", noise=0.1)
+    pipeline = Pipeline([("fr", leaky), ("clf", LinearDiscriminantAnalysis())])
+    pipeline.fit(X, Y, fr__s="side")
+    score = fairbench.leakage_scorer("side", seed=1)
+    assert score(pipeline, X, Y) == score(pipeline[:-1], X, Y)

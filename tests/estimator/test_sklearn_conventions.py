@@ -22,9 +22,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from fairbench import FairRepresentation
-from fairbench.errors import (
-    InputError,
-)
+from fairbench.errors import InputError
 from tests.support.estimators import SMALL, S, X, Y, small
 
 
@@ -143,3 +141,15 @@ def test_it_stands_in_a_column_transformer() -> None:
         "fairrepresentation__z0",
         "fairrepresentation__z1",
     ]
+
+
+def test_columns_named_by_numbers_keep_their_order() -> None:
+    numbers = X[["shifted", "noise"]]
+    named = numbers.set_axis([10, 20], axis=1)
+    fair = FairRepresentation("leace").fit(named, s=S)
+    with pytest.raises(ValueError, match="same order"):
+        fair.transform(named[[20, 10]])
+    plain = FairRepresentation("leace").fit(numbers.set_axis([0, 1], axis=1), s=S)
+    np.testing.assert_array_equal(plain.transform(numbers.to_numpy()), fair.transform(named))
+    with pytest.raises(InputError, match="in the order 1, 0"):
+        plain.transform(numbers.set_axis([0, 1], axis=1)[[1, 0]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -389,3 +390,18 @@ def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for block in re.findall(r"```python\n(.*?)```", page, re.S):
         exec(compile(block, "docs/sklearn.md", "exec"), scope)
     assert scope["chosen"] is not None
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ([f"{i},5" for i in range(300)], "holds numbers as text"),
+        ([f"2026-01-{i % 28 + 1:02}" for i in range(300)], "holds dates as text"),
+    ],
+)
+def test_text_that_is_no_category_is_warned_of(written: list[str], says: str) -> None:
+    with pytest.warns(UserWarning, match=says):
+        FairRepresentation("leace").fit(X.assign(pay=written), s=S)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FairRepresentation("leace").fit(X.assign(pay=pd.Categorical(["1", "2", "3"] * 100)), s=S)

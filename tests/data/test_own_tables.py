@@ -1,0 +1,164 @@
+"""Own tables as other programs write them: values are read as they were meant, or refused."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairbench.data.array_files import parse_source, read_sources
+from fairbench.data.card_dataset import dataset_from_card
+from fairbench.data.csv_files import index_column
+from fairbench.data.in_memory import named
+from fairbench.data.loading import load_dataset
+from fairbench.data.prepared import Prepared
+from fairbench.data.shift import shifted
+from fairbench.data.tables import TableStream, read_table
+from fairbench.errors import DataError
+
+
+def people(n: int = 900) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "job": rng.choice(["cook", "driver", "clerk"], n),
+            "sex": rng.choice(["f", "m"], n),
+            "race": rng.choice(["black", "white"], n),
+            "hired": rng.choice(["no", "yes"], n),
+        }
+    )
+
+
+def prepared(folder: Path, table: pd.DataFrame, card: str, ending: str = "parquet") -> Prepared:
+    file = folder / f"people.{ending}"
+    table.to_parquet(file) if ending == "parquet" else table.to_csv(file, index=False)
+    text = f"file: {file.name}\nlabels: hired\n{card}\n"
+    (folder / "people.yaml").write_text(text, encoding="utf-8")
+    return load_dataset(dataset_from_card(folder / "people.yaml"))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_marks_of_missing_values_are_found_among_numbers(ending: str, tmp_path: Path) -> None:
+    table = people()
+    table.loc[:99, "age"] = -999
+    card = 'sensitive: sex\nmissing: drop\nmissing_values: ["-999", "?"]'
+    data = prepared(tmp_path, table, card, ending)
+    assert data.table_rows == 800
+    assert any("no cell is '?', which `missing_values` names" in note for note in data.notes)
+    assert not any("-999" in note for note in data.notes)
+
+
+def test_infinity_may_be_a_mark_too(tmp_path: Path) -> None:
+    table = people().assign(pay=np.random.default_rng(1).random(900))
+    table.loc[:9, "pay"] = np.inf
+    card = 'sensitive: sex\nmissing: drop\nmissing_values: ["inf"]'
+    assert prepared(tmp_path, table, card).table_rows == 890
+
+
+def test_text_of_parquet_is_read_like_that_of_csv(tmp_path: Path) -> None:
+    table = people()
+    table["job"] = np.resize(["cook ", " cook", "NA", "", "clerk"], 900)
+    for name, written in (("plain", table), ("coded", table.astype({"job": "category"}))):
+        file = tmp_path / f"{name}.parquet"
+        written.to_parquet(file)
+        expected = ["cook", "cook", None, None, "clerk"]
+        assert read_table(file)["job"][:5].replace({np.nan: None}).tolist() == expected
+        (part,) = TableStream(file).frames(["job"])
+        assert part["job"].astype(object)[:5].replace({np.nan: None}).tolist() == expected
+    with pytest.raises(DataError, match="'job' has no value"):
+        prepared(tmp_path, table, "sensitive: sex")
+
+
+def test_large_whole_numbers_beside_missing_ones_stay_apart(tmp_path: Path) -> None:
+    table = people()
+    ids = np.resize([2**60 + 1, 2**60 + 2, None], 900)
+    table["office"] = pd.array(ids, dtype="Int64")
+    data = prepared(tmp_path, table, "sensitive: office\nmissing: category")
+    assert data.info.groups == (str(2**60 + 1), str(2**60 + 2), "missing")
+
+
+def test_a_copy_of_one_part_of_an_intersection_is_refused(tmp_path: Path) -> None:
+    table = people()
+    table["code"] = (table["sex"] == "f").astype(int)
+    card = "sensitive: [sex, race]"
+    with pytest.raises(DataError, match="'code' determines the sensitive column 'sex'"):
+        prepared(tmp_path, table, card)
+    allowed = prepared(tmp_path, table, f"{card}\nallowed_copies: [code]")
+    assert any("100% of the information of the sensitive column" in n for n in allowed.notes)
+
+
+def test_an_index_of_rows_is_no_column(tmp_path: Path) -> None:
+    table = people().sort_values("sex")
+    table.to_parquet(tmp_path / "people.parquet")
+    assert list(read_table(tmp_path / "people.parquet")) == list(table)
+    table.to_csv(tmp_path / "people.csv")
+    assert index_column(read_table(tmp_path / "people.csv")) == "column-1"
+    z = {"z": parse_source("z", str(tmp_path / "people.csv"))}
+    with pytest.raises(DataError, match=r"no name and holds whole numbers(?s:.)*people.csv:age"):
+        read_sources(z)
+    named_ = {"z": parse_source("z", f"{tmp_path / 'people.csv'}:column-1,age")}
+    assert list(read_sources(named_)["z"]) == ["column-1", "age"]
+
+
+def test_groups_with_one_name_are_not_merged(tmp_path: Path) -> None:
+    table = people()
+    table["start"] = np.resize([20200101, 20200110, 20200120, 20200140], 900)
+    card = "sensitive: {column: start, bins: [20200102, 20200116, 20200132]}"
+    assert len(prepared(tmp_path, table, card).info.groups) == 4
+    table["race"] = np.resize(["black", "black african"], 900)
+    table["church"] = np.resize(["african church", "church", "church"], 900)
+    with pytest.raises(DataError, match="would be one group, 'black african church'"):
+        prepared(tmp_path, table, "sensitive: [race, church]")
+
+
+def test_an_unseen_task_is_neither_s_nor_the_main_task(tmp_path: Path) -> None:
+    for column, key in (("sex", "sensitive"), ("hired", "labels")):
+        with pytest.raises(DataError, match=f"'{column}' under `{key}` and under `unseen`"):
+            prepared(tmp_path, people(), f"sensitive: sex\nunseen: [{column}]")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("sep=;\nage;sex\n1;f\n", "'sep=;', as Excel writes it"),
+        ("age\tsex\n1\t20\tf\n2\t30\tm\n", "one name fewer than the other lines have fields"),
+        ("age\n1\n", "only one column if its fields"),
+    ],
+)
+def test_a_first_line_that_does_not_fit_is_told(text: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(text)
+    with pytest.raises(DataError, match=says):
+        read_table(tmp_path / "people.csv")
+
+
+def test_shifts_from_different_values_have_different_names(tmp_path: Path) -> None:
+    people().to_csv(tmp_path / "people.csv", index=False)
+    card = "file: people.csv\nsensitive: sex\nlabels: hired\ndomains: [{column: age, bins: [40]}]\n"
+    (tmp_path / "people.yaml").write_text(card)
+    dataset = dataset_from_card(tmp_path / "people.yaml")
+    names = {shifted(dataset, f"age={value}").name for value in ("age<40", "age>=40")}
+    assert len(names) == 2
+    assert shifted(dataset, "race=white").name == "people-shift-race-from-white"
+
+
+def test_a_domain_that_is_too_small_is_named(tmp_path: Path) -> None:
+    table = people()
+    table["part"] = np.where((table["sex"] == "m") & (table.index < 300), "new", "old")
+    table.loc[table.index[table["sex"] == "f"][:3], "part"] = "new"
+    table.to_csv(tmp_path / "people.csv", index=False)
+    card = "file: people.csv\nsensitive: sex\nlabels: hired\ndomains: part\n"
+    (tmp_path / "people.yaml").write_text(card)
+    dataset = shifted(dataset_from_card(tmp_path / "people.yaml"), "part=old")
+    with pytest.raises(DataError, match=r"In the target of the shift: (?s:.)*cut the domains"):
+        load_dataset(dataset)
+
+
+def test_decimals_of_databases_are_numbers() -> None:
+    frame = pd.DataFrame({"pay": [Decimal("1.5"), None, Decimal("-2")], "job": ["a", "b", "c"]})
+    held = named(frame, ["pay", "job"])
+    assert held["pay"].dtype == float
+    assert held["job"].dtype.kind not in "iuf"
