@@ -112,7 +112,8 @@ class SampleSize:
     extrapolated, low, high : float
         Nats, with its 95% interval; never below the strict auditor's reading.
     needs_more_rows : bool
-        Whether the interval is above the reading by more than .01 nats and a tenth of it.
+        Whether the extrapolation is above the reading, clearly (by the 95% interval of the
+        difference over the same resamples of rows) and by more than .005 nats and a tenth of it.
     """
 
     extrapolated: float

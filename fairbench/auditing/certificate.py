@@ -13,6 +13,8 @@ the number of codes, sets and pairs. docs/certificate.md has the derivation.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -79,6 +81,23 @@ def certify(
         groups=groups,
         least_group=int(rows.min()),
         plug_in=plug_in,
+    )
+
+
+def worst_certificate(certificates: Iterable[Certificate | None]) -> Certificate | None:
+    """Return the largest bounds of several draws of the same rows; None where one has none.
+
+    Each bound fails with the same probability, so the largest covers each draw as its own does.
+    """
+    found = list(certificates)
+    known = [one for one in found if one is not None]
+    if len(known) < len(found):
+        return None
+    worst = max(known, key=lambda one: one.plug_in)
+    return replace(
+        worst,
+        gap=max(one.gap for one in known),
+        information=max(one.information for one in known),
     )
 
 

@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from fairbench.api import AUDIT_ROLES, Access, Floats, Ints, Role
 from fairbench.api.metric import (
+    Certificate,
     Distortions,
     PointEvaluation,
     Prediction,
     SampleSize,
     ValidationFigures,
 )
-from fairbench.auditing.certificate import certify
+from fairbench.auditing.certificate import certify, worst_certificate
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.decoder import RefittedDecoder, refit_decoder
 from fairbench.auditing.encoded import EncodedPoint, OwnDecoder
@@ -108,7 +109,7 @@ class _Measurement:
     def auditors(
         self, decoder: RefittedDecoder, shown: Mapping[Role, Floats] | None
     ) -> EnsembleAudit:
-        """Read s from z, from what the decoders make of it, and from both."""
+        """Read s from z, or from what the decoders make of it."""
         return audit(
             self.sample,
             config=self.config,
@@ -129,16 +130,35 @@ class _Measurement:
             seed=self.seed_of("queries"),
         )
 
-    def sample_size(self, reading: float, shown: Mapping[Role, Floats] | None) -> SampleSize | None:
+    def sample_size(
+        self, read: Prediction, shown: Mapping[Role, Floats] | None
+    ) -> SampleSize | None:
         """Extrapolate I(Z;S) to endlessly many rows; None where the point is not detailed."""
         if not self.encoded.detailed:
             return None
         once = self.sample.once()
         return extrapolate(
             once if shown is None else once.seen_as(_beside(once.z, shown)),
-            reading,
+            read,
             config=self.config,
             seed=self.seed_of("sample-size"),
+        )
+
+    def certificate(self) -> Certificate | None:
+        """Certify every draw: the worst bounds, as the distortion is a mean over the draws.
+
+        A release is one of the draws, drawn by chance: it has this distortion, and I(Z;S) is at
+        most the mean over the draws, so no more than the largest bound.
+        """
+        draws = (self.sample.once(draw) for draw in range(self.draws))
+        return worst_certificate(
+            certify(
+                once.z[Role.AUDITOR_TRAIN],
+                once.z[Role.TEST],
+                once.labels[Role.TEST],
+                groups=once.classes,
+            )
+            for once in draws
         )
 
     def with_y(self, audited: EnsembleAudit, task: str | None) -> float | None:
@@ -181,7 +201,6 @@ def evaluate(
     downstream = classify_tasks(encoded.z, point.roles, config, point.seed_of("downstream"), draws)
     task, main = next(iter(downstream.items()), (None, None))
     progress(0.85, "repeated queries" if encoded.detailed else "certificate")
-    once = point.sample.once()
     evaluation = PointEvaluation(
         z=encoded.z[Role.TEST],
         s=point.sample.labels[Role.TEST],
@@ -196,12 +215,7 @@ def evaluate(
         permuted_distortion=encoded.permuted_distortion,
         rate=encoded.rate,
         draws=draws,
-        certificate=certify(
-            once.z[Role.AUDITOR_TRAIN],
-            once.z[Role.TEST],
-            test.s,
-            groups=once.classes,
-        ),
+        certificate=point.certificate(),
         rejected_replicates=_rejected(audited, draws, test.numbers),
         replicates=_replicates(
             audited.strict.test,
@@ -216,7 +230,7 @@ def evaluate(
             **point.queries(audited.release),
         },
         with_y=point.with_y(audited, task),
-        sample_size=point.sample_size(audited.chosen.test_information, distortion.shown),
+        sample_size=point.sample_size(audited.strict.test, distortion.shown),
         transfer=classify_unseen_tasks(
             encoded.z, data, config=config, seed=point.seed_of("transfer"), draws=draws
         ),

@@ -41,11 +41,11 @@ class AuditSample:
         """Class prior of the auditor training set, ``(classes,)``, without zeros."""
         return prior_of(self.labels[Role.AUDITOR_TRAIN], self.classes)
 
-    def once(self) -> AuditSample:
+    def once(self, draw: int = 0) -> AuditSample:
         """Return one draw of each row: where rows must be independent, or one is enough."""
         rows = {role: len(labels) // self.draws for role, labels in self.labels.items()}
         return AuditSample(
-            {role: self.z[role][:n] for role, n in rows.items()},
+            {role: self.z[role][draw * n : (draw + 1) * n] for role, n in rows.items()},
             {role: self.labels[role][:n] for role, n in rows.items()},
             self.classes,
             soft=self.soft,

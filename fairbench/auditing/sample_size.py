@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Ints, Role
-from fairbench.api.metric import SampleSize
+from fairbench.api.metric import Prediction, SampleSize
 from fairbench.auditing.auditors.samples import held_out_rows
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.ensemble import audit
@@ -36,8 +36,8 @@ _RATIOS = np.concatenate([[0.0], np.geomspace(0.01, 1.0, 60)])
 """Candidates of m, as shares of all rows: at most twice what all rows read is extrapolated, since
 parts read too little where a tenth of them is too few to calibrate with."""
 _RESAMPLES = 200
-_LEAST, _SHARE = 0.01, 0.1
-"""Nats, and share of the reading, by which the extrapolation must exceed it."""
+_LEAST, _SHARE = 0.005, 0.1
+"""Nats, and share of the reading, by which the extrapolation must exceed it to be worth a word."""
 
 Array = npt.NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class _Curve:
 
 
 def extrapolate(
-    sample: AuditSample, reading: float, *, config: AuditConfig, seed: int
+    sample: AuditSample, read: Prediction, *, config: AuditConfig, seed: int
 ) -> SampleSize | None:
     """Extrapolate I(Z;S) to endlessly many rows; None where there are too few to take parts of.
 
@@ -59,21 +59,27 @@ def extrapolate(
     ----------
     sample : AuditSample
         Of one draw.
-    reading : float
-        I(Z;S) on the test set by the whole ensemble, nats; the extrapolation is never below it.
+    read : Prediction
+        Of the test rows, draw after draw, by the auditor that the whole ensemble chose. Its I(Z;S)
+        is the reading; the extrapolation is never below it.
     """
     if len(sample.labels[Role.AUDITOR_TRAIN]) < _FEWEST_ROWS:
         return None
     curve = _curve(sample, config, seed)
     test = sample.labels[Role.TEST]
-    limit = _limit(curve.rows, entropy(test) - curve.losses.mean(axis=(1, 2))[None])[0]
-    limits = _limit(curve.rows, _resampled(curve, test, seed))
+    losses = log_loss(read.probabilities, read.labels).reshape(-1, len(test)).mean(axis=0)
+    reading = entropy(test) - float(losses.mean())
+    limit = float(_limit(curve.rows, entropy(test) - curve.losses.mean(axis=(1, 2))[None])[0])
+    resampled, readings = _resampled(curve, losses, test, seed)
+    limits = _limit(curve.rows, resampled)
     low, high = percentile_interval(limits)
+    # By the same resamples: both share the noise of the test rows.
+    least_gap, _ = percentile_interval(limits - readings)
     return SampleSize(
-        extrapolated=max(reading, float(limit)),
+        extrapolated=max(reading, limit),
         low=max(reading, low),
         high=max(reading, high),
-        needs_more_rows=bool(low - reading > max(_LEAST, _SHARE * reading)),
+        needs_more_rows=least_gap > 0 and limit - reading > max(_LEAST, _SHARE * reading),
     )
 
 
@@ -106,20 +112,26 @@ def _mixed(labels: Ints, rng: np.random.Generator) -> Ints:
     return np.argsort(place)
 
 
-def _resampled(curve: _Curve, test: Ints, seed: int) -> Array:
-    """Resample test rows, and the parts of the auditor training set; ``(resamples, 4)``, nats."""
+def _resampled(curve: _Curve, read: Array, test: Ints, seed: int) -> tuple[Array, Array]:
+    """Resample test rows, and the parts of the auditor training set.
+
+    ``read (n,)``: losses of the reading, nats. Returns the curve's I(Z;S) ``(resamples, 4)`` and
+    the reading's ``(resamples,)``, nats.
+    """
     sizes, repeats, n = curve.losses.shape
-    columns = np.column_stack([curve.losses.reshape(sizes * repeats, n).T, one_hot(test)])
+    columns = np.column_stack([curve.losses.reshape(sizes * repeats, n).T, read, one_hot(test)])
     means = resampled_means(columns, resamples=_RESAMPLES)
     losses = means[:, : sizes * repeats].reshape(-1, sizes, repeats)
+    entropies = entropy_of(means[:, sizes * repeats + 1 :])
+    entropies += entropy(test) - entropies.mean()  # of resamples it is too small
     # Readings vary with the part about as 1 / rows. Two of them differ by twice one's variance.
     apart = np.diff(curve.losses.mean(axis=2), axis=1)[:-1, 0]
     at_all = np.sqrt(np.mean(curve.rows[:-1] * apart**2) / 2)
     parts = np.array([_REPEATS] * (sizes - 1) + [1])
     noise = np.random.default_rng(derive_seed(seed, "noise")).normal(size=(_RESAMPLES, sizes))
     noise *= at_all / np.sqrt(curve.rows * parts)
-    information = entropy_of(means[:, sizes * repeats :])[:, None] - losses.mean(axis=2)
-    return np.asarray(information + noise, np.float64)
+    information = entropies[:, None] - losses.mean(axis=2) + noise
+    return information, entropies - means[:, sizes * repeats]
 
 
 def _limit(rows: Array, readings: Array) -> Array:

@@ -94,8 +94,9 @@ class NumberOfRows(Metric):
         "mutual_information_extrapolated_low": "lower end of its 95% interval",
         "mutual_information_extrapolated_high": "upper end of the same interval",
         "needs_more_rows": (
-            "1 where that interval is above mutual_information by more than .01 nats and a tenth "
-            "of it: there are too few rows to read this representation; else 0"
+            "1 where the extrapolation is clearly above mutual_information (by the interval of the "
+            "difference), and by more than .005 nats and a tenth of it: there are too few rows to "
+            "read this representation; else 0"
         ),
     }
 

@@ -78,6 +78,7 @@ class TransferLimited(Metric):
                 point
                 for point in evaluation.points
                 if point["mutual_information_validation"] <= percent / 100 * most
+                and relative_transfer(point, reference, VALIDATION)
             ]
             shares = [0.0]
             if allowed:

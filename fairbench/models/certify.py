@@ -9,7 +9,7 @@ import numpy as np
 
 from fairbench.api import Floats, Ints, Role
 from fairbench.api.metric import Certificate
-from fairbench.auditing.certificate import certify
+from fairbench.auditing.certificate import certify, worst_certificate
 from fairbench.data.prepared import Prepared
 from fairbench.models.lookup import StoredPoint
 from fairbench.runs.audit_rows import AuditRows
@@ -86,7 +86,8 @@ def certify_candidates(
     level : float
         See :class:`Certificates`.
     """
-    codes: dict[str, tuple[Floats, Floats, Ints]] = {}
+    # Of each draw: codes of the auditor training set, and of the test set with s.
+    codes: dict[str, list[tuple[Floats, Floats, Ints]]] = {}
     too_many = missing = 0
     name: str | None = None
     arrays: Mapping[str, np.ndarray] | None = None
@@ -101,17 +102,22 @@ def certify_candidates(
         number = [one.label for one in candidate.unit.points].index(candidate.point.label)
         roles = AuditRows.encoded(data, arrays).data.roles
         z = PointArrays(arrays, number).by_part(Kind.Z, (Role.AUDITOR_TRAIN, Role.TEST))
-        # Rows must be independent: one draw per row of the table.
-        known, new = (drawn[: len(roles[role].s)] for role, drawn in z.items())
+        # Rows must be independent: each draw is certified alone, one row per row of the table.
+        sizes = {role: len(roles[role].s) for role in z}
+        draws = len(z[Role.TEST]) // sizes[Role.TEST]
+        known, new = (np.split(drawn[: draws * sizes[role]], draws) for role, drawn in z.items())
         s = roles[Role.TEST].s
-        if certify(known, new, s, groups=groups) is None:
+        of_draws = [(*both, s) for both in zip(known, new, strict=True)]
+        if any(certify(*draw, groups=groups) is None for draw in of_draws):
             too_many += 1
         else:
-            codes[candidate.key] = known, new, s
+            codes[candidate.key] = of_draws
     confidence = 1 - level / max(len(codes), 1)
     bounds = {
-        key: certify(known, new, s, groups=groups, confidence=confidence)
-        for key, (known, new, s) in codes.items()
+        key: worst_certificate(
+            certify(*draw, groups=groups, confidence=confidence) for draw in of_draws
+        )
+        for key, of_draws in codes.items()
     }
     certified = {key: bound for key, bound in bounds.items() if bound is not None}
     return Certificates(certified, level, too_many, missing)

@@ -7,13 +7,13 @@ nobody needs to reveal for the distortion that a method is credited with, howeve
 encrypted.
 
 What a decoder gives is moved into the range of x, widened by its span on both sides, so that no
-value can drown all others. This cannot raise the distortion, as x lies inside. Rows with the same
-code are decoded once, so that a decoder knows no more of a row than its code.
+value can drown all others. This cannot raise the distortion, as x lies inside. Of all rows, those
+with the same code are decoded once, so that a decoder knows no more of a row than its code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,11 +145,11 @@ class GroupDecoder:
         Parameters and errors are those of :meth:`decode`.
         """
         squares = np.empty((len(z), self.groups), np.float32)
-        for rows in parts:
-            x = features(rows)
-            by_group = self.for_all_groups(z[rows], x.shape[1])
+        width = features(parts[0][:1]).shape[1]
+        for rows, by_group in self._reconstruct(z, width, parts):
             if by_group is None:
                 return None
+            x = features(rows)
             for group, reconstructed in enumerate(by_group):
                 squares[rows, group] = ((reconstructed - x) ** 2).sum(axis=1)
         return squares
@@ -165,24 +165,52 @@ class GroupDecoder:
         """Decode rows; ``show`` makes what auditors see of the reconstructions for all groups."""
         squares = np.empty(len(z), np.float32)
         shown: list[Floats] = []
-        for rows in parts:
-            x = features(rows)
-            by_group = self.for_all_groups(z[rows], x.shape[1])
+        numbers: list[Ints] = []
+        width = features(parts[0][:1]).shape[1]
+        for rows, by_group in self._reconstruct(z, width, parts):
             if by_group is None:
                 return None
+            x = features(rows)
             for group, reconstructed in enumerate(by_group):
                 own = s[rows] == group
                 squares[rows[own]] = ((reconstructed[own] - x[own]) ** 2).sum(axis=1)
             shown.append(show(by_group))
+            numbers.append(rows)
         order = np.empty(len(z), np.int64)
-        order[np.concatenate(parts)] = np.arange(len(z))
+        order[np.concatenate(numbers)] = np.arange(len(z))
         return Decoded(np.concatenate(shown)[order], squares)
+
+    def _reconstruct(
+        self, z: Floats, width: int, parts: Sequence[Ints]
+    ) -> Iterator[tuple[Ints, list[Floats] | None]]:
+        """Yield numbers of rows, and their reconstructions for each group; None: no decoder.
+
+        Every code is decoded once, in whichever part its rows are: else a decoder could tell parts
+        apart by counting its calls, and rows with the same code by their part.
+        """
+        _, first, code = _codes(z)
+        if len(parts) == 1 or len(first) == len(z):
+            for rows in parts:
+                yield rows, self.for_all_groups(z[rows], width)
+            return
+        rows_by_code = np.argsort(code, kind="stable")
+        ends = np.bincount(code).cumsum()
+        size, done = len(parts[0]), 0
+        for start in range(0, len(first), size):
+            stop = min(start + size, len(first))
+            decoded = self.for_all_groups(z[first[start:stop]], width)
+            if decoded is None:
+                yield parts[0], None
+                return
+            rows = rows_by_code[done : ends[stop - 1]]
+            done = ends[stop - 1]
+            for part in np.array_split(rows, -(-len(rows) // size)):
+                yield part, [one[code[part] - start] for one in decoded]
 
     def for_all_groups(self, z: Floats, width: int) -> list[Floats] | None:
         """Return the reconstructions of z for each group, rounded; ContractError as above."""
         reconstructions = []
-        # + 0: auditors do not see the sign of a zero, so a decoder must not.
-        _, first, code = np.unique(opaque(z + 0), return_index=True, return_inverse=True)
+        _, first, code = _codes(z)
         distinct = z if len(first) == len(z) else z[first]
         for group in range(self.groups):
             rounded = self._for_groups(distinct, np.full(len(distinct), group, np.int64), width)
@@ -219,6 +247,12 @@ class GroupDecoder:
             return axes(by_group[0])
 
         return show
+
+
+def _codes(z: Floats) -> tuple[np.ndarray, Ints, Ints]:
+    """Return distinct codes, the first row of each, and the code of each row, by number."""
+    # + 0: auditors do not see the sign of a zero, so a decoder must not.
+    return np.unique(opaque(z + 0), return_index=True, return_inverse=True)
 
 
 class _GroupsDifferError(Exception):

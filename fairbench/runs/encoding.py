@@ -2,36 +2,37 @@
 
 The rows of all audit roles are encoded together and shuffled, so that an encoder cannot tell the
 rows that auditors are trained on from those that it is measured on. The order depends on the rows
-of all roles, so a method cannot compute it from the seed it is given. What takes the test rows
-alone comes later: :mod:`fairbench.runs.after_encoding`.
+of all roles, so a method cannot compute it from the seed it is given. Nor from the generators: each
+has a seed of its own, a hash, and the draws that audits see are taken at random among all draws.
+What takes the test rows alone comes later: :mod:`fairbench.runs.after_encoding`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from fairbench.api import AUDIT_ROLES, Access, Coding, Floats, Ints, Role, Track
+from fairbench.api import AUDIT_ROLES, Coding, Floats, Ints, Role, Track
 from fairbench.api.method import Method, Representation
 from fairbench.data.prepared import Prepared
 from fairbench.runs.contract import ContractError
 from fairbench.runs.cost import Meter
-from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
+from fairbench.runs.decoding import Decoded, GroupDecoder, ReconstructionRange
+from fairbench.runs.draws import (
+    ONCE,
+    Draw,
+    EncodingSeeds,
+    Spread,
+    Use,
+    compact,
+    drawn_of_stochastic,
+)
 from fairbench.runs.point_arrays import ArrayName, Kind
-from fairbench.stats.seeds import derive_seed
 
-DRAWS = 3
-"""Draws of a stochastic encoder that audits see; what is released is one of them."""
-_MOST_DRAWN = 100_000
-"""Rows of the auditor training set, draws counted: of many rows fewer draws are enough."""
-FRESH_DRAWS = 3
-"""Further draws of the auditor training set, for members that gain from them."""
-_COMPACT_ERROR = 1e-3
-"""Most rounding of a column by half precision: root mean square, in standard deviations."""
 _MOST_ROWS = 65_536
 _MOST_VALUES = 2**25
 """Rows, and values of x, that are encoded at once: for the sake of memory."""
@@ -100,86 +101,59 @@ def encode_point(
     ``detailed``: whether audits examine the point closely; a stochastic encoder is then queried
     repeatedly. Raises ContractError for arrays that the interface does not allow.
     """
-    rng = np.random.default_rng(encoding_seed(rows, point.seed, point.number))
-    parts = shuffled_parts(rows, rng)
-    encoder = _PointEncoder(point, rows, parts, meter)
-    decoder = point.decoder(rows, AUDIT_ROLES)
-    drawn, decoded = [], []
-    for z in encoder.audited_draws(rng):
-        drawn.append(z)
-        one = decoder.decode(z, rows.s, rows.features, parts)
-        if one is not None:
-            decoded.append(one)
+    seeds = EncodingSeeds(rows.data.fingerprint, point.seed, point.number)
+    order = seeds.order()
+    parts = shuffled_parts(rows, order)
+    stochastic = point.method.coding is Coding.STOCHASTIC
+    plan = drawn_of_stochastic(len(rows.x[Role.AUDITOR_TRAIN]), detailed) if stochastic else (ONCE,)
+    encoder, decoder = _PointEncoder(point, rows, parts, meter), point.decoder(rows, AUDIT_ROLES)
+    drawn: dict[Draw, Floats] = {}
+    decoded: dict[Draw, Decoded] = {}
+    spread = Spread()
+    for draw in (plan[place] for place in order.permutation(len(plan))):
+        z = encoder.draw(
+            seeds.generator(draw) if stochastic else None,
+            "encode" if draw.use is Use.AUDITED else _FURTHER,
+        )
+        if draw.use is Use.QUERY:
+            spread.add(z)
+            continue
+        drawn[draw] = z
+        if draw.use is Use.FURTHER:
+            drawn[draw] = z[rows.numbers(Role.AUDITOR_TRAIN)]
+        elif (one := decoder.decode(z, rows.s, rows.features, parts)) is not None:
+            decoded[draw] = one
+    audited, further = (
+        [drawn[one] for one in plan if one.use is use] for use in (Use.AUDITED, Use.FURTHER)
+    )
+    shown = [decoded[one] for one in plan if one in decoded]
     named = partial(ArrayName, point.number, target=rows.target)
     arrays: dict[ArrayName, np.ndarray] = {}
     for role in AUDIT_ROLES:
         mine = rows.numbers(role)
-        arrays[named(Kind.Z, role)] = np.concatenate([z[mine] for z in drawn])
-        if decoded:
-            arrays[named(Kind.DECODED, role)] = np.concatenate([one.shown[mine] for one in decoded])
-            arrays[named(Kind.OWN, role)] = np.mean([one.squares[mine] for one in decoded], axis=0)
-    if encoder.is_stochastic:
-        arrays[named(Kind.FRESH)] = encoder.further_draws(rng)
+        arrays[named(Kind.Z, role)] = np.concatenate([z[mine] for z in audited])
+        if shown:
+            arrays[named(Kind.DECODED, role)] = np.concatenate([one.shown[mine] for one in shown])
+            arrays[named(Kind.OWN, role)] = np.mean([one.squares[mine] for one in shown], axis=0)
+        for access, together in spread.by_access.items():
+            arrays[named(Kind(access.value), role)] = together[mine]
+    if further:
+        arrays[named(Kind.FRESH)] = compact(np.concatenate(further))
     if detailed:
         arrays[named(Kind.DETAILED)] = np.array(True)
-    if detailed and encoder.is_stochastic:
-        for access, spread in encoder.repeated_queries(rng):
-            for role in AUDIT_ROLES:
-                arrays[named(Kind(access.value), role)] = spread[rows.numbers(role)]
     return {str(name): array for name, array in arrays.items()}
 
 
 @dataclass(frozen=True)
 class _PointEncoder:
-    """Encodes all rows at a point; those of all roles together, so that it cannot tell them apart.
-
-    Each method spawns generators of what it is given, so what is drawn depends on their order.
-    """
+    """Encodes the rows of all roles together, so that an encoder cannot tell them apart."""
 
     point: FittedPoint
     rows: RowsToEncode
     parts: list[Ints]  # numbers of all rows, in the parts that are encoded at once
     meter: Meter
 
-    @property
-    def is_stochastic(self) -> bool:
-        return self.point.method.coding is Coding.STOCHASTIC
-
-    def audited_draws(self, rng: np.random.Generator) -> Iterator[Floats]:
-        """Yield the draws of z that audits see; of a deterministic encoder the only one."""
-        most = _MOST_DRAWN // len(self.rows.x[Role.AUDITOR_TRAIN])
-        draws = int(np.clip(most, 1, DRAWS))
-        for generator in rng.spawn(draws) if self.is_stochastic else [None]:
-            yield self._draw(generator, "encode")
-
-    def further_draws(self, rng: np.random.Generator) -> np.ndarray:
-        """Draw z of the auditor training set again, ``(FRESH_DRAWS * n, k)``, draw after draw."""
-        mine = self.rows.numbers(Role.AUDITOR_TRAIN)
-        drawn = np.concatenate([self._draw(one, _FURTHER)[mine] for one in rng.spawn(FRESH_DRAWS)])
-        with np.errstate(over="ignore", invalid="ignore"):
-            compact = drawn.astype(np.float16)
-            error = np.sqrt(((compact - drawn.astype(np.float64)) ** 2).mean(axis=0))
-        close = error <= _COMPACT_ERROR * drawn.std(axis=0, dtype=np.float64)
-        return compact if close.all() else drawn
-
-    def repeated_queries(self, rng: np.random.Generator) -> Iterator[tuple[Access, Floats]]:
-        """Yield mean and standard deviation ``(n, 2 k)`` of each column of z over ever more draws.
-
-        They are summed up draw by draw, as they would not fit into memory.
-        """
-        accesses = {access.draws: access for access in Access if access.draws}
-        mean: Any = 0.0
-        squares: Any = 0.0
-        for draw, generator in enumerate(rng.spawn(max(accesses)), start=1):
-            z = self._draw(generator, _FURTHER)
-            before = z - mean
-            mean = mean + before / draw
-            squares = squares + before * (z - mean)
-            if draw in accesses:
-                together = np.hstack([mean, np.sqrt(squares / draw)])
-                yield accesses[draw], together.astype(np.float32)
-
-    def _draw(self, generator: np.random.Generator | None, phase: str) -> Floats:
+    def draw(self, generator: np.random.Generator | None, phase: str) -> Floats:
         method = self.point.method
         encoded = []
         for part in self.parts:
@@ -194,14 +168,9 @@ class _PointEncoder:
         return out
 
 
-def encoding_seed(rows: RowsToEncode, seed: int, number: int) -> int:
-    """Return the seed of the order and of the draws of a point of a unit."""
-    return derive_seed("encode", rows.data.fingerprint, seed, number)
-
-
-def shuffled_parts(rows: RowsToEncode, rng: np.random.Generator) -> list[Ints]:
+def shuffled_parts(rows: RowsToEncode, order: np.random.Generator) -> list[Ints]:
     """Return the numbers of all rows, shuffled, in the parts that are encoded at once."""
-    return in_parts(rng.permutation(len(rows.s)), rows.x[Role.TEST].shape[1])
+    return in_parts(order.permutation(len(rows.s)), rows.x[Role.TEST].shape[1])
 
 
 def in_parts(numbers: Ints, width: int) -> list[Ints]:

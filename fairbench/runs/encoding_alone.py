@@ -19,7 +19,8 @@ from fairbench.api.method import Method, Representation
 from fairbench.errors import StoreError
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
-from fairbench.runs.encoding import RowsToEncode, checked_codes, encoding_seed, shuffled_parts
+from fairbench.runs.draws import EncodingSeeds
+from fairbench.runs.encoding import RowsToEncode, checked_codes, shuffled_parts
 from fairbench.runs.plan import PlannedUnit
 from fairbench.runs.point_arrays import Kind, PointArrays
 from fairbench.store import encoders, files
@@ -92,8 +93,8 @@ class RowsOfX:
     ----------
     parts : sequence of ndarray, shape (n, d) each
         Rows that are encoded at once, in the order in which they were.
-    seed, draws : int
-        Of the draws of a stochastic encoder.
+    draws : sequence of int
+        Seeds of the draws of a stochastic encoder.
     groups : ndarray of int
         The group of every row, sorted: so it tells how many there are of each, and of no row more.
     """
@@ -102,8 +103,7 @@ class RowsOfX:
     method: type[Method]
     point: Point
     parts: Sequence[np.ndarray]
-    seed: int
-    draws: int
+    draws: Sequence[int]
     groups: Ints
 
     def encode(self) -> Codes:
@@ -122,7 +122,7 @@ class RowsOfX:
         )
         generators: list[np.random.Generator | None] = [None]
         if self.method.coding is Coding.STOCHASTIC:
-            generators = [*np.random.default_rng(self.seed).spawn(self.draws)]
+            generators = [np.random.default_rng(seed) for seed in self.draws]
         drawn = [self._draw(representation, one) for one in generators]
         decoded = decoder.decode(drawn[0], self.groups, together.__getitem__, numbers)
         if decoded is None:
@@ -167,16 +167,18 @@ class AuditedPoint:
         rows = RowsToEncode.of(AuditRows.of(planned.data, planned.budget.audit.rows).data)
         (number,) = (i for i, point in enumerate(unit.points) if point.label == label)
         point = PointArrays(arrays, number)
-        seed = encoding_seed(rows, planned.unit.seed, number)
-        parts = shuffled_parts(rows, np.random.default_rng(seed))
+        seeds = EncodingSeeds(rows.data.fingerprint, planned.unit.seed, number)
+        parts = shuffled_parts(rows, seeds.order())
+        if planned.method.coding is not Coding.STOCHASTIC:
+            # Another order in other parts: what depends on them, or knew them, is found out.
+            parts = np.array_split(np.random.default_rng().permutation(len(rows.s)), 2 * len(parts))
         draws = len(point.by_part(Kind.Z, [Role.TEST])[Role.TEST]) // len(rows.x[Role.TEST])
         x = RowsOfX(
             encoder=encoders.path_of(results, unit.encoder),
             method=planned.method,
             point=Point(tuple(sorted(unit.points[number].knobs.items()))),
             parts=[rows.features(part) for part in parts],
-            seed=seed,
-            draws=draws,
+            draws=seeds.audited(draws),
             groups=np.sort(rows.s),
         )
         z = _of_rows(point, Kind.Z, rows)

@@ -9,7 +9,7 @@ from scipy import stats
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.api.metric import Certificate
-from fairbench.auditing.certificate import _shortfall, certify
+from fairbench.auditing.certificate import _shortfall, certify, worst_certificate
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.encoded import EncodedPoint
 from fairbench.auditing.evaluate import evaluate
@@ -212,8 +212,8 @@ def test_no_classifier_of_the_rows_at_hand_exceeds_it() -> None:
         assert measured < found.gap
 
 
-def test_evaluated_points_carry_it_from_one_draw_a_person(prepared: Prepared) -> None:
-    """Two draws, the second a copy of s: the first alone, a constant, is certified."""
+def test_evaluated_points_carry_that_of_the_worst_draw(prepared: Prepared) -> None:
+    """D is a mean over draws: of one draw that hides all, and one that shows all, both count."""
     z = {}
     for role in AUDIT_ROLES:
         s = prepared.roles[role].s.astype(np.float32)
@@ -223,8 +223,14 @@ def test_evaluated_points_carry_it_from_one_draw_a_person(prepared: Prepared) ->
     assert evaluation.certificate is not None
     assert evaluation.certificate.rows == len(prepared.roles[Role.TEST].s)
     columns = CertificateBounds().compute(evaluation)
-    assert columns["certified_parity_gap"] == evaluation.certificate.gap < 0.1
-    assert columns["certified_codes"] == 1
+    assert columns["certified_parity_gap"] == evaluation.certificate.gap == 1
+    assert columns["certified_codes"] == 2
+    rows = len(prepared.roles[Role.TEST].s)
+    hides = certify(z[Role.TEST][:rows], z[Role.TEST][:rows], prepared.roles[Role.TEST].s, groups=2)
+    assert hides is not None
+    assert hides.gap < 0.1
+    assert worst_certificate([hides, evaluation.certificate]) == evaluation.certificate
+    assert worst_certificate([hides, None]) is None
 
 
 def test_points_without_one_have_empty_columns(prepared: Prepared) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
-from fairbench.api.metric import SampleSize
+from fairbench.api.metric import Prediction, SampleSize
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.sample import AuditSample
@@ -35,10 +35,10 @@ def code(
 
 def found(z: dict[Role, Floats], s: dict[Role, Ints]) -> tuple[float, SampleSize]:
     sample = AuditSample(z, s, int(max(s[Role.TEST])) + 1)
-    reading = audit(sample, config=CONFIG, seed=0).chosen.test_information
-    size = extrapolate(sample, reading, config=CONFIG, seed=0)
+    audited = audit(sample, config=CONFIG, seed=0)
+    size = extrapolate(sample, audited.strict.test, config=CONFIG, seed=0)
     assert size is not None
-    return reading, size
+    return audited.chosen.test_information, size
 
 
 @pytest.mark.thorough
@@ -83,4 +83,5 @@ def test_groups_of_a_handful_of_rows_are_in_every_part_or_do_no_harm() -> None:
 def test_tiny_tables_are_left_out() -> None:
     z = {role: np.zeros((100, 1), np.float32) for role in AUDIT_ROLES}
     s = {role: np.arange(100) % 2 for role in AUDIT_ROLES}
-    assert extrapolate(AuditSample(z, s, 2), 0.0, config=CONFIG, seed=0) is None
+    nothing = Prediction(np.full((100, 2), 0.5), s[Role.TEST])
+    assert extrapolate(AuditSample(z, s, 2), nothing, config=CONFIG, seed=0) is None

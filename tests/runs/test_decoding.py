@@ -162,7 +162,39 @@ def test_a_decoder_knows_no_more_of_a_row_than_its_code() -> None:
     )
     assert found is not None
     assert found.squares.mean() > X.var(axis=0).sum()
-    assert len(np.unique(found.shown, axis=0)) == len(parts())
+    assert len(np.unique(found.shown, axis=0)) == 1
+
+
+def test_codes_that_are_told_apart_by_parts_are_not_told_apart() -> None:
+    """Its codes are places in a part: whose they are is only known by the number of the call."""
+    places = np.empty((N, 1), np.float32)
+    for part in parts():
+        places[part, 0] = np.arange(len(part))
+    calls = [X[part] for part in parts() for _ in range(K)]
+    decoder = Decoder(lambda z, s: calls.pop(0)[z[:, 0].astype(int)])
+    found = GroupDecoder(decoder, K, "toy", ReconstructionRange.around([X])).decode(
+        places, S, lambda numbers: X[numbers], parts()
+    )
+    assert found is not None
+    assert found.squares.mean() > 0.5 * X.var(axis=0).sum()
+
+
+def test_rows_of_a_code_are_in_several_parts_and_come_back_in_order() -> None:
+    z = (X[:, :1] > 0).astype(np.float32)
+    found = decoded_in_parts(Decoder(lambda z, s: np.repeat(z, D, axis=1) + s[:, None]), z)
+    np.testing.assert_array_equal(found.shown[:, 0], z[:, 0])
+    expected = ((np.repeat(z, D, axis=1) + S[:, None] - X) ** 2).sum(axis=1)
+    np.testing.assert_allclose(found.squares, expected, rtol=1e-5)
+
+
+def decoded_in_parts(decoder: Representation, z: np.ndarray) -> Decoded:
+    group_decoder = GroupDecoder(decoder, K, "toy", ReconstructionRange.around([X]))
+    found = group_decoder.decode(z, S, lambda numbers: X[numbers], parts())
+    assert found is not None
+    by_group = group_decoder.squared_errors_by_group(z, lambda numbers: X[numbers], parts())
+    assert by_group is not None
+    np.testing.assert_allclose(by_group[np.arange(N), S], found.squares, rtol=1e-6)
+    return found
 
 
 def test_of_many_groups_auditors_also_see_the_mean_over_groups() -> None:

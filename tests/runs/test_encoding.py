@@ -7,10 +7,11 @@ from fairbench.api import AUDIT_ROLES, Coding, Point, Role, Shots
 from fairbench.api.method import Method, Params, Representation
 from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
-from fairbench.runs import encoding
+from fairbench.runs import draws as taken
 from fairbench.runs.cost import Meter
 from fairbench.runs.curve_points import detailed_points
-from fairbench.runs.encoding import DRAWS, FRESH_DRAWS, FittedPoint, RowsToEncode, encode_point
+from fairbench.runs.draws import DRAWS, FRESH_DRAWS
+from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.plan import make_budget, units_of
 
 
@@ -81,7 +82,7 @@ def test_of_many_rows_fewer_draws_are_seen(
 ) -> None:
     rows = len(prepared.roles[Role.AUDITOR_TRAIN].s)
     for most, draws in ((9 * rows, DRAWS), (2 * rows, 2), (rows - 1, 1)):
-        monkeypatch.setattr(encoding, "_MOST_DRAWN", most)
+        monkeypatch.setattr(taken, "_MOST_DRAWN", most)
         arrays, _ = encoded(prepared, Blur, detailed=False)
         for role in AUDIT_ROLES:
             assert len(arrays[f"0/z/{role}"]) == draws * len(prepared.roles[role].s)
@@ -136,3 +137,49 @@ def test_quick_runs_examine_no_point_closely(prepared: Prepared) -> None:
     config = RunConfig(methods=("blur",), datasets=("adults",), seeds=(0,))
     units = units_of(Blur, Params(), prepared, make_budget("quick", prepared), config)
     assert not any(unit.detailed for unit in units)
+
+
+class MarksByItsGenerator(Representation):
+    """Takes the order of the rows, if its generator gives that away, and marks those of a role."""
+
+    def __init__(self, sizes: list[int]) -> None:
+        self.sizes, self.seen = sizes, []
+
+    def encode(self, x, *, s=None, generator=None):  # type: ignore[no-untyped-def]
+        seeds = generator.bit_generator.seed_seq
+        self.seen.append((seeds.entropy, seeds.spawn_key))
+        order = np.random.default_rng(seeds.entropy).permutation(len(x))
+        return (order[:, None] < self.sizes[0]).astype(np.float32)
+
+
+def test_a_generator_tells_neither_the_order_of_rows_nor_the_draw(prepared: Prepared) -> None:
+    rows = RowsToEncode.of(prepared)
+    sizes = [len(rows.x[role]) for role in AUDIT_ROLES]
+    encoder = MarksByItsGenerator(sizes)
+    arrays = encode_point(FittedPoint(0, encoder, Blur(Params()), 0), rows, Meter("cpu"))
+    shares = [arrays[f"0/z/{role}"].mean() for role in AUDIT_ROLES]
+    assert np.ptp(shares) < 0.1
+    entropies, keys = zip(*encoder.seen, strict=True)
+    assert len(set(entropies)) == DRAWS + FRESH_DRAWS
+    assert set(keys) == {()}
+
+
+class CountsItsDraws(Representation):
+    """Gives the number of the call."""
+
+    calls = 0
+
+    def encode(self, x, *, s=None, generator=None):  # type: ignore[no-untyped-def]
+        self.calls += 1
+        return np.full((len(x), 1), self.calls, np.float32)
+
+
+def test_which_draws_audits_see_is_drawn_by_chance(prepared: Prepared) -> None:
+    rows = RowsToEncode.of(prepared)
+    seen = set()
+    for seed in range(8):
+        point = FittedPoint(0, CountsItsDraws(), Blur(Params()), seed)
+        arrays = encode_point(point, rows, Meter("cpu"))
+        seen.add(tuple(np.unique(arrays[f"0/z/{Role.TEST}"])))
+        assert len(np.unique(arrays["0/fresh"])) == FRESH_DRAWS
+    assert len(seen) > 3
