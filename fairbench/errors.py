@@ -117,6 +117,10 @@ class StoreError(FairbenchError):
     """The results database cannot be opened, read or written."""
 
 
+class BusyStoreError(StoreError):
+    """Another process holds the results database, for longer than was waited."""
+
+
 class UnstorableError(StoreError):
     """The database does not take the content of a row; the store itself is sound."""
 

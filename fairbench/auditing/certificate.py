@@ -93,12 +93,10 @@ def worst_certificate(certificates: Iterable[Certificate | None]) -> Certificate
     known = [one for one in found if one is not None]
     if len(known) < len(found):
         return None
-    worst = max(known, key=lambda one: one.plug_in)
-    return replace(
-        worst,
-        gap=max(one.gap for one in known),
-        information=max(one.information for one in known),
-    )
+    if not known:
+        return None
+    worst = max(known, key=lambda one: one.information)
+    return replace(worst, gap=max(one.gap for one in known))
 
 
 def _table(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import typer
 from fairbench.cli.console import confirm, out
 from fairbench.cli.options import Results, StoreUrl
 from fairbench.config import DEFAULT_RESULTS
-from fairbench.errors import StoreError
+from fairbench.errors import BusyStoreError, StoreError
 from fairbench.files import remove_file, size_of
 from fairbench.models.query import ResultsLocation
 from fairbench.runs import job_logs
@@ -72,9 +71,12 @@ def _check_idle(folder: Path, store: str | None) -> None:
     running = None
     if store is not None:
         running = Claims(ResultsLocation(folder, store).open_store(), "clean").living_holder()
-    # Files beside a store that cannot be read, or that has another place, can still be deleted.
-    with contextlib.suppress(StoreError):
+    try:
         running = running or Claims(Store.in_folder(folder, create=False), "clean").living_holder()
+    except BusyStoreError:  # by a run, very likely
+        raise
+    except StoreError:
+        pass  # files beside a store that cannot be read, or that is elsewhere, can be deleted
     if running is not None:
         raise StoreError(
             f"A run uses these files: {running}. Nothing was deleted.",

@@ -101,9 +101,10 @@ class ProgressDisplay:
         if isinstance(event, events.HeldByAnotherRun):
             err.print(f"waits  {job.title}: {event.holder} has it", markup=False)
         elif isinstance(event, events.DoneElsewhere):
-            # What is left of it has an estimate of its own.
-            self.remaining.plan(-job.estimate, fits=isinstance(job, FitJob))
-            self._count("waiting", -1)
+            self.remaining.add(job, -1)
+            for other in event.left:
+                self.remaining.add(other)
+            self._count("waiting", len(event.left) - 1)
             err.print(f"seen   {job.title}: done by another run", markup=False)
         elif isinstance(event, events.Started):
             self._count("waiting", -1)
@@ -278,12 +279,9 @@ class TrialDisplay:
     def watch(self, jobs: Sequence[Job]) -> Iterator[ProgressDisplay]:
         """Show the jobs of some trials."""
         review_checkpoints(jobs, self.search.config.run)
-        fits = [job for job in jobs if isinstance(job, FitJob)]
-        later = sum(job.expected_points * job.point_estimate for job in fits)
         remaining = Remaining(self.search.workers)
-        remaining.plan(sum(job.estimate for job in fits), fits=True)
-        others = [job for job in jobs if not isinstance(job, FitJob)]
-        remaining.plan(sum(job.estimate for job in others) + later, fits=False)
+        for job in jobs:
+            remaining.add(job)
         with _TrialJobs(remaining, len(jobs), transient=True) as display:
             yield display
 
@@ -314,7 +312,8 @@ class TrialDisplay:
         spent = time.monotonic() - self._started
         left = spent / self._fresh * (config.most_trials - done)
         fresh = sum(one.seconds for one in self.search.trials if not one.replayed)
-        wall = spent / max(fresh, 1e-9)  # seconds for one of work
+        # Seconds for one of work; unknown where nothing was measured, or next to nothing.
+        wall = spent / fresh if fresh > 1 else 1 / self.search.workers
         if config.work is not None:
             left = min(left, max(wall * (config.work - self.search.seconds), 0.0))
         if config.finalists:

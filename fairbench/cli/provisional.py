@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _PAUSE, _LATER_PAUSE = 10.0, 60.0
 """Least seconds between two looks at the store, before and after the first complete curve."""
+_SHARE = 0.03
+"""Most of the time that looks may take: meanwhile no job starts, and no result is written."""
 
 
 class ProvisionalTable:
@@ -35,12 +37,13 @@ class ProvisionalTable:
 
     def __init__(self, store: Store, registry: Registry, names: Collection[str]) -> None:
         self._store, self._registry, self._names = store, registry, names
-        self._looked = -math.inf
+        self._looked, self._pause = -math.inf, 0.0
         self._rows: list[tuple[str, LeaderboardRow]] = []
 
     def refresh(self) -> bool:
         """Read the store, unless it was read just now; return whether there are more rows."""
-        if time.monotonic() - self._looked < (_LATER_PAUSE if self._rows else _PAUSE):
+        started = time.monotonic()
+        if started - self._looked < max(_LATER_PAUSE if self._rows else _PAUSE, self._pause):
             return False
         before = len(self._rows)
         self._rows = [
@@ -51,6 +54,7 @@ class ProvisionalTable:
             if row.complete
         ]
         self._looked = time.monotonic()
+        self._pause = (self._looked - started) / _SHARE
         return len(self._rows) > before
 
     def table(self) -> Table | None:

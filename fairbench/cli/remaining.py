@@ -55,6 +55,13 @@ class Remaining:
         """Add estimated seconds of fits, or of audits; negative ones take away."""
         self._kinds[fits].planned += seconds
 
+    def add(self, job: Job, times: int = 1) -> None:
+        """Plan a job, and of a fit the audits that follow from it; -1 takes it away."""
+        fits = isinstance(job, FitJob)
+        self.plan(times * job.estimate, fits=fits)
+        if isinstance(job, FitJob):
+            self.plan(times * job.expected_points * job.point_estimate, fits=False)
+
     def start(self, job: Job) -> None:
         """Take note that a job has begun."""
         self._running[job.id] = (job, time.monotonic(), 0.0)

@@ -55,7 +55,9 @@ def results_import(
         name = None if own else check_origin(file.name if origin is None else origin)
     except ValueError as error:
         raise ConfigError(f"--origin: {error}.") from None
-    incoming = read_board(file).all_records() if file.suffix == SUFFIX else read_export(file)
+    incoming = (
+        read_board(file).all_records() if file.suffix == SUFFIX else read_export(file, own=own)
+    )
     target = Store.by_url(store) if store else Store.in_folder(results or DEFAULT_RESULTS)
     taken = target.merge(incoming, name)
     counts = ", ".join(f"{count} {name}" for name, count in taken.items())

@@ -89,7 +89,7 @@ def _run(
         try:
             failed_searches = tuning.extend(plan, searched, datasets, dry_run=dry_run)
         except KeyboardInterrupt:
-            return setup.interrupted()
+            return setup.interrupted(config.rerun)
     run = TrainingRun(config, registry, plan, store, device)
     for title, reason in run.skipped():
         err.print(f"SKIPPED: {title}: {reason}", markup=False)
@@ -174,7 +174,7 @@ def _execute(
             run.begin(setup.command_line())
             drive(run, executor, display)
     except KeyboardInterrupt:
-        return setup.interrupted()
+        return setup.interrupted(config.rerun)
     executor.stop()
     return _report(run, config, registry, board)
 
@@ -182,8 +182,7 @@ def _execute(
 def _remaining(jobs: Sequence[Job], workers: int) -> Remaining:
     remaining = Remaining(workers)
     for job in jobs:
-        remaining.plan(job.estimate, fits=isinstance(job, FitJob))
-    remaining.plan(_later_audits(jobs)[1], fits=False)
+        remaining.add(job)
     return remaining
 
 

@@ -61,11 +61,15 @@ def try_datasets(
     return loaded, failed
 
 
-def interrupted() -> int:
-    """Print how to resume after Ctrl-C, and return the exit code."""
-    err.print(
-        f"\nInterrupted; finished work is stored. Resume with:\n  {command_line()}", markup=False
-    )
+def interrupted(rerun: Rerun | None = None) -> int:
+    """Print how to resume after Ctrl-C, and return the exit code; ``rerun``: what was asked for."""
+    text = f"\nInterrupted; finished work is stored. Resume with:\n  {command_line()}"
+    if rerun is Rerun.ALL:
+        text += (
+            "\nWith --rerun all it begins again, with all models. What was not yet trained again "
+            "keeps its earlier results."
+        )
+    err.print(text, markup=False)
     return 130
 
 
@@ -125,7 +129,6 @@ def review_checkpoints(jobs: Sequence[Job], config: RunConfig) -> None:
     """Print which fits continue from a checkpoint, and which cannot."""
     paths = [job.checkpoint for job in jobs if isinstance(job, FitJob) and job.checkpoint]
     if config.rerun is Rerun.ALL:
-        for path in paths:
-            checkpoints.drop(path)
+        return  # each fit begins anew
     for line in checkpoints.review(paths):
         err.print(line, markup=False)

@@ -11,7 +11,7 @@ from fairbench.cli.search import run_search, show_space
 from fairbench.cli.setup import command_line
 from fairbench.config import Rerun, RunConfig, SearchConfig, build_config
 from fairbench.data.prepared import Prepared
-from fairbench.errors import ConfigError, PluginError
+from fairbench.errors import ConfigError, FairbenchError, PluginError, StoreError, in_one_line
 from fairbench.registry import Registry
 from fairbench.runs.hyperparameters import params_on
 from fairbench.runs.method_answers import ask
@@ -78,7 +78,12 @@ class Tuning:
                     refused = True
                 if refused:
                     continue  # the run reports it
-                failed += not self._search(plan, method, data, dry_run=dry_run)
+                try:
+                    failed += not self._search(plan, method, data, dry_run=dry_run)
+                except StoreError:
+                    raise  # nothing else could be written either
+                except FairbenchError as error:
+                    plan.failed[f"search of {method.name} on {data.title}"] = in_one_line(error)
         return failed
 
     def _search(self, plan: Plan, method: type[Method], data: Prepared, *, dry_run: bool) -> bool:

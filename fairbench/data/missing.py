@@ -40,7 +40,7 @@ def without_marks(frame: pd.DataFrame, marks: Collection[str]) -> tuple[pd.DataF
                 found.add(mark)
                 marked = marked | here
         if marked.any():
-            held.isetitem(place, as_text.mask(marked))
+            held.isetitem(place, as_text.mask(marked).to_numpy())
     absent = [mark for mark in marks if mark not in found]
     if not absent:
         return held, None

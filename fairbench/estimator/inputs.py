@@ -79,7 +79,7 @@ def _with_text_names(
     scikit-learn ignores names that are no text. Columns 0, 1, 2, ... in this order, as of an array,
     stay without names; InputError where ``fit`` had them so, and now the order is another.
     """
-    names = list(frame.columns)
+    names: list[Any] = list(frame.columns)
     places = list(range(len(names)))
     if names == places or any(isinstance(name, str) for name in names):
         return frame
@@ -145,18 +145,26 @@ def check_finite(x: Floats, frame: pd.DataFrame, preprocessing: Preprocessing) -
         )
 
 
-def warn_of_ids(frame: pd.DataFrame) -> None:
+def warn_of_columns(frame: pd.DataFrame, s: Ints | None) -> None:
+    """Warn of columns that no encoder should see as they are; ``s``: what it is to be blind of."""
+    _warn_of_ids(frame)
+    _warn_of_text(frame)
+    if s is not None:
+        _warn_of_copies(frame, s)
+
+
+def _warn_of_ids(frame: pd.DataFrame) -> None:
     """Warn of categories, and of whole numbers, that differ in every row."""
     for name, column in frame.items():
         if is_id(column) if column.dtype.kind in "biuf" else column.is_unique:
             warnings.warn(
                 f"The column {name!r} of X has a different value in every row. If it is a name or "
                 "an id, leave it out of X: no encoder can learn from it.",
-                stacklevel=3,
+                stacklevel=4,
             )
 
 
-def warn_of_text(frame: pd.DataFrame) -> None:
+def _warn_of_text(frame: pd.DataFrame) -> None:
     """Warn of text that writes many numbers or dates: they would be categories, in text order."""
     import pandas as pd
 
@@ -174,16 +182,16 @@ def warn_of_text(frame: pd.DataFrame) -> None:
             f"The column {name!r} of X holds {kind} as text: each of its {column.nunique():,} "
             f"values becomes a category, in the order of the text. Convert it {remedy}, or make it "
             "categorical (astype('category')) if that is meant.",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
-def warn_of_copies(frame: pd.DataFrame, s: Ints) -> None:
+def _warn_of_copies(frame: pd.DataFrame, s: Ints) -> None:
     """Warn of columns from which s follows exactly."""
     for name in frame.columns:
         if determines(frame[name], s):
             warnings.warn(
                 f"The column {name!r} of X tells s exactly: an encoder that is to be blind of s "
                 "sees it. Leave it out of X.",
-                stacklevel=3,
+                stacklevel=4,
             )

@@ -38,7 +38,7 @@ class LeakageScorer:
 
 
 def _predicts(step: Any) -> bool:
-    return is_classifier(step) or is_regressor(step)
+    return bool(is_classifier(step) or is_regressor(step))
 
 
 def leakage_scorer(column: str, *, quick: bool = True, seed: int = 0) -> LeakageScorer:

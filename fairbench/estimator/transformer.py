@@ -35,9 +35,7 @@ from fairbench.estimator.inputs import (
     check_order,
     prepare_new_rows,
     read_frame,
-    warn_of_copies,
-    warn_of_ids,
-    warn_of_text,
+    warn_of_columns,
     without_column,
 )
 from fairbench.estimator.settings import (
@@ -198,10 +196,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_order(X, s)
         groups, codes = groups_of(s, len(frame))
         preprocessing = fit_preprocessing(frame)
-        warn_of_ids(frame)
-        warn_of_text(frame)
-        if method.track is Track.BLIND:
-            warn_of_copies(frame, codes)
+        warn_of_columns(frame, codes if method.track is Track.BLIND else None)
         x, _ = preprocessing.apply(frame, where="X", unknown=unknown)
         check_finite(x, frame, preprocessing)
         info = DatasetInfo("X", preprocessing.features, groups, Architecture())

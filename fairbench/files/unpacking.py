@@ -31,16 +31,16 @@ def most_unpacked(packed: int) -> int:
     return max(ALWAYS, MOST_RATIO * packed)
 
 
-def read_lines(path: Path, *, longest: int, most: int) -> Iterator[bytes]:
+def read_lines(path: Path, *, longest: int, most: int | None) -> Iterator[bytes]:
     """Yield the lines of a text file, or of a gzip file, whose name ends in ``.gz``.
 
     Never more than a line is in memory. Raises ValueError for a line of more than ``longest``
     bytes, or a file of more than ``most`` (a compressed one: of more than its size allows), or of
-    more than MOST_LINES lines.
+    more than MOST_LINES lines. ``most`` None: any size, and any number of lines.
     Raises OSError, EOFError or zlib.error for a file that cannot be read.
     """
-    limit = most
-    if path.suffix == ".gz":
+    limit = math.inf if most is None else most
+    if path.suffix == ".gz" and most is not None:
         limit = min(most, most_unpacked(path.stat().st_size))
     total = 0
     opener: Any = gzip.open if path.suffix == ".gz" else open
@@ -50,10 +50,10 @@ def read_lines(path: Path, *, longest: int, most: int) -> Iterator[bytes]:
             total += len(line)
             if len(line) > longest:
                 raise ValueError(f"line {number} is longer than {longest:,} bytes")
-            if number > MOST_LINES:
+            if most is not None and number > MOST_LINES:
                 raise ValueError(f"it has more than {MOST_LINES:,} lines")
             if total > limit:
-                raise ValueError(f"it unpacks to more than {limit:,} bytes (line {number})")
+                raise ValueError(f"it unpacks to more than {limit:,.0f} bytes (line {number})")
             yield line
             number += 1
 

@@ -107,7 +107,8 @@ def drive(
                 except UnstorableError as error:
                     event = Failed(event.job, Status.FAILED, error.message, None, event.seconds)
             elif isinstance(event, DoneElsewhere):
-                submit(source.remaining_jobs(event.job))
+                event = dataclasses.replace(event, left=tuple(source.remaining_jobs(event.job)))
+                submit(event.left)
             if isinstance(event, Failed):
                 event = dataclasses.replace(event, log=logs.of(event.job))
                 parts = source.fail(event)

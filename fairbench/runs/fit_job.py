@@ -26,8 +26,9 @@ from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.point_arrays import ROWS, Kind, PointArrays
 from fairbench.stats.seeds import derive_seed
 from fairbench.store.encoders import Encoder, pack
-from fairbench.store.status import Status
+from fairbench.store.status import Status, status_of
 from fairbench.store.text import clean_line, describe, describe_fully
+from fairbench.training import checkpoint_files
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class FitJob:
     of a GPU it needs. ``audits`` are the keys of points that wait for it, where they are known.
     ``detailed`` are the keys of units of which audits examine points closely: the one point, or
     three of a single-shot curve. ``rows`` is how many rows of each audit role are encoded at most;
-    None: all.
+    None: all. ``anew``: whether an earlier checkpoint is deleted.
     """
 
     id: str
@@ -89,6 +90,7 @@ class FitJob:
     rows: int | None = None
     checkpoint: Path | None = None
     checkpoint_every: float = 300.0
+    anew: bool = False
 
     @property
     def claimed(self) -> tuple[str, ...]:
@@ -113,25 +115,26 @@ class FitJob:
         ):
             progress(0.95 + 0.05 * number / len(self.units), "encoding")
             if isinstance(outcome, Diverged):
-                reason = clean_line(str(outcome.reason))
-                results.append(UnitResult(key, Status.DIVERGED, reason))
+                results.append(stack.diverged(key, outcome))
                 continue
             try:
                 result, encoded[number] = stack.encode(key, unit, outcome)
                 results.append(result)
             # What one unit's plugin code raises must not cost its stack-mates their training.
             except Exception as error:
-                results.append(_failed(key, error))
+                results.append(stack.failed(key, error))
         for number, points in encoded.items():
             result = results[number]
             try:
                 arrays = {**result.arrays, **stack.measure_test_rows(points, result.arrays)}
                 results[number] = replace(result, arrays=arrays)
             except Exception as error:
-                results[number] = _failed(result.key, error)
+                results[number] = stack.failed(result.key, error)
         return results
 
     def _fit(self, progress: Progress) -> _FittedStack:
+        if self.anew:
+            checkpoint_files.drop(self.checkpoint)
         meter = Meter(self.device)
         method = self.method(self.params)
         train = self.data.roles[Role.ENCODER_TRAIN]
@@ -210,6 +213,21 @@ class _FittedStack:
         )
         return result, points
 
+    def diverged(self, key: str, outcome: Diverged) -> UnitResult:
+        """The result of a unit whose training diverged."""
+        reason = clean_line(str(outcome.reason))
+        return UnitResult(key, Status.DIVERGED, reason, costs=self._spent())
+
+    def failed(self, key: str, error: Exception) -> UnitResult:
+        """The result of a unit that was trained, and raised when it was encoded."""
+        full = describe_fully(error)
+        return UnitResult(key, status_of(error), describe(error), full, costs=self._spent())
+
+    def _spent(self) -> dict[str, float]:
+        """What training a unit took, whatever came of it."""
+        training = self.method.workload(self.job.data.info)
+        return stack_costs(self.meter, self.reported, len(self.job.units), training)
+
     def measure_test_rows(
         self, points: Sequence[FittedPoint], arrays: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
@@ -248,10 +266,6 @@ class _FittedStack:
         if unit.point is None:
             raise ContractError(f"{method.name} is single-shot: its fit must return a Curve.")
         return (unit.point,), [outcome]
-
-
-def _failed(key: str, error: Exception) -> UnitResult:
-    return UnitResult(key, Status.FAILED, describe(error), describe_fully(error))
 
 
 def _packed(encoder: Encoder) -> tuple[bytes | None, str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ def ask(method: type[Method], params: Params, info: DatasetInfo) -> MethodAnswer
     Raises PluginError: the plugin raised something, or an answer cannot be used.
     """
     try:
+        _check_storable(method, params)
         instance = method(params)
         points = () if method.shots is Shots.SINGLE else check_points(instance.points())
         refusal, workload = instance.supports(info), instance.workload(info)
@@ -49,6 +51,18 @@ def ask(method: type[Method], params: Params, info: DatasetInfo) -> MethodAnswer
             f"workload() returned {shown(workload)}.", "Return a fairbench.api.Workload, or None."
         )
     return MethodAnswers(points, refusal)
+
+
+def _check_storable(method: type[Method], params: Params) -> None:
+    """Raise PluginError for hyperparameters that no record could hold."""
+    try:
+        json.dumps(params.model_dump(mode="json"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise PluginError(
+            f"The hyperparameters of {method.name} cannot be stored: {describe(error)}.",
+            "Use finite numbers, texts, truth values, and lists or mappings of these; None may "
+            "stand for no limit.",
+        ) from None
 
 
 def check_points(points: Any) -> tuple[Point, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from fairbench.errors import UnstorableError
 from fairbench.leaderboard.select import USED
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import StoredArrays
-from fairbench.runs.audits import AuditLedger, MissingPoint, point_metrics
+from fairbench.runs.audits import AuditLedger, point_metrics
 from fairbench.runs.cost import versions
 from fairbench.runs.driver import JobSource
 from fairbench.runs.estimate import fit_seconds
@@ -29,6 +29,9 @@ from fairbench.store.records import TRIAL, PointRecord, ReadPoint, RunRecord, Un
 from fairbench.store.status import Status
 from fairbench.training import checkpoint_files
 from fairbench.training.stack_size import device_memory, gpu_share
+
+_CHECKPOINTS_IN_LIMIT = 4
+"""Checkpoints at least within a limit of time (``--timeout``)."""
 
 
 @dataclass
@@ -47,6 +50,8 @@ class TrainingRun(JobSource):
     """One run of a plan against a store, on the device ``cpu`` or ``cuda``.
 
     Leaderboards leave the units of a ``trial`` of a search out until a run needs them too.
+    ``measure_again``: whether all points of a unit are measured anew where it is trained again and
+    gives other codes than before; a verification measures those that it has drawn.
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class TrainingRun(JobSource):
         device: str,
         *,
         trial: bool = False,
+        measure_again: bool = True,
     ) -> None:
         self.config, self.plan, self.store, self.device = config, plan, store, device
         self.results = config.results
@@ -68,7 +74,7 @@ class TrainingRun(JobSource):
             store, point_metrics(registry), retry=config.rerun is Rerun.FAILED
         )
         self.units = UnitLedger(plan, store, self.audits, config, run=self.id, trial=trial)
-        self._is_trial = trial
+        self._is_trial, self._measure_again = trial, measure_again
         self._fits: dict[str, list[PlannedUnit]] = {}
         self._planned = self._plan_jobs()
 
@@ -139,7 +145,7 @@ class TrainingRun(JobSource):
                 len(stack),
                 first.budget,
                 first.data,
-                past,
+                [unit for unit in past if (unit.hardware or {}).get("device") == device],
                 points=len(stack) * (first.curve_points or 1),
             ),
             point_estimate=self.audits.seconds(
@@ -162,8 +168,14 @@ class TrainingRun(JobSource):
             rows=first.budget.audit.rows,
             gpus=self._gpus(stack),
             checkpoint=checkpoint_files.path_of(self.config.results, keys, device),
-            checkpoint_every=self.config.checkpoint_every,
+            checkpoint_every=self._checkpoint_every(),
+            anew=self.config.rerun is Rerun.ALL,
         )
+
+    def _checkpoint_every(self) -> float:
+        """Seconds between checkpoints; several within a limit of time, so that a retry goes on."""
+        every, limit = self.config.checkpoint_every, self.config.timeout
+        return every if limit is None else min(every, limit / _CHECKPOINTS_IN_LIMIT)
 
     def _gpus(self, stack: Sequence[PlannedUnit]) -> float:
         """The share of a GPU's free memory that a stack needs, as others may use the rest of it."""
@@ -213,7 +225,9 @@ class TrainingRun(JobSource):
             return []
         keys = {planned.key for planned in self._fits[job.id]}
         follow = self._finish_units([unit for unit in result if unit.key in keys])
-        checkpoint_files.drop(job.checkpoint)
+        # What ran out of memory may go on with more.
+        if all(unit.status is not Status.OOM for unit in result):
+            checkpoint_files.drop(job.checkpoint)
         return follow
 
     def fail(self, event: Failed) -> list[Job]:
@@ -224,8 +238,10 @@ class TrainingRun(JobSource):
                 self.summary.broken.append((job.title, event.status, event.error))
             return parts
         broken: list[UnitRecord] = []
+        # Searches count what failed, too. Of a job that died nothing but the time is known.
+        costs = {"processor_seconds": event.seconds / len(job.keys)}
         for planned in self._fits[job.id]:
-            broken += self._break(planned, event.status, event.error, event.traceback)
+            broken += self._break(planned, event.status, event.error, event.traceback, costs)
         self.store.put(broken)
         # What was killed may go on with more time or memory; what raised would raise again.
         if event.status is Status.FAILED:
@@ -283,16 +299,22 @@ class TrainingRun(JobSource):
         summary = copy.deepcopy(self.summary)
         records: list[UnitRecord | PointRecord] = []
         follow: list[Job] = []
-        again = self.config.rerun is Rerun.ALL
-        retrained = [one.key for one in results if again and one.status is Status.DONE]
+        retrained: list[str] = []
         # Points that are examined closely take longest: begun first, they do not end alone.
         for result in sorted(results, key=lambda one: not self.units.by_key[one.key].detailed):
             planned = self.units.by_key[result.key]
             if result.status is not Status.DONE:
                 error = result.error or ""
-                records += self._break(planned, result.status, error, result.traceback)
+                records += self._break(
+                    planned, result.status, error, result.traceback, result.costs
+                )
                 continue
-            unit, missing = self._finish_unit(planned, result)
+            unit = self._finish_unit(planned, result)
+            if self._measure_again and self.units.is_another_model(unit):
+                # Everything measured of the old model is of the past, and deleted with it.
+                retrained.append(unit.key)
+                self.audits.forget(self.units.target(planned))
+            missing = self.units.missing_points(planned)
             target = self.units.target(planned)
             records.append(unit)
             records += [self.audits.record(target, point) for point in missing]
@@ -306,10 +328,8 @@ class TrainingRun(JobSource):
             raise
         return follow
 
-    def _finish_unit(
-        self, planned: PlannedUnit, result: UnitResult
-    ) -> tuple[UnitRecord, list[MissingPoint]]:
-        """The record of a fitted unit, and which of its points are to be audited."""
+    def _finish_unit(self, planned: PlannedUnit, result: UnitResult) -> UnitRecord:
+        """The record of a fitted unit."""
         content = None if self._is_trial else result.encoder
         unit = self.units.records[result.key].replace(
             status=Status.DONE,
@@ -324,17 +344,19 @@ class TrainingRun(JobSource):
             finished=now(),
         )
         self.units.records[result.key] = unit
-        if self.config.rerun is Rerun.ALL:
-            # Everything measured of the old model is of the past, and deleted with it.
-            self.audits.forget(self.units.target(planned))
         self.summary.done += 1
         if result.not_stored is not None:
             self.summary.not_stored.append((planned.title, result.not_stored))
-        return unit, self.units.missing_points(planned)
+        return unit
 
     def _break(
-        self, planned: PlannedUnit, status: Status, error: str, traceback: str | None
+        self,
+        planned: PlannedUnit,
+        status: Status,
+        error: str,
+        traceback: str | None,
+        costs: Mapping[str, float],
     ) -> list[UnitRecord]:
         """The record of a unit that gave nothing, unless an earlier result of it stands."""
         self.summary.broken.append((planned.title, status, error))
-        return self.units.break_unit(planned, status, error, traceback)
+        return self.units.break_unit(planned, status, error, traceback, costs)

@@ -156,15 +156,36 @@ class UnitLedger:
             if unit.key not in self._earlier
         )
 
+    def is_another_model(self, unit: UnitRecord) -> bool:
+        """Whether a unit that was trained again gives other codes than it did before.
+
+        It does on another machine, or by other versions: figures of both make no curve.
+        """
+        before = self._earlier.get(unit.key)
+        # Files are named by their content.
+        return self.rerun is Rerun.ALL or (before is not None and before.artefact != unit.artefact)
+
     def break_unit(
-        self, planned: PlannedUnit, status: Status, error: str, traceback: str | None
+        self,
+        planned: PlannedUnit,
+        status: Status,
+        error: str,
+        traceback: str | None,
+        costs: Mapping[str, float],
     ) -> list[UnitRecord]:
-        """The record of a unit that gave nothing, unless an earlier result of it stands."""
+        """The record of a unit that gave nothing, unless an earlier result of it stands.
+
+        ``costs``: what was spent on it.
+        """
         if planned.key in self._earlier:
             self.records[planned.key] = self._earlier[planned.key]
             return []
         broken = self.records[planned.key].replace(
-            status=status, error=error, traceback=traceback, finished=now()
+            status=status,
+            error=error,
+            traceback=traceback,
+            costs=dict(costs) or None,
+            finished=now(),
         )
         self.records[planned.key] = broken
         return [broken]

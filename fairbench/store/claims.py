@@ -13,7 +13,7 @@ import threading
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import sqlalchemy as sa
 
@@ -28,7 +28,9 @@ HEARTBEAT = 10.0
 STALE = 90.0
 """Seconds without one after which a claim is anybody's: several beats, and a store busy for long.
 
-A run that slept longer (a closed laptop) may find that another did its job: the same figures twice.
+But for claims of a process of this machine that is still there, stopped (Ctrl-Z) or unable to
+write. A run of another machine that slept longer (a closed laptop) may find that another did its
+job: the same figures twice.
 """
 
 FORGOTTEN = 86_400.0
@@ -84,10 +86,11 @@ class Claims:
         """Claim all of ``keys``; False, and nothing claimed, where another run holds one."""
         mine = {"owner": self.owner, "host": _host(), "pid": os.getpid()}
         insert = self._store.insert(_claims).values(**mine, heartbeat=self._clock())
-        expired = _claims.c.heartbeat < self._clock() - self.stale
+        silent = _claims.c.heartbeat < self._clock() - self.stale
         forgotten = _claims.c.heartbeat < self._clock() - FORGOTTEN
 
         def claim(connection: sa.Connection) -> bool:
+            expired = silent & _claims.c.owner.not_in(there)
             free = expired | _claims.c.owner.in_(dead) | (_claims.c.owner == self.owner)
             wanted = _claims.c.key.in_(keys) & free
             connection.execute(_claims.delete().where(wanted | forgotten))
@@ -103,6 +106,7 @@ class Claims:
             # Nobody need wait for the silence of a process of this machine that is gone.
             others = self._select(_claims.c.key.in_(keys), _claims.c.owner != self.owner)
             dead = [row["owner"] for row in others if _is_dead(row)]
+            there = [row["owner"] for row in others if _is_there(row)]
             return self._transactions.run(claim)
 
     def release(self, keys: Sequence[str] | None = None, *, patience: float = PATIENCE) -> None:
@@ -128,13 +132,15 @@ class Claims:
         return frozenset(row["key"] for row in self._living())
 
     def _living(self) -> list[sa.RowMapping]:
-        rows = self._select(_claims.c.heartbeat >= self._clock() - self.stale)
-        return [row for row in rows if not _is_dead(row)]
+        beats = (_claims.c.heartbeat >= self._clock() - self.stale).label("beats")
+        return [row for row in self._select(also=beats) if _lives(row)]
 
-    def _select(self, *where: sa.ColumnElement[bool]) -> Sequence[sa.RowMapping]:
+    def _select(
+        self, *where: sa.ColumnElement[bool], also: sa.ColumnElement[Any] | None = None
+    ) -> Sequence[sa.RowMapping]:
         if not self._has_table:
             return []
-        query = sa.select(_claims).where(*where)
+        query = sa.select(_claims, *([] if also is None else [also])).where(*where)
         with translate_database_errors(_CANNOT):
             return self._transactions.run(
                 lambda connection: connection.execute(query).mappings().all()
@@ -189,11 +195,23 @@ def _in_words(claim: sa.RowMapping) -> str:
     return f"process {claim['pid']} on {claim['host'].split('/')[0]}"
 
 
+def _lives(claim: sa.RowMapping) -> bool:
+    return _is_there(claim) or (bool(claim["beats"]) and not _is_dead(claim))
+
+
+def _is_there(claim: sa.RowMapping) -> bool:
+    """Whether the process that holds a claim is of this machine and has not ended."""
+    return claim["host"] == _host() and not _is_gone(claim["pid"])
+
+
 def _is_dead(claim: sa.RowMapping) -> bool:
     """Whether the process that holds a claim was of this machine and is gone."""
+    return claim["host"] == _host() and _is_gone(claim["pid"])
+
+
+def _is_gone(pid: int) -> bool:
     try:
-        if claim["host"] == _host():
-            os.kill(claim["pid"], 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
         return True
     except OSError:  # it is there, and another user's

@@ -43,6 +43,7 @@ from fairbench.store.schema import RUNS, SCHEMA_VERSION, TABLE_OF, open_schema, 
 from fairbench.store.secrets import redact_command, redact_values
 from fairbench.store.status import Status
 from fairbench.store.transactions import Transactions
+from fairbench.store.urls import file_of
 
 _CANNOT_WRITE = "The store cannot be written"
 _CANNOT_READ = "The store cannot be read"
@@ -93,23 +94,19 @@ class Store:
 
         Without ``create``, an SQLite file that is not there is not made: the store is in memory.
         """
-        try:
-            parsed = sa.engine.make_url(url)
-        except (sa.exc.SQLAlchemyError, ValueError):
-            return cls(url)  # which tells what is wrong with it
-        kind = parsed.get_backend_name()
-        if kind not in ("sqlite", "postgresql"):
+        file = file_of(url)
+        return cls("sqlite://" if file and not create and not file.exists() else url)
+
+    @classmethod
+    def at_url(cls, url: str) -> Store:
+        """The store that is there at a URL; StoreError for an SQLite file that is not there."""
+        file = file_of(url)
+        if file is not None and not file.exists():
             raise StoreError(
-                f"The store {show_url(url)} cannot be opened: {kind} is not supported.",
-                "Use postgresql+psycopg://USER@HOST/NAME, or sqlite:///FILE.",
+                f"There is no store {show_url(url)}.",
+                "Check the path: after sqlite:/// it is relative to this folder; an absolute one "
+                "begins with a fourth /.",
             )
-        if kind == "sqlite" and (parsed.database or ":memory:") == ":memory:":
-            raise StoreError(
-                f"The store {show_url(url)} is in memory: it keeps nothing.",
-                "Name a file, as in sqlite:///results.sqlite, or leave --store out.",
-            )
-        if kind == "sqlite" and not create and not Path(str(parsed.database)).exists():
-            return cls("sqlite://")
         return cls(url)
 
     @staticmethod
@@ -144,6 +141,7 @@ class Store:
         """Insert what was made here, or replace records of the same key, in one transaction.
 
         Of units that were ``retrained`` no earlier point stays: it was measured on another model.
+        What is not DONE replaces nothing that is: another run, which took over, may have done it.
         Raises UnstorableError, and writes none, where the database does not take one of them.
         """
         self._put((record.replace(origin=None) for record in records), retrained)
@@ -162,7 +160,10 @@ class Store:
             for table, rows in _rows_by_table(records):
                 insert = self.insert(table)
                 rest = {name: insert.excluded[name] for name in rows[0] if name != "key"}
-                where = is_won(table, insert.excluded) if only_winners else None
+                done = Status.DONE.value
+                where = (insert.excluded.status == done) | (table.c.status != done)
+                if only_winners:
+                    where = is_won(table, insert.excluded)
                 statement = insert.on_conflict_do_update(
                     index_elements=["key"], set_=rest, where=where
                 )

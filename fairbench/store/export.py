@@ -22,8 +22,10 @@ MOST_BYTES = 2**30
 """Bytes of an export, unpacked: 1 GiB, some 80,000 points."""
 
 
-def read_export(path: Path) -> list[Record]:
+def read_export(path: Path, *, own: bool = False) -> list[Record]:
     """Records of a file; ``.gz`` is decompressed as it is read.
+
+    ``own``: whether it is one's own backup, which may be of any size.
 
     Raises
     ------
@@ -33,7 +35,7 @@ def read_export(path: Path) -> list[Record]:
         It holds a line that is not one of an export, or that no store would have.
     """
     try:
-        lines = read_lines(path, longest=LONGEST_LINE, most=MOST_BYTES)
+        lines = read_lines(path, longest=LONGEST_LINE, most=None if own else MOST_BYTES)
         return parse_export(line.decode("utf-8") for line in lines)
     # A truncated file ends early, a garbled one is no gzip, or fails in its decompressor.
     except (OSError, EOFError, zlib.error, ValueError) as error:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 
-from fairbench.errors import StoreError, UnstorableError
+from fairbench.errors import BusyStoreError, StoreError, UnstorableError
 from fairbench.store.secrets import redact_url
 from fairbench.store.text import clean_line
 
@@ -42,9 +42,11 @@ def translate_database_errors(problem: str) -> Iterator[None]:
     try:
         yield
     except sa.exc.SQLAlchemyError as error:
+        text = f"{problem}: {first_line(error)}."
+        if re.search("locked|busy", str(error.args)):
+            raise BusyStoreError(text, "Try again when the other process has ended.") from error
         damaged = re.search("malformed|not a database", str(error)) is not None
-        hint = DAMAGED if damaged else _CHECK
-        raise StoreError(f"{problem}: {first_line(error)}.", hint) from error
+        raise StoreError(text, DAMAGED if damaged else _CHECK) from error
     # What is in a column is not of its kind: JSON that is cut off, an unknown status.
     except ValueError as error:
         raise StoreError(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from fairbench.errors import text_of
+
 
 class Status(enum.StrEnum):
     """Statuses in the store; only DONE ever counts as a result."""
@@ -39,3 +41,14 @@ class Status(enum.StrEnum):
 
 
 _BAD = {Status.FAILED, Status.DIVERGED, Status.TIMEOUT, Status.OOM, Status.CRASHED}
+
+
+def status_of(error: BaseException) -> Status:
+    """Return the status of what raised."""
+    if isinstance(error, TimeoutError):
+        return Status.TIMEOUT
+    text = text_of(error)[:10_000].lower()
+    out_of_memory = "out of memory" in text or "can't allocate memory" in text
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and out_of_memory):
+        return Status.OOM
+    return Status.FAILED

@@ -49,10 +49,19 @@ def test_a_claim_lives_while_its_run_does(store_url: str) -> None:
         time.sleep(1.0)
         assert not other.take(["a"])
     assert other.take(["a"])  # given up at the end
-    silent = Claims(Store(store_url), "silent")
+
+
+def test_who_is_silent_loses_its_claims_unless_it_is_seen_to_be_there(store_url: str) -> None:
+    """One of this machine that is stopped (Ctrl-Z) is there; one of another cannot be seen."""
+    store = Store(store_url)
+    silent, other = Claims(store, "silent"), Claims(store, "other", stale=0.6)
     assert silent.take(["b"])
-    assert not other.take(["b"])
     time.sleep(0.8)
+    assert not other.take(["b"])
+    assert other.held() == {"b"}
+    with store.engine.begin() as connection:
+        connection.execute(sa.text("UPDATE claims SET host = 'far'"))
+    assert not other.held()
     assert other.take(["b"])
 
 

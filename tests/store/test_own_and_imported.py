@@ -99,8 +99,20 @@ def test_what_is_made_again_here_is_no_longer_imported(tmp_path: Path) -> None:
     where.merge([a_unit(A)], "other")
     (unit,) = where.records(UnitRecord)
     assert unit.origin == "other"
-    where.put([unit.replace(status=Status.RUNNING)])
+    where.put([unit.replace(seed=unit.seed)])
     assert where.origins() == {}
+
+
+def test_what_is_not_done_replaces_nothing_that_is(tmp_path: Path) -> None:
+    """A run that slept while another did its job wakes up and finds that its own has failed."""
+    where = Store.in_folder(tmp_path)
+    where.put([a_unit(A), a_point(B, A)])
+    late = a_unit(A, status=Status.TIMEOUT, error="timeout", read_points=None, artefact=None)
+    where.put([late, a_point(B, A, status=Status.PENDING, values=None)])
+    assert where.statuses(UnitRecord) == {A: Status.DONE}
+    assert where.statuses(PointRecord) == {B: Status.DONE}
+    (unit,) = where.records(UnitRecord)
+    assert unit.artefact == a_unit(A).artefact
 
 
 def test_rows_of_an_origin_can_be_removed(tmp_path: Path) -> None:

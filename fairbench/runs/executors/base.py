@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairbench.errors import text_of
 from fairbench.runs.job import Job
-from fairbench.store.status import Status
+from fairbench.store.status import Status, status_of
 from fairbench.store.text import describe, describe_fully
 from fairbench.training.threads import use_one_thread
 
@@ -81,9 +80,13 @@ class HeldByAnotherRun:
 
 @dataclass(frozen=True)
 class DoneElsewhere:
-    """Another run did some of a job, or all of it, before its turn came here; it was not run."""
+    """Another run did some of a job, or all of it, before its turn came here; it was not run.
+
+    ``left``: what is still to do of it, as jobs, where that is known.
+    """
 
     job: Job
+    left: tuple[Job, ...] = ()
 
 
 CANNOT_SEND = "the job cannot be sent to a process of its own"
@@ -116,17 +119,6 @@ class Executor(ABC):
     @abstractmethod
     def stop(self) -> None:
         """End all running jobs at once and free what the executor holds."""
-
-
-def classify(error: BaseException) -> Status:
-    """Status of a job that raised."""
-    if isinstance(error, TimeoutError):
-        return Status.TIMEOUT
-    text = text_of(error)[:10_000].lower()
-    out_of_memory = "out of memory" in text or "can't allocate memory" in text
-    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and out_of_memory):
-        return Status.OOM
-    return Status.FAILED
 
 
 @dataclass(frozen=True)
@@ -182,4 +174,4 @@ def run_guarded(
         raise
     # A plugin may raise anything, SystemExit included; the driver decides what becomes of it.
     except BaseException as error:
-        return Raised(classify(error), describe(error), describe_fully(error))
+        return Raised(status_of(error), describe(error), describe_fully(error))
