@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairbench.errors import StoreError
+from fairbench.errors import BusyStoreError, StoreError
 from fairbench.store import files as artefacts
 from fairbench.store.claims import Claims
 from fairbench.store.database import Store
@@ -65,3 +65,32 @@ def test_a_file_that_cannot_be_deleted_is_named(
     assert f"{name} cannot be deleted: Permission denied." in refused.stderr
     with pytest.raises(StoreError, match="cannot be deleted"):
         artefacts.drop(tmp_path / "out", name)
+
+
+def test_clean_deletes_nothing_where_it_cannot_see_who_runs(
+    fairbench_here: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Store.in_folder(tmp_path / "out")
+    name = artefacts.save(tmp_path / "out", {"0/z/test": np.zeros((2, 2))})
+
+    def busy(self: Claims) -> None:
+        raise BusyStoreError("The store is locked.")
+
+    monkeypatch.setattr(Claims, "living_holder", busy)
+    refused = fairbench_here(*CLEAN, "--yes")
+    assert refused.returncode == 2
+    assert "locked" in refused.stderr
+    assert artefacts.exists(tmp_path / "out", name)
+
+
+@pytest.mark.parametrize("command", ["status", "clean", "results export out.jsonl"])
+def test_a_store_that_is_not_there_is_not_made(
+    fairbench_here: Call, tmp_path: Path, command: str
+) -> None:
+    artefacts.save(tmp_path / "out", {"0/z/test": np.zeros((2, 2))})
+    words = [*command.split(), "--results", "out", "--store", f"sqlite:///{tmp_path}/typo.sqlite"]
+    told = fairbench_here(*words, *(["--yes"] if command == "clean" else []))
+    assert told.returncode == 2
+    assert "There is no store sqlite:///" in told.stderr
+    assert not (tmp_path / "typo.sqlite").exists()
+    assert list((tmp_path / "out" / artefacts.FOLDER).iterdir())

@@ -146,3 +146,16 @@ def test_brackets_in_titles_and_notes_are_text(monkeypatch: pytest.MonkeyPatch) 
         text = "\n".join(seen(display, 80))
     assert "[bold]x[/bold]" in text
     assert "[red]" in text
+
+
+def test_of_what_another_run_did_only_what_is_left_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal(monkeypatch, 80, is_one=False)
+    remaining = Remaining(workers=1)
+    job_of_fit, left = fit(FIT), job(AuditJob, AUDIT, 30.0)
+    remaining.add(job_of_fit)
+    assert remaining.seconds() == 10.0 + 4 * 10.0
+    with ProgressDisplay(remaining, 1) as display:
+        display(DoneElsewhere(job_of_fit, (left,)))
+        assert remaining.seconds() == 30.0
+        display(DoneElsewhere(left))
+        assert remaining.seconds() == 0.0

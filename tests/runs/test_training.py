@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from fairbench.data.prepared import Prepared
 from fairbench.runs import plan, training
@@ -107,3 +108,33 @@ def test_methods_whose_code_has_changed_are_named_before_they_are_trained_again(
     assert planned(bench, rerun="all").changed() == [], "it is trained again as it was asked for"
     monkeypatch.setattr(plan, "code_of", lambda method: "0" * 16)
     assert planned(bench).changed() == ["bowl"]
+
+
+def test_a_limit_of_time_has_several_checkpoints_within(bench: Bench) -> None:
+    (job, *_) = (one for one in planned(bench, timeout=60).jobs() if isinstance(one, FitJob))
+    assert job.checkpoint_every == 15
+    (job, *_) = (one for one in planned(bench).jobs() if isinstance(one, FitJob))
+    assert job.checkpoint_every == 300
+    assert not job.anew
+    (job, *_) = (one for one in planned(bench, rerun="all").jobs() if isinstance(one, FitJob))
+    assert job.anew
+
+
+def test_a_model_that_gives_other_codes_than_before_is_another_one(bench: Bench) -> None:
+    """A model of another machine is: figures of both would make no curve."""
+    run(bench)
+    for file in (bench.folder / "representations").iterdir():
+        file.unlink()
+    with bench.store().engine.begin() as connection:
+        connection.execute(sa.text("DELETE FROM points"))
+    ledger = planned(bench).units
+    before = {unit.key: unit for unit in bench.store().records(UnitRecord)}
+    assert all(not ledger.is_another_model(unit) for unit in before.values())
+    other = [unit.replace(artefact="0" * 64 + ".npz") for unit in before.values()]
+    made = planned(bench)
+    made.begin("fairbench run")
+    assert all(made.units.is_another_model(unit) for unit in other)
+    assert not any(made.units.is_another_model(unit) for unit in before.values())
+    drive(made, Answers(lambda params, seed: bowl(params, seed) + 0.01), lambda event: None)
+    after = {unit.key: unit.artefact for unit in bench.store().records(UnitRecord)}
+    assert all(after[key] != unit.artefact for key, unit in before.items())

@@ -124,7 +124,8 @@ class Answers(Executor):
         params = job.params.model_dump()
         answer = self.answer(params, job.units[i].seed)
         if isinstance(answer, Status):
-            return UnitResult(job.keys[i], answer, "loss nan at step 3")
+            costs = {"processor_seconds": 2.0}
+            return UnitResult(job.keys[i], answer, "loss nan at step 3", costs=costs)
         return UnitResult(
             job.keys[i],
             Status.DONE,

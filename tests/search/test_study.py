@@ -300,3 +300,10 @@ def test_optuna_says_nothing(bench: Bench, capfd: pytest.CaptureFixture[str]) ->
     printed = capfd.readouterr()
     assert printed.out == ""
     assert printed.err == ""
+
+
+@pytest.mark.parametrize("status", [Status.DIVERGED, Status.TIMEOUT])
+def test_trials_that_give_nothing_use_up_the_work_too(bench: Bench, status: Status) -> None:
+    search = bench.search(Answers(lambda params, seed: status), trials=None, work=20.0)
+    assert search.seconds == 2 * 2.0 * len(search.trials)
+    assert len(search.trials) == 8  # two batches of four, of 4 s each

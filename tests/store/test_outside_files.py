@@ -163,3 +163,14 @@ def test_honest_arrays_are_read(tmp_path: Path) -> None:
         buffer.seek(0)
         check_arrays(buffer)
         np.testing.assert_array_equal(np.load(buffer), array)
+
+
+def test_an_own_backup_may_be_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "backup.jsonl"
+    rows = Store.in_folder(tmp_path / "results")
+    rows.put([a_unit(A), a_point(B, A)])
+    file.write_text("".join(f"{line}\n" for line in rows.export()))
+    monkeypatch.setattr("fairbench.store.export.MOST_BYTES", 100)
+    with pytest.raises(ConfigError, match="more than"):
+        read_export(file)
+    assert len(read_export(file, own=True)) == 2

@@ -1,0 +1,90 @@
+"""What a fit gives of units that gave nothing: why, and what they took."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairbench.api import Floats
+from fairbench.api.method import Diverged, Method, Params, Representation
+from fairbench.config import RunConfig
+from fairbench.data.prepared import Prepared
+from fairbench.errors import PluginError
+from fairbench.runs.fit_job import FitJob, UnitResult
+from fairbench.runs.method_answers import ask
+from fairbench.runs.plan import make_budget, units_of
+from fairbench.store.status import Status
+from fairbench.training import checkpoint_files
+
+
+class TooLarge(Representation):
+    def encode(self, x: Floats, **_: Any) -> Floats:
+        raise MemoryError("no room for z")
+
+
+class Large(Method):
+    name, summary = "large", "does not fit into memory"
+
+    def fit(self, train: Any, units: Any, context: Any) -> list[Any]:
+        sum(range(2_000_000))
+        return [TooLarge() for _ in units]
+
+
+class Diverges(Large):
+    name = "diverges"
+
+    def fit(self, train: Any, units: Any, context: Any) -> list[Any]:
+        sum(range(2_000_000))
+        return [Diverged("loss nan") for _ in units]
+
+
+def result_of(method: type[Method], data: Prepared, **given: Any) -> UnitResult:
+    config = RunConfig(methods=(method.name,), datasets=("toy",), seeds=(0,))
+    (planned,) = units_of(method, Params(), data, make_budget(10, data), config)
+    job = FitJob(
+        id="job",
+        title="job",
+        estimate=1.0,
+        point_estimate=1.0,
+        method=method,
+        params=Params(),
+        data=data,
+        keys=(planned.key,),
+        units=(planned.unit,),
+        iterations=10,
+        device="cpu",
+        curve_points=planned.curve_points,
+        **given,
+    )
+    (result,) = job.run(lambda share, note: None)
+    return result
+
+
+@pytest.mark.parametrize(("method", "status"), [(Large, Status.OOM), (Diverges, Status.DIVERGED)])
+def test_what_gave_nothing_says_why_and_what_it_took(
+    method: type[Method], status: Status, prepared: Prepared
+) -> None:
+    result = result_of(method, prepared)
+    assert result.status is status
+    assert result.costs["processor_seconds"] > 0.005
+
+
+def test_a_fit_that_begins_anew_deletes_the_checkpoint(prepared: Prepared, tmp_path: Any) -> None:
+    for anew in (False, True):
+        checkpoint = tmp_path / "checkpoint"
+        checkpoint.write_bytes(b"of an earlier run")
+        result_of(Diverges, prepared, checkpoint=checkpoint, anew=anew)
+        assert checkpoint.exists() is not anew
+    checkpoint_files.drop(checkpoint)
+
+
+class Limits(Params):
+    clip: float = float("inf")
+
+
+def test_hyperparameters_that_cannot_be_stored_are_the_methods_own_fault(
+    prepared: Prepared,
+) -> None:
+    with pytest.raises(PluginError, match="hyperparameters of large cannot be stored"):
+        ask(Large, Limits(), prepared.info)
