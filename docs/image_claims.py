@@ -160,8 +160,9 @@ def _ahead(board: ImageBoard, other: str) -> Claim:
 
 
 def _kept(board: ImageBoard, name: str, column: str) -> str:
-    value = board.rows[name].row.figures.get(column)
-    return "none" if value is None else format_share(value)
+    row = board.rows[name].row
+    value = row.figures.get(column)
+    return "none" if value is None or row.is_none(column) else format_share(value)
 
 
 def _gap(board: ImageBoard, a: str, b: str) -> str:

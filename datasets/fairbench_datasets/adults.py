@@ -165,7 +165,8 @@ class AdultsGenderUnseen(AdultsGender):
     aliases = ()
     summary = "UCI Adult, S = sex, five unseen tasks"
     is_unseen = True
-    tasks = ("married", "aged_40_or_more", "white", "born_abroad", "self_employed")
+    tasks = ("income",)
+    unseen_tasks = ("married", "aged_40_or_more", "white", "born_abroad", "self_employed")
 
     simulate = Dataset.simulate  # none: the twin lacks columns of the tasks
 

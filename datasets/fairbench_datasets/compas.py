@@ -185,7 +185,7 @@ class CompasUnseen(CompasRace):
     aliases = ()
     summary = "COMPAS two-year recidivism, S = race, five unseen tasks"
     is_unseen = True
-    tasks = (
+    unseen_tasks = (
         *("violent_recid", "violence_score_above_low"),
         *("drug_charge", "assault_charge", "theft_charge"),
     )

@@ -168,6 +168,11 @@ class DeclaredTable(Dataset):
     domains: ClassVar[tuple[str, ...]] = ()
     is_unseen: ClassVar[bool] = False
 
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        cls.tasks = tuple(label.name for label in getattr(cls, "labels", ()))
+        cls.unseen_tasks = tuple(label.name for label in cls.unseen) if cls.is_unseen else ()
+
     def load(self, folder: Path) -> Table:
         """Read, check, and put together X, S and Y."""
         import pandas as pd

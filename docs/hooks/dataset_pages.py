@@ -85,8 +85,7 @@ def page(title: str, datasets: Sequence[Any]) -> str:
 
 def _tasks(dataset: Any) -> list[str]:
     """Names of the tasks, and of a variant for unseen tasks those."""
-    declared = "unseen" if getattr(dataset, "is_unseen", False) else "labels"
-    return [label.name for label in getattr(dataset, declared, ())] or list(dataset.tasks)
+    return list(dataset.unseen_tasks or dataset.tasks)
 
 
 def _description(docstring: str) -> Iterator[str]:

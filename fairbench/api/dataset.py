@@ -136,6 +136,8 @@ class Dataset(ABC):
         The columns that s is made of; for ``fairbench data list``.
     tasks : tuple of str
         Names of the tasks, the main one first; for pages.
+    unseen_tasks : tuple of str
+        Names of the unseen tasks; for pages.
     demonstration : str
         Why rows on this dataset are shown but never ranked, such as too few rows for auditors;
         empty: they are ranked.
@@ -162,6 +164,7 @@ class Dataset(ABC):
     rows: ClassVar[int | None] = None
     sensitive: ClassVar[tuple[str, ...]] = ()
     tasks: ClassVar[tuple[str, ...]] = ()
+    unseen_tasks: ClassVar[tuple[str, ...]] = ()
     demonstration: ClassVar[str] = ""
     iterations: ClassVar[int | None] = None
     audit_rows: ClassVar[int | None] = None

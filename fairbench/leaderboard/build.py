@@ -98,7 +98,8 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
             figures = reference.figures if reference else {}
             counted = any(curve is one for one in of_row.curves)
             table.points.extend(make_point_rows(curve, figures, metrics, counted=counted))
-            table.auditors.extend(make_auditor_rows(curve))
+            if counted:
+                table.auditors.extend(make_auditor_rows(curve))
             table.failures.extend(make_failure_rows(curve))
     for table in tables.values():
         table.entries[:] = rank_rows(table.entries, tested)

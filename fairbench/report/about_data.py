@@ -19,6 +19,7 @@ def describe_data(dataset: type[Dataset]) -> list[tuple[str, str]]:
         return [
             ("sensitive columns", ", ".join(dataset.sensitive)),
             ("labels", ", ".join(dataset.tasks)),
+            ("labels of unseen tasks", ", ".join(dataset.unseen_tasks)),
         ]
     card = dataset.card
     return [
@@ -31,13 +32,14 @@ def describe_data(dataset: type[Dataset]) -> list[tuple[str, str]]:
 
 
 def column_of_s(dataset: type[Dataset] | None) -> str | None:
-    """Return the column of new rows that holds the groups of s; None where there is no such one."""
-    if dataset is None or len(dataset.sensitive) != 1:
+    """Return the column of new rows that holds the groups of s; None where there is no such one.
+
+    Groups of built-in datasets are made of columns: their names are not those of a file.
+    """
+    if dataset is None or not issubclass(dataset, CardDataset) or len(dataset.sensitive) != 1:
         return None
-    if issubclass(dataset, CardDataset):
-        (part,) = dataset.card.sensitive
-        return None if part.bins or part.groups else part.column
-    return dataset.sensitive[0]
+    (part,) = dataset.card.sensitive
+    return None if part.bins or part.groups else part.column
 
 
 def _sensitive(part: SensitiveColumn) -> str:

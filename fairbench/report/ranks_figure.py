@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairbench.metrics.rows import LeaderboardRow
+from fairbench.report.headings import HEADINGS
 from fairbench.report.panels import Panel, looks_of
 from fairbench.report.style import GREY, QUIET, new_figure, styled
 from fairbench.report.verdicts import describe_tests
@@ -28,9 +29,10 @@ _KEY = "#3a3a3a"
 
 
 def ranks_figure(shown: Sequence[Panel]) -> Figure:
-    """Draw a line per row: AUFDC and its 95% interval, the certified area, and the rank set.
+    """Draw a line per row: what it is ranked by and its 95% interval, and the rank set.
 
-    Rows that are not replicated stand below a line, without a rank.
+    That is AUFDC, with the certified area beside it, or in the aware track another figure. Rows
+    that are not replicated stand below a line, without a rank.
     """
     heights = [1.5 + _LINE * (len(panel.rows) + 1) for panel in shown]
     with styled():
@@ -45,6 +47,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
     from matplotlib.transforms import ScaledTranslation
 
     names, look = panel.names, looks_of([panel])
+    column = panel.rows[0].ranked_by or _COLUMN
+    of_area = column == _COLUMN
     labels: list[tuple[float, str]] = []
     ranks: list[tuple[float, str]] = []
     place = 0.0
@@ -65,7 +69,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
         for row in block:
             others = bool(panel.highlighted) and row.method not in panel.highlighted
             grey = others or "baseline" in row.tags.split()
-            _row(axes, row, place, GREY if grey else look[row.variant].colour)
+            _row(axes, row, column, place, GREY if grey else look[row.variant].colour)
             labels.append((place, textwrap.shorten(names[row.variant], 38, placeholder=" ...")))
             ranks.append((place, str(row.rank or "")))
             place += 1
@@ -76,13 +80,17 @@ def _draw(axes: Axes, panel: Panel) -> None:
         beside.set_ylabel("rank, with 95% confidence")
         beside.spines["right"].set_visible(False)
         beside.tick_params(length=0)
-    axes.set(
-        ylim=(place - 0.4, -0.6), xlim=(0, None), xlabel="area (lower is better; x itself: 0.5)"
-    )
+    axes.set(ylim=(place - 0.4, -0.6))
+    if of_area:
+        axes.set(xlim=(0, None), xlabel="area (lower is better; x itself: 0.5)")
+    else:
+        axes.set(xlabel=f"{HEADINGS.get(column, column)}, by which the rows are ranked")
     axes.grid(visible=True, axis="x")
     axes.tick_params(length=0)
-    axes.plot([], [], "o", color=_KEY, label="AUFDC, by auditors, with 95% interval")
-    axes.plot([], [], "D", color=_KEY, markerfacecolor="none", label="certified AUFDC")
+    shown = "AUFDC, by auditors" if of_area else HEADINGS.get(column, column)
+    axes.plot([], [], "o", color=_KEY, label=f"{shown}, with 95% interval")
+    if of_area:
+        axes.plot([], [], "D", color=_KEY, markerfacecolor="none", label="certified AUFDC")
     above = axes.transAxes + ScaledTranslation(0, _TITLE / 72, axes.figure.dpi_scale_trans)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), bbox_transform=above, ncols=2)
     notes = describe_tests(panel.ranked) or ["One split gives no ranks."]
@@ -99,13 +107,15 @@ def _draw(axes: Axes, panel: Panel) -> None:
     )
 
 
-def _row(axes: Axes, row: LeaderboardRow, place: float, colour: str) -> None:
-    area, certified = row.figures.get(_COLUMN), row.figures.get(_CERTIFIED)
-    ends = row.interval(_COLUMN)
+def _row(axes: Axes, row: LeaderboardRow, column: str, place: float, colour: str) -> None:
+    if row.is_none(column):
+        return
+    value, ends = row.figures.get(column), row.interval(column)
+    certified = row.figures.get(_CERTIFIED) if column == _COLUMN else None
     if ends is not None:
         axes.plot(ends, [place, place], color=colour, linewidth=1.6, solid_capstyle="butt")
-    if area is not None:
+    if value is not None:
         face = colour if row.complete else "none"
-        axes.plot([area], [place], "o", color=colour, markerfacecolor=face)
+        axes.plot([value], [place], "o", color=colour, markerfacecolor=face)
     if certified is not None:
         axes.plot([certified], [place], "D", color=colour, markerfacecolor="none")

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"),
-    *("#882255", "#999933", "#332288", "#661100", "#44AA99", "#AA4499", "#6E6E00"),
+    *("#882255", "#999933", "#332288", "#661100", "#44AA99", "#AA4499", "#1E9600"),
 )
-"""Okabe and Ito's palette, without its yellow, which is lost on white; then some of Paul Tol's."""
+"""Okabe and Ito's palette, without its yellow, which is lost on white; then some of Paul Tol's,
+and a green that is far from the shades of all of them."""
 
 SHADES = (0.0, 0.45, -0.45, 0.25, -0.25)
 """Of the members of a family: how far towards white, or where negative towards black."""

@@ -13,8 +13,8 @@ Networks, Streams
     Encoders and decoders that suit a dataset; random numbers of each model's own.
 StackedLinear, StackedMLP, StackedConv
     Layers with a leading model axis.
-summed_squares, onehot
-    The distortion; one-hot coding of s.
+summed_squares, onehot, count_products
+    The distortion; one-hot coding of s; multiplications of a network.
 """
 
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from fairbench.training.single_shot import SingleShotTwin
 if TYPE_CHECKING:
     from fairbench.training.gaussian import Draw, GaussianModel, rate
     from fairbench.training.layers import StackedConv, StackedLinear, StackedMLP
-    from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
+    from fairbench.training.model import Batch, StackedModel, count_products, onehot, summed_squares
     from fairbench.training.networks import Networks
     from fairbench.training.streams import Streams
 
@@ -42,6 +42,7 @@ __all__ = [
     "StackedMLP",
     "StackedModel",
     "Streams",
+    "count_products",
     "onehot",
     "rate",
     "summed_squares",
@@ -50,7 +51,7 @@ __all__ = [
 _LAZY = {
     "gaussian": ("Draw", "GaussianModel", "rate"),
     "layers": ("StackedConv", "StackedLinear", "StackedMLP"),
-    "model": ("Batch", "StackedModel", "onehot", "summed_squares"),
+    "model": ("Batch", "StackedModel", "count_products", "onehot", "summed_squares"),
     "networks": ("Networks",),
     "streams": ("Streams",),
 }

@@ -93,6 +93,14 @@ class StackedModel(nn.Module, ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} has no bits")
 
+    def multiply_adds(self) -> int:
+        """Multiplications of a stack of one for one row, forward.
+
+        Each trainable parameter is used once, those of a convolution at every place. Override it
+        where parameters are used more often.
+        """
+        return count_products(self)
+
     def take(self, index: int) -> Self:
         """Return model ``index`` as a stack of one, on the CPU, with memory of its own."""
         memo: dict[int, object] = {}
@@ -101,6 +109,15 @@ class StackedModel(nn.Module, ABC):
             memo[id(tensor)] = nn.Parameter(piece) if isinstance(tensor, nn.Parameter) else piece
         one = copy.deepcopy(self, memo)
         return one.eval()
+
+
+def count_products(module: nn.Module) -> int:
+    """Multiplications of networks for one row, forward, where each is used once."""
+    return sum(
+        parameter.numel() * getattr(part, "uses", 1)
+        for part in module.modules()
+        for parameter in part.parameters(recurse=False)
+    )
 
 
 def onehot(s: Tensor, groups: int) -> Tensor:

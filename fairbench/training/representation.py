@@ -136,12 +136,8 @@ class NeuralRepresentation(Representation):
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def multiply_adds(self) -> int:
-        """Of all trainable parameters on one row; a convolution uses each at every place."""
-        return sum(
-            parameter.numel() * getattr(module, "uses", 1)
-            for module in self.model.modules()
-            for parameter in module.parameters(recurse=False)
-        )
+        """Multiplications of a forward pass of one row."""
+        return self.model.multiply_adds()
 
     def state(self) -> Mapping[str, npt.NDArray[Any]]:
         """Weights and buffers, adversaries' included."""

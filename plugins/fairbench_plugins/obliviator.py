@@ -38,7 +38,7 @@ There is no decoder; the suite's is used.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -197,6 +197,10 @@ class ErasureCurve(Curve):
         self.points = tuple(Point.of(rounds=count) for count in _spread(len(rounds)))
         self._kept: dict[bytes, tuple[int, Array]] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Codes that are kept are of people: they are in no copy and no pickle."""
+        return self.__dict__ | {"_kept": {}}
+
     def at(self, point: Point) -> Representation:
         count = round(point["rounds"])
         return _Erased(self, min(max(count, 1), len(self.rounds)))
@@ -232,9 +236,10 @@ class _Erased(Representation):
         return self.curve.code(x, self.count).astype(np.float32)
 
     def parameters(self) -> int:
+        """Of all rounds, which one fit trains; the last bias is set and not trained."""
         return sum(
-            each.weight_in.size + each.bias_in.size + each.weight_out.size + each.bias_out.size
-            for each in self.curve.rounds[: self.count]
+            each.weight_in.size + each.bias_in.size + each.weight_out.size
+            for each in self.curve.rounds
         )
 
 
@@ -258,16 +263,15 @@ class _Eraser:
         self.s: Array = indicators - indicators.mean(axis=0)
         self.steps = max(1, min(params.steps, context.iterations // params.rounds))
 
-    def rounds(self) -> Sequence[Round]:
+    def rounds(self) -> Iterator[Round]:
         """Fit them one after the other."""
         first = self._targets(self.x)
-        x, made = self.x, []
+        x = self.x
         for _ in range(self.params.rounds):
             last = self._targets(x)
             each = self._project(self._embedding(x, first, last), x, first, last)
-            made.append(each)
+            yield each
             x = each(x)
-        return made
 
     def _embedding(self, x: Array, first: Array, last: Array) -> dict[str, Array]:
         """Train a round's network (equation 8)."""

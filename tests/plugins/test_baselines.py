@@ -1,5 +1,6 @@
 """Baselines: the ends of every curve, and the order in which columns go."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -143,3 +144,16 @@ def test_conditional_quantiles_are_uniform_independent_of_s_and_give_x_back(grou
     assert max(gap) < 0.06
     # x itself is far apart: the first column's mean rises with s.
     assert abs(rows.x[rows.s == 0].mean(0) - rows.x.mean(0)).max() > 0.2
+
+
+def test_a_pickle_of_conditional_quantiles_holds_nobody_who_was_encoded(prepared: Prepared) -> None:
+    params = ConditionalQuantile.Params(bins=4, trees=2)
+    representation = fit(ConditionalQuantile(params), prepared)
+    assert isinstance(representation, Representation)
+    before = len(pickle.dumps(representation))
+    rows = prepared.roles[Role.TEST]
+    z = representation.encode(rows.x, s=rows.s, generator=np.random.default_rng(0))
+    kept = pickle.dumps(representation)
+    assert len(kept) == before
+    again = pickle.loads(kept).encode(rows.x, s=rows.s, generator=np.random.default_rng(0))
+    np.testing.assert_array_equal(again, z)

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from fairbench.api import FitContext, Point, Representation, Role, TrainingRows, Unit
 from fairbench.data.prepared import Prepared
-from fairbench.training.model import onehot
+from fairbench.training.model import Batch, onehot
 from fairbench.training.streams import Streams
 from fairbench_plugins.fnf import FNF, FNFParams, noise_widths
 from fairbench_plugins.fnf.density import Density
@@ -135,3 +136,14 @@ def test_more_weight_brings_the_groups_together(prepared: Prepared) -> None:
         np.testing.assert_allclose(back, rows.x, atol=1e-3)
     assert apart[0] > 0.6
     assert apart[1] < apart[0] / 3
+
+
+@pytest.mark.parametrize("groups", [2, 5])
+def test_operations_are_about_those_that_pytorch_counts(groups: int) -> None:
+    stack, rows = model(groups), 64
+    s = torch.arange(rows)[None] % groups
+    x = torch.randn(1, rows, len(stack.widths[0]))
+    batch = Batch(x, s, onehot(s, groups), 1.0, Streams([0]))
+    with FlopCounterMode(display=False) as counter:
+        stack.eval().losses(batch)
+    assert 2 * rows * stack.multiply_adds() == pytest.approx(counter.get_total_flops(), rel=0.2)

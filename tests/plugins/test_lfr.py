@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from fairbench.api import FitContext, Point, Representation, Role, TrainingRows, Unit
 from fairbench.data.prepare import prepare
@@ -119,3 +120,11 @@ def test_a_seed_decides_the_prototypes(prepared: Prepared) -> None:
     first, again, other = (fit(prepared, [1.0], seed)[0].encode(x) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
+
+
+def test_operations_are_about_those_that_pytorch_counts() -> None:
+    made = stack([1.0])
+    x = torch.randn(1, 64, made.prototypes.shape[2])
+    with FlopCounterMode(display=False) as counter:
+        made.decode(made.encode(x, None, None), torch.empty(0), None)
+    assert 2 * 64 * made.multiply_adds() == pytest.approx(counter.get_total_flops(), rel=0.2)

@@ -1,12 +1,15 @@
 """Obliviator: what a projection removes, and what rounds leave to a nonlinear classifier."""
 
+import pickle
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from fairbench.api import Curve, FitContext, Point, TrainingRows, Unit
+from fairbench_plugins import obliviator
 from fairbench_plugins.obliviator import ErasureCurve, Obliviator, ObliviatorParams
 
 SMALL = ObliviatorParams(rounds=6, features=96, dimensions=8, hidden=32, targets=16)
@@ -102,3 +105,35 @@ def test_a_seed_is_the_same_fit_and_another_is_another() -> None:
     one, same, other = (fit(train, seed).at(point).encode(train.x) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
+
+
+def test_a_pickle_holds_no_codes_of_people() -> None:
+    train = rows()
+    curve = fit(train)
+    before = len(pickle.dumps(curve))
+    z = curve.at(Point.of(rounds=3)).encode(train.x)
+    again = pickle.loads(pickle.dumps(curve))
+    assert len(pickle.dumps(curve)) == before
+    np.testing.assert_array_equal(again.at(Point.of(rounds=3)).encode(train.x), z)
+
+
+def test_rounds_are_told_as_they_are_fitted_and_all_of_them_counted() -> None:
+    told: list[tuple[float, int]] = []
+    context = FitContext(1000, progress=lambda share, note: told.append((share, len(made))))
+    made: list[int] = []
+    project = obliviator._Eraser._project
+
+    def counted(self: obliviator._Eraser, *given: Any) -> Any:
+        made.append(1)
+        return project(self, *given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(obliviator._Eraser, "_project", counted)
+        (curve,) = Obliviator(SMALL).fit(rows(), [Unit(0, None)], context)
+    assert [count for _, count in told] == [1, 2, 3, 4, 5, 6]
+    assert isinstance(curve, ErasureCurve)
+    first = (6 + 1) * 32 + 32 * 8
+    later = (8 + 1) * 32 + 32 * 8
+    counts = {curve.at(Point.of(rounds=count)).parameters() for count in (1, 6)}
+    assert len(counts) == 1
+    assert first <= counts.pop() <= first + 5 * later

@@ -10,6 +10,7 @@ from fairbench.data.card_dataset import dataset_from_card
 from fairbench.data.loading import load_dataset
 from fairbench.models.lookup import find_model
 from fairbench.models.query import ModelQuery, ResultsLocation
+from fairbench.registry import load_registry
 from fairbench.report.about_data import column_of_s, describe_data
 from fairbench.report.gather import gather
 from fairbench.report.model_card import model_card
@@ -59,7 +60,22 @@ def test_a_card_is_described(tmp_path: Path, sensitive: str, said: str, column: 
 
 
 def test_a_registered_dataset_is_described_by_its_class() -> None:
-    assert dict(describe_data(AdultsGender))["sensitive columns"] == "sex"
+    assert dict(describe_data(AdultsGender)) == {
+        "sensitive columns": "sex",
+        "labels": "income, married",
+        "labels of unseen tasks": "",
+    }
+    assert column_of_s(AdultsGender) is None, "a file of new rows need not have the groups"
+
+
+def test_labels_of_all_registered_tables_are_named() -> None:
+    for dataset in load_registry().datasets.classes.values():
+        assert dict(describe_data(dataset))["labels"], dataset.name
+    for name in ("adults-gender-unseen", "compas-unseen", "law-school-unseen"):
+        about = dict(describe_data(load_registry().datasets[name]))
+        labels, unseen = (about[key].split(", ") for key in ("labels", "labels of unseen tasks"))
+        assert len(unseen) == 5
+        assert not set(labels) & set(unseen)
 
 
 def test_model_card_and_page_name_what_they_are_of(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """Figures of a committed small run: drawn, honest about gaps, the same every time."""
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -185,6 +187,28 @@ def test_a_method_looks_alike_whatever_else_is_shown() -> None:
     baselines = [everything[Variant(name, "default")] for name in identities.baselines]
     assert {look.colour for look in baselines} <= {shaded(GREY, shade) for shade in SHADES}
     assert len({(look.colour, look.line) for look in baselines}) == len(baselines)
+
+
+def test_methods_of_different_families_are_told_apart() -> None:
+    """By their mark, or by a colour that is clearly another (CIE 1976 distance in Lab)."""
+    identities = Identities.of(load_registry())
+    looks = {name: identities._look(name, 0, {}) for name in identities.families}
+    for one, other in itertools.combinations(looks, 2):
+        if identities.family(one) != identities.family(other):
+            if looks[one].marker != looks[other].marker:
+                continue
+            apart = np.linalg.norm(lab(looks[one].colour) - lab(looks[other].colour))
+            assert apart > 12, (one, other)
+
+
+def lab(colour: str) -> np.ndarray:
+    """CIE Lab of an sRGB colour, under D65."""
+    rgb = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    linear = np.where(rgb > 0.04045, ((rgb + 0.055) / 1.055) ** 2.4, rgb / 12.92)
+    matrix = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    xyz = np.array(matrix) @ linear / [0.95047, 1, 1.08883]
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
 def test_rows_of_a_method_differ_in_their_lines_and_families_share_a_colour() -> None:

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import pytest
 
 from fairbench.api import CurveEvaluation, Metric, Track
+from fairbench.leaderboard.boards import find_board
 from fairbench.registry import load_registry
-from fairbench.report.gather import gather
+from fairbench.report.gather import gather, gather_boards
 from fairbench.report.page import page
 from fairbench.report.page.ranking import draw_ranking
 from fairbench.report.panels import looks_of
@@ -342,3 +343,72 @@ def test_a_track_can_be_chosen(browser: Any, tmp_path: Path) -> None:
     assert tab.evaluate("location.hash") == "#adults-gender?track=aware"
     assert complaints == []
     tab.close()
+
+
+@pytest.fixture(scope="module")
+def published(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The page of a published board, of more rows than can be told apart by colours."""
+    board = find_board("adults-gender-5", load_registry())
+    file = tmp_path_factory.mktemp("board") / "board.html"
+    file.write_text(page(gather_boards([board], load_registry())), encoding="utf-8")
+    tab, complaints = opened(browser, file, viewport=DESK)
+    yield tab
+    assert complaints == []
+    tab.close()
+
+
+def legend(tab: Any) -> list[str]:
+    chart = tab.locator(".board:not([hidden]) .panel:not([hidden]) .chart").first
+    found: list[str] = chart.locator(".legendtext").evaluate_all(
+        "texts => texts.map(text => text.textContent)"
+    )
+    return found
+
+
+@pytest.mark.thorough
+def test_charts_have_the_curves_of_the_rows_that_are_seen(published: Any) -> None:
+    go(published, "#adults-gender")
+    first = set(legend(published)[:-1])
+    assert 5 < len(first) <= 12
+    go(published, "#adults-gender?find=latfr")
+    assert legend(published)[:-1] == names(published, ".ranking li") == ["latfr"]
+    go(published, "#adults-gender?without=kept-cells,funnel")
+    left_out = {name for name in first if name.startswith(("kept-cells", "funnel"))}
+    assert left_out
+    assert set(legend(published)[:-1]) == first - left_out
+    published.locator(".choose summary").click()
+    published.locator(".controls .none").click()
+    assert len(legend(published)) == 1  # the line of x for some
+
+
+@pytest.mark.thorough
+def test_a_track_leaves_rows_of_no_other(published: Any) -> None:
+    go(published, "#adults-gender?track=aware")
+    shown = published.locator("tr[data-track]:not([hidden])").evaluate_all(
+        "rows => [...new Set(rows.map(row => row.dataset.track))]"
+    )
+    assert shown == ["aware"]
+    go(published, "#adults-gender?track=nobody")
+    assert published.locator(".no-track:visible").count() == 1
+
+
+@pytest.mark.thorough
+def test_truth_values_are_sorted_and_the_skip_link_keeps_the_choice(published: Any) -> None:
+    go(published, "#adults-gender?find=cells&columns=all")
+    head = published.locator("table.sortable thead button", has_text="may be best").first
+    column = head.evaluate("button => button.closest('th').cellIndex")
+    for falling in (False, True):
+        head.click()
+        cells = (
+            published.locator("table.sortable")
+            .first.locator("tbody")
+            .first.evaluate(
+                "(body, at) => [...body.rows].map(row => row.cells[at].textContent)", column
+            )
+        )
+        assert len(set(cells)) == 2
+        assert cells == sorted(cells, reverse=falling)
+    published.locator(".skip").focus()
+    published.keyboard.press("Enter")
+    assert published.evaluate("location.hash") == "#adults-gender?find=cells&columns=all"
+    assert published.evaluate("document.activeElement.id") == "main"

@@ -8,13 +8,15 @@
   const find = document.querySelector(".find"), rankedOnly = document.querySelector(".ranked-only");
   const track = document.querySelector(".track"); // null where there is one
   let coloured = false; // all curves, also where there are many
+  const mostColoured = 12; // as many curves as can be told apart
 
   // ---- what is seen
   function choiceOf(panel, chart) {
-    const shown = new Set(every(".ranking li", panel).filter(seen).map((row) => row.dataset.name));
-    const first = coloured ? [] : charts.litAtFirst(chart);
-    const own = new Set(state.methods.length ? state.methods : first);
-    return { shown: (name) => shown.has(name) || own.has(name), lit: (name) => !own.size || own.has(name) };
+    const shown = new Set([...every(".ranking li", panel).filter(seen).map((row) => row.dataset.name), ...state.methods]);
+    // Where a choice leaves few, all of them are coloured.
+    const few = choice.isChosen() && shown.size <= mostColoured;
+    const lit = new Set(state.methods.length ? state.methods : coloured || few ? [] : charts.litAtFirst(chart));
+    return { shown: (name) => shown.has(name), lit: (name) => !lit.size || lit.has(name) };
   }
 
   // A chart of a hidden board has no width: it is drawn again when its board is shown.
@@ -48,6 +50,7 @@
     }
     for (const row of rows) row.hidden = !seen(row);
     for (const panel of panels) applyTo(panel);
+    for (const note of every(".no-track")) note.hidden = every(".panel", note.parentElement).some((panel) => !panel.hidden);
     for (const one of ones) one.checked = !state.without.has(one.value);
     for (const set of every("fieldset")) {
       const own = every("input.one", set), on = own.filter((one) => one.checked).length;
@@ -126,7 +129,14 @@
     if (choice.read()) {
       apply();
       showView();
-    } else document.getElementById(location.hash.slice(1))?.querySelector("details")?.setAttribute("open", "");
+    } else document.getElementById(location.hash.slice(1))?.querySelector(":scope > details")?.setAttribute("open", "");
+  });
+  // The address stays that of the choice.
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    const main = document.querySelector("#main");
+    main.tabIndex = -1;
+    main.focus();
   });
 
   // ---- rows and curves

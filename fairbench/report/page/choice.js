@@ -52,7 +52,11 @@ window.choice = (() => {
   const seen = (row) =>
     row.dataset.name.toLowerCase().includes(state.find) &&
     !state.without.has(row.dataset.method) &&
-    (!state.ranked || row.dataset.ranked === "yes");
+    (!state.ranked || row.dataset.ranked === "yes") &&
+    (!state.track || !row.dataset.track || row.dataset.track === state.track);
 
-  return { state, boards, read, change, seen };
+  // Whether rows are left out by what they are called or have.
+  const isChosen = () => state.find !== "" || state.without.size > 0 || state.ranked;
+
+  return { state, boards, read, change, seen, isChosen };
 })();

@@ -93,6 +93,10 @@ class _Quantiles(Representation):
         self.columns, self.groups = columns, groups
         self._known: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is kept for further draws is of people: it is in no copy and no pickle."""
+        return self.__dict__ | {"_known": {}}
+
     def encode(
         self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
     ) -> Floats:

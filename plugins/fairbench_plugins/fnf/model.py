@@ -39,7 +39,7 @@ import torch
 from torch import Tensor
 
 from fairbench.api import Floats
-from fairbench.training import Batch, StackedModel, Streams, onehot
+from fairbench.training import Batch, StackedModel, Streams, count_products, onehot
 from fairbench_plugins.fnf.density import Density
 from fairbench_plugins.fnf.flow import Flow
 
@@ -137,6 +137,10 @@ class FlowModel(StackedModel):
         # A group of which the batch has no row says nothing in this step.
         there = ((counts > 0) & (outside.sum(2) > 0)).float()
         return ((forward + backward) * there).sum(1) / there.sum(1).clamp_min(1)
+
+    def multiply_adds(self) -> int:
+        """Flows run forward and back; the density of the row, and of it as of each group."""
+        return 2 * count_products(self.flow) + (1 + self.groups) * count_products(self.density)
 
     def _for_all(self, x: Tensor) -> Tensor:
         """All rows for the flow of every group."""

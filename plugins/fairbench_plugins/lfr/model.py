@@ -70,6 +70,10 @@ class LFRModel(StackedModel):
         own = (alpha * self.prototypes.square()).sum(-1).unsqueeze(1)
         return torch.softmax(2 * products - own, dim=-1)
 
+    def multiply_adds(self) -> int:
+        """The prototypes are used for the distances, and again for x_hat."""
+        return 2 * self.prototypes.numel()
+
     def decode(self, z: Tensor, s_onehot: Tensor, knob: Tensor | None) -> Tensor:
         return z @ self.prototypes
 

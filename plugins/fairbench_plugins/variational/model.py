@@ -26,8 +26,9 @@ Departures:
 * VFAE: the rate has the weight .1, in the original 1. The exact kernel instead of random Fourier
   features, and pairs i = j left out, so that the estimate is centred on zero where the groups
   agree; otherwise its bias alone shrinks z.
-* FCRL: the critic is a product of linear maps of z and of an embedding of (x, s), trained by the
-  same gradient as the rest; z has a unit-variance prior and no batch normalisation.
+* FCRL: the critic is a product of linear maps of z and of an embedding of x, trained by the same
+  gradient as the rest (a term of s alone is there too, and is the same for all rows that a row is
+  compared with); z has a unit-variance prior and no batch normalisation.
 """
 
 from __future__ import annotations
