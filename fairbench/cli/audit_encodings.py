@@ -11,10 +11,11 @@ import numpy as np
 
 from fairbench.api import Track
 from fairbench.auditing.config import PRESETS, Audit
-from fairbench.cli.console import out, show_columns, spinner
+from fairbench.cli.console import out, show_columns, spinner, warn_simulated
 from fairbench.cli.plugins import load_plugins
 from fairbench.data.array_files import ArraySource, read_sources
 from fairbench.data.loading import load_dataset
+from fairbench.data.prepared import Prepared
 from fairbench.data.splits import Split
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.board import Board
@@ -40,6 +41,8 @@ def audit_encodings(
     registry = load_plugins()
     board = None if against is None else find_board(against, registry, dataset)
     data = load_dataset(registry.dataset(dataset), root=data_root, require_real=board is not None)
+    if data.source == "simulated":
+        warn_simulated([data.info.name])
     if board is not None:
         prints = {data.fingerprint}
         if board.info.folds:  # a dataset without a test set of its own is on boards in folds alone
@@ -62,6 +65,7 @@ def audit_encodings(
     if as_json:
         found = {
             "dataset": data.info.name,
+            "data_source": data.source,
             "audit": audit.value,
             "figures": figures,
             "blind": None,  # unknown
@@ -70,7 +74,7 @@ def audit_encodings(
         }
         print(json.dumps(found, indent=2))
         return
-    _show(data.info.name, audit, figures)
+    _show(data, audit, figures)
     if board is not None:
         _show_beside(board, figures, same_distortion, tables[0])
 
@@ -104,15 +108,16 @@ def _at(distortion: float, table: Tables) -> dict[str, float]:
     return found
 
 
-def _show(dataset: str, audit: Audit, figures: Mapping[str, Any]) -> None:
+def _show(data: Prepared, audit: Audit, figures: Mapping[str, Any]) -> None:
     def of(name: str) -> str:
         value = figures.get(name)
         return "none" if value is None else format_figure(value, decimals=3)
 
     low, high = of("mutual_information_low"), of("mutual_information_high")
+    simulated = " (SIMULATED DATA)" if data.source == "simulated" else ""
     out.print(
-        f"Encodings of {dataset}, official split, {audit.value} audit. Whether their encoder saw s "
-        "is unknown: they are not ranked.\n"
+        f"Encodings of {data.info.name}{simulated}, official split, {audit.value} audit. Whether "
+        "their encoder saw s is unknown: they are not ranked.\n"
         f"  I(Z;S)  {of('mutual_information')} nats [{low}, {high}]\n"
         f"  D       {of('distortion')}, by a decoder fitted here\n"
         f"  A_s     {of('accuracy_s')}\n"

@@ -132,7 +132,7 @@ def _reaudit(config: StoredAudit, registry: Registry) -> int:
     if before is not None:
         measured = audit.summary.measured | audit.summary.elsewhere
         _show_changes(find_changes(before, store, tables, measured))
-    _report(audit, written)
+    _report(audit, written, location)
     broken = show_problems(tables)
     return 1 if broken or problems or audit.summary.broken else 0
 
@@ -224,7 +224,7 @@ def _show_changes(moved: Sequence[AufdcChange]) -> None:
         out.print("I moved (nats), D moved: the largest change of a point.", markup=False)
 
 
-def _report(audit: Reaudit, written: Sequence[Path]) -> None:
+def _report(audit: Reaudit, written: Sequence[Path], location: ResultsLocation) -> None:
     outcome = audit.summary
     known = f"; {format_count(audit.known, 'point')} measured earlier" if audit.known else ""
     others = f", {len(outcome.elsewhere):,} by another run" if outcome.elsewhere else ""
@@ -242,6 +242,6 @@ def _report(audit: Reaudit, written: Sequence[Path]) -> None:
         err.print(f"{status.value}: {title}: {error}", markup=False)
     if outcome.broken:
         err.print("The same command tries these again.")
-    warn_of_metrics(audit.audits.faults, audit.results)
+    warn_of_metrics(audit.audits.faults, location)
     for path in written:
         err.print(str(path), markup=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -171,6 +172,7 @@ def board_export(
     write_file(path, content)
     out.print(
         f"{path}: {len(board.units)} models, {len(board.points)} points, {len(content):,} bytes. "
-        f"Rank in it: fairbench run --methods METHOD --dataset {name} --against {path}",
+        f"Rank in it: fairbench run --methods METHOD --dataset {name} --against "
+        f"{shlex.quote(str(path))}",
         markup=False,
     )

@@ -86,6 +86,8 @@ def leaderboard(
     if dataset is not None:
         tables = _of_dataset(tables, dataset, registry)
     if compare is not None:
+        if form is not TableFormat.TABLE:
+            raise ConfigError("--compare prints text.", "Leave --format out.")
         show_differences(tables, *compare)
         raise typer.Exit(show_problems(tables))
     if form is TableFormat.TABLE:

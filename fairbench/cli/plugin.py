@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import keyword
+import shlex
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -63,7 +64,8 @@ def new_plugin(
         raise ConfigError(f"{folder} cannot be written: {error.strerror}.", "") from error
     for path in files:
         out.print(f"wrote {folder / path}", markup=False)
-    out.print(f"\nNext:\n  pip install -e {folder}\n  fairbench check {name}", markup=False)
+    install = shlex.join(["pip", "install", "-e", str(folder)])
+    out.print(f"\nNext:\n  {install}\n  fairbench check {name}", markup=False)
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:

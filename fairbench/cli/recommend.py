@@ -284,7 +284,7 @@ def _show_command(chosen: StoredPoint) -> None:
     if unit.encoder is not None and not chosen.model.has_encoder:
         out.print(
             "\nIts encoder is not in this results folder. To train it here:\n"
-            f"  {shlex.join(chosen.model.retrain_command())}",
+            f"  {shlex.join(chosen.model.retrain_command())}{chosen.model.params_note}",
             markup=False,
         )
     out.print(f"\nTo use it:\n  {shlex.join(words)}", markup=False)
@@ -305,9 +305,10 @@ def _show_misses(answer: Recommendation, registry: Registry) -> None:
         name for name in answer.untried if answer.certificates is None or name in answer.certifiable
     ]
     if untried:
-        data = shlex.join(answer.candidates.points[0].model.data_options)
-        methods = ",".join(untried)
-        out.print(f"  other methods: fairbench run {data} --methods {methods}", markup=False)
+        model = answer.candidates.points[0].model
+        words = ["fairbench", "run", *model.data_options, "--methods", ",".join(untried)]
+        command = shlex.join([*words, *model.results.location.options])
+        out.print(f"  other methods: {command}", markup=False)
     most_useful = rank_by_usefulness(answer.candidates.points)[0]
     method = most_useful.unit.method
     out.print(f"  more points: fairbench run --methods {method} ... --points 32", markup=False)

@@ -63,9 +63,10 @@ def results_import(
     counts = ", ".join(f"{count} {name}" for name, count in taken.items())
     out.print(f"Imported {counts}; what was there already is kept.", markup=False)
     if name is not None:
+        words = ["--origin", name, *ResultsLocation(results, store).options]
         out.print(
             f"Leaderboards show them as from {name}, where nothing of the kind was made here. "
-            f"To take them out: fairbench results remove --origin {shlex.quote(name)}",
+            f"To take them out: {shlex.join(['fairbench', 'results', 'remove', *words])}",
             markup=False,
         )
 

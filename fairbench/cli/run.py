@@ -92,9 +92,10 @@ def run_command(
     configured = build_config(RunConfig, config, **given)
     if params_file is not None:
         configured = with_params(params_file, configured, registry)
-    elif label is not None and not configured.params and tune is None:
+    elif configured.label is not None and not configured.params and tune is None:
         raise ConfigError(
-            f"--label {label!r} names rows with hyperparameters of their own, and there are none.",
+            f"The label {configured.label!r} names rows with hyperparameters of their own, and "
+            "there are none.",
             "Add --params FILE, or leave --label out.",
         )
     raise typer.Exit(run(configured, registry, dry_run=dry_run, tune=tune))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from fairbench.api.method import Method
@@ -16,6 +17,7 @@ from fairbench.config import RunConfig
 from fairbench.errors import ConfigError, in_one_line
 from fairbench.leaderboard import build as leaderboard
 from fairbench.leaderboard.board import Board
+from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
 from fairbench.report.format import format_count, format_seconds, format_seconds_between
 from fairbench.runs.audit_job import ReferenceJob
@@ -224,12 +226,13 @@ def _report(run: TrainingRun, config: RunConfig, registry: Registry, board: Boar
     for title, error in run.summary.not_stored:
         err.print(f"encoder not stored: {title}: {error}", markup=False)
     if run.summary.broken:
+        where = shlex.join(ResultsLocation(config.results, config.store).options)
         err.print(
             "Try these again with --rerun failed. Where they were raised: "
-            f"fairbench status --results {config.results} --traceback",
+            f"fairbench status {where} --traceback",
             markup=False,
         )
-    setup.warn_of_metrics(run.audits.faults, config.results)
+    setup.warn_of_metrics(run.audits.faults, ResultsLocation(config.results, config.store))
     for path in written:
         err.print(str(path), markup=False)
     return problems or show_problems(tables) or (1 if run.summary.broken else 0)

@@ -16,6 +16,7 @@ from fairbench.data.loading import load_dataset, load_folds
 from fairbench.data.prepared import Prepared
 from fairbench.data.shift import shifted
 from fairbench.errors import ConfigError, FairbenchError
+from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
 from fairbench.report.format import format_count
 from fairbench.runs.fit_job import FitJob
@@ -114,7 +115,7 @@ def describe(datasets: list[Prepared], device: str) -> None:
     err.print(f"device: {device}", markup=False)
 
 
-def warn_of_metrics(faults: Mapping[str, int], results: Path) -> None:
+def warn_of_metrics(faults: Mapping[str, int], location: ResultsLocation) -> None:
     """Print what metrics raised, and at how many points."""
     for fault, points in faults.items():
         err.print(
@@ -122,7 +123,8 @@ def warn_of_metrics(faults: Mapping[str, int], results: Path) -> None:
             markup=False,
         )
     if faults:
-        err.print(f"Mend it, then measure them: fairbench audit --results {results}", markup=False)
+        where = shlex.join(location.options)
+        err.print(f"Mend it, then measure them: fairbench audit {where}", markup=False)
 
 
 def review_checkpoints(jobs: Sequence[Job], config: RunConfig) -> None:

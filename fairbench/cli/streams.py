@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 from typing import Any
@@ -23,6 +24,8 @@ def secure() -> None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names may have letters that it lacks
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.stderr = _Unfailing(sys.stderr)
 
 

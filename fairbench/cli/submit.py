@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -75,7 +76,7 @@ def submit_command(
     size = write_submission(path, submission)
     points = format_count(row.points, "point")
     out.print(f"{path}: {points}, {size:,} bytes. Anyone can check it:", markup=False)
-    out.print(f"fairbench verify {path} --against {against}", markup=False)
+    out.print(shlex.join(["fairbench", "verify", str(path), "--against", against]), markup=False)
 
 
 def _row(

@@ -187,7 +187,7 @@ def make_row_encoder(
         raise ConfigError(
             f"{name} is of the aware track: its encoder takes the sensitive attribute of every new "
             "row too, which this command does not read.",
-            "Choose a method of the blind track: fairbench recommend --track blind",
+            "Choose a method of the blind track: fairbench recommend --max-leakage NATS",
         )
     if random_state is not None and encoder.method.coding is not Coding.STOCHASTIC:
         raise ConfigError(

@@ -24,7 +24,7 @@ from fairbench.models.points import list_points, parse_point, resolve_point
 from fairbench.models.query import ModelQuery, ResultsLocation
 from fairbench.models.results import StoredResults
 from fairbench.models.select import KEY_DIGITS, not_installed, select_unit
-from fairbench.models.stored_data import find_source, load_training_data
+from fairbench.models.stored_data import find_source, load_training_data, root_of
 from fairbench.registry import Registry
 from fairbench.runs.curve_points import DEFAULT_POINTS
 from fairbench.store import encoders
@@ -169,7 +169,17 @@ class StoredModel:
             words += ["--points", str(unit.curve_points)]
         if unit.params_label != DEFAULT:
             words += ["--params", "params.yaml"]
+        root = self.results.location.data_root or root_of(self.results.configuration_of(unit))
+        if root is not None:
+            words += ["--data-root", str(root)]
+            words += ["--require-real-data"] if unit.data_source == "real" else []
         return words + self.results.location.options
+
+    @property
+    def params_note(self) -> str:
+        """What stands in the file of hyperparameters that :meth:`run_command` names, if any."""
+        params = self.changed_params
+        return f" (params.yaml: {json.dumps({self.unit.method: params})})" if params else ""
 
     @property
     def has_encoder(self) -> bool:
@@ -238,9 +248,7 @@ class StoredModel:
 
     def _retrain_hint(self) -> str:
         command = shlex.join(self.retrain_command())
-        params = self.changed_params
-        content = f" (params.yaml: {json.dumps({self.unit.method: params})})" if params else ""
-        return f"Train it again with its encoder: {command}{content}"
+        return f"Train it again with its encoder: {command}{self.params_note}"
 
 
 @dataclass(frozen=True, eq=False)

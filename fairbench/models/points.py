@@ -18,6 +18,8 @@ def parse_point(text: str) -> Point:
     knobs = {}
     for part in text.split(","):
         name, _, value = part.partition("=")
+        if name.strip() in knobs:
+            raise ConfigError(f"--point {text!r} sets {name.strip()} twice.", "Once is enough.")
         try:
             knobs[name.strip()] = float(value)
         except ValueError:

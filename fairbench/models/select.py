@@ -40,7 +40,9 @@ def select_unit(
     """
     fitted = results.fitted_units()
     if query.unit is not None:
-        return _with_key(fitted, query.unit)
+        unit = _with_key(fitted, query.unit)
+        _check_same(unit, query, fitted, results)
+        return unit
     names = sorted({unit.method for unit in fitted if lists(unit)})
     methods = f"Methods {which}: {', '.join(names) or 'none'}."
     if query.method is None:
@@ -118,6 +120,25 @@ def _run_command(
     words = ["fairbench", "run", "--methods", method, "--dataset", dataset]
     words += ["--shift", shift] if shift else []
     return shlex.join(words + results.location.options)
+
+
+def _check_same(
+    unit: UnitRecord, query: ModelQuery, fitted: Sequence[UnitRecord], results: StoredResults
+) -> None:
+    """Raise ConfigError where a query names a unit, and another method, dataset or seed with it."""
+    known: dict[str, tuple[object, object]] = {"seed": (query.seed, unit.seed)}
+    if query.method is not None:
+        method = stored_method(query.method, fitted, results.registry)
+        known["method"] = (method, unit.method)
+    if query.dataset is not None:
+        dataset = resolve_dataset(fitted, query.dataset, results.registry)
+        known["dataset"] = (dataset, table_name(unit.dataset, unit.data_source))
+    for option, (asked, own) in known.items():
+        if asked not in (None, own):
+            raise ConfigError(
+                f"--{option} {asked}: the model of --unit {query.unit} has {option} {own}.",
+                f"Leave --{option} out, or --unit.",
+            )
 
 
 def _with_key(units: Sequence[UnitRecord], start: str) -> UnitRecord:

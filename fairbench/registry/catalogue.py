@@ -14,6 +14,7 @@ from fairbench.api.method import Method
 from fairbench.api.metric import Metric
 from fairbench.api.published import BoardFile
 from fairbench.errors import ConfigError, PluginError, UnknownNameError
+from fairbench.files.paths import TAKEN_ENDINGS
 from fairbench.metrics.columns import RESERVED
 
 T = TypeVar("T")
@@ -29,6 +30,15 @@ class BrokenPlugin:
     """Entry point and distribution."""
     error: str
     """Type, message and place of the exception."""
+
+
+def taken_name(kind: str, name: str) -> str | None:
+    """Say why a name cannot be that of a plugin of a kind; None: it can."""
+    if kind == "dataset" and name.endswith(TAKEN_ENDINGS):
+        return f"files of other tables end in {' or '.join(TAKEN_ENDINGS)}"
+    if kind == "method" and name == "all":
+        return "'all' stands for all methods"
+    return None
 
 
 @dataclass
@@ -51,6 +61,12 @@ class Catalogue(Generic[T]):
                 raise PluginError(
                     f"{cls.__module__}.{cls.__qualname__} has the {self.kind} name {text!r}, which "
                     "is no name: lower-case words joined by single hyphens, like 'my-method'."
+                )
+            if taken := taken_name(self.kind, text):
+                raise PluginError(
+                    f"{cls.__module__}.{cls.__qualname__} has the {self.kind} name {text!r}: "
+                    f"{taken}.",
+                    "Choose another name.",
                 )
             if text in self._aliases:
                 owner = self._aliases[text]

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import pluggy
 
 from fairbench import hookspecs
+from fairbench.api import Coding, Shots, Track
 from fairbench.api.collection import Collection
 from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
@@ -165,6 +166,27 @@ def _check_class(cls: Any, base: type, kind: str) -> None:
             f"The {kind} {cls.__qualname__} lacks {', '.join(missing)}.",
             f"Add what is missing; fairbench.api.{base.__name__} says what each is.",
         )
+    for attribute, allowed in _KINDS_OF_VALUES.get(kind, {}).items():
+        value = getattr(cls, attribute, None)
+        if not isinstance(value, allowed):
+            raise PluginError(
+                f"The {kind} {cls.__qualname__} has {attribute} = {value!r}, no "
+                f"{allowed.__name__}.",
+                f"fairbench.api.{base.__name__} says what it is.",
+            )
+    if issubclass(cls, Metric) and cls.level not in ("point", "curve"):
+        raise PluginError(
+            f"The metric {cls.__qualname__} has level = {cls.level!r}.",
+            "Write level = 'point' or level = 'curve'.",
+        )
+
+
+_KINDS_OF_VALUES: Mapping[str, Mapping[str, type]] = {
+    "method": {"track": Track, "coding": Coding, "shots": Shots, "aliases": tuple},
+    "dataset": {"files": tuple, "sensitive": tuple, "aliases": tuple},
+    "metric": {"level": str, "direction": str, "columns": Mapping},
+}
+"""What attributes hold that commands read of every registered class."""
 
 
 def _check_columns(metric: type[Metric], others: Catalogue[Any]) -> None:

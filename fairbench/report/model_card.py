@@ -14,7 +14,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from fairbench.api import Access, Role
+from fairbench.api import Access, Role, Track
 from fairbench.api.metric import Certificate
 from fairbench.data.card_dataset import CardDataset
 from fairbench.data.prepared import Prepared
@@ -54,7 +54,7 @@ def model_card(stored: StoredPoint, certificate: SelectedCertificate | None = No
     bound, holds = _certificate(figures, certificate)
     knobs = f", {stored.point.label}" if stored.point.knobs else ""
     commands = [shlex.join(model.run_command())]
-    if preprocessing:
+    if preprocessing and unit.track != Track.AWARE:
         encode = model.encode_command(stored.point)
         commands.append(shlex.join([*encode, "--input", "new.csv", "--output", "z.parquet"]))
         s = f"new.csv:{column_of_s(model.dataset) or 'SENSITIVE'}"

@@ -50,7 +50,7 @@ def unseen(trial: MethodTrial) -> None:
     """New rows can have values outside the range of the training set."""
     x = trial.test.x[:100]
     x = 1 - x if x.dtype == np.uint8 else 4 * x
-    for representation in trial.encoders:
+    for representation in trial.everywhere:
         with convert_errors("encode", "Clip x, or extend its range."):
             z = trial.encode(representation, x, trial.test.s[:100])
         if not np.isfinite(z).all():
@@ -64,7 +64,7 @@ def alone(trial: MethodTrial) -> None:
     """The code of a row must depend on that row alone, not on the rest of the batch."""
     x = _among_strangers(trial.test.x)
     s = trial.test.s
-    for representation in trial.encoders:
+    for representation in trial.everywhere:
         if trial.stochastic:
             _draws_alone(trial, representation, x, s)
             continue
@@ -149,7 +149,7 @@ def blind(trial: MethodTrial) -> None:
     x, s = trial.test.x, trial.test.s
     permuted = np.random.default_rng(0).permutation(s)
     todo = "Do not use s in encode, or declare track = Track.AWARE."
-    for representation in trial.encoders:
+    for representation in trial.everywhere:
         codes = []
         for s_input in (None, s, permuted):
             generator = np.random.default_rng(0) if trial.stochastic else None

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import math
 import pickle
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from fairbench import api
 from fairbench.api import Coding, Knob, Shots, Track, Unit
+from fairbench.api.dataset import Dataset
 from fairbench.errors import FairbenchError
 from fairbench.registry import NAME
+from fairbench.registry.catalogue import taken_name
 from fairbench.runs.hyperparameters import validated
 from fairbench.runs.method_answers import check_points
 from fairbench.testing.check_results import BrokenPromise
 from fairbench.testing.method_trial import MethodTrial
 from fairbench.testing.promises import convert_errors, promise
+
+_BASES: Mapping[str, type] = {"method": api.Method, "dataset": Dataset}
 
 
 @promise("its name and texts are there")
@@ -42,6 +47,9 @@ def check_texts(cls: Any) -> None:
                 f"{word!r} is not a name.",
                 "Names are lower-case words joined by single hyphens, like 'my-method'.",
             )
+        kind = next((kind for kind, base in _BASES.items() if issubclass(cls, base)), "")
+        if taken := taken_name(kind, word):
+            raise BrokenPromise(f"The name {word!r} is taken: {taken}.", "Choose another name.")
     summary = getattr(cls, "summary", "")
     if not isinstance(summary, str) or not summary.strip() or "\n" in summary:
         raise BrokenPromise(f"Its summary is {summary!r}.", "Write one line that describes it.")

@@ -152,6 +152,12 @@ class MethodTrial:
             raise Unmet("the codes of the same rows differ at each call; see above")
         return coders
 
+    @property
+    def everywhere(self) -> list[Representation]:
+        """Those of :attr:`encoders`, and of a curve also at both ends."""
+        encoders = self.encoders
+        return [*encoders, *self.ends()] if self.method.shots is Shots.SINGLE else encoders
+
     def ends(self) -> tuple[Representation, Representation]:
         """Representations at both ends of the grid, or of a curve."""
         first = self.encoders
