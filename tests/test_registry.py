@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
 from fairbench.api.metric import Metric
 from fairbench.errors import PluginError, UnknownNameError
@@ -98,6 +99,8 @@ def test_an_empty_list_is_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
         (type("NoFit", (Method,), {"name": "no-fit", "summary": "x"}), "fit"),
         (type("NoSummary", (Method,), {"name": "x", "fit": lambda *a: []}), "summary"),
         (object(), "not a subclass"),
+        (method("word", track="blind"), "track = 'blind', no Track"),
+        (method("all"), "'all' stands for all methods"),
     ],
 )
 def test_a_bad_class_keeps_its_whole_plugin_out(
@@ -106,6 +109,34 @@ def test_a_bad_class_keeps_its_whole_plugin_out(
     registry = load_registry([plugin(monkeypatch, "bad", method("good"), bad)])
     assert not registry.methods.classes
     assert says in registry.broken[0].error
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "says"),
+    [
+        ("datasets", {"name": "mine-simulated"}, "files of other tables end in"),
+        ("datasets", {"sensitive": "sex"}, "sensitive = 'sex', no tuple"),
+        ("metrics", {"level": "points"}, "level = 'points'"),
+        ("metrics", {"columns": ("a",)}, "columns = ('a',), no Mapping"),
+    ],
+)
+def test_what_commands_would_fall_over_is_not_registered(
+    monkeypatch: pytest.MonkeyPatch, kind: str, values: dict[str, Any], says: str
+) -> None:
+    base, own = {
+        "datasets": (Dataset, {"load": lambda *a: None, "sensitive": ("sex",)}),
+        "metrics": (
+            Metric,
+            {"compute": lambda *a: {}, "level": "point", "direction": "lower", "columns": {}},
+        ),
+    }[kind]
+    cls = type("Odd", (base,), {"name": "odd", "summary": "odd", **own, **values})
+    module = ModuleType("odd")
+    setattr(module, f"register_{kind}", hookimpl(lambda: [cls]))
+    monkeypatch.setitem(sys.modules, "odd", module)
+    registry = load_registry([EntryPoint("odd", "odd", "fairbench")])
+    assert says in registry.broken[0].error
+    assert not getattr(registry, kind).classes
 
 
 def test_a_name_taken_twice_names_both_sources(monkeypatch: pytest.MonkeyPatch) -> None:

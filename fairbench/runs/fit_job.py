@@ -246,6 +246,11 @@ class _FittedStack:
     ) -> tuple[tuple[Point, ...], list[Representation]]:
         method, data = self.method, self.job.data
         if isinstance(outcome, Curve):
+            if outcome.points is not None and not outcome.points:
+                raise ContractError(
+                    f"The curve of {method.name} has an empty list of points: list some, or "
+                    "leave points None."
+                )
             points = points_to_read(
                 outcome,
                 self.rows.x,

@@ -13,7 +13,9 @@ import pandas as pd
 import pytest
 
 from fairbench.cli.app import main
+from fairbench.data.loading import load_twin
 from tests.conftest import Call
+from tests.support.toy.toy_plugin import Toy
 
 Here = Callable[..., tuple[int, str, str]]
 
@@ -166,3 +168,19 @@ OPTIONS = (
     "z s y x roles seed quick json against results dataset audit again executor ray-address "
     "in-process workers data-root timeout store"
 )
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_encodings_are_not_taken_for_those_of_real_people(
+    fairbench_here: Call, tmp_path: Path, as_json: bool
+) -> None:
+    rows = sum(len(part.s) for part in load_twin(Toy).roles.values())
+    np.save(tmp_path / "z.npy", np.zeros((rows, 2), np.float32))
+    words = ["--z", "z.npy", "--dataset", "toy", "--quick", *(["--json"] if as_json else [])]
+    told = fairbench_here("audit", *words)
+    assert told.returncode == 0, told.stderr
+    assert "SIMULATED" in told.stderr
+    if as_json:
+        assert json.loads(told.stdout)["data_source"] == "simulated"
+    else:
+        assert "Encodings of toy (SIMULATED DATA)" in told.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -409,3 +410,29 @@ def test_folds_give_ranks_and_other_rows_stand_below(fairbench_here: Call, tmp_p
     assert "0 fitted now" in again.stderr
     audited = fairbench_here("audit", "--results", "out")
     assert "0 points measured" in audited.stderr, audited.stderr
+
+
+@pytest.mark.usefixtures("done_run")
+def test_options_that_cannot_be_followed_are_refused(fairbench_here: Call) -> None:
+    compare = ("leaderboard", "--results", "out", "--compare", "plain", "pca", "--format", "json")
+    assert "--compare prints text" in fairbench_here(*compare).stderr
+    nothing = fairbench_here("plot", "curves", "--results", "out", "--format", ",")
+    assert nothing.returncode == 2
+    assert "names no format" in nothing.stderr
+
+
+def test_commands_that_are_printed_can_be_pasted(fairbench_here: Call, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/s.sqlite"
+    words = ("--dataset", "toy", "--budget", "quick", "--results", "my results", "--store", store)
+    told = fairbench_here("run", "--methods", "raises", "--in-process", *words)
+    assert told.returncode == 1
+    command = shlex.split(told.stderr.partition("raised: ")[2].splitlines()[0])
+    assert command == [
+        "fairbench",
+        *["status", "--results"],
+        "my results",
+        "--store",
+        store,
+        "--traceback",
+    ]
+    assert "Traceback" in fairbench_here(*command[1:]).stdout

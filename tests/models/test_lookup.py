@@ -11,7 +11,7 @@ import pytest
 
 from fairbench.api import Point
 from fairbench.data.prepared import Prepared
-from fairbench.errors import FairbenchError, StoreError
+from fairbench.errors import ConfigError, FairbenchError, StoreError
 from fairbench.models.bits import find_explained_model
 from fairbench.models.lookup import StoredModel, find_model
 from fairbench.models.points import find_neighbours, parse_point, resolve_point
@@ -250,3 +250,28 @@ def test_only_a_dataset_card_is_taken_for_one() -> None:
     assert dataset_cards("people.yaml") == ("people.yaml",)
     assert dataset_cards("adults-gender") == ()
     assert dataset_cards(None) == ()
+
+
+def test_a_unit_that_is_not_what_else_is_named_is_told(folder: Path) -> None:
+    key = find(folder, "latfr", point="gamma=0.5").unit.key
+    assert find(folder, "latfr", unit=key).unit.key == key
+    for query, says in (
+        ({"method": "sofair"}, "--method sofair: the model of --unit .* has method latfr"),
+        ({"seed": 7}, "--seed 7: the model of --unit .* has seed 0"),
+    ):
+        with pytest.raises(ConfigError, match=says):
+            find(folder, unit=key, **query)
+
+
+def test_a_command_that_trains_again_names_the_data(folder: Path, tmp_path: Path) -> None:
+    location = ResultsLocation(folder, data_root=tmp_path)
+    model = find_model(ModelQuery("latfr", point="gamma=0.5"), location, REGISTRY)
+    words = model.run_command()
+    assert words[words.index("--data-root") + 1] == str(tmp_path)
+    assert "--require-real-data" not in words, "it was trained on simulated rows"
+    assert "--require-real-data" in changed(model, data_source="real").run_command()
+
+
+def test_a_knob_is_set_once() -> None:
+    with pytest.raises(ConfigError, match="sets beta twice"):
+        parse_point("beta=1,beta=2")

@@ -208,6 +208,29 @@ class ACurveForAPoint(Right):
         return [BreaksAtTheEnd.Line() for _ in units]
 
 
+class SeesSAtTheEnd(Right):
+    shots = Shots.SINGLE
+    knobs = (Knob("k", 0.0, 1.0),)
+
+    class Line(Curve):
+        knob = Knob("k", 0.0, 1.0)
+
+        def at(self, point):
+            return UsesSThere() if point["k"] == 0 else Released(point["k"])
+
+    def fit(self, train, units, context):
+        return [self.Line() for _ in units]
+
+
+class UsesSThere(Representation):
+    def encode(self, x, *, s=None, generator=None):
+        return (x[:, :2] + (0 if s is None else s[:, None])).astype(np.float32)
+
+
+class NamedAll(Right):
+    name = "all"
+
+
 class BreaksAtTheEnd(Right):
     shots = Shots.SINGLE
     knobs = (Knob("beta", 0.0, 1.0),)

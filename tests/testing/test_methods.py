@@ -55,6 +55,8 @@ WRONG = [
     (wrong.SetsTheEnvironment, "leaves its process", "the environment"),
     (wrong.IgnoresEverybodysErrors, "leaves its process", "NumPy's handling of errors"),
     (wrong.ComputesInDoublePrecision, "leaves its process", "torch's default dtype"),
+    (wrong.SeesSAtTheEnd, "blind means blind", "With s permuted"),
+    (wrong.NamedAll, "its name and texts", "stands for all methods"),
     (wrong.Unseeded, "the same seed", "unit.seed"),
     (wrong.GloballyUnseeded, "the same seed", "unit.seed"),
     (wrong.UnseededEncoder, "codes as it declares", "declare coding = Coding.STOCHASTIC"),
