@@ -16,6 +16,7 @@ from fairbench.cli.model_card import make_card, write_card
 from fairbench.cli.options import DataRoot, OneDataset, Results, StoreUrl
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.stored_code import warn_of_changed_code
+from fairbench.errors import ConfigError
 from fairbench.models.certify import Certificates, SelectedCertificate
 from fairbench.models.lookup import StoredPoint
 from fairbench.models.query import ResultsLocation, dataset_cards
@@ -32,6 +33,9 @@ from fairbench.models.recommend import (
 from fairbench.registry import Registry
 from fairbench.report.format import format_count, format_figure, format_interval
 from fairbench.search.space import declared_space
+
+_LEVEL = 0.05
+"""Allowed probability that any certificate is wrong, where none is given."""
 
 _RUNNERS_UP = 5
 
@@ -60,11 +64,12 @@ def recommend_command(
         ),
     ] = False,
     level: Annotated[
-        float,
+        float | None,
         typer.Option(
-            help="Allowed probability that any certificate is wrong, over all candidates."
+            help="With --certified: allowed probability that any certificate is wrong, over all "
+            f"candidates [default: {_LEVEL:g}]."
         ),
-    ] = 0.05,
+    ] = None,
     card: Annotated[
         Path | None, typer.Option(help="File for the model card (Markdown) of the point.")
     ] = None,
@@ -73,8 +78,11 @@ def recommend_command(
     store: StoreUrl = None,
 ) -> None:
     """Recommend a stored point within a leakage limit. Exit code 1 where none fits."""
+    if level is not None and not certified:
+        raise ConfigError("--level is of certificates.", "Add --certified, or leave it out.")
     limits = Limits(max_leakage, min_accuracy)
-    query = RecommendQuery(limits, dataset, parse_track(track), certified, level)
+    given = _LEVEL if level is None else level
+    query = RecommendQuery(limits, dataset, parse_track(track), certified, given)
     location = ResultsLocation(results, store, data_root, dataset_cards(dataset))
     registry = load_plugins()
     recommendation = recommend(query, location, registry)

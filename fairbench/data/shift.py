@@ -97,7 +97,7 @@ def split_domains(table: Table, column: str, source: str | None, name: str) -> T
 def _slug_of_value(text: str) -> str:
     """A slug that no other value has: with a few digits of a hash where characters are lost."""
     slug = _slug(text)
-    if slug == text.lower():
+    if slug == "-".join(text.lower().split()):
         return slug
     return f"{slug}-{hashlib.sha256(text.encode()).hexdigest()[:4]}"
 

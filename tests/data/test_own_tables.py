@@ -143,6 +143,7 @@ def test_shifts_from_different_values_have_different_names(tmp_path: Path) -> No
     names = {shifted(dataset, f"age={value}").name for value in ("age<40", "age>=40")}
     assert len(names) == 2
     assert shifted(dataset, "race=white").name == "people-shift-race-from-white"
+    assert shifted(dataset, "race=Asian American").name == "people-shift-race-from-asian-american"
 
 
 def test_a_domain_that_is_too_small_is_named(tmp_path: Path) -> None:
