@@ -70,6 +70,9 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _SERVER_IS_GONE = 255
 """Exit code that multiprocessing reports where the fork server ended before it could tell one."""
 
+_PAUSES = (0.0, 0.1, 0.5, 2.0)
+"""Seconds before each try to start a process."""
+
 
 @dataclass
 class _Child:
@@ -182,17 +185,19 @@ class InlineExecutor(Executor):
         return _Child(job, process, ours, printed, receiver, output, time.monotonic(), device)
 
     def _start_process(self, connection: Connection, prints: Connection) -> Any:
-        """Start a job's process; ExecutorError where the fork server ends twice meanwhile."""
-        for _ in range(2):
+        """Start a job's process; ExecutorError where the fork server ends each time meanwhile."""
+        for pause in _PAUSES:
+            time.sleep(pause)
             process = self._context.Process(
                 target=worker.main, args=(connection, prints), daemon=True
             )
-            # The server was killed at this moment; multiprocessing starts another.
+            # The server was killed at this moment; multiprocessing starts another once it is gone,
+            # which takes a while on a busy machine.
             with contextlib.suppress(EOFError, ConnectionError):
                 process.start()
                 return process
         raise ExecutorError(
-            "Jobs cannot be started: the process that starts them (fork server) was ended twice.",
+            "Jobs cannot be started: the process that starts them (fork server) ends at each try.",
             "Was the machine out of memory? What is done is kept, and the same command resumes.",
         )
 
