@@ -91,9 +91,7 @@ def worst_certificate(certificates: Iterable[Certificate | None]) -> Certificate
     """
     found = list(certificates)
     known = [one for one in found if one is not None]
-    if len(known) < len(found):
-        return None
-    if not known:
+    if not known or len(known) < len(found):
         return None
     worst = max(known, key=lambda one: one.information)
     return replace(worst, gap=max(one.gap for one in known))

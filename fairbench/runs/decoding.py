@@ -188,17 +188,20 @@ class GroupDecoder:
         Every code is decoded once, in whichever part its rows are: else a decoder could tell parts
         apart by counting its calls, and rows with the same code by their part.
         """
+        if len(parts) == 1:
+            yield parts[0], self.for_all_groups(z[parts[0]], width)
+            return
         _, first, code = _codes(z)
-        if len(parts) == 1 or len(first) == len(z):
+        if len(first) == len(z):
             for rows in parts:
-                yield rows, self.for_all_groups(z[rows], width)
+                yield rows, self._for_each_group(z[rows], width)
             return
         rows_by_code = np.argsort(code, kind="stable")
         ends = np.bincount(code).cumsum()
         size, done = len(parts[0]), 0
         for start in range(0, len(first), size):
             stop = min(start + size, len(first))
-            decoded = self.for_all_groups(z[first[start:stop]], width)
+            decoded = self._for_each_group(z[first[start:stop]], width)
             if decoded is None:
                 yield parts[0], None
                 return
@@ -209,14 +212,20 @@ class GroupDecoder:
 
     def for_all_groups(self, z: Floats, width: int) -> list[Floats] | None:
         """Return the reconstructions of z for each group, rounded; ContractError as above."""
-        reconstructions = []
         _, first, code = _codes(z)
-        distinct = z if len(first) == len(z) else z[first]
+        if len(first) == len(z):
+            return self._for_each_group(z, width)
+        decoded = self._for_each_group(z[first], width)
+        return None if decoded is None else [one[code] for one in decoded]
+
+    def _for_each_group(self, z: Floats, width: int) -> list[Floats] | None:
+        """The same of codes that all differ."""
+        reconstructions = []
         for group in range(self.groups):
-            rounded = self._for_groups(distinct, np.full(len(distinct), group, np.int64), width)
+            rounded = self._for_groups(z, np.full(len(z), group, np.int64), width)
             if rounded is None:
                 return None
-            reconstructions.append(rounded if distinct is z else rounded[code])
+            reconstructions.append(rounded)
         return reconstructions
 
     def _for_groups(self, z: Floats, s: Ints, width: int) -> Floats | None:
