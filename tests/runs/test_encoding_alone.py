@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 from fairbench.api import DatasetInfo, Floats, Ints, Track, Unit
-from fairbench.api.method import Method, Params, Representation
+from fairbench.api.method import Method, Representation
 from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.runs.encoding import RowsToEncode
 from fairbench.runs.encoding_alone import EncodedAlone, encode_alone
-from fairbench.runs.fit_job import FitJob
 from fairbench.runs.plan import make_budget, units_of
 from fairbench.store import encoders, files
 from fairbench.store.records import ReadPoint, UnitRecord
 from fairbench.store.status import Status
+from tests.support.fits import fit_of
 
 SLOWER = ("pca", "beta-vae", "merged-cells")
 
@@ -115,22 +115,7 @@ def encoded_alone(method: type[Method], data: Prepared, results: Path) -> Encode
     """Train a method for ten steps, keep what a run keeps, and encode its last point alone."""
     config = RunConfig(methods=(method.name,), datasets=(data.info.name,), points=2)
     (*_, planned) = units_of(method, method.Params(), data, make_budget(10, data), config)
-    job = FitJob(
-        id="job",
-        title="job",
-        estimate=1.0,
-        point_estimate=1.0,
-        method=method,
-        params=Params() if method.Params is Params else method.Params(),
-        data=data,
-        keys=(planned.key,),
-        units=(planned.unit,),
-        iterations=10,
-        device="cpu",
-        curve_points=planned.curve_points,
-        rows=planned.budget.audit.rows,
-    )
-    (result,) = job.run(lambda share, note: None)
+    result = fit_of(planned, data, rows=planned.budget.audit.rows)
     assert result.status is Status.DONE, result.traceback
     unit: UnitRecord = planned.record("run").replace(
         status=Status.DONE,

@@ -11,11 +11,12 @@ from fairbench.api.method import Diverged, Method, Params, Representation
 from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.errors import PluginError
-from fairbench.runs.fit_job import FitJob, UnitResult
+from fairbench.runs.fit_job import UnitResult
 from fairbench.runs.method_answers import ask
 from fairbench.runs.plan import make_budget, units_of
 from fairbench.store.status import Status
 from fairbench.training import checkpoint_files
+from tests.support.fits import fit_of
 
 
 class TooLarge(Representation):
@@ -42,23 +43,7 @@ class Diverges(Large):
 def result_of(method: type[Method], data: Prepared, **given: Any) -> UnitResult:
     config = RunConfig(methods=(method.name,), datasets=("toy",), seeds=(0,))
     (planned,) = units_of(method, Params(), data, make_budget(10, data), config)
-    job = FitJob(
-        id="job",
-        title="job",
-        estimate=1.0,
-        point_estimate=1.0,
-        method=method,
-        params=Params(),
-        data=data,
-        keys=(planned.key,),
-        units=(planned.unit,),
-        iterations=10,
-        device="cpu",
-        curve_points=planned.curve_points,
-        **given,
-    )
-    (result,) = job.run(lambda share, note: None)
-    return result
+    return fit_of(planned, data, **given)
 
 
 @pytest.mark.parametrize(("method", "status"), [(Large, Status.OOM), (Diverges, Status.DIVERGED)])
