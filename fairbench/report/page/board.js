@@ -8,13 +8,13 @@
   const find = document.querySelector(".find"), rankedOnly = document.querySelector(".ranked-only");
   const track = document.querySelector(".track"); // null where there is one
   let coloured = false; // all curves, also where there are many
-  const mostColoured = 12; // as many curves as can be told apart
+  const mostLit = Number(document.querySelector("#main").dataset.mostLit); // curves that can be told apart
 
   // ---- what is seen
   function choiceOf(panel, chart) {
     const shown = new Set([...every(".ranking li", panel).filter(seen).map((row) => row.dataset.name), ...state.methods]);
     // Where a choice leaves few, all of them are coloured.
-    const few = choice.isChosen() && shown.size <= mostColoured;
+    const few = choice.isChosen() && shown.size <= mostLit;
     const lit = new Set(state.methods.length ? state.methods : coloured || few ? [] : charts.litAtFirst(chart));
     return { shown: (name) => shown.has(name), lit: (name) => !lit.size || lit.has(name) };
   }
