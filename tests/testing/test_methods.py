@@ -23,7 +23,10 @@ from fairbench.store.status import Status
 from fairbench.testing import CheckResult, check_method, method_checks, parametrize
 from fairbench.testing.method_trial import MethodTrial
 from fairbench.training.neural_method import NeuralMethod
-from tests.support import wrong_methods as wrong
+from tests.support import wrong_declarations as declarations
+from tests.support import wrong_encoders as encoders
+from tests.support import wrong_fits as fits
+from tests.support.right_method import Released, Right
 
 METHODS = load_registry().methods.classes
 NEURAL = [name for name, cls in METHODS.items() if issubclass(cls, NeuralMethod)]
@@ -37,82 +40,90 @@ def test_every_method_keeps_its_promises(name: str) -> None:
     check_method(METHODS[name])
 
 
-@parametrize(wrong.Right, wrong.Kept)
+@parametrize(Right, encoders.Kept)
 def test_the_decorator_makes_a_test_of_each_promise(promise) -> None:
     promise()
 
 
 WRONG = [
-    (wrong.PeeksThroughFrames, "task labels change nothing", "it uses y"),
-    (wrong.PeeksAtFiles, "it reads no file of a registered dataset", "the file labels.csv"),
-    (wrong.PeeksAtDatasets, "it reads no file of a registered dataset", "the dataset 'simple'"),
-    (wrong.WritesIntoX, "fit leaves its rows", "writes into train.x"),
-    (wrong.WritesIntoS, "fit leaves its rows", "writes into train.s"),
-    (wrong.WritesWhenEncoding, "encode leaves its rows", "x.copy()"),
-    (wrong.MovesAway, "leaves its process", "the working directory"),
-    (wrong.SeedsEverybody, "leaves its process", "NumPy's global random state"),
-    (wrong.DrawsFromEverybody, "leaves its process", "Python's global random state"),
-    (wrong.SetsTheEnvironment, "leaves its process", "the environment"),
-    (wrong.IgnoresEverybodysErrors, "leaves its process", "NumPy's handling of errors"),
-    (wrong.ComputesInDoublePrecision, "leaves its process", "torch's default dtype"),
-    (wrong.SeesSAtTheEnd, "blind means blind", "With s permuted"),
-    (wrong.NamedAll, "its name and texts", "stands for all methods"),
-    (wrong.Unseeded, "the same seed", "unit.seed"),
-    (wrong.GloballyUnseeded, "the same seed", "unit.seed"),
-    (wrong.UnseededEncoder, "codes as it declares", "declare coding = Coding.STOCHASTIC"),
-    (wrong.DrawsForAllAtOnce, "one by one", "Seed 8, fitted alone"),
-    (wrong.OnlyTwoGroups, "more than two groups", "s must be binary"),
-    (wrong.TooFew, "one result per unit", "0 results for 1 units"),
-    (wrong.NotAList, "one result per unit", "a Released results"),
-    (wrong.NoCurve, "one result per unit", "return a Curve"),
-    (wrong.ACurveForAPoint, "one result per unit", "return a Representation"),
-    (wrong.BreaksAtTheEnd, "both ends of its knob", "At beta=1 it raised ZeroDivisionError"),
-    (wrong.AlwaysDiverges, "one result per unit", "diverged: loss nan at step 1"),
+    (fits.PeeksThroughFrames, "task labels change nothing", "it uses y"),
+    (fits.PeeksAtFiles, "it reads no file of a registered dataset", "the file labels.csv"),
+    (fits.PeeksAtDatasets, "it reads no file of a registered dataset", "the dataset 'simple'"),
+    (fits.WritesIntoX, "fit leaves its rows", "writes into train.x"),
+    (fits.WritesIntoS, "fit leaves its rows", "writes into train.s"),
+    (fits.WritesWhenEncoding, "encode leaves its rows", "x.copy()"),
+    (fits.MovesAway, "leaves its process", "the working directory"),
+    (fits.SeedsEverybody, "leaves its process", "NumPy's global random state"),
+    (fits.DrawsFromEverybody, "leaves its process", "Python's global random state"),
+    (fits.SetsTheEnvironment, "leaves its process", "the environment"),
+    (fits.IgnoresEverybodysErrors, "leaves its process", "NumPy's handling of errors"),
+    (fits.ComputesInDoublePrecision, "leaves its process", "torch's default dtype"),
+    (fits.SeesSAtTheEnd, "blind means blind", "With s permuted"),
+    (fits.NamedAll, "its name and texts", "stands for all methods"),
+    (fits.Unseeded, "the same seed", "unit.seed"),
+    (fits.GloballyUnseeded, "the same seed", "unit.seed"),
+    (fits.UnseededEncoder, "codes as it declares", "declare coding = Coding.STOCHASTIC"),
+    (fits.DrawsForAllAtOnce, "one by one", "Seed 8, fitted alone"),
+    (fits.OnlyTwoGroups, "more than two groups", "s must be binary"),
+    (fits.TooFew, "one result per unit", "0 results for 1 units"),
+    (fits.NotAList, "one result per unit", "a Released results"),
+    (fits.NoCurve, "one result per unit", "return a Curve"),
+    (fits.ACurveForAPoint, "one result per unit", "return a Representation"),
+    (fits.BreaksAtTheEnd, "both ends of its knob", "At beta=1 it raised ZeroDivisionError"),
+    (fits.AlwaysDiverges, "one result per unit", "diverged: loss nan at step 1"),
     (
-        wrong.Raises,
+        fits.Raises,
         "one result per unit",
         "fit raised KeyError: 'weights' (support/wrong_methods.py",
     ),
-    (wrong.Exits, "one result per unit", "fit raised SystemExit: enough"),
-    (wrong.WrongShape, "codes are float32", "returned shape (300,)"),
-    (wrong.WrongRows, "codes are float32", "for 300 rows"),
-    (wrong.WrongType, "codes are float32", "returned float64"),
-    (wrong.GivesNan, "codes are float32", "NaN or infinity"),
-    (wrong.FarFromHomeNan, "far ones too", "not finite"),
-    (wrong.ScalesByBatch, "among others", "from the training rows in fit"),
-    (wrong.ScalesDrawsByBatch, "among others", "64 draws"),
-    (wrong.NeedsS, "codes are float32", "TypeError"),
-    (wrong.UsesSIfThere, "blind means blind", "Track.AWARE"),
-    (wrong.ReadsMoreThanItSays, "input columns that it names", "codes are others"),
-    (wrong.ReadsWhatIsNotThere, "input columns that it names", "[0, 99] of"),
-    (wrong.LosesFloat64, "float64 rows", "x.astype"),
-    (wrong.DecodesUndeclared, "decodes if it declares a decoder", "has_decoder = True"),
-    (wrong.HasNoDecoder, "decodes if it declares a decoder", "has_decoder = False"),
-    (wrong.DecodesToLittle, "decodes if it declares a decoder", "(300, 2) where x is (300, 4)"),
-    (wrong.WritesWhenDecoding, "decode leaves its codes", "z = z.copy()"),
-    (wrong.DecodesByBatch, "decoded as it is among others", "from the training rows in fit"),
-    (wrong.KnobDoesNothing, "knobs change something", "the same at both ends"),
-    (wrong.BreaksAsAJob, "runs as a job of the suite", "all of one group"),
-    (wrong.IsNotQuantised, "codes as it declares", "quantised; a dimension has"),
-    (wrong.DrawsNothing, "codes as it declares", "another generator gives the same"),
-    (wrong.BadBits, "rate, bits and parameters", "0, 1, or -1"),
-    (wrong.CannotRestore, "restored from its state", "restore raised NotImplementedError: right"),
-    (wrong.LosesInKeeping, "restored from its state", "other codes than the fit"),
-    (wrong.RestoresAnother, "restored from its state", "a NoneType for a released"),
-    (wrong.KeepsNoArrays, "restored from its state", "Return a mapping of names to arrays"),
-    (wrong.BadName, "name and texts", "'My Method' is not a name"),
-    (wrong.NoSummary, "name and texts", "summary is ''"),
-    (wrong.OneAlias, "name and texts", "aliases = ('other-name',)"),
-    (wrong.WordForATrack, "name and texts", "track = Track.BLIND"),
-    (wrong.NeedsParams, "parameters have defaults", "'width' has no default"),
-    (wrong.TakesAnything, "parameters have defaults", "extra='forbid'"),
-    (wrong.KnobsUndeclared, "knobs and points agree", "beta=0.1 does not set the knobs (none)"),
-    (wrong.PointsOutside, "knobs and points agree", "beta=2 lies outside 0 .. 1"),
-    (wrong.PointsAlike, "knobs and points agree", "the same label"),
-    (wrong.SearchesElsewhere, "search space", "'beta', which is not a parameter"),
-    (wrong.SearchesTooFar, "search space", "width = 'wide'"),
-    (wrong.SupportsIsABool, "supports()", "returned False"),
-    (wrong.local_method(), "another process", "at the top of an importable module"),
+    (fits.Exits, "one result per unit", "fit raised SystemExit: enough"),
+    (encoders.WrongShape, "codes are float32", "returned shape (300,)"),
+    (encoders.WrongRows, "codes are float32", "for 300 rows"),
+    (encoders.WrongType, "codes are float32", "returned float64"),
+    (encoders.GivesNan, "codes are float32", "NaN or infinity"),
+    (encoders.FarFromHomeNan, "far ones too", "not finite"),
+    (encoders.ScalesByBatch, "among others", "from the training rows in fit"),
+    (encoders.ScalesDrawsByBatch, "among others", "64 draws"),
+    (encoders.NeedsS, "codes are float32", "TypeError"),
+    (encoders.UsesSIfThere, "blind means blind", "Track.AWARE"),
+    (fits.ReadsMoreThanItSays, "input columns that it names", "codes are others"),
+    (fits.ReadsWhatIsNotThere, "input columns that it names", "[0, 99] of"),
+    (encoders.LosesFloat64, "float64 rows", "x.astype"),
+    (encoders.DecodesUndeclared, "decodes if it declares a decoder", "has_decoder = True"),
+    (encoders.HasNoDecoder, "decodes if it declares a decoder", "has_decoder = False"),
+    (encoders.DecodesToLittle, "decodes if it declares a decoder", "(300, 2) where x is (300, 4)"),
+    (encoders.WritesWhenDecoding, "decode leaves its codes", "z = z.copy()"),
+    (encoders.DecodesByBatch, "decoded as it is among others", "from the training rows in fit"),
+    (encoders.KnobDoesNothing, "knobs change something", "the same at both ends"),
+    (encoders.BreaksAsAJob, "runs as a job of the suite", "all of one group"),
+    (encoders.IsNotQuantised, "codes as it declares", "quantised; a dimension has"),
+    (encoders.DrawsNothing, "codes as it declares", "another generator gives the same"),
+    (encoders.BadBits, "rate, bits and parameters", "0, 1, or -1"),
+    (
+        encoders.CannotRestore,
+        "restored from its state",
+        "restore raised NotImplementedError: right",
+    ),
+    (encoders.LosesInKeeping, "restored from its state", "other codes than the fit"),
+    (encoders.RestoresAnother, "restored from its state", "a NoneType for a released"),
+    (encoders.KeepsNoArrays, "restored from its state", "Return a mapping of names to arrays"),
+    (declarations.BadName, "name and texts", "'My Method' is not a name"),
+    (declarations.NoSummary, "name and texts", "summary is ''"),
+    (declarations.OneAlias, "name and texts", "aliases = ('other-name',)"),
+    (declarations.WordForATrack, "name and texts", "track = Track.BLIND"),
+    (declarations.NeedsParams, "parameters have defaults", "'width' has no default"),
+    (declarations.TakesAnything, "parameters have defaults", "extra='forbid'"),
+    (
+        declarations.KnobsUndeclared,
+        "knobs and points agree",
+        "beta=0.1 does not set the knobs (none)",
+    ),
+    (declarations.PointsOutside, "knobs and points agree", "beta=2 lies outside 0 .. 1"),
+    (declarations.PointsAlike, "knobs and points agree", "the same label"),
+    (declarations.SearchesElsewhere, "search space", "'beta', which is not a parameter"),
+    (declarations.SearchesTooFar, "search space", "width = 'wide'"),
+    (declarations.SupportsIsABool, "supports()", "returned False"),
+    (declarations.local_method(), "another process", "at the top of an importable module"),
 ]
 
 
@@ -146,9 +157,9 @@ def test_reading_the_table_of_a_users_own_card_is_seen(
     assert own.home == tmp_path
     monkeypatch.delenv("FAIRBENCH_DATA", raising=False)
 
-    class PeeksAtTheCardsTable(wrong.Right):
+    class PeeksAtTheCardsTable(Right):
         def fit(self, train, units, context):
-            return [wrong.Released(float((tmp_path / "labels.csv").read_text())) for _ in units]
+            return [Released(float((tmp_path / "labels.csv").read_text())) for _ in units]
 
     promised = "it reads no file of a registered dataset"
     (check,) = [c for c in method_checks(PeeksAtTheCardsTable) if c.promise.text == promised]
@@ -157,29 +168,29 @@ def test_reading_the_table_of_a_users_own_card_is_seen(
     assert "the file labels.csv" in outcome.what
 
 
-class Flat(wrong.Released):
+class Flat(Released):
     def encode(self, x, *, s=None, generator=None):
         return x[:, 0]
 
 
-class Blown(wrong.Released):
+class Blown(Released):
     """Deterministic, with a value in some rows that is no number."""
 
     def encode(self, x, *, s=None, generator=None):
         return np.where(x > 1, np.nan, x).astype(np.float32)
 
 
-class Narrow(wrong.Released):
+class Narrow(Released):
     def encode(self, x):
         return x
 
 
-class Ends(wrong.Released):
+class Ends(Released):
     def encode(self, x, *, s=None, generator=None):
         raise SystemExit(0)
 
 
-class Odd(wrong.Right):
+class Odd(Right):
     """Its encoder is set by a test."""
 
 
@@ -228,7 +239,7 @@ def test_methods_keep_their_promises_on_images_too(name: str) -> None:
 
 def test_what_a_gpu_computes_otherwise_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a GPU it says that it did not look; with one, it looks."""
-    (check,) = [c for c in method_checks(wrong.GoesByTheDevice) if "GPU" in c.promise.text]
+    (check,) = [c for c in method_checks(fits.GoesByTheDevice) if "GPU" in c.promise.text]
     monkeypatch.setattr("fairbench.testing.method_fits.resolve_device", lambda asked: "cpu")
     assert (check.outcome().verdict, check.outcome().what) == (
         CheckResult.SKIPPED,
@@ -240,7 +251,7 @@ def test_what_a_gpu_computes_otherwise_is_found(monkeypatch: pytest.MonkeyPatch)
 
 def test_one_fault_is_told_once() -> None:
     """What cannot be looked at without a fit is skipped, and says why."""
-    outcomes = [check.outcome() for check in method_checks(wrong.Raises)]
+    outcomes = [check.outcome() for check in method_checks(fits.Raises)]
     assert [o.promise.text for o in outcomes if o.verdict is CheckResult.FAILED] == [
         "fit gives one result per unit, of the declared kind"
     ]
@@ -250,18 +261,18 @@ def test_one_fault_is_told_once() -> None:
 
 
 def test_what_cannot_be_kept_is_no_fault_and_is_told() -> None:
-    outcomes = {c.promise.text: c.outcome() for c in method_checks(wrong.Right)}
+    outcomes = {c.promise.text: c.outcome() for c in method_checks(Right)}
     found = outcomes["what is restored from its state gives the same codes"]
     assert found.verdict is CheckResult.SKIPPED
     assert "state() is None" in found.what
-    kept = {c.promise.text: c.outcome() for c in method_checks(wrong.Kept)}
+    kept = {c.promise.text: c.outcome() for c in method_checks(encoders.Kept)}
     assert kept[found.promise.text].verdict is CheckResult.OK
 
 
-class StateRaises(wrong.Right):
+class StateRaises(Right):
     """A mistake in what only keeping uses."""
 
-    class released(wrong.Released):
+    class released(Released):
         def state(self):
             raise RuntimeError("no such weights")
 
@@ -294,7 +305,7 @@ def test_a_mistake_in_state_costs_the_encoder_and_not_the_training() -> None:
     )
 
 
-class Curious(wrong.Right):
+class Curious(Right):
     """Keeps what it is given."""
 
     seen: tuple = ()
