@@ -147,7 +147,7 @@ def _known_budget(value: object) -> str | int:
         return text
     if re.fullmatch("[0-9]{1,9}", text) and int(text) >= 1:
         return int(text)
-    raise ValueError(f"{value!r} is not full, quick or a number of iterations (1 to 10^9)")
+    raise ValueError(f"{value!r} is not full, quick or a number of iterations (1 to 999,999,999)")
 
 
 BudgetName = Annotated[str | int, BeforeValidator(_known_budget)]
@@ -248,6 +248,8 @@ class SearchConfig(BaseModel):
         search depends on it, unlike on the number of workers.
     objectives : tuple of Objective
         Quantities to minimise; text such as ``aufdc,cost`` is split.
+    sampler : SamplerName
+        What draws hyperparameters.
     seed : int
         Sampler seed.
     finalists : int

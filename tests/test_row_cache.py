@@ -26,6 +26,9 @@ def test_the_same_rows_are_computed_once_and_others_anew() -> None:
         cache.of(np.full((400_000, 1), count, np.float32), sums)
     assert cache.of(x, sums) == 15.0
     assert calls[-1] == 3
+    large = np.zeros((1_000_001, 1), np.float32)
+    assert [cache.of(large, sums), cache.of(large, sums), cache.of(x, sums)] == [0.0, 0.0, 15.0]
+    assert calls[-3:] == [3, 1_000_001, 1_000_001]  # not kept, and drives nothing out
 
 
 def test_rows_in_many_small_arrays_are_all_kept() -> None:

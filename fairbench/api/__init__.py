@@ -20,6 +20,8 @@ from fairbench.api.metric import (
     PointEvaluation,
     Prediction,
     SampleSize,
+    ShiftEvaluation,
+    TransferAccuracy,
     ValidationFigures,
 )
 from fairbench.api.published import BoardFile
@@ -80,10 +82,12 @@ __all__ = [
     "Role",
     "RowCache",
     "SampleSize",
+    "ShiftEvaluation",
     "Shots",
     "Table",
     "Track",
     "TrainingRows",
+    "TransferAccuracy",
     "Unit",
     "ValidationFigures",
     "Workload",

@@ -20,7 +20,8 @@ class RowCache(Generic[T]):
 
     Audits draw codes of the same people hundreds of times: a stochastic representation keeps here
     what does not depend on the draw. Results of at most a million rows are kept; then all are
-    forgotten. They are of people, so copies and pickles of a cache are empty.
+    forgotten, and those of a larger array are not kept at all. They are of people, so copies and
+    pickles of a cache are empty.
     """
 
     def __init__(self) -> None:
@@ -31,6 +32,8 @@ class RowCache(Generic[T]):
         """Return what the function gives for ``x``, from an earlier call if there was one."""
         key = x.shape, hashlib.sha256(np.ascontiguousarray(x).data).digest()
         if key not in self._known:
+            if len(x) > _MOST_ROWS:
+                return function(x)
             if self._rows + len(x) > _MOST_ROWS:
                 self._known.clear()
                 self._rows = 0

@@ -114,7 +114,11 @@ def show_unranked(shown: Unranked) -> None:
         cells = ["-" if np.isnan(value) else format_share(value) for value in figures]
         table.add_row(Text(variant.label), *cells)
     out.print(table)
-    out.print("No row is replicated on these tables, so there are no ranks; --splits 5 gives them.")
+    out.print(
+        "No replicated row is on all of these tables, so there are no ranks."
+        if shown.replicated
+        else "No row is replicated on these tables, so there are no ranks; --splits 5 gives them."
+    )
 
 
 def write_across(verdicts: Sequence[Verdict], collection: str, results: Path) -> Path:

@@ -66,7 +66,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Unranked:
-    """Figures by method and table, where nothing is replicated."""
+    """Figures by method and table, where no replicated row is on all tables.
+
+    ``replicated``: whether some tables have replicated rows.
+    """
 
     collection: str
     group: RankingGroup
@@ -74,6 +77,7 @@ class Unranked:
     tables: tuple[str, ...]
     names: tuple[Variant, ...]
     figures: Array  # (names, tables); NaN where there is none
+    replicated: bool
 
 
 @dataclass(frozen=True)
@@ -361,4 +365,5 @@ def _unranked(compared: Comparison) -> Unranked | None:
         tuple(one.name for one in present),
         tuple(names),
         figures,
+        replicated=bool(compared.replicated().present),
     )

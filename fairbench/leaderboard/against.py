@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.board import Board
 from fairbench.leaderboard.build import Tables, build_tables
+from fairbench.leaderboard.replicates import choose_curves
 from fairbench.leaderboard.select import CurveRecords, Identity, SelectedRecords
 from fairbench.metrics.rows import Variant
 from fairbench.registry import Registry
@@ -36,9 +37,9 @@ class Compared:
 def compare_with(own: SelectedRecords, board: Board, registry: Registry) -> Compared:
     """Rank the own rows of a board's dataset among those of the board.
 
-    An own row takes the place of a published one of the same method and hyperparameters. What
-    curves are normalised by is the board's, where it has it, so that published areas stay as they
-    are.
+    An own row takes the place of a published one of the same method and hyperparameters, if it is
+    as complete. What curves are normalised by is the board's, where it has it, so that published
+    areas stay as they are.
 
     Raises
     ------
@@ -59,28 +60,27 @@ def compare_with(own: SelectedRecords, board: Board, registry: Registry) -> Comp
 def place_in(own: SelectedRecords, board: Board, registry: Registry) -> Compared:
     """Put own rows that fit into the board's table; where none fits it is the published table."""
     published = board.records()
+    references = {**own.references, **published.references}
     kept: dict[Identity, list[CurveRecords]] = {}
     refused: list[str] = []
     for identity, curves in own.curves.items():
-        if curves[0].units[0].dataset != board.info.dataset:
+        unit = curves[0].units[0]
+        if unit.dataset != board.info.dataset:
             continue
         fitting = [curve for curve in curves if not _why_not(curve, board, published)]
-        if fitting and not curves[0].units[0].simulated:
-            kept[identity] = fitting
         reasons = dict.fromkeys(_why_not(curve, board, published) for curve in curves)
-        name = Variant(curves[0].units[0].method, curves[0].units[0].params_label).label
+        if fitting and not unit.simulated:
+            if identity not in published.curves:
+                kept[identity] = fitting
+            elif "baseline" not in unit.tags:  # one that joined the run is on the board already
+                mine = SelectedRecords({identity: fitting}, references)
+                if less := _less_complete(mine, published, identity):
+                    reasons[less] = None
+                else:
+                    kept[identity] = fitting
+        name = Variant(unit.method, unit.params_label).label
         refused += [f"{name}: {reason}" for reason in reasons if reason]
-    # A baseline that joined the run is on the board already.
-    kept = {
-        identity: curves
-        for identity, curves in kept.items()
-        if identity not in published.curves or "baseline" not in curves[0].units[0].tags
-    }
-    records = SelectedRecords(
-        {**published.curves, **kept},
-        {**own.references, **published.references},
-        published.areas,
-    )
+    records = SelectedRecords({**published.curves, **kept}, references, published.areas)
     (table,) = build_tables(records, registry)
     own_rows = {
         Variant(curves[0].units[0].method, curves[0].units[0].params_label)
@@ -91,6 +91,22 @@ def place_in(own: SelectedRecords, board: Board, registry: Registry) -> Compared
         table=table,
         own=tuple(sorted(own_rows)),
         refused=tuple(refused),
+    )
+
+
+def _less_complete(own: SelectedRecords, published: SelectedRecords, identity: Identity) -> str:
+    """Why an own row must not take the place of the published one; empty where it may."""
+    mine, theirs = (
+        choose_curves(records.curves[identity], records.is_complete) for records in (own, published)
+    )
+    whole = all(map(own.is_complete, mine.curves)) or not all(
+        map(published.is_complete, theirs.curves)
+    )
+    if mine.folds >= theirs.folds and whole:
+        return ""
+    return (
+        f"it is measured on {mine.words}{'' if whole else ', not all points'}; the published row, "
+        f"on {theirs.words}, stays"
     )
 
 
@@ -110,6 +126,8 @@ def _why_not(curve: CurveRecords, board: Board, published: SelectedRecords) -> s
     for name, (mine, theirs) in known.items():
         if mine != theirs:
             return f"its {name} is {mine}; the board's is {theirs}"
+    if not curve.done:
+        return f"no point of it is measured ({curve.split})"
     if unit.fingerprint not in {key.fingerprint for key in published.references}:
         return f"its rows of data ({curve.split}) are not those of the board"
     if len(curve.points) > board.most_points:

@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from fairbench import __version__
 from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError
-from fairbench.leaderboard.measured import area_replicates, evaluate_curves
-from fairbench.leaderboard.replicates import choose_curves, commonest
+from fairbench.leaderboard.measured import evaluate_curves, resample
+from fairbench.leaderboard.replicates import commonest_folds
 from fairbench.leaderboard.select import (
     CurveKey,
     CurveRecords,
@@ -129,12 +129,18 @@ def make_board(
 ) -> Board:
     """Make a board of the rows of one dataset and budget, real data alone.
 
-    Curves of which something waits or runs are left out. ``earlier``: the board that some of the
-    records were imported from, whose replicates of areas are kept. Raises ConfigError where there
-    are no rows, or rows of several audits or protocols.
+    Curves of which something waits or runs are left out, and rows without any figures; not a failed
+    curve of a row that has others, without which the row would look complete. ``earlier``: the
+    board that some of the records were imported from, whose replicates of areas are kept. Raises
+    ConfigError where there are no rows, or rows of several audits or protocols.
     """
-    chosen = [curve for own in records.curves.values() for curve in own if _is_of(curve, dataset)]
-    chosen = [curve for curve in chosen if curve.ended and curve.done]
+    chosen = [
+        curve
+        for own in records.curves.values()
+        if _is_of(own[0], dataset) and any(curve.ended and curve.done for curve in own)
+        for curve in own
+        if curve.ended
+    ]
     budgets = {curve.units[0].budget for curve in chosen}
     chosen = [curve for curve in chosen if curve.units[0].budget == budget]
     if not chosen:
@@ -181,11 +187,11 @@ def _is_of(curve: CurveRecords, dataset: str) -> bool:
 
 def _folds(records: SelectedRecords, dataset: str, budget: str) -> int:
     rows = [
-        choose_curves(own, records.is_complete)
+        own
         for own in records.curves.values()
         if _is_of(own[0], dataset) and own[0].units[0].budget == budget
     ]
-    return commonest([row.folds for row in rows])
+    return commonest_folds(rows, records.is_complete)
 
 
 def _areas_of(
@@ -214,7 +220,7 @@ def _areas(
         for one in evaluate_curves([curve], records):
             columns: dict[str, Array] = {}
             for metric in metrics:
-                columns |= area_replicates(metric, one)
+                columns |= resample(metric, one, [])
             known = {name: values for name, values in columns.items() if np.size(values)}
             if known:
                 areas[curve.key] = known

@@ -16,7 +16,8 @@ from fairbench.registry import Registry
 class BoardChange:
     """One row in two editions; None where an edition does not have it.
 
-    ``place``: its place among the complete rows of its track, from 1, by the figure that ranks.
+    ``place``: its place among the ranked rows of its track, from 1, by the figure that ranks; where
+    none is replicated, among the complete ones.
     """
 
     track: str
@@ -56,9 +57,11 @@ def _rows(board: Board, registry: Registry) -> Rows:
     found: Rows = {}
     places: dict[str, int] = {}
     for table in build_tables(board.records(), registry):
+        ranked = {row.track for row in table.leaderboard if row.replicated}
         for row in table.leaderboard:
             place = None
-            if row.complete and row.figures.get(str(row.ranked_by)) is not None:
+            counts = row.replicated if row.track in ranked else row.complete
+            if counts and row.figures.get(str(row.ranked_by)) is not None:
                 places[row.track] = place = places.get(row.track, 0) + 1
             found[row.track, row.variant] = row, place
     return found

@@ -19,8 +19,8 @@ from fairbench.leaderboard.points import (
     order_points,
 )
 from fairbench.leaderboard.ranking import LeaderboardEntry, rank_rows
-from fairbench.leaderboard.replicates import choose_curves
-from fairbench.leaderboard.select import SelectedRecords, read
+from fairbench.leaderboard.replicates import choose_curves, commonest_folds
+from fairbench.leaderboard.select import CurveRecords, SelectedRecords, read
 from fairbench.metrics.hull import curve_of
 from fairbench.metrics.rows import (
     AttainmentRow,
@@ -79,12 +79,15 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
     metrics = list(registry.metrics.classes.values())
     curve_metrics = [metric for metric in metrics if metric.level == "curve"]
     tested = {name for name, method in registry.methods.classes.items() if method.tested_against}
+    rows_of: dict[str, list[list[CurveRecords]]] = {}
+    for curves in records.curves.values():
+        rows_of.setdefault(_table_of(curves), []).append(curves)
+    folds = {name: commonest_folds(rows, records.is_complete) for name, rows in rows_of.items()}
     tables: dict[str, Tables] = {}
     for curves in records.curves.values():
-        first = curves[0].units[0]
-        name = table_name(first.dataset, first.data_source)
+        first, name = curves[0].units[0], _table_of(curves)
         table = tables.setdefault(name, Tables(name))
-        of_row = choose_curves(curves, records.is_complete)
+        of_row = choose_curves(curves, records.is_complete, folds=folds[name])
         measured = evaluate_curves(of_row.curves, records)
         entry = make_entry(of_row, measured, records, curve_metrics, table.problems)
         dataset = registry.datasets.classes.get(first.dataset)
@@ -106,6 +109,11 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
         table.points.sort(key=order_points)
         table.attainment.sort(key=lambda row: (*row.group, *row.variant, row.level, row.distortion))
     return [tables[name] for name in sorted(tables)]
+
+
+def _table_of(curves: Sequence[CurveRecords]) -> str:
+    unit = curves[0].units[0]
+    return table_name(unit.dataset, unit.data_source)
 
 
 def table_name(dataset: str, data_source: str) -> str:

@@ -87,12 +87,13 @@ def _official_area(
     metrics: Sequence[type[Metric]],
     problems: list[str],
 ) -> float | None:
-    """AUFDC on the official split, mean over seeds."""
+    """AUFDC on the official split, mean over the seeds whose curves are complete."""
+    complete = [curve for curve in of_row.official if records.is_complete(curve)]
     areas = [
         compute(metric, one.evaluation, one.method, problems).get("aufdc")
         for metric in metrics
         if "aufdc" in metric.columns
-        for one in evaluate_curves(of_row.official, records)
+        for one in evaluate_curves(complete, records)
     ]
     return mean_of(areas)
 

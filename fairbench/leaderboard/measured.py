@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +15,7 @@ from fairbench.leaderboard.select import CurveRecords, SelectedRecords
 from fairbench.stats.bootstrap import from_text
 from fairbench.stats.intervals import Array
 from fairbench.store.records import ReferenceRecord
-from fairbench.store.text import describe
+from fairbench.store.text import clean_line, describe
 
 
 @dataclass(frozen=True)
@@ -78,20 +80,41 @@ def hardware_of(curves: Sequence[CurveRecords]) -> list[Mapping[str, Any]]:
 def compute(
     metric: type[Metric], evaluation: CurveEvaluation, method: str, problems: list[str]
 ) -> Mapping[str, float | None]:
-    """Return the columns of a metric. If it raises: none, and one line more in ``problems``."""
+    """Return the columns of a metric. If it cannot: none, and one line more in ``problems``."""
     try:
-        return metric().compute(evaluation)
+        values = dict(metric().compute(evaluation))
+        return {name: _finite(name, value) for name, value in values.items()}
     # A third party's metric must not take the leaderboard along.
     except (Exception, SystemExit) as error:
         problems.append(f"The metric {metric.name} raised {describe(error)} on {method}.")
         return {}
 
 
-def area_replicates(metric: type[Metric], curve: MeasuredCurve) -> Mapping[str, Array]:
-    """Bootstrap replicates of a metric's columns: those that came with the curve, or computed."""
+def _finite(column: str, value: object) -> float | None:
+    """Return a figure as a number; ValueError where it is none that a table can hold."""
+    if value is None:
+        return None
+    if not isinstance(value, numbers.Real) or not math.isfinite(value):
+        raise ValueError(
+            f"{clean_line(repr(value), 60)} for {column} (None says that a value cannot be given)"
+        )
+    return float(value)
+
+
+def resample(
+    metric: type[Metric], curve: MeasuredCurve, problems: list[str]
+) -> Mapping[str, Array]:
+    """Bootstrap replicates of a metric's columns: those that came with the curve, or computed.
+
+    If they cannot be: none, and one line more in ``problems``.
+    """
     if curve.areas:
         return {name: values for name, values in curve.areas.items() if name in metric.columns}
-    return metric().resampled(curve.evaluation)
+    try:
+        return dict(metric().resampled(curve.evaluation))
+    except (Exception, SystemExit) as error:
+        problems.append(f"The metric {metric.name} raised {describe(error)} on {curve.method}.")
+        return {}
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:

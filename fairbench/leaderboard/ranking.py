@@ -161,12 +161,15 @@ def compare(entries: Sequence[LeaderboardEntry], a: str, b: str) -> Iterator[Met
 
 
 def difference(a: LeaderboardEntry, b: LeaderboardEntry, column: str) -> Estimate | None:
-    """Estimate a - b: over the splits that both have, else over test rows if they are the same."""
+    """Estimate a - b: over the splits that both have, else over test rows.
+
+    None where the rows are of other data, or were measured by another version of the audit.
+    """
+    if (a.row.fingerprint, a.row.audit_version) != (b.row.fingerprint, b.row.audit_version):
+        return None
     if a.row.replicated and b.row.replicated:
         gaps = a.folds[column] - b.folds[column]
         return estimate_over_splits(gaps, test_over_train=test_over_train(len(gaps)))
-    if a.row.fingerprint != b.row.fingerprint:
-        return None
     return paired(a.samples.get(column), b.samples.get(column))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from fairbench.data.splits import OFFICIAL, Split
@@ -33,26 +33,46 @@ class RowCurves:
 
 
 def choose_curves(
-    curves: Sequence[CurveRecords], is_complete: Callable[[CurveRecords], bool]
+    curves: Sequence[CurveRecords],
+    is_complete: Callable[[CurveRecords], bool],
+    *,
+    folds: int = 0,
 ) -> RowCurves:
-    """Choose what a row is made of, from all curves of a method with one choice of parameters."""
+    """Choose what a row is made of, from all curves of a method with one choice of parameters.
+
+    ``folds``: their number in the other rows of the table. Where a row has several complete sets of
+    folds, it is of that one, else of the largest.
+    """
     official = [curve for curve in curves if curve.split == OFFICIAL.name]
     of_folds: dict[int, list[CurveRecords]] = {}
     for curve in curves:
         if curve.split != OFFICIAL.name:
             of_folds.setdefault(Split.parse(curve.split).folds, []).append(curve)
     whole = {folds: _complete_folds(own, is_complete) for folds, own in of_folds.items()}
-    replicated = [folds for folds, count in whole.items() if count == folds]
+    replicated = [number for number, count in whole.items() if count == number]
     if replicated:
-        folds = max(replicated)
-        return RowCurves(folds, f"{folds} folds", of_folds[folds], official)
+        number = folds if folds in replicated else max(replicated)
+        return RowCurves(number, f"{number} folds", of_folds[number], official)
     if not of_folds:
         return RowCurves(0, OFFICIAL.name, official, official)
-    most = max(whole, key=lambda folds: (whole[folds], folds))
+    most = max(whole, key=lambda number: (whole[number], number))
     words = f"{whole[most]} of {most} folds"
     if official:
         return RowCurves(0, f"{OFFICIAL.name} ({words})", official, official)
     return RowCurves(0, words, of_folds[most], [])
+
+
+def commonest_folds(
+    rows: Iterable[Sequence[CurveRecords]], is_complete: Callable[[CurveRecords], bool]
+) -> int:
+    """Return the number of folds that most rows are complete on; 0 where none is replicated."""
+    counted: list[int] = []
+    for curves in rows:
+        splits = {Split.parse(curve.split).folds for curve in curves} - {0}
+        for number in splits:
+            own = [curve for curve in curves if Split.parse(curve.split).folds == number]
+            counted += [number] * (_complete_folds(own, is_complete) == number)
+    return commonest(counted)
 
 
 def _complete_folds(

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench.api.metric import Metric
-from fairbench.leaderboard.measured import MeasuredCurve, area_replicates, compute, mean_of
+from fairbench.leaderboard.measured import MeasuredCurve, compute, mean_of, resample
 from fairbench.leaderboard.ranking import LOWER, test_over_train
 from fairbench.leaderboard.replicates import RowCurves
 from fairbench.stats.intervals import Array, Sample, estimate
 from fairbench.stats.ranks import estimate_over_splits
-from fairbench.store.text import describe
 
 AUDITOR_SD = 0.01
 """Standard deviation of an area over trainings of the same auditors, as a share of it: on Adults,
@@ -100,13 +99,7 @@ def _make_samples(
     problems: list[str],
 ) -> dict[str, Sample]:
     """Columns of a metric with replicates of every seed."""
-    resampled: list[Mapping[str, Array]] = []
-    for one in measured:
-        try:
-            resampled.append(area_replicates(metric, one))
-        except (Exception, SystemExit) as error:
-            problems.append(f"The metric {metric.name} raised {describe(error)} on {one.method}.")
-            return {}
+    resampled = [resample(metric, one, problems) for one in measured]
     samples = {}
     for column in metric.columns:
         figures = [value.get(column) for value in values]

@@ -168,7 +168,8 @@ def latest(units: Sequence[UnitRecord], runs: Iterable[RunRecord] = ()) -> list[
 
     Of each split of a dataset those of the data and protocol used last; of a method those of the
     code used last; of a single-shot unit that was read at different numbers of points, the one
-    with most. Imported units count where nothing of the same identity was made here.
+    with most, and one that is done before one that is not. Imported units count where nothing of
+    the same identity was made here.
 
     Data and code are used by training, and by ``runs``: one of an earlier table trains nothing.
     """
@@ -180,7 +181,7 @@ def latest(units: Sequence[UnitRecord], runs: Iterable[RunRecord] = ()) -> list[
     units = [unit for unit in units if unit.origin is None or _identity(unit) not in own]
     units = _newest(units, IDENTITY, ("code", "params"), used)
     chosen: dict[Identity, UnitRecord] = {}
-    for unit in sorted(units, key=lambda u: (u.curve_points or 0, u.finished or "")):
+    for unit in sorted(units, key=lambda u: (u.done, u.curve_points or 0, u.finished or "")):
         chosen[(*_identity(unit), unit.split, str(unit.seed), str(unit.point))] = unit
     return sorted(chosen.values(), key=lambda u: u.key)
 

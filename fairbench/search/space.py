@@ -76,7 +76,7 @@ def _check_bounds(
     ends = getattr(distribution, "choices", None) or (distribution.low, distribution.high)
     for value in ends:
         try:
-            validated(method, {name: value})
+            validated(method, {**held, name: value})
         except FairbenchError as error:
             raise CheckError(
                 f"{method.name}.search_space() goes outside what its Params take. {error.message}"

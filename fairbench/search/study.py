@@ -202,8 +202,11 @@ class Search:
             drawn = {name: shortened(self.space[name], drawn[name]) for name in self.space}
         try:
             params = params_on(self.method, {**self.held, **drawn}, self.data.info)
+            refusal = ask(self.method, params, self.data.info).refusal
         except FairbenchError as error:
             return RunningTrial(trial, None, drawn, TrialOutcome.FAILED, error.message)
+        if refusal is not None:
+            return RunningTrial(trial, None, drawn, TrialOutcome.FAILED, refusal)
         plain = params.model_dump(mode="json")
         return RunningTrial(trial, params, {name: plain[name] for name in self.space})
 

@@ -83,6 +83,10 @@ def test_rows_of_older_code_or_data_make_way_for_newer_ones() -> None:
     assert left(unit("1", "01", protocol=0, method="y"), unit("2", "02")) == ["2"]
     # A curve read at fewer points makes no row worse.
     assert left(unit("1", "01"), unit("2", "02", curve_points=2)) == ["1"]
+    # One that was to be read at more, and was not, hides none that was.
+    for status in (Status.PENDING, Status.OOM):
+        more = unit("2", "02", curve_points=32, status=status)
+        assert left(unit("1", "01"), more) == ["1"]
     assert left(unit("1", "01"), unit("2", "02", seed=1)) == ["1", "2"]
 
 

@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 from fairbench.cli.app import app
 from fairbench.leaderboard.frames import load_leaderboard
+from fairbench.leaderboard.replicates import choose_curves, commonest_folds
+from fairbench.leaderboard.select import CurveRecords
 from fairbench.models.query import ResultsLocation
 from fairbench.models.recommend import gather_candidates
 from fairbench.models.results import StoredResults
@@ -55,6 +57,21 @@ def test_only_rows_with_all_folds_are_ranked(board: pd.DataFrame) -> None:
     assert ranked["p_drop_features"].notna().sum() == len(ranked) - 1
     assert others["p_drop_features"].isna().all()
     assert set(ranked["interval_over"]) == {"splits"}
+
+
+def test_a_row_with_two_sets_of_folds_is_of_those_that_the_other_rows_have() -> None:
+    def curves(*folds: int) -> list[CurveRecords]:
+        splits = [f"fold {fold} of {of}" for of in folds for fold in range(1, of + 1)]
+        return [CurveRecords(split, 0, "strict", [], []) for split in splits]
+
+    def complete(curve: CurveRecords) -> bool:
+        return True
+
+    rows = [curves(5), curves(5), curves(5, 10)]
+    assert commonest_folds(rows, complete) == 5
+    assert choose_curves(rows[2], complete, folds=5).words == "5 folds"
+    assert choose_curves(rows[2], complete).words == "10 folds"
+    assert choose_curves(curves(3), complete, folds=5).words == "3 folds"
 
 
 def test_figures_are_means_over_folds_and_the_official_split_stands_apart(

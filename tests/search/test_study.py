@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 import pytest
-from pydantic import Field, create_model
+from pydantic import Field, create_model, model_validator
 
+from fairbench.api import DatasetInfo
 from fairbench.api.method import Method
 from fairbench.data.prepare import prepare
 from fairbench.data.splits import rotating
@@ -49,6 +50,40 @@ def test_the_area_is_of_selection_points_and_selection_ends() -> None:
         "mutual_information": 0.0,
     }
     assert validation_area([point], reference) == pytest.approx(0.25)
+
+
+def test_drawn_settings_that_the_method_refuses_are_failed_trials(bench: Bench) -> None:
+    class Picky(Bowl):
+        name = "picky"
+
+        def supports(self, info: DatasetInfo) -> str | None:
+            return "it needs a flat table" if self.params.kind == "round" else None
+
+    bench.method = Picky
+    bench.registry.methods.add(Picky, "test")
+    search = bench.search(trials=8)
+    refused = [trial for trial in search.trials if trial.params["kind"] == "round"]
+    assert refused
+    assert {trial.outcome for trial in refused} == {TrialOutcome.FAILED}
+    assert {trial.error for trial in refused} == {"it needs a flat table"}
+    others = [trial for trial in search.trials if trial.params["kind"] == "flat"]
+    assert {trial.outcome for trial in others} == {TrialOutcome.COMPLETE}
+
+
+def test_ends_of_a_range_are_checked_beside_what_is_held(bench: Bench) -> None:
+    class Below(BowlParams):
+        b: float = 0.95
+
+        @model_validator(mode="after")
+        def _ordered(self) -> Self:
+            if self.a > self.b:
+                raise ValueError("a is at most b")
+            return self
+
+    method = type("Under", (Bowl,), {"name": "under", "Params": Below})
+    assert "a" in search_space(method, {"b": 1.0})
+    with pytest.raises(CheckError, match="a is at most b"):
+        search_space(method, {})
 
 
 def test_numbers_are_short_but_the_defaults_are_as_they_are(bench: Bench) -> None:

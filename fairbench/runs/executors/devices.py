@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from fairbench.runs.job import Job
 
-SLACK = 1e-9
+_SLACK = 1e-9
 """Of sums of shares."""
 
 
@@ -19,7 +19,7 @@ class Devices:
 
     def fits(self, share: float) -> bool:
         """Whether a job can start now; one that asks for more than there is starts on what is."""
-        return share <= 0 or not self._free or max(self._free) >= min(share, 1.0) - SLACK
+        return share <= 0 or not self._free or max(self._free) >= min(share, 1.0) - _SLACK
 
     def would_fit(self, share: float, waiting: Iterable[float]) -> bool:
         """Whether a job fits even after all those that wait have taken their shares."""

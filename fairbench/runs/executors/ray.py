@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import math
 import os
 import re
 import socket
@@ -31,7 +32,7 @@ from fairbench.runs.executors.base import (
     Progressed,
     Started,
 )
-from fairbench.runs.executors.devices import SLACK, share_of
+from fairbench.runs.executors.devices import Devices, share_of
 from fairbench.runs.executors.inline import InlineExecutor
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
@@ -80,7 +81,8 @@ class RayExecutor(Executor):
 
         self._ray: Any = ray
         self._ours = not ray.is_initialized()
-        address = address or os.environ.get("RAY_ADDRESS")
+        given = address
+        address = given or os.environ.get("RAY_ADDRESS")
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         try:
             if not self._ours:
@@ -94,9 +96,10 @@ class RayExecutor(Executor):
         except Exception as error:  # a node that does not start raises just that
             why = _first_line(error).rstrip(".")
             if address:
+                without = "leave --ray-address out" if given else "unset RAY_ADDRESS"
                 raise ConfigError(
                     f"No Ray cluster answers at {address}: {why}.",
-                    "Start one (ray start --head), or leave --ray-address out for one of its own.",
+                    f"Start one (ray start --head), or {without} for one of its own.",
                 ) from error
             raise ConfigError(
                 f"Ray does not start on this machine: {why}.",
@@ -119,13 +122,16 @@ class RayExecutor(Executor):
         self._watched = _answers(self._head)
 
     def submit(self, job: Job) -> None:
+        if share_of(job) > 0 and not self._gpus:  # Ray would wait for one without a word
+            raise ConfigError(
+                "The Ray cluster counts no GPU, and the jobs of this run need one.",
+                "Start its nodes with ray start --num-gpus N, or give --device cpu.",
+            )
         self._waiting.append(job)
 
     def has_room(self, job: Job) -> bool:
-        if share_of(job) <= 0 or not self._gpus:  # without GPUs, Ray says what it lacks
-            return True
         given = [*self._waiting, *(task.job for task in self._tasks.values())]
-        return sum(map(share_of, [job, *given])) <= self._gpus + SLACK
+        return Devices(int(self._gpus)).would_fit(share_of(job), map(share_of, given))
 
     def events(self) -> Iterator[Event]:
         while self._waiting or self._tasks:
@@ -182,7 +188,8 @@ class RayExecutor(Executor):
 
     def _start(self, job: Job) -> Iterator[Failed]:
         """Start a job; Failed where it cannot be sent, as where its arrays are gone."""
-        run = self._run.options(num_gpus=share_of(job))
+        # Ray rounds to four digits: six shares of .1667 would not fit one GPU.
+        run = self._run.options(num_gpus=math.floor(share_of(job) * 10_000) / 10_000)
         announced = job.id in self._losses
         try:
             stream = run.remote(job, self.timeout)

@@ -1,0 +1,63 @@
+"""A metric of a third party that gives nonsense of curves has empty columns, and is told of."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from fairbench.api.metric import Metric
+from fairbench.leaderboard.board import make_board
+from fairbench.leaderboard.build import build_tables
+from fairbench.registry import load_registry
+from tests.leaderboard.test_board import folded, on_real_data, selected
+
+
+class Odd(Metric):
+    """Gives what it is told to."""
+
+    name = "odd"
+    summary = "gives nonsense"
+    level = "curve"
+    direction = "lower"
+    columns: ClassVar[Mapping[str, str]] = {"odd": "nonsense", "odd_low": "nonsense"}
+    given: ClassVar[Any] = None
+
+    def compute(self, evaluation: Any) -> Any:
+        return self.given
+
+    def resampled(self, evaluation: Any) -> Any:
+        return self.given
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (None, "TypeError"),
+        ({"odd": "much"}, "'much' for odd"),
+        ({"odd": float("nan")}, "nan for odd"),
+        ({"odd": np.array([1.0])}, "for odd"),
+    ],
+)
+def test_what_is_no_figure_leaves_the_rest_of_the_table(
+    tmp_path: Path, given: object, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = load_registry()
+    monkeypatch.setattr(Odd, "given", given)
+    registry.metrics.classes["odd"] = Odd
+    (table,) = build_tables(selected(tmp_path, folded), registry)
+    assert all(row.figures.get("odd") is None for row in table.leaderboard)
+    assert any(row.replicated and row.figures["aufdc"] for row in table.leaderboard)
+    assert any("The metric odd raised" in problem and why in problem for problem in table.problems)
+
+
+def test_a_board_is_made_without_the_replicates_of_such_a_metric(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = load_registry()
+    registry.metrics.classes["odd"] = Odd
+    records = selected(tmp_path, on_real_data)
+    board = make_board(records, "adults-gender", registry, version=5, budget="quick")
+    assert all("aufdc" in areas and "odd" not in areas for areas in board.areas.values())
+    assert board.areas
