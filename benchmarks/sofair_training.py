@@ -14,10 +14,9 @@ from pathlib import Path
 
 import torch
 from figures import Figures
+from inputs import load_real_adults
 
 from fairbench.api import FitContext, Role, TrainingRows, Unit
-from fairbench.data.loading import load_dataset
-from fairbench_datasets.adults import AdultsGender
 from fairbench_plugins.sofair import Sofair
 
 LIMIT = 31
@@ -30,7 +29,7 @@ def main() -> int:
     parser.add_argument("--iterations", type=int, default=27_000)
     given = parser.parse_args()
     torch.set_num_threads(1)
-    data = load_dataset(AdultsGender, root=given.data_root)
+    data = load_real_adults(given.data_root)
     rows = data.roles[Role.ENCODER_TRAIN]
     train = TrainingRows(rows.x, rows.s, data.info)
 
