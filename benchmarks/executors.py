@@ -48,6 +48,11 @@ def seconds(executor: Executor, jobs: int) -> float:
     return time.perf_counter() - started
 
 
+def more_per_job(one: float, other: float, jobs: int, workers: int) -> float:
+    """Return seconds that a job costs beyond another way: each worker does its share of them."""
+    return workers * (one - other) / jobs
+
+
 def main() -> int:
     from figures import Figures  # not at the top: workers load this module, and need none of it
 
@@ -71,7 +76,7 @@ def main() -> int:
             spent[name] = seconds(executor, options.jobs)
             figures.seconds(f"{what}, again", spent[name], note=work)
             executor.stop()
-        over = (spent["Ray"] - spent["inline"]) / options.jobs
+        over = more_per_job(spent["Ray"], spent["inline"], options.jobs, options.workers)
         figures.seconds("what a job under Ray costs beyond one inline, once warm", over)
     return figures.failed
 
