@@ -34,7 +34,7 @@ from pathlib import Path
 
 import yaml
 from figures import Figures
-from runs import WholeRun, environment_of, run_whole
+from runs import X_ITSELF, WholeRun, environment_of, run_whole
 
 from fairbench.registry import load_registry
 
@@ -97,6 +97,9 @@ def main() -> int:
     given = parser.parse_args()
     if given.data_root is None:
         parser.error("give the folder of Adults' files with --data-root DIR")
+    if given.keep is not None and given.repeats > 1:
+        # Each repeat would find in the file what the first has measured, and measure nothing.
+        parser.error("--keep goes with --repeats 1: the file has one pair of runs for each method")
     os.environ["FAIRBENCH_DATA"] = str(given.data_root)
     methods, budget = JOBS[given.job]
     with tempfile.TemporaryDirectory() as made, Figures(f"against-{given.job}") as figures:
@@ -125,8 +128,10 @@ class Spent:
 
     @classmethod
     def of(cls, run: WholeRun, row: str) -> Spent:
-        """Of a run; times of jobs are those of a row of its table."""
+        """Of a run; times of jobs are those of a row of its table, without those of x itself."""
         train, audit, points = (float(run.table[c][row]) for c in ("train", "audit", "points"))
+        if row == "all":
+            audit -= float(run.table["audit"][X_ITSELF])  # which is none of the points
         return cls(run.seconds, train, audit, int(points), run.gigabytes)
 
     def __add__(self, other: Spent) -> Spent:

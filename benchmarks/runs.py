@@ -4,9 +4,9 @@
 
 ``main`` is sofair and latfr; ``paper`` all methods of the paper's comparison on its grids, some 165
 points; ``all`` every method there is; each with the baselines that join every run, on
-Adults-Gender, one seed. Limits are for two cores. Times of training, encoding and auditing are wall
-times of jobs of one thread each, so they add up to more than that of the run. Results go to a
-temporary folder unless --results is given.
+Adults-Gender, one seed. Its simulated twin is refused. Limits are for two cores. Times of training,
+encoding and auditing, that of x itself included, are wall times of jobs of one thread each, so they
+add up to more than that of the run. Results go to a temporary folder unless --results is given.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ import psutil
 from figures import Figures
 from sqlalchemy import create_engine
 
+from fairbench.store.database import Store
+
 PAPER = "sofair,sofair-nos,msfair,latfr,maxent-arl,beta-vae,cvib"
 
 JOBS = {
@@ -38,6 +40,8 @@ JOBS = {
 }
 TITLES = {"main": "`sofair` and `latfr`", "paper": "the paper's methods", "all": "all methods"}
 PHASES = {"train": "training", "encode": "encoding", "audit": "auditing"}
+X_ITSELF = "x itself"
+"""The row of references in :func:`split`: they belong to no method."""
 
 
 def main() -> int:
@@ -48,6 +52,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--results", type=Path, default=None)
     given = parser.parse_args()
+    if given.results is not None and Store.is_in(given.results):
+        # Only what is missing would run, and be published as the whole.
+        parser.error(f"{given.results} has results already: name another folder with --results")
     methods, limits, memory_limit = JOBS[given.job]
     what = f"run of {TITLES[given.job]} on Adults-Gender, {given.budget} budget"
     with (
@@ -93,7 +100,9 @@ def run_whole(
     python: str = sys.executable,
 ) -> WholeRun:
     """Run methods on Adults-Gender with the fairbench of some Python; ``more``: further options."""
-    command = [python, "-m", "fairbench.cli", "run", "--methods", methods, "--dataset", "adults"]
+    command = [python, "-m", "fairbench.cli", "run", "--methods", methods]
+    # Its twin would be measured under the name of the real table.
+    command += ["--dataset", "adults", "--require-real-data"]
     command += ["--budget", budget, "--results", str(results), *more]
     start = time.perf_counter()
     process = subprocess.Popen(command, env=environment_of(python))
@@ -119,16 +128,19 @@ def environment_of(python: str) -> dict[str, str]:
 
 
 def split(results: Path) -> pd.DataFrame:
-    """Seconds by method and phase, summed over jobs of one thread."""
+    """Seconds by method and phase, and of x itself, summed over jobs of one thread."""
     engine = create_engine(f"sqlite:///{results / 'fairbench.sqlite'}")
     units = pd.read_sql("SELECT key, method, costs FROM units", engine)
     points = pd.read_sql("SELECT unit, seconds FROM points", engine)
+    references = pd.read_sql('SELECT seconds FROM "references"', engine)
     costs = pd.json_normalize(units["costs"].map(json.loads).tolist())
     units = units.assign(train=costs["train_seconds"], encode=costs["encode_seconds"])
     points = points.merge(units, left_on="unit", right_on="key")
     table = units.groupby("method")[["train", "encode"]].sum()
     audited = points.groupby("method")["seconds"]
     table = table.assign(audit=audited.sum(), points=audited.size())
+    itself = {"train": 0.0, "encode": 0.0, "audit": references["seconds"].sum(), "points": 0}
+    table.loc[X_ITSELF] = pd.Series(itself)
     table.loc["all"] = table.sum()
     return table
 
