@@ -460,6 +460,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--methods", default="plain,latfr")
     options = parser.parse_args()
+    if unknown := sorted(set(options.names) - set(EXPERIMENTS)):
+        parser.error(f"no experiment {', '.join(unknown)}; there are {', '.join(EXPERIMENTS)}")
     # A shell's background jobs ignore Ctrl-C, and so would all that they start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     wrong = []

@@ -28,6 +28,7 @@ from fairbench.auditing.checked_arrays import check_arrays
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.tolerance import tolerance
+from fairbench.errors import nearest
 from hidden_bits import first, known, second
 from hidden_bits.common import Channel
 
@@ -91,8 +92,8 @@ def read(of: str, name: str) -> Read:
 
 
 def near(figures: pd.Series, truth: pd.Series) -> pd.Series:
-    """Whether each is within the tolerance below the truth."""
-    return figures >= truth - truth.map(tolerance)
+    """Whether each is within the tolerance of the truth."""
+    return (figures - truth).abs() <= truth.map(tolerance)
 
 
 def main() -> int:
@@ -100,6 +101,9 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, default=KEPT, help="CSV file [default: %(default)s]")
     parser.add_argument("channels", nargs="*", help="[default: all]")
     given = parser.parse_args()
+    names = {name for channels in LISTS.values() for name in channels}
+    if unknown := sorted(set(given.channels) - names):
+        parser.error(f"no channel {unknown[0]}. {nearest(unknown[0], names)}")
     rows: list[Any] = []
     if given.keep.exists():
         rows += pd.read_csv(given.keep).to_dict("records")
