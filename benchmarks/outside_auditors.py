@@ -4,13 +4,14 @@
     fairbench run --methods all --dataset adults-gender --points 3 --results DIR
     python benchmarks/outside_auditors.py --results DIR [--auditors lightgbm,catboost,tabm,realmlp]
 
-Takes one point of every method of a results folder, the one whose estimate is nearest to half of
-I_max. Each classifier has the strict auditors' rows and roles: it is fitted to hard labels of the
-auditor training set, a tenth of which is held out for early stopping; its configuration, the
-columns it sees (z; where the method's own decoder is credited, also z beside its reconstructions
-for all groups) and a temperature are chosen on the validation set, and I = H(S) - cross-entropy is
-measured on the test set. Of a stochastic encoder it learns from the draws that are audited, not
-from the further ones that some strict auditors learn from.
+Takes one point of every method on one dataset of a results folder, its first by name or that of
+--dataset: the point whose estimate is nearest to half of I_max. Each classifier has the strict
+auditors' rows and roles: it is fitted to hard labels of the auditor training set, a tenth of which
+is held out for early stopping; its configuration, the columns it sees (z; where the method's own
+decoder is credited, also z beside its reconstructions for all groups) and a temperature are chosen
+on the validation set, and I = H(S) - cross-entropy is measured on the test set. Of a stochastic
+encoder it learns from the draws that are audited, not from the further ones that some strict
+auditors learn from.
 
 Prints a table and exits with 1 if a classifier reads more than .01 nats and more than 5% above the
 strict auditors. What is in the CSV file named by --out is not fitted again.
@@ -33,6 +34,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
+from inputs import open_results
 from outside_classifiers import CLASSIFIERS, LabelledTable, OutsideClassifier, Settings
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role, Track
@@ -42,10 +44,11 @@ from fairbench.auditing.config import PRESETS, Audit
 from fairbench.auditing.encoded import EncodedPoint
 from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.soft_labels import soft_labels
-from fairbench.cli.plugins import load_plugins
 from fairbench.data.prepared import Prepared
-from fairbench.models.query import ResultsLocation
+from fairbench.errors import FairbenchError
+from fairbench.leaderboard.build import table_name
 from fairbench.models.results import StoredResults
+from fairbench.models.select import resolve_dataset
 from fairbench.models.stored_data import load_training_data
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.audits import audit_seed
@@ -60,6 +63,9 @@ LEAST_GAP, LARGEST_SHARE = 0.01, 0.05
 """Nats, and share of the strict auditors' estimate: what a gap may be is the larger of the two."""
 TEMPERATURES = np.geomspace(0.5, 3.0, 37)
 """Of which one is chosen on the validation set."""
+PUBLISHED = "adults-gender"
+"""The dataset of rows in a CSV file that has no column for it: of the command above."""
+_RUN_FIRST = "Run something first: fairbench run --methods all --points 3 --results DIR"
 NOTHING_LEARNED = ("constant",)
 """Methods of whose representation nothing can be read."""
 
@@ -77,6 +83,7 @@ class StrictEstimate:
 class AuditedPoint:
     """One point: what auditors see of it, and what the strict ones estimate, nats."""
 
+    dataset: str
     method: str
     point: str
     z: Mapping[Role, Floats]  # (n, k); draw after draw where the encoder is stochastic
@@ -91,6 +98,7 @@ class AuditedPoint:
 class Comparison:
     """One outside classifier against the strict auditors on one point; nats."""
 
+    dataset: str
     method: str
     point: str
     strict: float
@@ -145,6 +153,7 @@ def compare(
     gap = estimate - point.strict
     allowed = allowed_gap(point.strict)
     return Comparison(
+        dataset=point.dataset,
         method=point.method,
         point=point.point,
         strict=point.strict,
@@ -226,10 +235,26 @@ class Candidate:
     unit: UnitRecord
     point: PointRecord
 
+    @property
+    def dataset(self) -> str:
+        """The dataset; a simulated twin has a name of its own."""
+        return table_name(self.unit.dataset, self.unit.data_source)
 
-def middle_points(results: StoredResults) -> list[Candidate]:
-    """Choose a point of each method, of its first seed: the estimate nearest to half of I_max."""
-    units = [u for u in results.fitted_units() if not u.of_a_trial and u.artefact]
+
+def middle_points(results: StoredResults, dataset: str | None = None) -> list[Candidate]:
+    """Choose a point of each method, of its first seed: the estimate nearest to half of I_max.
+
+    All are of one dataset, the first by name where none is given. Exits where there is no point.
+    """
+    fitted = [u for u in results.fitted_units() if not u.of_a_trial and u.artefact]
+    datasets = sorted({table_name(unit.dataset, unit.data_source) for unit in fitted})
+    if not datasets:
+        raise SystemExit(f"There are no representations in {results.folder}. {_RUN_FIRST}")
+    try:
+        name = resolve_dataset(fitted, dataset, results.registry) if dataset else datasets[0]
+    except FairbenchError as error:
+        raise SystemExit(str(error)) from None
+    units = [unit for unit in fitted if table_name(unit.dataset, unit.data_source) == name]
     chosen = []
     for method in dict.fromkeys(unit.method for unit in units):
         mine = [unit for unit in units if unit.method == method]
@@ -239,6 +264,8 @@ def middle_points(results: StoredResults) -> list[Candidate]:
         if method not in NOTHING_LEARNED and points:
             point = min(points, key=lambda one: _off_middle(results, by_key[one.unit], one))
             chosen.append(Candidate(by_key[point.unit], point))
+    if not chosen:
+        raise SystemExit(f"There is no measured point on {name} in {results.folder}. {_RUN_FIRST}")
     return chosen
 
 
@@ -261,6 +288,7 @@ def load_point(
     draws = len(encoded.z[Role.TEST]) // len(data.roles[Role.TEST].s)
     strict = estimate or _stored_estimate(point) or _estimate(encoded, data, unit)
     return AuditedPoint(
+        dataset=candidate.dataset,
         method=unit.method,
         point=point.label,
         z=encoded.z,
@@ -295,7 +323,7 @@ def _estimate(encoded: EncodedPoint, data: Prepared, unit: UnitRecord) -> Strict
 
 
 def table(comparisons: Iterable[Comparison]) -> pd.DataFrame:
-    """Return one row per point: the strict estimate, each classifier's, and the largest gap."""
+    """Return one row per point of one dataset: strict estimate, each classifier's, largest gap."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for one in comparisons:
         row = rows.setdefault(
@@ -319,11 +347,19 @@ def to_markdown(frame: pd.DataFrame) -> str:
 
 
 def read_comparisons(path: Path | None) -> list[Comparison]:
-    """Read comparisons that :func:`write_comparisons` wrote; none where there is no file."""
+    """Read comparisons that :func:`write_comparisons` wrote; none where there is no file.
+
+    Files from before there was a column ``dataset`` are read too.
+    """
     if path is None or not path.is_file():
         return []
     rows = pd.read_csv(path, keep_default_na=False).to_dict("records")
-    return [Comparison(**{str(name): value for name, value in row.items()}) for row in rows]
+    found = []
+    for row in rows:
+        plain: dict[str, Any] = {"dataset": PUBLISHED}
+        plain |= {str(name): value for name, value in row.items()}
+        found.append(Comparison(**plain))
+    return found
 
 
 def write_comparisons(path: Path | None, comparisons: Sequence[Comparison]) -> None:
@@ -352,6 +388,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--data-root", type=Path, default=None)
+    parser.add_argument("--dataset", default=None, help="One of the results [default: the first].")
     parser.add_argument("--methods", default=None, help="Methods, separated by commas.")
     parser.add_argument("--auditors", default=",".join(CLASSIFIERS))
     parser.add_argument("--configurations", type=int, default=8, help="Of each classifier.")
@@ -359,14 +396,21 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=None, help="CSV file; resumed if it is there.")
     given = parser.parse_args()
     classifiers = chosen_classifiers(given.auditors)
-    location = ResultsLocation(given.results, data_root=given.data_root)
-    results = StoredResults.open(location, load_plugins())
+    results = open_results(given.results, given.data_root)
+    candidates = middle_points(results, given.dataset)
+    dataset = candidates[0].dataset
+    if given.methods:
+        wanted = given.methods.split(",")
+        candidates = [one for one in candidates if one.unit.method in wanted]
+    if not candidates:
+        raise SystemExit(f"There is no point of {given.methods} on {dataset} in {given.results}.")
     known = read_comparisons(given.out)
-    for candidate in middle_points(results):
+    for candidate in candidates:
         method, label = candidate.unit.method, candidate.point.label
-        done = {one.auditor: one for one in known if (one.method, one.point) == (method, label)}
+        place = (dataset, method, label)
+        done = {one.auditor: one for one in known if (one.dataset, one.method, one.point) == place}
         missing = [one for one in classifiers if one.name not in done]
-        if not missing or (given.methods and method not in given.methods.split(",")):
+        if not missing:
             continue
         earlier = next(iter(done.values()), None)
         point = load_point(results, candidate, None if earlier is None else earlier.estimate)
@@ -380,7 +424,7 @@ def main() -> int:
                 f" of {one.allowed:.4f}; {one.seconds:.0f} s; {one.configuration}",
                 flush=True,
             )
-    frame = table(known)
+    frame = table(one for one in known if one.dataset == dataset)
     print(to_markdown(frame))
     return int(not frame["within"].all())
 

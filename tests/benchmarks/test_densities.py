@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("pandas")
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 try:
+    import densities
     from densities import Reading, posterior
 finally:
     sys.path.pop(0)
@@ -50,3 +51,13 @@ def test_a_gap_may_be_what_the_calibration_allows(
     strict: float, known: float, within: bool
 ) -> None:
     assert Reading("data", "method", "beta=1", 1.0, strict, known).within is within
+
+
+def test_no_gaussian_encoder_is_one_message(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(densities, "open_results", lambda *given: None)
+    monkeypatch.setattr(densities, "readings", lambda results: iter(()))
+    monkeypatch.setattr(sys, "argv", ["densities.py", "--results", str(tmp_path)])
+    with pytest.raises(SystemExit, match=r"no strict audit of a Gaussian encoder"):
+        densities.main()

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
+from fairbench.store.records import PointRecord, UnitRecord
+from tests.support.exports import a_point, a_unit
 
-pytest.importorskip("pandas")
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 try:
     import outside_auditors
     import outside_classifiers
+    import wide_on_methods
     from outside_auditors import AuditedPoint, compare
     from outside_classifiers import LabelledTable, OutsideClassifier
 finally:
@@ -57,7 +61,8 @@ def xor_point(*, strict: float, draws: int = 1) -> AuditedPoint:
         labels = (rows[:, 0] > 0) ^ (rows[:, 1] > 0) ^ (rng.random(ROWS) < 0.1)
         z[role] = np.tile(rows, (draws, 1))
         s[role] = np.tile(labels.astype(np.int64), draws)
-    return AuditedPoint("xor", "beta=1", z, None, s, draws, strict, "logistic, standardised")
+    auditor = "logistic, standardised"
+    return AuditedPoint("toy", "xor", "beta=1", z, None, s, draws, strict, auditor)
 
 
 @pytest.mark.parametrize("draws", [1, pytest.param(2, marks=pytest.mark.slow)])
@@ -120,6 +125,84 @@ def test_the_published_table(tmp_path: Path) -> None:
     assert row["allowed"] == pytest.approx(0.015)
     assert row["within"]
     assert "| xor      | beta=1  |    0.300 |" in outside_auditors.to_markdown(frame)
+
+
+def results_with(*units: UnitRecord) -> Any:
+    """Results whose units have points at .1, .3 and .6 nats, of log 2 at most."""
+
+    def point(unit: UnitRecord, leaked: float) -> PointRecord:
+        figures = {"mutual_information": leaked}
+        return a_point(f"{unit.key}-{leaked}", unit.key, f"beta={leaked}", values=figures)
+
+    return SimpleNamespace(
+        folder=Path("DIR"),
+        registry=SimpleNamespace(datasets={}),
+        fitted_units=lambda: list(units),
+        measured_points=lambda mine: [point(u, leaked) for u in mine for leaked in (0.1, 0.3, 0.6)],
+        reference_of=lambda unit, point: None,
+    )
+
+
+def test_the_points_are_of_one_dataset() -> None:
+    """The same method of two datasets is two methods; the twin is a third dataset."""
+    results = results_with(
+        a_unit("1", method="pca", dataset="second", artefact="f"),
+        a_unit("2", method="pca", dataset="first", artefact="f"),
+        a_unit("3", method="sofair", dataset="first", artefact="f"),
+        a_unit("4", method="vfae", dataset="first", artefact="f", data_source="simulated"),
+    )
+    chosen = outside_auditors.middle_points(results)
+    assert [(one.dataset, one.unit.method) for one in chosen] == [
+        ("first", "pca"),
+        ("first", "sofair"),
+    ]
+    assert {one.point.label for one in chosen} == {"beta=0.3"}  # nearest to half of log 2
+    (other,) = outside_auditors.middle_points(results, "second")
+    assert (other.dataset, other.unit.key) == ("second", "1")
+    (twin,) = outside_auditors.middle_points(results, "first-simulated")
+    assert (twin.dataset, twin.unit.key) == ("first-simulated", "4")
+
+
+def test_nothing_to_compare_is_one_message() -> None:
+    with pytest.raises(SystemExit, match="no representations in DIR"):
+        outside_auditors.middle_points(results_with())
+    constant = a_unit("1", method="constant", dataset="toy", artefact="f")
+    with pytest.raises(SystemExit, match="no measured point on toy in DIR"):
+        outside_auditors.middle_points(results_with(constant))
+    with pytest.raises(SystemExit, match="no results on 'tox'"):
+        outside_auditors.middle_points(results_with(constant), "tox")
+
+
+def test_a_file_from_before_there_were_datasets_is_read(tmp_path: Path) -> None:
+    one = compare(xor_point(strict=0.6), TREES, configurations=1, seed=0)
+    path = tmp_path / "table.csv"
+    outside_auditors.write_comparisons(path, [one])
+    assert [row.dataset for row in outside_auditors.read_comparisons(path)] == ["toy"]
+    pd.read_csv(path).drop(columns="dataset").to_csv(path, index=False)
+    (row,) = outside_auditors.read_comparisons(path)
+    assert row.dataset == "adults-gender"
+    assert row.method == "xor"
+
+
+def test_the_wide_search_is_judged_by_all_rows_of_its_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A row of an earlier call that exceeds the limit is told, and the exit code says so."""
+    figures = {"plain": 0.1, "auditor": "blend", "view": "all", "seconds": 1.0}
+    kept = [
+        wide_on_methods.Read("toy", "pca", "dimensions=2", 0.1696, wide=0.2041, **figures),
+        wide_on_methods.Read("toy", "sofair", "beta=0", 0.1958, wide=0.1838, **figures),
+    ]
+    path = tmp_path / "table.csv"
+    pd.DataFrame([asdict(row) for row in kept]).to_csv(path, index=False)
+    units = [a_unit(row.method, method=row.method, artefact="f") for row in kept]
+    monkeypatch.setattr(wide_on_methods, "open_results", lambda *given: results_with(*units))
+    monkeypatch.setattr(sys, "argv", ["wide.py", "--results", "DIR", "--out", str(path)])
+    assert wide_on_methods.main() == 1
+    told = capsys.readouterr().out
+    assert "pca dimensions=2 on toy, 0.2041 against 0.1696" in told
+    assert "sofair" not in told
+    assert wide_on_methods.read_rows(path) == kept
 
 
 def test_a_missing_package_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
