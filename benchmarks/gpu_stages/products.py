@@ -104,7 +104,12 @@ class _ProductRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def content_of(method: NeuralMethod, units: Sequence[Unit], rows: TrainingRows) -> StepContent:
-    """Record one training step of a stack, on the CPU: it is the same on every device."""
+    """Record one training step of a stack, on the CPU.
+
+    Operations and draws are the same on every device. Products of few columns are not: the CPU
+    takes them transposed (fairbench.training.layers), and so they are timed here on a GPU too,
+    though its own steps do not transpose them.
+    """
     stack = build_stack(method, units, rows, "cpu", _RecordingStreams)
     recorder = _ProductRecorder()
     with recorder:
