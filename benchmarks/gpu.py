@@ -2,7 +2,8 @@
 
     python benchmarks/gpu.py --data-root DIR [--out FOLDER] [--stage N] [--device cuda]
 
-Four stages of at most eight minutes each, 25 minutes in all:
+Four stages of eight minutes each, 25 minutes in all. A part of a stage is not cut off, but is only
+begun where as much time is left as the longest of the stage took so far:
 
 1. correctness: losses, checkpoints and audited representations of the device against the CPU's;
 2. speed: two jobs on one device under Ray; steps per second and share of the measured peak of
@@ -55,9 +56,9 @@ STAGES = (
 )
 
 STAGE_SECONDS = 8 * 60.0
-"""Longest time of a stage in one call."""
+"""Time of a stage in one call; only a part that takes longer than all before it may exceed it."""
 ALL_SECONDS = 25 * 60.0
-"""Longest time of a call."""
+"""The same of a call."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 DEFAULT_OUT = Path("gpu-results")

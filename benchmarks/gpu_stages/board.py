@@ -81,7 +81,11 @@ def results_folder(settings: Settings) -> Path:
 
 def parts(settings: Settings) -> list[Part]:
     """Return the run, and what is read of its results, finished or not."""
-    return [Part("run", _run), Part("seconds by method", _seconds), Part("leaderboard", _rows)]
+    return [
+        Part("run", _run, keeps_time=True),
+        Part("seconds by method", _seconds),
+        Part("leaderboard", _rows),
+    ]
 
 
 def _run(settings: Settings) -> Outcome:

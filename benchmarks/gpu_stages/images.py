@@ -72,7 +72,7 @@ def folder(settings: Settings) -> Path:
 
 def parts(settings: Settings) -> list[Part]:
     """Return the training, and the curve of its losses, finished or not."""
-    return [Part("sofair on images", _run), Part("curve of losses", _curve)]
+    return [Part("sofair on images", _run, keeps_time=True), Part("curve of losses", _curve)]
 
 
 def _run(settings: Settings) -> Outcome:

@@ -26,7 +26,7 @@ from fairbench.store.text import describe
 from gpu_stages.settings import Settings
 
 LEAST_SECONDS = 20.0
-"""A part is not begun with less time left."""
+"""A part is not begun with less time left, nor with less than the longest part took so far."""
 
 
 def of_unit(unit: str) -> Any:
@@ -65,10 +65,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a stage that is stored on its own."""
+    """A piece of a stage that is stored on its own.
+
+    One that ``keeps_time`` ends by itself before the deadline, and takes the time that there is: it
+    says nothing of how long others take.
+    """
 
     name: str
     run: Callable[[Settings], Outcome]
+    keeps_time: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ class PartRecord:
     rows: tuple[Mapping[str, Any], ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     error: str | None = None
+    last_seconds: float = 0.0  # of the last call; 0 in files from before it was stored
 
     def rows_as(self, kind: type[R]) -> list[R]:
         """Return the rows, of the class that they were made of."""
@@ -159,16 +165,23 @@ def run_stage(stage: Stage, settings: Settings, machine: Mapping[str, Any]) -> S
     if record.finished:
         print(f"{head}: finished before", flush=True)
         return record
-    record = replace(record, machine=machine)
     parts = stage.parts(settings)
+    names = {part.name for part in parts}
+    # A part that failed when the stage was divided otherwise would count as failed for ever.
+    kept = tuple(one for one in record.parts if one.finished or one.name in names)
+    record = replace(record, machine=machine, parts=kept)
+    begun = False
     for part in parts:
         earlier = record.part(part.name)
         if earlier is not None and earlier.finished:
             print(f"{head}: {part.name}: done before: {earlier.text}", flush=True)
             continue
-        if settings.seconds_left < LEAST_SECONDS:
+        # The first of a call needs no more: a stage with a part of eight minutes would never end.
+        needed = _seconds_needed(part, parts, record) if begun else LEAST_SECONDS
+        if settings.seconds_left < needed:
             print(f"{head}: out of time before {part.name}", flush=True)
             break
+        begun = True
         print(f"{head}: {part.name}: ", end="", flush=True)  # it may take minutes
         record = record.with_part(_done(part, earlier, settings))
         done = record.parts[-1]
@@ -182,6 +195,18 @@ def run_stage(stage: Stage, settings: Settings, machine: Mapping[str, Any]) -> S
     return record
 
 
+def _seconds_needed(part: Part, parts: Sequence[Part], record: StageRecord) -> float:
+    """Seconds that must be left for a part to begin: what the longest took so far.
+
+    A part is not cut off, so a stage is longer than its time by what a part takes beyond that.
+    """
+    if part.keeps_time:
+        return LEAST_SECONDS
+    alike = {one.name for one in parts if not one.keeps_time}
+    took = [one.last_seconds or one.seconds for one in record.parts if one.name in alike]
+    return max([LEAST_SECONDS, *took])
+
+
 def _done(part: Part, earlier: PartRecord | None, settings: Settings) -> PartRecord:
     """Run a part; what it raises is recorded, and costs no other part."""
     start = time.monotonic()
@@ -189,10 +214,12 @@ def _done(part: Part, earlier: PartRecord | None, settings: Settings) -> PartRec
     try:
         outcome = part.run(settings)
     except Exception as error:
+        spent = time.monotonic() - start
         failed = PartRecord(
             part.name,
             finished=False,
-            seconds=before + time.monotonic() - start,
+            seconds=before + spent,
+            last_seconds=spent,
             text=f"FAILED: {describe(error)}",
             error=traceback.format_exc(),
         )
@@ -200,10 +227,12 @@ def _done(part: Part, earlier: PartRecord | None, settings: Settings) -> PartRec
         return (
             failed if earlier is None else replace(failed, rows=earlier.rows, units=earlier.units)
         )
+    spent = time.monotonic() - start
     return PartRecord(
         name=part.name,
         finished=outcome.finished,
-        seconds=before + time.monotonic() - start,
+        seconds=before + spent,
+        last_seconds=spent,
         text=outcome.text + "".join(f"; OVER THE LIMIT: {one}" for one in outcome.over),
         note=outcome.note,
         over=outcome.over,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from fairbench.api import FitContext, Shots, TrainingRows, Unit
 from fairbench.api.method import Diverged
 from fairbench.training import NeuralMethod
 from gpu_stages.records import Outcome, Part, Row, of_unit
-from gpu_stages.settings import Settings, adults, training_rows
+from gpu_stages.settings import Settings, adults, counted, training_rows
 from gpu_stages.stacks import neural_methods, units_of
 
 NOTE = (
@@ -39,24 +39,25 @@ class _CutOffError(Exception):
 
 
 def parts(settings: Settings) -> list[Part]:
-    """Return one part, of all methods."""
-    return [Part("checkpoints", _run)]
+    """Return one part per method."""
+    return [Part(f"checkpoint of {one.name}", _of(one)) for one in neural_methods(settings)]
 
 
-def _run(settings: Settings) -> Outcome:
-    rows = training_rows(adults(settings.data_root))
-    found = [compare(method(), rows, settings) for method in neural_methods(settings)]
-    equal = sum(one.resumed == 0 for one in found)
-    worst = max(found, key=lambda one: one.resumed)
-    text = f"{equal} of {len(found)} methods resume to the last bit"
-    if worst.resumed > 0:
-        text += f"; at most {worst.resumed:.1e} apart, {worst.method}"
-    over = [
-        f"{one.method}: {one.resumed:.1e} apart, though the device repeats a whole training"
-        for one in found
-        if one.resumed > 0 and one.repeated == 0
-    ]
-    return Outcome(found, text, NOTE, tuple(over))
+def _of(method: type[NeuralMethod]) -> Callable[[Settings], Outcome]:
+    def run(settings: Settings) -> Outcome:
+        rows = training_rows(adults(settings.data_root))
+        return _outcome(compare(method(), rows, settings))
+
+    return run
+
+
+def _outcome(one: ResumeComparison) -> Outcome:
+    """Judge a comparison, unless the device does not repeat a whole training either."""
+    equal, apart = one.resumed == 0, f"{one.resumed:.1e} apart"
+    found = "resumes to the last bit" if equal else apart
+    exceeded = not equal and one.repeated == 0
+    over = (f"{apart}, though the device repeats a whole training",) if exceeded else ()
+    return Outcome([one], f"{counted(one.models)}, {one.steps} steps: {found}", NOTE, over)
 
 
 def compare(method: NeuralMethod, rows: TrainingRows, settings: Settings) -> ResumeComparison:

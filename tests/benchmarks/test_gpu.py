@@ -26,8 +26,17 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 try:
     import gpu
-    from gpu_stages import board, images, losses, products, stacks
-    from gpu_stages.records import Outcome, Part, Row, Stage, StageRecord, of_unit, run_stage
+    from gpu_stages import board, images, losses, products, resume, stacks
+    from gpu_stages.records import (
+        Outcome,
+        Part,
+        PartRecord,
+        Row,
+        Stage,
+        StageRecord,
+        of_unit,
+        run_stage,
+    )
     from gpu_stages.settings import Settings
 finally:
     sys.path.pop(0)
@@ -161,6 +170,84 @@ def test_no_part_is_begun_when_time_is_up(tmp_path: Path) -> None:
     record = run_stage(fake.stage(), settings, {})
     assert fake.runs == []
     assert not record.finished
+
+
+def finished_part(name: str, seconds: float) -> PartRecord:
+    return PartRecord(name, finished=True, seconds=seconds, last_seconds=seconds, text="")
+
+
+def three_parts(begun: list[str], *, keeps_time: str = "") -> Stage:
+    """A stage of three parts that take no time."""
+
+    def part(name: str) -> Part:
+        def run(settings: Settings) -> Outcome:
+            begun.append(name)
+            return Outcome([], name)
+
+        return Part(name, run, keeps_time=name == keeps_time)
+
+    parts = [part(name) for name in ("first", "second", "third")]
+    return Stage(1, "fake", lambda settings: parts)
+
+
+@pytest.mark.parametrize(("took", "begins"), [(100.0, ["second"]), (30.0, ["second", "third"])])
+def test_a_part_is_begun_only_where_the_longest_so_far_would_end(
+    took: float, begins: list[str], tmp_path: Path
+) -> None:
+    """One part of the call is begun anyway, so that a stage with a long one ends some day."""
+    begun: list[str] = []
+    stage = three_parts(begun)
+    settings = Settings(tmp_path, tmp_path, "cpu", True, time.monotonic() + 60)
+    stage.stored(settings).with_part(finished_part("first", took)).write(stage.path(tmp_path))
+    record = run_stage(stage, settings, {})
+    assert begun == begins
+    assert record.finished == (len(begins) == 2)
+
+
+def test_a_part_that_takes_the_time_there_is_says_nothing_of_others(tmp_path: Path) -> None:
+    begun: list[str] = []
+    stage = three_parts(begun, keeps_time="first")
+    settings = Settings(tmp_path, tmp_path, "cpu", True, time.monotonic() + 60)
+    stage.stored(settings).with_part(finished_part("first", 400.0)).write(stage.path(tmp_path))
+    assert run_stage(stage, settings, {}).finished
+    assert begun == ["second", "third"]
+
+
+def test_a_file_of_a_stage_that_was_divided_otherwise_is_read(tmp_path: Path) -> None:
+    """What it has is kept; a part that failed and is none any more does not fail for ever."""
+    begun: list[str] = []
+    stage = three_parts(begun)
+    settings = Settings(tmp_path, tmp_path, "cpu", True)
+    record = stage.stored(settings).with_part(finished_part("checkpoints", 118.0))
+    broken = PartRecord("audits", finished=False, seconds=5.0, text="FAILED", error="Traceback")
+    record.with_part(broken).write(stage.path(tmp_path))
+    plain = json.loads(stage.path(tmp_path).read_text())
+    for part in plain["parts"]:
+        del part["last_seconds"]
+    stage.path(tmp_path).write_text(json.dumps(plain))
+    names = [part.name for part in run_stage(stage, settings, {}).parts]
+    assert names == ["checkpoints", "first", "second", "third"]
+
+
+def test_each_method_continues_from_its_checkpoint_in_a_part_of_its_own(tmp_path: Path) -> None:
+    parts = resume.parts(Settings(tmp_path, tmp_path, "cpu", True))
+    assert [part.name for part in parts] == ["checkpoint of sofair", "checkpoint of beta-vae"]
+
+
+@pytest.mark.parametrize(
+    ("repeated", "resumed", "says", "over"),
+    [
+        (0.0, 0.0, "resumes to the last bit", 0),
+        (0.0, 2e-3, "2.0e-03 apart", 1),
+        (1e-3, 2e-3, "2.0e-03 apart", 0),
+    ],
+)
+def test_a_continued_training_is_judged_where_the_device_repeats_itself(
+    repeated: float, resumed: float, says: str, over: int
+) -> None:
+    outcome = resume._outcome(resume.ResumeComparison("sofair", 2, 60, repeated, resumed))
+    assert outcome.text == f"2 models, 60 steps: {says}"
+    assert len(outcome.over) == over
 
 
 def test_a_folder_of_other_settings_is_refused(
@@ -367,7 +454,7 @@ def test_killed_half_way_it_goes_on(tmp_path: Path) -> None:
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
     known = parts_done("2-speed.json")
-    assert known == ["speed of sofair, one replicate", "speed of beta-vae, one replicate"]
+    assert known == ["two jobs on one device", "speed of sofair, one replicate"]
     again = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=400, check=False
     )
