@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +21,14 @@ from fairbench.stats.ranks import rank_over_splits
 from markdown_parts import list_names, make_paragraph, make_table
 
 LEADERBOARDS = Path(__file__).parents[1] / "leaderboards"
-_NAMED = re.compile(r"^(?P<method>[\w-]+)(?: \((?P<label>[\w-]+)\))?$")
+MISSING = "none"
+"""What stands for a figure that a row does not have."""
+TASK = "accuracy_y_at_leakage_10"
+"""A_y where a tenth of I(X;S) leaks."""
+_NAMED = re.compile(r"^(?P<method>[\w-]+)(?: \((?P<label>.+)\))?$")
 _KEPT = {
     "certified": "aufdc_certified",
-    "A_y where a tenth of I(X;S) leaks": "accuracy_y_at_leakage_10",
+    "A_y where a tenth of I(X;S) leaks": TASK,
 }
 _BY_FORMULA = {"by the paper's formula": "aufdc_paper"}
 _FRONT = {f"A_y at {share}%": f"accuracy_y_at_accuracy_s_{share}" for share in (10, 25, 50)}
@@ -65,7 +69,9 @@ def format_fronts(boards: Sequence[str], names: Sequence[str]) -> str:
     (board,) = boards
     table = read_rows(board)
     least = next(iter(_FRONT.values()))
-    ordered = sorted(names, key=lambda name: -(table[name].row.figures[least] or 0.0))
+    ordered = sorted(
+        names, key=lambda name: order_figure(get_figure(table[name], least), highest_first=True)
+    )
     rows = ([show_name(name), *_figures(table[name], _FRONT)] for name in ordered)
     return make_table([None, *_FRONT], rows)
 
@@ -73,7 +79,8 @@ def format_fronts(boards: Sequence[str], names: Sequence[str]) -> str:
 def format_told(boards: Sequence[str], names: Sequence[str]) -> str:
     """Format which default rows of one board the ranks put ahead of one row, and which behind it.
 
-    At 5%, adjusted over all pairs of the ranking (:mod:`fairbench.stats.ranks`).
+    As rank sets do: at 2.5% for each direction, so that the whole is wrong in at most 5% of tables,
+    adjusted over all pairs that the one row is in (:mod:`fairbench.stats.ranks`).
     """
     (board,), (reference,) = boards, names
     table = read_rows(board)
@@ -88,8 +95,8 @@ def format_told(boards: Sequence[str], names: Sequence[str]) -> str:
             reference=list(ranked).index(reference),
             lower_is_better=better,
         )
-        told = zip(ranked, found, strict=True)
-        return [n for n, one in told if one.p_reference is not None and one.p_reference < 1 - LEVEL]
+        p_values = {n: one.p_reference for n, one in zip(ranked, found, strict=True)}
+        return [n for n, p in p_values.items() if p is not None and p < (1 - LEVEL) / 2]
 
     ahead, behind = (
         [name for name in find(better=better) if ranked[name].row.params == DEFAULT]
@@ -151,33 +158,85 @@ def read_table(board: str, folder: str = "fairbench_boards") -> Tables:
 def read_rows(board: str) -> Mapping[str, LeaderboardEntry]:
     """Return the rows of a board by ``METHOD``, or ``METHOD (LABEL)`` where not default.
 
-    Where some are ranked, the ranked ones alone.
+    Where some are ranked, the ranked ones alone; else those that are complete: the figures of
+    others are of some of their points only.
     """
     entries = read_table(board).entries
-    ranked = [entry for entry in entries if entry.row.replicated] or entries
-    return {name_row(entry): entry for entry in ranked}
+    ranked = [entry for entry in entries if entry.row.replicated]
+    return name_rows(ranked or [entry for entry in entries if entry.row.complete], board)
+
+
+def name_rows(entries: Iterable[LeaderboardEntry], board: str) -> dict[str, LeaderboardEntry]:
+    """Return rows of a board by their names; ValueError where two have the same one."""
+    named: dict[str, LeaderboardEntry] = {}
+    for entry in entries:
+        name = name_row(entry)
+        if name in named:
+            # A page would show one and hide the other.
+            both = " and ".join(_describe(one) for one in (named[name], entry))
+            raise ValueError(
+                f"{board} has two rows called {name}: {both}. Give one another label in the recipe."
+            )
+        named[name] = entry
+    return named
+
+
+def _describe(entry: LeaderboardEntry) -> str:
+    return f"{entry.row.params!r} ({', '.join(entry.row.group)})"
 
 
 def name_row(entry: LeaderboardEntry) -> str:
-    """Return ``METHOD``, or ``METHOD (LABEL)`` where the hyperparameters are not the default."""
+    """Return ``METHOD``, or ``METHOD (LABEL)`` where the hyperparameters are not the default.
+
+    Those without a label stand there themselves.
+    """
     row = entry.row
-    return row.method if row.params == DEFAULT else f"{row.method} ({row.label})"
+    return row.method if row.params == DEFAULT else f"{row.method} ({row.settings})"
+
+
+def get_figure(entry: LeaderboardEntry, column: str) -> float | None:
+    """Return a figure of a row; None where it has none, or that of a constant guess instead."""
+    value = entry.row.figures.get(column)
+    return None if value is None or math.isnan(value) or entry.row.is_none(column) else value
+
+
+def order_figure(value: float | None, *, highest_first: bool = False) -> float:
+    """Return what figures are sorted by: what is missing comes last."""
+    if value is None or math.isnan(value):
+        return math.inf
+    return -value if highest_first else value
+
+
+def show_share(value: float | None) -> str:
+    """Return a figure as pages show it; :data:`MISSING` where there is none."""
+    return MISSING if value is None or math.isnan(value) else format_share(value)
+
+
+def show_figure(entry: LeaderboardEntry, column: str) -> str:
+    """Return a figure of a row as pages show it."""
+    return show_share(get_figure(entry, column))
 
 
 def show_area(entry: LeaderboardEntry) -> str:
     """Return a row's area and its interval as pages show them."""
-    figures = entry.row.figures
-    return format_interval(figures["aufdc"] or 0.0, *(entry.row.interval("aufdc") or (None, None)))
+    area = get_figure(entry, "aufdc")
+    if area is None:
+        return MISSING
+    return format_interval(area, *(entry.row.interval("aufdc") or (None, None)))
+
+
+def show_seconds(value: float | None) -> str:
+    """Return seconds as tables of costs show them: ``3,420``."""
+    return MISSING if value is None or math.isnan(value) else f"{value:,.0f}"
 
 
 def _by_area(table: Mapping[str, LeaderboardEntry], names: Sequence[str]) -> list[str]:
-    return sorted(names, key=lambda name: table[name].row.figures["aufdc"] or 0.0)
+    return sorted(names, key=lambda name: order_figure(get_figure(table[name], "aufdc")))
 
 
 def _figures(entry: LeaderboardEntry, columns: Mapping[str, str]) -> Iterator[str]:
     for column in columns.values():
-        value = entry.row.figures.get(column)
-        yield "none" if value is None or entry.row.is_none(column) else format_share(value)
+        yield show_figure(entry, column)
 
 
 def show_name(name: str) -> str:

@@ -1,11 +1,29 @@
 """Tables of a page that a directive fills with rows of published boards."""
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 
-from board_rows import read_rows, read_table
+import board_rows
+from board_rows import format_fronts, format_rows, format_told, read_rows, read_table
+from fairbench.leaderboard.build import Tables
+from fairbench.leaderboard.ranking import LeaderboardEntry
 from tables import rewrite
+from tests.support.rows import a_row, with_folds
 
+Publish = Callable[..., None]
 PAGE = "Before.\n\n<!-- rows: {} -->\n\nold\n\n<!-- end of rows -->\n\nAfter.\n"
+
+
+@pytest.fixture
+def publish(monkeypatch: pytest.MonkeyPatch) -> Publish:
+    """Publish rows, in place of those of every board."""
+
+    def instead(*entries: LeaderboardEntry) -> None:
+        monkeypatch.setattr(board_rows, "read_table", lambda board: Tables("d", list(entries)))
+
+    return instead
 
 
 def test_rows_are_in_the_order_of_their_areas() -> None:
@@ -76,3 +94,82 @@ def test_a_block_without_a_table_yet_is_filled_and_nothing_after_it_is_lost() ->
 def test_a_row_that_is_not_there_is_an_error() -> None:
     with pytest.raises(KeyError, match="merged-cells \\(other\\)"):
         rewrite(PAGE.format("adults-gender-5: merged-cells (other)"))
+
+
+@pytest.mark.parametrize(
+    ("t", "ahead", "behind", "level"),
+    [
+        (-3.0, "`other`", "none", "none"),
+        (-2.4, "none", "none", "`other`"),
+        (2.4, "none", "none", "`other`"),
+        (3.0, "none", "`other`", "none"),
+    ],
+)
+def test_both_directions_together_err_at_a_twentieth(
+    t: float, ahead: str, behind: str, level: str, publish: Publish
+) -> None:
+    """One-sided, with 4 degrees of freedom, t = 2.4 has p = .037, and t = 3.0 has p = .020."""
+    spread = np.array([-0.002, -0.001, 0.0, 0.001, 0.002])
+    error = spread.std(ddof=1) * np.sqrt(1 / 5 + 1 / 4)
+    publish(
+        with_folds("plain", [0.2] * 5, replicated=True),
+        with_folds("other", (0.2 + t * error + spread).tolist(), replicated=True),
+    )
+    text = " ".join(format_told(["d-1"], ["plain"]).split())
+    assert f"{ahead} are clearly ahead of `plain`, and {behind} clearly behind it" in text
+    assert f"; {level} are not told from it" in text
+
+
+def test_of_two_rows_with_one_name_none_hides_the_other(publish: Publish) -> None:
+    rows = [
+        LeaderboardEntry(a_row("sofair", area, params=params, label="tuned", replicated=True))
+        for area, params in ((0.1, "a=1"), (0.2, "a=2"))
+    ]
+    publish(*rows)
+    with pytest.raises(ValueError, match=r"d-1 has two rows called sofair \(tuned\).*a=1.*a=2"):
+        read_rows("d-1")
+
+
+def test_rows_without_a_label_are_told_by_their_hyperparameters(publish: Publish) -> None:
+    publish(
+        *(LeaderboardEntry(a_row("sofair", 0.2, params=params)) for params in ("a=1", "default"))
+    )
+    assert list(read_rows("d-1")) == ["sofair (a=1)", "sofair"]
+    assert "| `sofair` (a=1) |" in format_rows(["d-1"], ["sofair (a=1)"])
+
+
+def test_where_nothing_is_ranked_the_complete_rows_are_shown(publish: Publish) -> None:
+    publish(
+        LeaderboardEntry(a_row("partial", 0.1, complete=False)),
+        LeaderboardEntry(a_row("whole", 0.2)),
+    )
+    assert list(read_rows("d-1")) == ["whole"]
+
+
+def test_a_missing_area_is_no_perfect_one(publish: Publish) -> None:
+    publish(
+        LeaderboardEntry(a_row("unknown", None)),
+        LeaderboardEntry(a_row("undefined", float("nan"))),
+        LeaderboardEntry(a_row("known", 0.4)),
+    )
+    names = ["unknown", "undefined", "known"]
+    assert format_rows(["d-1"], names).splitlines()[2:] == [
+        "| `known` | .400 | none | none |",
+        "| `unknown` | none | none | none |",
+        "| `undefined` | none | none | none |",
+    ]
+
+
+def test_a_missing_accuracy_stands_last(publish: Publish) -> None:
+    strictest = "accuracy_y_at_accuracy_s_10"
+    publish(
+        LeaderboardEntry(a_row("unknown", 0.1)),
+        LeaderboardEntry(a_row("good", 0.1, **{strictest: 0.8})),
+        LeaderboardEntry(a_row("best", 0.1, **{strictest: 0.9})),
+    )
+    lines = format_fronts(["d-1"], ["unknown", "good", "best"]).splitlines()[2:]
+    assert [line.strip("| ").split(" | ")[:2] for line in lines] == [
+        ["`best`", ".900"],
+        ["`good`", ".800"],
+        ["`unknown`", "none"],
+    ]
