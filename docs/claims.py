@@ -14,7 +14,15 @@ from dataclasses import dataclass
 from fairbench.report.format import format_count, format_interval, format_share
 from fairbench.stats.intervals import LEVEL, Estimate
 from markdown_parts import make_table
-from published_figures import RISE_MARGIN, TEST_LEVEL, Published, read_published
+from published_figures import (
+    FALL_MARGIN,
+    RISE_MARGIN,
+    TEST_LEVEL,
+    Falls,
+    Published,
+    Rises,
+    read_published,
+)
 
 HOLDS, FAILS, UNDECIDED = "**holds**", "**does not hold**", "**undecided**"
 
@@ -160,20 +168,47 @@ def _leaks(method: str, words: str, *, claimed: bool) -> Callable[[Published], C
     return claim
 
 
-def _monotonic(method: str, words: str, *, claimed: bool) -> Callable[[Published], Claim]:
-    """Whether I never rises towards the fair end (``claimed``), or does."""
+def judge_order(rises: Rises, falls: Falls) -> str:
+    """Whether curves go one way, from low D and high I to high D and low I."""
+    if rises.clear or falls.clear:
+        return FAILS
+    return UNDECIDED if rises.possible else HOLDS
+
+
+def describe_rises(found: Rises) -> str:
+    """Say at how many steps I rises."""
+    steps = format_count(found.steps, "step")
+    return f"I rises at {found.seen} of {steps}, clearly at {found.clear}"
+
+
+def describe_falls(found: Falls) -> str:
+    """Say at how many of the same steps D falls."""
+    return f"D falls at {found.seen}, by more than {FALL_MARGIN:.0%} of D_max at {found.clear}"
+
+
+def _could_rise(found: Rises) -> str:
+    return f"by more than {format_share(RISE_MARGIN)} nats it could at {found.possible}"
+
+
+def _in_order(method: str, words: str) -> Callable[[Published], Claim]:
+    """Whether I never rises and D never falls towards the fair end."""
+
+    def claim(board: Published) -> Claim:
+        rises, falls = board.rises(method), board.falls(method)
+        shown = (describe_rises(rises), _could_rise(rises), describe_falls(falls))
+        return Claim(words, "; ".join(shown), judge_order(rises, falls))
+
+    return claim
+
+
+def _rises(method: str, words: str) -> Callable[[Published], Claim]:
+    """Whether I rises somewhere towards the fair end."""
 
     def claim(board: Published) -> Claim:
         found = board.rises(method)
-        # What these points do not show may lie between them: no rise refutes no claim of rises.
-        rises, does_not = (FAILS, HOLDS) if claimed else (HOLDS, UNDECIDED)
-        return Claim(
-            words,
-            f"I rises at {found.seen} of {format_count(found.steps, 'step')}, clearly at "
-            f"{found.clear}; by more than {format_share(RISE_MARGIN)} nats it could at "
-            f"{found.possible}",
-            rises if found.clear else UNDECIDED if found.possible else does_not,
-        )
+        # What these points do not show may lie between them: that none rises refutes nothing.
+        verdict = HOLDS if found.clear else UNDECIDED
+        return Claim(words, f"{describe_rises(found)}; {_could_rise(found)}", verdict)
 
     return claim
 
@@ -203,10 +238,9 @@ _CLAIMS: list[tuple[tuple[str, ...], Callable[[Published], Claim]]] = [
     ),
     (
         ("sofair",),
-        _monotonic(
+        _in_order(
             "sofair",
             "RQ1: one model moves in order from low D and high I to high D and low I",
-            claimed=True,
         ),
     ),
     (
@@ -249,7 +283,7 @@ _CLAIMS: list[tuple[tuple[str, ...], Callable[[Published], Claim]]] = [
     ),
     (
         ("beta-vae",),
-        _monotonic("beta-vae", "RQ2: `beta-vae` is not monotonic in its knob", claimed=False),
+        _rises("beta-vae", "RQ2: `beta-vae` is not monotonic in its knob"),
     ),
 ]
 """The methods that each claim needs, and what makes it."""

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from board_rows import read_table
+from board_rows import name_rows, read_table
 from fairbench.api import Track
 from fairbench.data.splits import OFFICIAL
 from fairbench.leaderboard.build import Tables
 from fairbench.leaderboard.ranking import LeaderboardEntry, difference, test_over_train
 from fairbench.metrics.hull import strict_curve
+from fairbench.metrics.operating import d_at
 from fairbench.metrics.rows import DEFAULT, PointRow
 from fairbench.stats.intervals import Estimate
 from fairbench.stats.ranks import estimate_over_splits
@@ -25,6 +26,8 @@ TEST_LEVEL = 0.05
 """Level of each one-sided test, and of differences."""
 RISE_MARGIN = 0.01
 """Nats by which I may rise along a curve that counts as monotonic."""
+FALL_MARGIN = 0.01
+"""Share of D_max by which D may fall along such a curve: points have no interval of D."""
 _AXES = ("distortion", "mutual_information")
 _ENDS = ("low", "high")
 
@@ -36,7 +39,16 @@ class Rises:
     steps: int
     seen: int
     clear: int  # beyond the noise of the test rows
-    possible: int  # could be above RISE_MARGIN
+    possible: int  # could be above RISE_MARGIN, or are not known
+
+
+@dataclass(frozen=True)
+class Falls:
+    """Steps along curves towards the fair end, and at how many of them D falls."""
+
+    steps: int
+    seen: int
+    clear: int  # by more than FALL_MARGIN
 
 
 def count_rises(curves: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Rises:
@@ -54,7 +66,18 @@ def count_rises(curves: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Ri
         steps=len(steps),
         seen=int((steps > 0).sum()),
         clear=int((steps > half).sum()),
-        possible=int((steps + half > RISE_MARGIN).sum()),
+        # So written, a figure that is missing (NaN) excludes nothing.
+        possible=int((~(steps + half <= RISE_MARGIN)).sum()),
+    )
+
+
+def count_falls(curves: Sequence[Sequence[float]]) -> Falls:
+    """Count the falls of D from each point of a curve to the next; D as a share of D_max."""
+    steps = np.concatenate([np.diff(shares) for shares in curves])
+    return Falls(
+        steps=len(steps),
+        seen=int((steps < 0).sum()),
+        clear=int((steps < -FALL_MARGIN).sum()),
     )
 
 
@@ -68,13 +91,14 @@ class Published:
 
     def __init__(self, table: Tables) -> None:
         self.table = table
-        self.rows = {
-            entry.row.method: entry
+        blind = (
+            entry
             for entry in table.entries
             if entry.row.replicated
             and entry.row.params == DEFAULT
             and entry.row.track == Track.BLIND.value
-        }
+        )
+        self.rows = name_rows(blind, table.dataset)
 
     def of(self, method: str, column: str) -> Estimate:
         """Estimate a figure over the splits."""
@@ -127,23 +151,39 @@ class Published:
 
     def rises(self, method: str) -> Rises:
         """Count the rises of I towards the fair end, over all splits."""
-        curves = []
+        return count_rises(
+            [
+                (
+                    [_number(p.figures["mutual_information"]) for p in points],
+                    [
+                        deviation(*(_number(p.figures[f"mutual_information_{e}"]) for e in _ENDS))
+                        for p in points
+                    ],
+                )
+                for points in self._to_fair_end(method)
+            ]
+        )
+
+    def falls(self, method: str) -> Falls:
+        """Count the falls of D towards the fair end, over all splits."""
+        return count_falls(
+            [
+                [_number(p.figures["distortion"]) / _number(p.distortion_max) for p in points]
+                for points in self._to_fair_end(method)
+            ]
+        )
+
+    def _to_fair_end(self, method: str) -> Iterator[list[PointRow]]:
+        """Yield its curves with a step, from the end that leaks more."""
         for points in self.curves(method):
             if len(points) < 2:
                 continue
-            read = [_number(p.figures["mutual_information"]) for p in points]
-            wide = [
-                deviation(*(_number(p.figures[f"mutual_information_{end}"]) for end in _ENDS))
-                for p in points
-            ]
-            if read[0] < read[-1]:  # from the fair end
-                read, wide = read[::-1], wide[::-1]
-            curves.append((read, wide))
-        return count_rises(curves)
+            ends = [_number(points[k].figures["mutual_information"]) for k in (0, -1)]
+            yield points[::-1] if ends[0] < ends[1] else points
 
 
 def distortion_at(points: Sequence[PointRow], share: float) -> float:
-    """D, as a share of D_max, where a curve comes to a share of I(X;S)."""
+    """The least D, as a share of D_max, at which a curve comes to a share of I(X;S)."""
     first = points[0]
     ends = ("mutual_information_max", "distortion_max")
     i_max, d_max, i_max_validation, d_max_validation = (
@@ -158,9 +198,7 @@ def distortion_at(points: Sequence[PointRow], share: float) -> float:
         i_max_validation=i_max_validation,
         d_max_validation=d_max_validation,
     )
-    # From the fair end: vertices are chosen on other rows, so I may rise here and there.
-    falling = np.minimum.accumulate(i)
-    return float(np.interp(share * i_max, falling[::-1], d[::-1]) / d_max)
+    return d_at(d, i, share * i_max) / d_max
 
 
 def _number(value: float | None) -> float:

@@ -15,11 +15,14 @@ from claims import (
     is_above,
     is_equal,
     is_not_above,
+    judge_order,
 )
-from fairbench.metrics.rows import PointRow
+from fairbench.leaderboard.build import Tables
+from fairbench.metrics.rows import DEFAULT, PointRow
 from fairbench.stats.intervals import Estimate
 from fairbench.stats.ranks import estimate_over_splits
-from published_figures import Published, Rises, count_rises, distortion_at
+from fairbench.store.status import Status
+from published_figures import Falls, Published, Rises, count_falls, count_rises, distortion_at
 
 
 def normal(value: float, deviation: float) -> Estimate:
@@ -70,6 +73,49 @@ def test_rises_within_the_noise_are_not_clear() -> None:
     assert count_rises([([0.1, 0.101, 0.05], [1e-5] * 3)]) == Rises(2, 1, clear=1, possible=0)
 
 
+def test_a_missing_figure_excludes_no_rise() -> None:
+    found = count_rises([([0.3, float("nan"), 0.1], [0.005] * 3)])
+    assert found == Rises(2, seen=0, clear=0, possible=2)
+
+
+def test_a_fall_of_distortion_counts_beyond_its_margin() -> None:
+    assert count_falls([[0.1, 0.3, 0.295, 0.6], [0.2, 0.1]]) == Falls(4, seen=2, clear=1)
+
+
+@pytest.mark.parametrize(
+    ("rises", "falls", "verdict"),
+    [
+        (Rises(7, 0, clear=0, possible=0), Falls(7, seen=0, clear=0), HOLDS),
+        (Rises(7, 0, clear=0, possible=0), Falls(7, seen=1, clear=0), HOLDS),
+        (Rises(7, 0, clear=0, possible=0), Falls(7, seen=1, clear=1), FAILS),
+        (Rises(7, 1, clear=0, possible=1), Falls(7, seen=0, clear=0), UNDECIDED),
+        (Rises(7, 1, clear=1, possible=1), Falls(7, seen=0, clear=0), FAILS),
+    ],
+)
+def test_a_curve_in_order_goes_back_in_neither_figure(
+    rises: Rises, falls: Falls, verdict: str
+) -> None:
+    assert judge_order(rises, falls) == verdict
+
+
+def test_falls_are_seen_from_the_end_that_leaks_most() -> None:
+    """A knob that starts at the fair end; from the other one D goes 1, 5, 4, 9 of 10."""
+    points = [
+        SimpleNamespace(
+            method="m",
+            params=DEFAULT,
+            split="fold 1 of 5",
+            status=Status.DONE.value,
+            point_number=number,
+            distortion_max=10.0,
+            figures={"distortion": d, "mutual_information": i},
+        )
+        for number, (d, i) in enumerate([(9.0, 0.0), (4.0, 0.1), (5.0, 0.2), (1.0, 0.3)])
+    ]
+    board = Published(Tables("d", [], cast(list[PointRow], points)))
+    assert board.falls("m") == Falls(3, seen=1, clear=1)
+
+
 def test_noise_of_flat_curves_is_seldom_a_clear_rise() -> None:
     """Five curves of a table together, not each alone."""
     rng = np.random.default_rng(1)
@@ -80,14 +126,15 @@ def test_noise_of_flat_curves_is_seldom_a_clear_rise() -> None:
     assert np.mean(clear) < 0.06
 
 
-def a_point(d: float, i: float) -> PointRow:
-    """A point of a curve between (0, .3) and (8, 0), alike on both sets of rows."""
+def a_point(d: float, i: float, validation: tuple[float, float] | None = None) -> PointRow:
+    """A point of a curve between (0, .3) and (8, 0); unless given, alike on validation rows."""
     ends = {"mutual_information": 0.3, "distortion": 8.0}
     figures = {"mutual_information": i, "distortion": d}
+    chosen_by = dict(zip(("distortion", "mutual_information"), validation or (d, i), strict=True))
     return cast(
         PointRow,
         SimpleNamespace(
-            figures=figures | {f"{name}_validation": value for name, value in figures.items()},
+            figures=figures | {f"{name}_validation": value for name, value in chosen_by.items()},
             **{
                 f"{name}_max{of}": value
                 for name, value in ends.items()
@@ -105,6 +152,13 @@ def test_the_distortion_at_a_share_of_the_information_is_on_the_curve(
 ) -> None:
     curve = [a_point(2.0, 0.15), a_point(4.0, 0.25)]  # the second is above the hull
     assert distortion_at(curve, share) == pytest.approx(d / 8.0)
+
+
+def test_where_a_curve_rises_again_its_last_way_down_is_not_cut_short() -> None:
+    """From (2, .1) it rises to (4, .2), and comes to .05 on the way to (8, 0)."""
+    curve = [a_point(2.0, 0.1, (2.0, 0.15)), a_point(4.0, 0.2, (4.0, 0.05))]
+    assert distortion_at(curve, 1 / 6) == pytest.approx(7.0 / 8.0)
+    assert distortion_at(curve, 0.5) == pytest.approx(1.5 / 8.0)  # there it comes down first
 
 
 @pytest.mark.thorough

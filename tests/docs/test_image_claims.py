@@ -1,10 +1,19 @@
 """Claims about images: one replicate decides nothing about the order of methods."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
+import image_claims
 from board_rows import read_table
 from claims import UNDECIDED
-from image_claims import ImageBoard, make_claims
+from fairbench.leaderboard.build import Tables
+from fairbench.leaderboard.ranking import LeaderboardEntry
+from fairbench.metrics.rows import PointRow, Variant
+from fairbench.store.status import Status
+from image_claims import ImageBoard, format_images, make_claims
+from tests.support.rows import a_row
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +31,7 @@ def test_the_order_of_methods_stays_undecided(board: ImageBoard) -> None:
     order, curve, *fronts = make_claims(board)
     assert "msfair" in order.figures
     assert "I rises at" in curve.figures
+    assert "D falls at" in curve.figures
     assert {claim.verdict for claim in [order, *fronts]} == {UNDECIDED}
 
 
@@ -29,3 +39,21 @@ def test_claims_need_the_rows_that_they_are_about(board: ImageBoard) -> None:
     without = ImageBoard(board.table)
     del without.rows["msfair"]
     assert list(make_claims(without)) == []
+
+
+def test_a_figure_that_is_not_known_is_none_and_no_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [
+        SimpleNamespace(
+            variant=Variant("pca", "default"),
+            counted=True,
+            status=Status.DONE.value,
+            point_number=number,
+            figures={"distortion": d, "mutual_information": i, "accuracy_y": y},
+        )
+        for number, (d, i, y) in enumerate([(1.0, 0.3, 0.8), (2.0, 0.1, None)])
+    ]
+    rows = [LeaderboardEntry(a_row("pca", 0.2, train_seconds=None))]
+    table = Tables("images", rows, cast(list[PointRow], points))
+    monkeypatch.setattr(image_claims, "read_table", lambda name, folder: table)
+    line = format_images().splitlines()[-1]
+    assert line == "| `pca` | .200 | 1.0 to 2.0 | .300 to .100 | none | none |"
