@@ -20,8 +20,8 @@ def _line(cells: Cells) -> str:
 
 
 def make_paragraph(*parts: str) -> str:
-    """Join parts of a paragraph, in lines of the pages' length."""
-    return "\n".join(textwrap.wrap(" ".join(parts), 128, break_on_hyphens=False))
+    """Join parts of a paragraph, without those that are empty, in lines of the pages' length."""
+    return "\n".join(textwrap.wrap(" ".join(filter(None, parts)), 128, break_on_hyphens=False))
 
 
 def list_names(names: Iterable[str]) -> str:

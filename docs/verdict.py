@@ -39,7 +39,7 @@ def format_verdict() -> str:
     """Format the areas on each table, ranks and comparisons, and what the verdict is not of."""
     audited, certified = (read_verdicts()[name] for name in ("aufdc", "aufdc_certified"))
     parts = (
-        make_paragraph(*_words(audited)),
+        make_paragraph(*describe_verdict(audited)),
         make_table(
             [
                 "method",
@@ -55,42 +55,48 @@ def format_verdict() -> str:
     return "\n\n".join(parts)
 
 
-def _words(verdict: Verdict) -> Iterator[str]:
+def describe_verdict(verdict: Verdict) -> Iterator[str]:
+    """Say what the table is of, and what is missing."""
     known = len(verdict.tables) + len(verdict.missing)
+    shown = "the areas"
+    if verdict.reference is not None:
+        shown += f", and wins, ties and losses against `{verdict.reference}`"
     yield f"So far {len(verdict.tables)} of the {known} entries of `{COLLECTION}` have boards with"
-    yield "the same rows. Here are the areas, and"
-    yield f"wins, ties and losses against `{verdict.reference}`. The tables come from"
-    yield f"{format_count(verdict.replicates, 'source')}, and the smallest adjusted p-value"
-    yield f"is {_least_p(verdict)}."
+    yield f"the same rows. Here are {shown}. The tables come from"
+    yield f"{format_count(verdict.replicates, 'source')}{_least_p(verdict)}."
     if verdict.missing:
-        yield f"Without a board: {list_names(verdict.missing)}. Until it is there, do not cite this"
-        yield f"as the verdict of `{COLLECTION}`."
+        yield f"Without replicated rows: {list_names(verdict.missing)}. Until all have some, do not"
+        yield f"cite this as the verdict of `{COLLECTION}`."
 
 
 def _least_p(verdict: Verdict) -> str:
-    known = {row.p_value: row for row in verdict.rows if row.p_value is not None}
-    least = min(known)
-    return f"{format_share(least)} ({_name(known[least])})"
+    """The least p-value with all rows that have it; nothing where none is compared."""
+    known = [(row.p_value, show_row(row)) for row in verdict.rows if row.p_value is not None]
+    if not known:
+        return ""
+    least = min(p for p, _ in known)
+    names = ", ".join(name for p, name in known if p == least)
+    return f", and the smallest adjusted p-value is {format_share(least)} ({names})"
 
 
 def _rows(verdict: Verdict) -> Iterator[list[str]]:
     for row, figures in zip(verdict.rows, verdict.figures, strict=True):
         compared = "" if row.wins is None else f"{row.wins}, {row.ties}, {row.losses}"
-        yield [_name(row), _mean_rank(row), compared, *map(format_share, figures.tolist())]
+        yield [show_row(row), _mean_rank(row), compared, *map(format_share, figures.tolist())]
 
 
 def _best(verdict: Verdict) -> Iterator[str]:
     """Which row has the least area on which tables."""
     tables: dict[str, list[str]] = {}
     for table, row in zip(verdict.tables, verdict.figures.argmin(axis=0), strict=True):
-        tables.setdefault(_name(verdict.rows[row]), []).append(f"`{table}`")
+        tables.setdefault(show_row(verdict.rows[row]), []).append(f"`{table}`")
     parts = [f"{name} on {', '.join(on)}" for name, on in tables.items()]
     yield f"These have the smallest area: {'; '.join(parts)}."
 
 
 def _certified(verdict: Verdict) -> Iterator[str]:
     yield "By the certified area, the mean ranks are:"
-    yield ", ".join(f"{_name(row)} {row.mean_rank:.1f}" for row in verdict.rows) + "."
+    yield ", ".join(f"{show_row(row)} {row.mean_rank:.1f}" for row in verdict.rows) + "."
 
 
 def _mean_rank(row: AcrossRow) -> str:
@@ -99,7 +105,8 @@ def _mean_rank(row: AcrossRow) -> str:
     return f"{row.mean_rank:.1f} [{row.mean_rank_low:.1f}, {row.mean_rank_high:.1f}]"
 
 
-def _name(row: AcrossRow) -> str:
+def show_row(row: AcrossRow) -> str:
+    """Return a row's name as pages show it."""
     given = row.name.removeprefix(row.method).strip()
     return f"`{row.method}`" + (f" {given}" if given else "")
 

@@ -6,7 +6,8 @@ import pytest
 
 from board_rows import read_rows
 from tables import rewrite
-from verdict import format_verdict, read_verdicts
+from tests.support.verdicts import a_verdict
+from verdict import describe_verdict, format_verdict, read_verdicts
 
 
 @pytest.mark.thorough
@@ -35,3 +36,24 @@ def test_it_is_written_where_a_page_has_a_place_for_it(between: str) -> None:
         "Before.\n\n<!-- verdict -->\n\n",
         "\n\n<!-- end of verdict -->\n\nAfter.\n",
     ]
+
+
+def test_all_rows_with_the_least_p_value_are_named() -> None:
+    """Holm's adjustment makes equal what were different p-values."""
+    areas = {"kept-cells": 0.1, "paired-cells tasks": 0.15, "drop-features": 0.2, "sofair": 0.3}
+    text = " ".join(describe_verdict(a_verdict(areas, tables=10)))
+    assert "wins, ties and losses against `drop-features`" in text
+    assert "smallest adjusted p-value is .003 (`kept-cells`, `paired-cells` (tasks))." in text
+    assert "Without" not in text
+
+
+def test_without_a_reference_nothing_is_said_of_comparisons() -> None:
+    text = " ".join(describe_verdict(a_verdict({"kept-cells": 0.1, "sofair": 0.3}, tables=3)))
+    assert "Here are the areas. The tables come from 3 sources." in text
+
+
+def test_a_table_without_replicated_rows_is_named_as_such() -> None:
+    verdict = a_verdict({"kept-cells": 0.1, "drop-features": 0.3}, tables=3, known=4)
+    text = " ".join(describe_verdict(verdict))
+    assert "So far 3 of the 4 entries" in text
+    assert "Without replicated rows: `table-3`." in text
