@@ -6,23 +6,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from board_rows import read_rows, show_name
+from board_rows import MISSING, TASK, get_figure, read_rows, show_figure, show_name, show_share
+from fairbench.api import Track
+from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import load_registry
 from fairbench.report.format import format_count, format_interval, format_share
 from fairbench.report.style import new_figure, styled
+from fairbench.stats.intervals import LEVEL
 from markdown_parts import list_names, make_paragraph, make_table
 from published_figures import BOARD, Published, read_published
 from single_shot import read_pairs, training_share
-from verdict import read_verdicts
+from verdict import read_verdicts, show_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from fairbench.leaderboard.across import Verdict
+    from fairbench.leaderboard.ranking import LeaderboardEntry
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "leaderboards" / "figures"
@@ -59,7 +64,7 @@ def _adversaries(board: Published) -> Iterator[str]:
     )
     least = ("mutual_information_min_paper", "mutual_information_min")
     rows = (
-        [f"`{name}`", *(_percent(board.least_share(name, column).value) for column in least)]
+        [f"`{name}`", *(show_percent(board.least_share(name, column).value) for column in least)]
         for name in names
     )
     yield make_table(["method", "five MLPs", "strict auditors"], rows)
@@ -75,47 +80,47 @@ def _columns(board: Published) -> Iterator[str]:
     for name in others:
         low, high = board.gap(name, REFERENCE, "aufdc").interval()
         (ahead if high < 0 else behind if low > 0 else level).append(name)
-    best, accuracy = _most_useful()
+    rows = read_rows(BOARD)
+    best = find_most_useful(rows)
     yield "## 2. Leaving columns out is hard to beat"
     yield make_paragraph(
         f"`{REFERENCE}` learns nothing: it leaves out the columns that tell most of s. Its area",
         f"is {format_interval(reference.value, *reference.interval())}.",
         f"Of {len(others)} blind methods that are no baselines, by the 95% intervals of the",
-        "differences, each taken alone ([ranks](protocol.md#ranks-over-splits) are corrected for",
-        f"all pairs), {len(ahead)} are ahead of it ({list_names(ahead)}), {len(behind)} behind",
-        f"({list_names(behind)}){_level(level)}. For predicting income where at most a tenth of",
-        f"the information leaks, `{REFERENCE}` has an accuracy of",
-        f"{format_share(_task(board, REFERENCE) or 0.0)}; the best row of a method that is no",
-        f"baseline, {best}, has {format_share(accuracy)}. (From x itself it is",
+        "differences, each taken alone (a [rank set](protocol.md#ranks-over-splits) is corrected",
+        f"for all pairs of its row), {len(ahead)} are ahead of it ({list_names(ahead)}),",
+        f"{len(behind)} behind ({list_names(behind)}){_level(level)}. For predicting income where",
+        f"at most a tenth of the information leaks, `{REFERENCE}` has an accuracy of",
+        f"{show_figure(board.rows[REFERENCE], TASK)}; the best blind row of a method that is no",
+        f"baseline, {show_name(best) if best else MISSING}, has",
+        f"{show_figure(rows[best], TASK) if best else MISSING}. (From x itself it is",
         f"{format_share(board.accuracy_of('identity'))}; always guessing the more frequent",
         f"class gives {format_share(board.accuracy_of('constant'))}.)",
     )
     verdict = read_verdicts()["aufdc"]
-    (own,) = (row.mean_rank for row in verdict.rows if row.method == REFERENCE)
-    before = dict.fromkeys(row.method for row in verdict.rows if row.mean_rank < own)
     yield make_paragraph(
-        f"So far {format_count(len(verdict.tables), 'table')} have boards with the same rows. By",
-        f"the mean rank over them, {list_names(before)} come before `{REFERENCE}` ([all",
-        f"figures](across.md#what-is-published)). {_significance(verdict)}",
+        f"So far {format_count(len(verdict.tables), 'table')} have boards with the same rows.",
+        *describe_mean_ranks(verdict),
         "`kept-cells`, `merged-cells` and `paired-cells` are [our own](own-method.md).",
     )
     yield _image("Ranks over five splits", "readme-ranks")
 
 
 def _single_shot(_: Published) -> Iterator[str]:
-    pairs = read_pairs()[1]
-    areas = [[one.row.figures["aufdc"] or 0.0 for one in pair] for pair in pairs]
-    larger = sum(twin > method for method, twin in areas)
+    pairs = read_pairs()
+    areas = [[get_figure(one, "aufdc") for one in pair] for pair in pairs]
+    known = [(whole, twin) for whole, twin in areas if whole is not None and twin is not None]
+    larger = sum(twin > whole for whole, twin in known)
     yield "## 3. One model for all settings is not free"
     yield make_paragraph(
         "A single-shot method trains one model, and its knob is set afterwards. We gave methods",
         "that train a model for each setting a single-shot twin. A twin costs a small part of the",
-        f"training. So far {larger} of {len(pairs)} twins have a larger area, on the official",
+        f"training. So far {larger} of {len(known)} twins have a larger area, on the official",
         "split; some differences are within the noise of the test rows ([all",
         "figures](single-shot.md)):",
     )
     rows = (
-        [f"`{pair[0].row.method}`", *map(format_share, area), _percent(training_share(*pair))]
+        [f"`{pair[0].row.method}`", *map(show_share, area), show_percent(training_share(*pair))]
         for pair, area in zip(pairs, areas, strict=True)
     )
     yield make_table(["method", "area", "of its twin", "share of the training"], rows)
@@ -171,39 +176,53 @@ def _learned(board: Published) -> list[str]:
     return sorted(name for name in board.rows if not classes[name].baseline)
 
 
-def _task(board: Published, name: str) -> float | None:
-    """A_y where a tenth of I(X;S) leaks; None where some split has no such setting."""
-    if "accuracy_y_at_leakage_10" not in board.rows[name].folds:
-        return None
-    return board.of(name, "accuracy_y_at_leakage_10").value
+def find_most_useful(rows: Mapping[str, LeaderboardEntry]) -> str | None:
+    """Find the blind row of a method with the highest A_y where a tenth of I(X;S) leaks.
 
-
-def _most_useful() -> tuple[str, float]:
-    """The row of a method with the highest A_y where a tenth of I(X;S) leaks, tuned rows too."""
+    Tuned rows too; by its name. None where no row leaks as little.
+    """
     classes = load_registry().methods.classes
-    return max(
-        (
-            (show_name(name), entry.row.figures.get("accuracy_y_at_leakage_10") or 0.0)
-            for name, entry in read_rows(BOARD).items()
-            if not classes[entry.row.method].baseline
-        ),
-        key=lambda pair: pair[1],
-    )
+    known = {
+        name: value
+        for name, entry in rows.items()
+        if entry.row.track == Track.BLIND.value and not classes[entry.row.method].baseline
+        if (value := get_figure(entry, TASK)) is not None
+    }
+    return max(known, key=known.__getitem__, default=None)
+
+
+def describe_mean_ranks(verdict: Verdict) -> Iterator[str]:
+    """Say which rows come before the reference, and whether that is significant.
+
+    Nothing where the tables have no reference.
+    """
+    own = (verdict.reference, DEFAULT)
+    reference = next((row for row in verdict.rows if (row.method, row.params) == own), None)
+    if reference is None:
+        return
+    before = [show_row(row) for row in verdict.rows if row.mean_rank < reference.mean_rank]
+    yield f"By the mean rank over them, {', '.join(before) or MISSING} come before"
+    yield f"{show_row(reference)} ([all figures](across.md#what-is-published))."
+    yield _significance(verdict)
 
 
 def _significance(verdict: Verdict) -> str:
-    """Which rows the verdict tells from the reference at 5%, adjusted over all rows."""
-    known = {row.name: p for row in verdict.rows if (p := row.p_value) is not None}
-    told = {name: p for name, p in known.items() if p < 0.05}
+    """Which rows are better than the reference at 5%, one-sided, adjusted over all rows."""
+    known = [(row, row.p_value) for row in verdict.rows if row.p_value is not None]
+    if not known:
+        return ""
+    told = [f"{show_row(row)} (p = {format_share(p)})" for row, p in known if p < 1 - LEVEL]
     if told:
-        rows = ", ".join(f"`{name}` (p = {format_share(p)})" for name, p in told.items())
-        others = "; the others are not told from it yet" if len(told) < len(known) else ""
-        return f"Significant at 5%, adjusted for all comparisons: {rows}{others}."
+        others = "; no other is shown to be better yet" if len(told) < len(known) else ""
+        return (
+            f"Significantly better at 5%, adjusted for all {len(known)} comparisons: "
+            f"{', '.join(told)}{others}."
+        )
     sources = format_count(verdict.replicates, "source")
-    least = format_share(min(known.values(), default=1.0))
+    least = format_share(min(p for _, p in known))
     return (
         f"But the tables come from {sources}, and tables that ask the same people count as one: "
-        f"after adjustment for all {len(known)} comparisons no difference is significant (the "
+        f"after adjustment for all {len(known)} comparisons none is significantly better (the "
         f"smallest p-value is {least})."
     )
 
@@ -212,7 +231,10 @@ def _level(names: Sequence[str]) -> str:
     return f"; {list_names(names)} cannot be told from it" if names else ""
 
 
-def _percent(share: float) -> str:
+def show_percent(share: float) -> str:
+    """Return a share of a whole as pages show it."""
+    if math.isnan(share):
+        return MISSING
     return f"{100 * max(0.0, share):.0f}%"  # classifiers that overfit read less than nothing
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from board_rows import read_table
-from fairbench.leaderboard.ranking import LeaderboardEntry, compare
-from fairbench.report.format import format_interval, format_share
-from fairbench.stats.intervals import Estimate
+from board_rows import MISSING, get_figure, name_rows, read_table, show_figure, show_seconds
+from fairbench.leaderboard.ranking import LeaderboardEntry, difference
+from fairbench.metrics.rows import DEFAULT
+from fairbench.report.format import format_interval
 from markdown_parts import list_names, make_table
+
+BOARD, FOLDER = "single-shot", "experiments"
 
 SUFFIX = "-ss"
 """What the name of a twin ends in."""
@@ -24,25 +27,31 @@ _HEADS = (
     *("share", "monotonicity", "of the twin"),
 )
 
+_MIXED = "mixed"
+"""Machine of a row whose models were trained on several."""
+
+Pair = tuple[LeaderboardEntry, LeaderboardEntry]
+"""A method and its twin."""
+
 
 def format_single_shot() -> str:
     """Format the table; a row for each method that is on the board with its twin."""
-    entries, pairs = read_pairs()
-    rows = (_cells(entries, method, twin) for method, twin in pairs)
-    return f"{make_table(_HEADS, rows, rule='---:')}\n\n{_verdict(entries, pairs)}"
+    pairs = read_pairs()
+    rows = (_cells(*pair) for pair in pairs)
+    return f"{make_table(_HEADS, rows, rule='---:')}\n\n{_verdict(pairs)}"
 
 
-def _verdict(
-    entries: list[LeaderboardEntry], pairs: list[tuple[LeaderboardEntry, LeaderboardEntry]]
-) -> str:
+def _verdict(pairs: Sequence[Pair]) -> str:
     """Say which twins are as good as their method, which are not, and which may be either."""
     alike, worse, undecided = list[str](), list[str](), list[str]()
     for method, twin in pairs:
-        gap = _gap(entries, method, twin)
+        gap = difference(twin, method, "aufdc")
         low, high = (math.nan, math.nan) if gap is None else gap.interval()
         place = alike if high <= MARGIN else worse if low > MARGIN else undecided
         place.append(twin.row.method)
-    cheap = sum(training_share(*pair) <= CHEAP for pair in pairs)
+    shares = [training_share(*pair) for pair in pairs]
+    known = [share for share in shares if not math.isnan(share)]
+    cheap = sum(share <= CHEAP for share in known)
     lines = (
         "lose at most .01 of area, by the 95% interval of the difference: ",
         "lose more: ",
@@ -53,54 +62,45 @@ def _verdict(
         for line, names in zip(lines, (alike, worse, undecided), strict=True)
     ]
     found.append(
-        f"- take at most a fourth of their method's training time: {cheap} of {len(pairs)}"
+        f"- take at most a fourth of their method's training time: {cheap} of {len(known)}"
     )
     return "\n".join(["Of the twins:", "", *found])
 
 
-def read_pairs() -> tuple[list[LeaderboardEntry], list[tuple[LeaderboardEntry, LeaderboardEntry]]]:
-    """Return all rows of the board, and each method with its twin."""
-    rows = read_table("single-shot", "experiments").entries
-    entries = {entry.row.method: entry for entry in rows if entry.row.complete}
-    twins = [name for name in sorted(entries) if name + SUFFIX in entries]
-    return rows, [(entries[name], entries[name + SUFFIX]) for name in twins]
-
-
-def _gap(
-    entries: list[LeaderboardEntry], method: LeaderboardEntry, twin: LeaderboardEntry
-) -> Estimate | None:
-    """Return the area of a twin less that of its method."""
-    (gap,) = (
-        one for one in compare(entries, twin.row.method, method.row.method) if one.column == "aufdc"
+def read_pairs() -> list[Pair]:
+    """Return each method of the board with its twin, both with their default hyperparameters."""
+    defaults = (
+        entry
+        for entry in read_table(BOARD, FOLDER).entries
+        if entry.row.complete and entry.row.params == DEFAULT
     )
-    return gap.difference
+    rows = name_rows(defaults, BOARD)
+    return [(rows[name], rows[name + SUFFIX]) for name in sorted(rows) if name + SUFFIX in rows]
 
 
 def training_share(method: LeaderboardEntry, twin: LeaderboardEntry) -> float:
-    """Return a twin's training time as a share of its method's; NaN where one is not known."""
-    whole, of_twin = (one.row.figures["train_seconds"] or math.nan for one in (method, twin))
+    """Return a twin's training time as a share of its method's.
+
+    NaN where one is not known, or where they were trained on different machines.
+    """
+    machines = {(one.row.device, one.row.processor) for one in (method, twin)}
+    if len(machines) > 1 or any(_MIXED in machine for machine in machines):
+        return math.nan
+    whole, of_twin = (get_figure(one, "train_seconds") or math.nan for one in (method, twin))
     return of_twin / whole
 
 
-def _cells(
-    entries: list[LeaderboardEntry], method: LeaderboardEntry, twin: LeaderboardEntry
-) -> tuple[str, ...]:
-    gap = _gap(entries, method, twin)
-    difference = "" if gap is None else format_interval(gap.value, *gap.interval())
-    seconds = [entry.row.figures["train_seconds"] or 0.0 for entry in (method, twin)]
-
-    def figure(entry: LeaderboardEntry, column: str) -> str:
-        value = entry.row.figures.get(column)
-        return "" if value is None else format_share(value)
-
+def _cells(method: LeaderboardEntry, twin: LeaderboardEntry) -> tuple[str, ...]:
+    gap = difference(twin, method, "aufdc")
+    share = training_share(method, twin)
     return (
         f"`{method.row.method}`",
-        figure(method, "aufdc"),
-        figure(twin, "aufdc"),
-        difference,
-        f"{seconds[0]:,.0f}",
-        f"{seconds[1]:,.0f}",
-        f"{training_share(method, twin):.2f}",
-        figure(method, "monotonicity"),
-        figure(twin, "monotonicity"),
+        show_figure(method, "aufdc"),
+        show_figure(twin, "aufdc"),
+        MISSING if gap is None else format_interval(gap.value, *gap.interval()),
+        show_seconds(get_figure(method, "train_seconds")),
+        show_seconds(get_figure(twin, "train_seconds")),
+        MISSING if math.isnan(share) else f"{share:.2f}",
+        show_figure(method, "monotonicity"),
+        show_figure(twin, "monotonicity"),
     )
