@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 import yaml
 
-from board_rows import LEADERBOARDS, read_rows, show_area
-from fairbench.report.format import format_share
+from board_rows import LEADERBOARDS, order_figure, read_rows, show_area, show_share
+from fairbench.registry import load_registry
 from markdown_parts import make_table
 
 SEARCHES = LEADERBOARDS / "experiments/tuned"
@@ -31,14 +33,54 @@ def format_tuned(datasets: Sequence[str], boards: Sequence[str]) -> str:
     for file in sorted((SEARCHES / dataset).glob("*.yaml")):
         method = file.stem
         trials = pd.read_csv(file.with_suffix(".csv"))
-        default, best = trials.loc[trials["number"] == 0, "aufdc"].iloc[0], trials["aufdc"].min()
         tuned = yaml.safe_load(file.read_text(encoding="utf-8"))[method]
-        setting = ", ".join(f"{name} {value}" for name, value in tuned.items())
-        found = [rows.get(name) for name in (method, f"{method} (tuned)")]
+        defaults = read_defaults(method)
+        default, best = find_default(trials, tuned, defaults), float(trials["aufdc"].min())
+        if are_defaults(tuned, defaults):
+            # Nothing was better: the board has no other row.
+            setting, names = "the default", (method, method)
+        else:
+            setting = ", ".join(f"{name} {value}" for name, value in tuned.items())
+            names = (method, f"{method} (tuned)")
+        found = [rows.get(name) for name in names]
         areas = ["not yet" if row is None else show_area(row) for row in found]
-        # One seed each; a search on the official split alone had no column for it yet.
-        splits = int(trials["curves"].iloc[0]) if "curves" in trials else 1
-        shown = [str(len(trials)), str(splits), format_share(default), format_share(best)]
-        lines.append((best, [f"`{method}`", *shown, setting, *areas]))
+        # One seed each; a search on the official split alone had no column for it yet. A trial that
+        # diverged has fewer curves.
+        splits = int(trials["curves"].max()) if "curves" in trials else 1
+        shown = [str(len(trials)), str(splits), show_share(default), show_share(best)]
+        lines.append((order_figure(best), [f"`{method}`", *shown, setting, *areas]))
     lines.sort(key=lambda line: line[0])
     return make_table(_HEADS, (cells for _, cells in lines))
+
+
+def read_defaults(method: str) -> Mapping[str, Any]:
+    """Return the default hyperparameters of a method on tables, as plain values."""
+    return load_registry().methods[method].Params().model_dump(mode="json")
+
+
+def find_default(
+    trials: pd.DataFrame, tuned: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> float | None:
+    """Return the area of the trial of the defaults; None where a search did not try them.
+
+    It does not where they lie outside of its space. What is in ``tuned`` and not among the columns
+    was the same in all trials.
+    """
+    columns = [str(name) for name in trials.columns]
+    searched = columns[1 : columns.index("aufdc")]  # what stands after the number
+    for trial in trials.to_dict("records"):
+        if are_defaults({**tuned, **{name: trial[name] for name in searched}}, defaults):
+            return float(trial["aufdc"])
+    return None
+
+
+def are_defaults(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
+    """Whether hyperparameters, as files have them, are a method's defaults."""
+    return all(name in defaults and _same(value, defaults[name]) for name, value in values.items())
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(value, int | float) and isinstance(default, int | float):
+        return math.isclose(value, default)  # a file may have fewer digits
+    missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return missing if default is None else bool(value == default)

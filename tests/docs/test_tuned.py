@@ -1,0 +1,83 @@
+"""The table of searches: what its columns say where a search did not go as most do."""
+
+from pathlib import Path
+
+import pytest
+
+import tuned
+from fairbench.leaderboard.ranking import LeaderboardEntry
+from tests.support.rows import a_row
+from tuned import format_tuned
+
+HEADS = "number,cells,blind,aufdc,state,seconds,curves,points,error"
+
+
+def cells(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, best: str, *trials: str, heads: str = HEADS
+) -> list[str]:
+    """The line of a search of funnel, whose default row has the area .074."""
+    (folder / "d").mkdir()
+    (folder / "d" / "funnel.csv").write_text("\n".join([heads, *trials]))
+    (folder / "d" / "funnel.yaml").write_text(f"label: tuned\nfunnel: {best}\n")
+    row = LeaderboardEntry(a_row("funnel", 0.074))
+    monkeypatch.setattr(tuned, "SEARCHES", folder)
+    monkeypatch.setattr(tuned, "read_rows", lambda board: {"funnel": row})
+    (line,) = format_tuned(["d"], ["d-5"]).splitlines()[2:]
+    return line.strip("| ").split(" | ")
+
+
+def test_a_search_is_shown_with_its_defaults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = cells(
+        *(tmp_path, monkeypatch, "{cells: 600, blind: 0.3}"),
+        "0,1024,0.1,0.085,complete,1,2,16,",
+        "1,600,0.3,0.08,complete,1,2,16,",
+    )
+    shown = ["`funnel`", "2", "2", ".085", ".080", "cells 600, blind 0.3", ".074", "not yet"]
+    assert line == shown
+
+
+def test_the_first_trial_need_not_be_the_defaults_nor_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = cells(
+        *(tmp_path, monkeypatch, "{cells: 600, blind: 0.3}"),
+        "0,500,0.2,,diverged,1,1,8,diverged",
+        "1,600,0.3,0.08,complete,1,2,16,",
+    )
+    assert line[1:5] == ["2", "2", "none", ".080"]
+
+
+def test_defaults_that_diverged_have_no_area(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = cells(
+        *(tmp_path, monkeypatch, "{cells: 600, blind: 0.3}"),
+        "0,1024,0.1,,diverged,1,0,3,diverged",
+        "1,600,0.3,0.08,complete,1,2,16,",
+    )
+    assert line[2:4] == ["2", "none"]
+
+
+def test_where_nothing_is_better_the_default_is_the_tuned_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = cells(
+        *(tmp_path, monkeypatch, "{cells: 1024, blind: 0.1}"),
+        "0,1024,0.1,0.085,complete,1,2,16,",
+        "1,600,0.3,0.09,complete,1,2,16,",
+    )
+    assert line[3:] == [".085", ".085", "the default", ".074", ".074"]
+
+
+def test_what_a_search_held_fixed_is_part_of_its_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All trials had blind = .3, so none had the defaults."""
+    line = cells(
+        *(tmp_path, monkeypatch, "{cells: 1024, blind: 0.3}"),
+        "0,1024,0.085,complete,1,2,16,",
+        heads=HEADS.replace("blind,", ""),
+    )
+    assert line[3:6] == ["none", ".085", "cells 1024, blind 0.3"]
