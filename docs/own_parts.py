@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from board_rows import read_table
+import published_figures
+from board_rows import TASK, get_figure, name_row, order_figure, read_table, show_area, show_figure
 from fairbench.leaderboard.ranking import LeaderboardEntry, difference
 from fairbench.metrics.rows import DEFAULT
-from fairbench.report.format import format_interval, format_share
+from fairbench.report.format import format_interval
+from fairbench.stats.intervals import Estimate
 from markdown_parts import make_table
-from published_figures import read_published
 
-_AREA, _TASK = "aufdc", "accuracy_y_at_leakage_10"
+BOARD, FOLDER = "own-method-parts", "experiments"
+
+_ALIKE = ("audit_version", "fingerprint")
+"""What two rows must have in common for their difference to mean something."""
 
 
 def format_parts() -> str:
@@ -25,21 +29,46 @@ def format_parts() -> str:
 
 def read_parts() -> list[LeaderboardEntry]:
     """Read the rows with something changed, those of one method together."""
-    entries = read_table("own-method-parts", "experiments").entries
+    entries = read_table(BOARD, FOLDER).entries
     changed = [e for e in entries if e.row.replicated and e.row.params != DEFAULT]
-    return sorted(changed, key=lambda e: (e.row.method, e.row.figures[_AREA] or 0.0))
+    return sorted(changed, key=lambda e: (e.row.method, order_figure(get_figure(e, "aufdc"))))
+
+
+def compare_part(part: LeaderboardEntry, whole: Mapping[str, LeaderboardEntry]) -> Estimate:
+    """Estimate how much more area a changed method has than the method as it is.
+
+    ``whole`` are the methods as they are, by name. ValueError where the two cannot be paired: the
+    rows are of two boards, which may have been measured differently.
+    """
+    row, name = part.row, f"{name_row(part)} of {BOARD}"
+    if row.method not in whole:
+        raise ValueError(
+            f"{name} has nothing to be compared with: {published_figures.BOARD} has no ranked row "
+            f"{row.method} with default hyperparameters."
+        )
+    other = whole[row.method]
+    for field in _ALIKE:
+        here, there = (getattr(one, field) for one in (row, other.row))
+        if here != there:
+            raise ValueError(
+                f"{name} has the {field.replace('_', ' ')} {here}, {row.method} of "
+                f"{published_figures.BOARD} has {there}: they cannot be compared. Make the older "
+                "rows again with: python leaderboards/make.py"
+            )
+    gap = difference(part, other, "aufdc")
+    if gap is None:
+        raise ValueError(f"{name} has no replicates to be paired with those of {row.method}.")
+    return gap
 
 
 def _rows() -> Iterator[tuple[str, ...]]:
-    whole = read_published()
+    whole = published_figures.read_published().rows
     for part in read_parts():
-        row = part.row
-        gap = difference(part, whole.rows[row.method], _AREA)
-        assert gap is not None
+        gap = compare_part(part, whole)
         yield (
-            f"`{row.method}`",
-            f"{row.label}: `{row.params}`",
-            format_interval(row.figures[_AREA] or 0.0, *(row.interval(_AREA) or (None, None))),
+            f"`{part.row.method}`",
+            f"{part.row.label}: `{part.row.params}`",
+            show_area(part),
             format_interval(gap.value, *gap.interval()),
-            format_share(row.figures[_TASK] or 0.0),
+            show_figure(part, TASK),
         )
