@@ -23,6 +23,7 @@ from board_rows import (
     read_table,
 )
 from claims import format_claims
+from fairbench.files import write_file
 from fairbench.metrics.columns import (
     ACROSS_COLUMNS,
     ATTAINMENT_COLUMNS,
@@ -148,13 +149,14 @@ def format_board(path: Path) -> str:
 
 
 def main() -> None:
+    """Write all of it; who stops it finds each file as it was, or whole."""
     for board in sorted(LEADERBOARDS.glob("fairbench_boards/*.board")):
-        (LEADERBOARDS / f"{board.stem}.csv").write_text(format_board(board), encoding="utf-8")
+        write_file(LEADERBOARDS / f"{board.stem}.csv", format_board(board).encode())
     for page in PAGES:
         before = page.read_text(encoding="utf-8")
         text = rewrite(before)
         if text != before:
-            page.write_text(text, encoding="utf-8")
+            write_file(page, text.encode())
             print(page.relative_to(ROOT))
 
 
