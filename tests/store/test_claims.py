@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from fairbench.store.claims import FORGOTTEN, Claims
+from fairbench.store.claims import FORGOTTEN, STALE, Claims
 from fairbench.store.database import Store
 
 
@@ -42,11 +42,18 @@ def test_of_many_that_try_at_once_one_gets_a_key(store_url: str) -> None:
 
 
 def test_a_claim_lives_while_its_run_does(store_url: str) -> None:
-    other = Claims(Store(store_url), "other", stale=0.6)
-    one = Claims(Store(store_url), "one", heartbeat=0.05)
-    with one:
+    """Of another machine, and long silent: only its next heartbeat can hold it."""
+    store = Store(store_url)
+    other = Claims(store, "other")
+    with Claims(Store(store_url), "one", heartbeat=0.05) as one:
         assert one.take(["a"])
-        time.sleep(1.0)
+        with store.engine.begin() as connection:
+            silent = f"UPDATE claims SET host = 'far', heartbeat = heartbeat - {2 * STALE}"
+            connection.execute(sa.text(silent))
+        until = time.monotonic() + 30
+        while not other.held() and time.monotonic() < until:
+            time.sleep(0.05)
+        assert other.held() == {"a"}
         assert not other.take(["a"])
     assert other.take(["a"])  # given up at the end
 
