@@ -79,14 +79,27 @@ def test_d_max_is_the_distance_to_group_means(prepared: Prepared) -> None:
     )
 
 
-def test_the_better_decoder_is_chosen_on_selection_not_on_test(prepared: Prepared) -> None:
-    n = {r: len(prepared.roles[r].s) for r in AUDIT_ROLES}
-    shown = {role: prepared.roles[role].x for role in AUDIT_ROLES}
-    squares = {role: np.random.default_rng(0).uniform(0, 198, n[role]) for role in AUDIT_ROLES}
-    squares[Role.TEST] *= 0.99
-    found = values(prepared, replace(encoded(prepared), own=OwnDecoder(shown, squares)))
-    assert found["distortion_own_decoder"] == pytest.approx(98, abs=8)
+def test_the_better_decoder_is_chosen_on_validation_not_on_test(prepared: Prepared) -> None:
+    """The own decoder is a little worse than the refitted one there, and clearly better on test."""
+    rng = np.random.default_rng(0)
+    sizes = {role: len(prepared.roles[role].s) for role in AUDIT_ROLES}
+    unreadable = {role: rng.normal(size=(n, 2)).astype(np.float32) for role, n in sizes.items()}
+    refitted = values(prepared, encoded(prepared, unreadable))
+    means = {
+        Role.VALIDATION: 1.05 * refitted["distortion_validation"],
+        Role.TEST: 0.9 * refitted["distortion"],
+    }
+    new_rows = sum(sizes[role] for role in means)
+    means[Role.AUDITOR_TRAIN] = sum(sizes[r] * mean for r, mean in means.items()) / new_rows
+    draws = {role: rng.exponential(size=n) for role, n in sizes.items()}
+    squares = {role: draw / draw.mean() * means[role] for role, draw in draws.items()}
+    own = OwnDecoder({role: prepared.roles[role].x for role in AUDIT_ROLES}, squares)
+    assert own.is_consistent()
+    found = values(prepared, replace(encoded(prepared, unreadable), own=own))
+    assert found["distortion_own_decoder"] == pytest.approx(means[Role.TEST])
     assert found["distortion"] == found["distortion_refitted_decoder"]
+    assert found["distortion"] == pytest.approx(refitted["distortion"])
+    assert found["distortion"] > found["distortion_own_decoder"]
 
 
 def test_a_decoder_that_treats_auditors_rows_otherwise_is_not_believed(
