@@ -2,8 +2,8 @@
 
 import pytest
 
+from fairbench.data.files import data_root, find_files
 from fairbench.data.loading import load_dataset
-from fairbench.errors import DataError
 from fairbench.registry import load_registry
 
 REGISTRY = load_registry()
@@ -14,10 +14,9 @@ NAMED = [name for name, one in REGISTRY.datasets.classes.items() if one.tasks an
 @pytest.mark.parametrize("name", [name for name in NAMED if not name.startswith("dsprites")])
 def test_the_tasks_of_a_table_are_those_that_it_names(name: str) -> None:
     dataset = REGISTRY.datasets[name]
-    try:
-        data = load_dataset(dataset)
-    except DataError:
-        pytest.skip("its files are not here")
+    if find_files(dataset, data_root(None)) is None and dataset().simulate() is None:
+        pytest.skip("its files are not here, and it has no simulated twin")
+    data = load_dataset(dataset)
     rows = next(iter(data.roles.values()))
     is_unseen = getattr(dataset, "is_unseen", False)
     assert tuple(rows.transfer if is_unseen else rows.y) == dataset.tasks
