@@ -266,7 +266,8 @@ def test_the_dataset_of_the_page_reads_its_file(page_plugins: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("name", PLUGINS)
 def test_a_new_package_is_clean(name: str, tmp_path: Path) -> None:
-    ruff = shutil.which("ruff")
+    beside = str(Path(sys.executable).parent)
+    ruff = shutil.which("ruff", path=os.pathsep.join([beside, os.environ["PATH"]]))
     if ruff is None:
         pytest.skip("needs ruff")
     kind, neural = PLUGINS[name]
