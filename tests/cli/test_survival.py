@@ -5,12 +5,19 @@ benchmarks/faults.py has more of them, and prints figures.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -167,25 +174,54 @@ def test_a_server_that_is_away_for_a_while_costs_nothing(fairbench: Call, tmp_pa
     assert table(tmp_path / "cut") == table(tmp_path / "whole")
 
 
+@dataclass(frozen=True)
+class Cluster:
+    """A Ray cluster; its processes, and no others, have a mark in their environment."""
+
+    address: str
+    mark: str
+
+    def kill(self, *names: str) -> None:
+        """Kill its processes of these names; without names all."""
+        for one in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if self.mark in one.environ() and (not names or one.name() in names):
+                    one.kill()
+
+
+@contextlib.contextmanager
+def ray_cluster() -> Iterator[Cluster]:
+    """A cluster on a free port, and in a folder where no driver finds it by itself."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    cluster = Cluster(f"127.0.0.1:{port}", f"TEST_CLUSTER_{uuid.uuid4().hex}")
+    folder = tempfile.mkdtemp(prefix="ray")  # short: the name of a socket below it has a limit
+    ray = str(Path(sys.executable).with_name("ray"))
+    begin = [ray, "start", "--head", "--port", str(port), "--num-cpus", "2", "--temp-dir", folder]
+    marked = os.environ | {cluster.mark: "1"}
+    try:
+        subprocess.run(
+            [*begin, "--include-dashboard=false"], check=True, capture_output=True, env=marked
+        )
+        yield cluster
+    finally:
+        cluster.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_ray_cluster_that_dies_ends_the_run_which_resumes(
     fairbench: Call, tmp_path: Path, whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All processes of a cluster, or that of this machine alone."""
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    ray = Path(sys.executable).with_name("ray")
-    begin = [ray, "start", "--head", "--port", "6391", "--num-cpus", "2"]
-    subprocess.run([*begin, "--include-dashboard=false"], check=True, capture_output=True)
-    try:
-        more = ("--executor", "ray", "--ray-address", "127.0.0.1:6391")
+    with ray_cluster() as cluster:
+        more = ("--executor", "ray", "--ray-address", cluster.address)
         process = start(tmp_path, *LONG, "--results", "cut", *more)
         wait_for_line(process, "done ")
-        for one in psutil.process_iter(["name"]):
-            if one.info["name"] in (["raylet", "gcs_server"] if whole else ["raylet"]):
-                one.kill()
+        cluster.kill("raylet", *(["gcs_server"] if whole else []))
         told = process.communicate(timeout=100)[1]
-    finally:
-        subprocess.run([ray, "stop", "--force"], check=False, capture_output=True)
     assert process.returncode == 2, told
     assert "Error: The Ray cluster is gone" in told
     assert "the same command resumes" in told
