@@ -51,7 +51,9 @@ def test_a_server_that_restarts_is_waited_for(caplog: pytest.LogCaptureFixture) 
         server.stop()
         writer = threading.Thread(target=store.add_run, args=(RUN,))
         writer.start()
-        time.sleep(1.0)
+        until = time.monotonic() + 60
+        while not caplog.records and time.monotonic() < until:
+            time.sleep(0.05)
         server.start()  # here: it would end with the thread that started it
         writer.join()
         assert store.runs() == [RUN]
@@ -71,16 +73,25 @@ def impatient(connection: Any, _: object) -> None:
     connection.execute("PRAGMA busy_timeout=100")
 
 
-def test_a_file_that_another_program_has_locked_is_waited_for(tmp_path: Path) -> None:
+def test_a_file_that_another_program_has_locked_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = Store.in_folder(tmp_path)
     sa.event.listen(store.engine, "connect", impatient)
     store.engine.dispose()
     other = locked(tmp_path / "fairbench.sqlite")
     with pytest.raises(sa.exc.OperationalError, match="locked"):
         store.transactions.run(lambda c: c.execute(sa.text("DELETE FROM runs")), patience=0.3)
-    threading.Timer(1.0, other.close).start()
+    paused = []
+
+    def unlock(seconds: float) -> None:
+        paused.append(seconds)
+        other.close()
+
+    monkeypatch.setattr(transactions.time, "sleep", unlock)
     store.add_run(RUN)
     assert store.runs() == [RUN]
+    assert paused
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
