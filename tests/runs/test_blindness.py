@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -103,10 +104,29 @@ def test_calls_tell_neither_roles_nor_groups(method: type[Method], prepared: Pre
         assert first == pytest.approx(sizes[Role.TEST] / len(x), abs=0.1)
 
 
+def encoded_together(prepared: Prepared) -> list[np.ndarray]:
+    """The rows of all roles as a multi-shot method was given them, by unit."""
+    run(Multi, prepared)
+    size = sum(len(prepared.roles[role].s) for role in AUDIT_ROLES)
+    return [x for call, x in CALLS if call == "encode" and len(x) == size]
+
+
 def test_the_order_of_rows_cannot_be_computed_from_the_seed(prepared: Prepared) -> None:
     """A method once could: the order was that of the seed and the number of the point."""
-    run(Multi, prepared)
     x = np.concatenate([prepared.roles[role].x for role in AUDIT_ROLES])
-    for number, seen in enumerate(x for call, x in CALLS if call == "encode"):
-        guessed = x[np.random.default_rng([3, number]).permutation(len(x))]
-        assert not np.array_equal(seen, guessed)
+    orders = encoded_together(prepared)
+    assert len(orders) == 2
+    for seen in orders:
+        for number in (0, 1):
+            guessed = x[np.random.default_rng([3, number]).permutation(len(x))]
+            assert not np.array_equal(seen, guessed)
+
+
+def test_the_order_of_rows_depends_on_the_rows_of_all_roles(prepared: Prepared) -> None:
+    """Their fingerprint, which a method is not given; with the seed alone it is not known."""
+    orders, same = encoded_together(prepared), encoded_together(prepared)
+    others = encoded_together(replace(prepared, fingerprint="other"))
+    assert len(orders) == 2
+    for one, again, other in zip(orders, same, others, strict=True):
+        np.testing.assert_array_equal(one, again)
+        assert not np.array_equal(one, other)
