@@ -42,7 +42,7 @@ from tests.support.docs_blocks import (
 NOT_RUN: Mapping[str, str] = {
     r": fairbench explain ": "needs a trained SoFaiR; the slow test of the tutorial executes it",
     r"^audit\.md: python": "tests/auditing/test_arrays.py executes it",
-    r": fairbench calibrate": "a minute and more; tests/auditing/test_calibration.py has it",
+    r": fairbench calibrate": "a minute; tests/auditing/validation/test_calibrate.py has it",
     r"--store postgresql": "needs a PostgreSQL server; tests/store has one",
     r"--require-real-data": "needs the real files",
     r": fairbench audit --results": "needs a store: tests/cli/test_audit_results.py has one",
@@ -130,6 +130,11 @@ def test_what_is_not_run_has_a_reason_that_is_needed(capsys: pytest.CaptureFixtu
         assert command.is_fairbench or str(command) in left, f"neither run nor excused: {command}"
     for pattern in NOT_RUN:
         assert any(re.search(pattern, unit) for unit in left), f"excuses nothing: {pattern}"
+
+
+def test_the_tests_that_excuses_name_are_there() -> None:
+    named = re.findall(r"tests/[\w/.]*\w", " ".join(NOT_RUN.values()))
+    assert [] != named == [path for path in named if (ROOT / path).exists()]
 
 
 def test_scripts_and_extras_that_are_named_are_there() -> None:
