@@ -61,10 +61,11 @@ def test_they_pass_for_a_network_too(estimator: Any, check: Any) -> None:
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_without_an_s_those_that_fail_do_so_for_the_want_of_it_alone() -> None:
     found = check_estimator(FairRepresentation("leace"), on_fail=None)
-    for one in found:
-        if one["status"] == "failed":
-            errors = [one["exception"], one["exception"].__context__]
-            assert "needs the sensitive attribute" in str(errors), one["check_name"]
+    failed = [one for one in found if one["status"] == "failed"]
+    assert failed
+    for one in failed:
+        errors = [one["exception"], one["exception"].__context__]
+        assert "needs the sensitive attribute" in str(errors), one["check_name"]
 
 
 def test_columns_are_those_of_fit() -> None:
