@@ -1,5 +1,6 @@
 """Verdicts over the tables of a collection, by hand."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.support.rows import one_split, with_folds
 
 NAMES = [f"table-{k}" for k in range(10)]
 TEN = Collection("ten-v1", "ten tables", tuple(CollectionTable(name) for name in NAMES))
+UNSEEN = Collection("u-v1", "", tuple(CollectionTable(n, unseen=f"{n}-unseen") for n in NAMES))
 SPREAD = np.array([-0.002, -0.001, 0.0, 0.001, 0.002])
 
 
@@ -45,6 +47,20 @@ def ten_tables() -> list[Tables]:
                 with_folds("msfair", folds(0.3 if k % 2 else 0.19, k + 20)),
                 with_folds("drop-features", folds(0.2, k + 40)),
                 with_folds("pca", folds(0.4, k + 60)),
+            ],
+        )
+        for k, name in enumerate(NAMES)
+    ]
+
+
+def unseen_tables() -> list[Tables]:
+    """sofair best on the unseen tasks, and worse by area."""
+    return [
+        a_table(
+            f"{name}-unseen",
+            [
+                with_folds("sofair", folds(0.2), transfer_at_leakage_10=folds(0.7, k)),
+                with_folds("drop-features", folds(0.1), transfer_at_leakage_10=folds(0.5, k + 9)),
             ],
         )
         for k, name in enumerate(NAMES)
@@ -133,18 +149,7 @@ def test_a_row_without_the_measure_on_some_fold_is_left_out(registry: Registry) 
 
 
 def test_higher_is_better_for_unseen_tasks(registry: Registry) -> None:
-    unseen = Collection("u-v1", "", tuple(CollectionTable(n, unseen=f"{n}-unseen") for n in NAMES))
-    tables = [
-        a_table(
-            f"{name}-unseen",
-            [
-                with_folds("sofair", folds(0.2), transfer_at_leakage_10=folds(0.7, k)),
-                with_folds("drop-features", folds(0.1), transfer_at_leakage_10=folds(0.5, k + 9)),
-            ],
-        )
-        for k, name in enumerate(NAMES)
-    ]
-    verdict = only(tables, unseen, registry)
+    verdict = only(unseen_tables(), UNSEEN, registry)
     assert verdict.measure == "transfer_at_leakage_10"
     assert [row.method for row in verdict.rows] == ["sofair", "drop-features"]
     assert verdict.rows[0].mean_figure == pytest.approx(0.7)
@@ -223,10 +228,33 @@ def test_the_built_in_collection_has_ten_tables_and_known_datasets(registry: Reg
         assert table.unseen is None or table.unseen in registry.datasets.classes
 
 
-def test_a_figure_is_drawn_of_every_measure(registry: Registry, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("make_tables", "collection", "measure", "share"),
+    [
+        (ten_tables, TEN, "AUFDC", "share of folds at most that"),
+        (unseen_tables, UNSEEN, "unseen tasks at I<10%", "share of folds at least that"),
+    ],
+    ids=["area", "unseen tasks"],
+)
+def test_a_figure_is_drawn_of_every_measure(
+    registry: Registry,
+    tmp_path: Path,
+    make_tables: Callable[[], list[Tables]],
+    collection: Collection,
+    measure: str,
+    share: str,
+) -> None:
     from fairbench.report.across_figure import across_figure
     from fairbench.report.identity import Identities
 
-    verdict = only(ten_tables(), TEN, registry)
-    across_figure(verdict, Identities()).savefig(tmp_path / "across.png")
-    assert (tmp_path / "across.png").stat().st_size > 20_000
+    verdict = only(make_tables(), collection, registry)
+    figure = across_figure(verdict, Identities())
+    ranks, profiles, families = figure.axes
+    assert ranks.get_title().endswith(f": {measure}")
+    assert ranks.get_xlabel().startswith("mean rank over 10 tables")
+    names = [label.get_text() for label in ranks.get_yticklabels()]
+    assert names == [row.method for row in verdict.rows]
+    assert (profiles.get_xlabel(), profiles.get_ylabel()) == (f"threshold of {measure}", share)
+    assert families.get_xlabel().startswith("mean rank of the best row of each family")
+    figure.savefig(tmp_path / "across.png")
+    assert (tmp_path / "across.png").stat().st_size > 10_000
