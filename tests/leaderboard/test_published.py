@@ -65,6 +65,10 @@ def test_each_board_has_its_table_as_csv(path: Path) -> None:
     pd.testing.assert_frame_equal(published, again, rtol=1e-4, atol=1e-5)
 
 
+def test_the_published_boards_are_found() -> None:
+    assert "adults-gender-5" in {path.stem for path in BOARDS}
+
+
 def test_there_is_no_csv_without_a_board() -> None:
     assert {path.stem for path in LEADERBOARDS.glob("*.csv")} == {path.stem for path in BOARDS}
 
