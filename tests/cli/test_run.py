@@ -232,13 +232,18 @@ def test_a_run_killed_half_way_resumes_to_the_same_bytes(fairbench: Call, tmp_pa
     assert whole.returncode == 0
     command = [sys.executable, "-m", "fairbench.cli", *RUN, *words]
     env = cli_environment(tmp_path)
-    for pause in (3.0, 5.0):
-        process = subprocess.Popen(
-            command, cwd=tmp_path, env=env, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-        )
-        time.sleep(pause)
+    for log in (tmp_path / "first.log", tmp_path / "second.log"):
+        with log.open("w") as stream:
+            process = subprocess.Popen(
+                command, cwd=tmp_path, env=env, stderr=stream, stdout=subprocess.DEVNULL
+            )
+        until = time.monotonic() + 120
+        while "\ndone " not in log.read_text():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < until, log.read_text()
+            time.sleep(0.02)
         process.kill()
-        process.wait()
+        assert process.wait() == -signal.SIGKILL, "it ended before it was killed"
     assert fairbench(*RUN, *words).returncode == 0
     name = "leaderboards/toy-simulated-points.csv"
     assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
