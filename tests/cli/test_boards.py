@@ -16,13 +16,15 @@ import pandas as pd
 import pytest
 
 from fairbench.leaderboard.board import make_board
-from fairbench.leaderboard.board_file import to_bytes
+from fairbench.leaderboard.board_file import read_board, to_bytes
 from fairbench.leaderboard.select import read
 from fairbench.registry import load_registry
 from fairbench.runs.verification import FIGURES
-from fairbench.store.records import Record
+from fairbench.store.records import PointRecord, Record
+from fairbench.store.submission import write_submission
 from tests.conftest import Call, cli_environment, fairbench_in
 from tests.support.runs import change_units, stored
+from tests.support.submissions import submitted, without_point
 
 ROOT = Path(__file__).parents[2]
 BOARD = "toy-drawn-1.board"
@@ -310,6 +312,22 @@ def test_without_own_results_a_board_is_drawn_and_other_commands_say_how_to_read
         failed = fairbench_here(command, "--against", file)
         assert failed.returncode == 2
         assert f"fairbench board {instead} {file}" in failed.stderr
+
+
+def test_a_submission_is_refused_before_anything_is_trained(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
+    file = small_board(tmp_path)
+    whole = submitted(read_board(tmp_path / file))
+    point = next(one for one in whole.records if isinstance(one, PointRecord))
+    for wrong, says in (
+        (without_point(whole, point.key), "1 of 4 points are missing"),
+        (whole, "has other source files than the submission"),
+    ):
+        write_submission(tmp_path / "sofair.submission.jsonl.gz", wrong)
+        refused = fairbench_here("verify", "sofair.submission.jsonl.gz", "--against", file)
+        assert refused.returncode == 2
+        assert says in " ".join(refused.stderr.split())
 
 
 def test_a_board_is_cited(fairbench_here: Call, tmp_path: Path) -> None:

@@ -1,0 +1,323 @@
+"""A submission is one whole row of its board, and its figures are those of what it holds."""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairbench.errors import ConfigError
+from fairbench.leaderboard.board import Board, make_board
+from fairbench.leaderboard.select import read
+from fairbench.registry import load_registry, plugin_source
+from fairbench.runs.verification import FIGURES, RetrainedFigure, SubmittedRow, check_source
+from fairbench.store.records import PointRecord, ReadPoint, Record, ReferenceRecord, UnitRecord
+from fairbench.store.status import Status
+from fairbench.store.submission import SUFFIX, Submission, read_submission, write_submission
+from tests.support.runs import Change, five_folds, stored
+from tests.support.submissions import (
+    changed,
+    changed_point,
+    changed_units,
+    submitted,
+    without_point,
+)
+
+REGISTRY = load_registry()
+
+
+def board_of(folder: Path, change: Change | None = None) -> Board:
+    records = read(stored(folder, change))
+    return make_board(records, "adults-gender", REGISTRY, version=5, budget="quick")
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
+    """A board of the official split."""
+    return board_of(tmp_path_factory.mktemp("official"))
+
+
+@pytest.fixture(scope="module")
+def folded(tmp_path_factory: pytest.TempPathFactory) -> Board:
+    """A board over five folds; its rows have the official split besides."""
+    return board_of(tmp_path_factory.mktemp("folded"), five_folds)
+
+
+def points_of(submission: Submission) -> list[PointRecord]:
+    return [one for one in submission.records if isinstance(one, PointRecord)]
+
+
+@pytest.mark.parametrize("method", ["sofair", "latfr"])
+def test_a_whole_row_is_taken_and_does_not_contradict_itself(board: Board, method: str) -> None:
+    row = SubmittedRow(submitted(board, method), board)
+    assert len(row.points) == 4
+    assert row.contradictions() == []
+
+
+def test_a_row_over_folds_is_taken_with_and_without_the_official_split(folded: Board) -> None:
+    whole = submitted(folded)
+    assert len(SubmittedRow(whole, folded).points) == 6 * 4
+    official = {unit.key for unit in units_of_split(whole, "official")}
+    assert len(official) == 1
+    assert len(SubmittedRow(without_units(whole, official), folded).points) == 5 * 4
+
+
+def units_of_split(submission: Submission, split: str) -> Iterator[UnitRecord]:
+    for one in submission.records:
+        if isinstance(one, UnitRecord) and one.split == split:
+            yield one
+
+
+def without_units(submission: Submission, keys: set[str]) -> Submission:
+    def keep(record: Record) -> Record | None:
+        unit = record.unit if isinstance(record, PointRecord) else record.key
+        return None if unit in keys else record
+
+    return changed(submission, keep)
+
+
+def test_what_is_not_one_row_of_the_board_is_refused(board: Board) -> None:
+    whole = submitted(board)
+    of_two = replace(whole, records=[*whole.records, *submitted(board, "pca").records])
+    others = [
+        replace(whole, info=whole.info.model_copy(update={name: value}))
+        for name, value in {"board": "adults-gender-4", "method": "pca", "params": "bits=2"}.items()
+    ]
+    elsewhere = changed_units(whole, dataset="compas-race")
+    for wrong in (of_two, *others, elsewhere):
+        with pytest.raises(ConfigError, match="It is not one row of the board adults-gender"):
+            SubmittedRow(wrong, board)
+
+
+@pytest.mark.parametrize("fields", [{"seed": 7}, {"fingerprint": "e" * 64}])
+def test_a_seed_or_a_split_that_the_board_lacks_is_refused(
+    board: Board, fields: dict[str, Any]
+) -> None:
+    wrong = changed_units(submitted(board), **fields)
+    with pytest.raises(ConfigError, match="is of a split or seed that the board"):
+        SubmittedRow(wrong, board)
+
+
+@pytest.mark.parametrize("fields", [{"audit": "strict"}, {"audit_version": 99}])
+def test_a_point_of_another_audit_is_refused(board: Board, fields: dict[str, Any]) -> None:
+    whole = submitted(board)
+    wrong = changed_point(whole, points_of(whole)[-1].key, **fields)
+    with pytest.raises(ConfigError, match="is not of the audit of the board"):
+        SubmittedRow(wrong, board)
+
+
+def test_a_row_without_one_of_the_folds_is_refused(folded: Board) -> None:
+    whole = submitted(folded)
+    fold = {unit.key for unit in units_of_split(whole, "fold 3 of 5")}
+    with pytest.raises(ConfigError, match="1 of the 5 splits of the board adults-gender"):
+        SubmittedRow(without_units(whole, fold), folded)
+
+
+def test_a_row_without_one_of_its_points_is_refused(board: Board) -> None:
+    whole = submitted(board)
+    key = points_of(whole)[1].key
+    for wrong in (
+        without_point(whole, key),
+        changed_point(whole, key, status=Status.FAILED, values=None),
+    ):
+        with pytest.raises(ConfigError, match="1 of 4 points are missing"):
+            SubmittedRow(wrong, board)
+
+
+def test_a_row_one_of_whose_models_gave_nothing_is_refused(board: Board) -> None:
+    whole = submitted(board, "latfr")
+    (first, *_) = units_of_split(whole, "official")
+    failed = first.replace(status=Status.FAILED, read_points=None)
+    wrong = without_units(whole, {first.key})
+    wrong = replace(wrong, records=[failed, *wrong.records])
+    with pytest.raises(ConfigError, match="0 of 0 points are missing"):
+        SubmittedRow(wrong, board)
+
+
+def test_a_curve_of_more_points_than_any_of_the_board_is_refused(board: Board) -> None:
+    """More points can only make an area smaller."""
+    more = ReadPoint("beta=9", {"beta": 9.0})
+    whole = submitted(board)
+    (unit,) = units_of_split(whole, "official")
+    longer = changed_units(whole, read_points=(*unit.points, more))
+    extra = points_of(whole)[0].replace(key="9" * 64, label=more.label, knobs=more.knobs)
+    with pytest.raises(ConfigError, match="Its curves have up to 5 points"):
+        SubmittedRow(replace(longer, records=[*longer.records, extra]), board)
+
+
+def edited(board: Board, figure: str, factor: float, **fields: object) -> list[str]:
+    """What contradicts itself where the largest of one figure is multiplied."""
+    whole = submitted(board)
+    point = max(points_of(whole), key=lambda one: one.figures[figure])
+    values = {**point.figures, figure: factor * point.figures[figure]}
+    found = SubmittedRow(changed_point(whole, point.key, values=values, **fields), board)
+    title = f"sofair on adults-gender, seed 0, {point.label}: "
+    told = found.contradictions()
+    assert all(line.startswith(title) for line in told), "the other points are as they were"
+    return [line.removeprefix(title) for line in told]
+
+
+def test_a_figure_that_is_not_that_of_its_replicates_is_a_contradiction(board: Board) -> None:
+    assert edited(board, "distortion", 0.8) == ["its distortion is not that of its replicates"]
+    assert edited(board, "accuracy_y", 1.1) == ["its accuracy_y is not that of its replicates"]
+
+
+@pytest.mark.parametrize("name", ["mutual_information", "mutual_information_validation"])
+def test_a_leakage_that_is_not_that_of_its_auditor_is_a_contradiction(
+    board: Board, name: str
+) -> None:
+    """Leaving the replicates out does not help, nor does leaving the auditors out."""
+    assert edited(board, name, 0.5, replicates=None) == [f"its {name} is not that of its auditor"]
+    assert f"its {name} is not that of its auditor" in edited(board, name, 1.0, auditors=None)
+
+
+def test_a_file_that_was_edited_contradicts_itself(board: Board, tmp_path: Path) -> None:
+    path = tmp_path / f"mine{SUFFIX}"
+    write_submission(path, submitted(board))
+    assert SubmittedRow(read_submission(path), board).contradictions() == []
+    lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    for line in lines:
+        if line.get("table") == "points":
+            line["values"]["mutual_information"] *= 0.5
+    path.write_bytes(gzip.compress("".join(f"{json.dumps(line)}\n" for line in lines).encode()))
+    found = SubmittedRow(read_submission(path), board).contradictions()
+    assert len(found) == 4 * 2, "of every point, by its replicates and by its auditor"
+
+
+def compared(row: SubmittedRow, figure: str, submitted: float, again: float) -> RetrainedFigure:
+    """One figure of a point, as it was submitted and as it is measured again."""
+    drawn = row.points[0]
+    then, now = ({**drawn.figures, figure: value} for value in (submitted, again))
+    (found,) = (
+        one
+        for one in row.compare(drawn.replace(values=then), drawn.replace(values=now))
+        if one.figure == figure
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("figure", "within", "beyond"),
+    [  # I(X;S) is .32992 nats, D_max 8.7057
+        ("mutual_information", 0.0164, 0.0166),
+        ("mutual_information_validation", 0.0164, 0.0166),
+        ("certified_mutual_information", 0.0494, 0.0496),
+        ("distortion", 0.174, 0.175),
+        ("accuracy_y", 0.0199, 0.0201),
+        ("certified_rows", 0.0, 1.0),
+    ],
+)
+def test_a_figure_may_differ_by_a_share_of_that_of_x(
+    board: Board, figure: str, within: float, beyond: float
+) -> None:
+    row = SubmittedRow(submitted(board), board)
+    for sign in (1, -1):
+        assert compared(row, figure, 0.5, 0.5 + sign * within).agrees
+        assert not compared(row, figure, 0.5, 0.5 + sign * beyond).agrees
+
+
+def test_that_of_x_is_the_boards_whatever_the_submission_says(board: Board) -> None:
+    ends = {"mutual_information_max": 99.0, "distortion_max": 999.0}
+
+    def flatter(record: Record) -> Record:
+        if not isinstance(record, ReferenceRecord):
+            return record
+        return record.replace(values={**record.figures, **ends})
+
+    row = SubmittedRow(changed(submitted(board), flatter), board)
+    row = SubmittedRow(wrong, board)
+    assert not compared(row, "mutual_information", 0.5, 0.5166).agrees
+    assert not compared(row, "distortion", 0.5, 0.675).agrees
+
+
+def test_where_x_says_little_of_s_auditors_may_differ_by_their_noise(board: Board) -> None:
+    references = [
+        one.replace(values={**one.figures, "mutual_information_max": 0.01})
+        for one in board.references
+    ]
+    row = SubmittedRow(submitted(board), replace(board, references=references))
+    assert compared(row, "mutual_information", 0.001, 0.0069).agrees
+    assert not compared(row, "mutual_information", 0.001, 0.0071).agrees
+
+
+@pytest.mark.parametrize(
+    ("values", "within", "beyond"),
+    [((0.50, 0.53), 0.029, 0.031), ((0.5, 0.9), 0.039, 0.041)],
+    ids=["two standard deviations", "never more"],
+)
+def test_a_figure_that_differs_between_splits_may_differ_more(
+    folded: Board, values: tuple[float, float], within: float, beyond: float
+) -> None:
+    whole, in_turn = submitted(folded), cycle(values)
+    label = points_of(whole)[0].label
+
+    def change(record: Record) -> Record:
+        if not isinstance(record, PointRecord) or record.label != label:
+            return record
+        return record.replace(values={**record.figures, "accuracy_y": next(in_turn)})
+
+    row = SubmittedRow(changed(whole, change), folded)
+    assert compared(row, "accuracy_y", 0.5, 0.5 + within).agrees
+    assert not compared(row, "accuracy_y", 0.5, 0.5 + beyond).agrees
+
+
+def test_a_point_that_gives_nothing_again_agrees_in_nothing(board: Board) -> None:
+    row = SubmittedRow(submitted(board), board)
+    drawn = row.points[0]
+    found = row.compare(drawn, drawn.replace(values={}))
+    told = {figure for figure in FIGURES if drawn.figures.get(figure) is not None}
+    assert {"mutual_information", "distortion", "accuracy_y"} <= told
+    assert {one.figure for one in found if not one.agrees} == told
+
+
+def keys_of(points: list[PointRecord]) -> list[str]:
+    return [point.key for point in points]
+
+
+def test_points_are_drawn_of_as_many_splits_as_there_are(folded: Board) -> None:
+    row = SubmittedRow(submitted(folded), folded)
+    for seed in (None, *range(10)):
+        splits = [row.units[point.unit].split for point in row.draw(6, seed)]
+        assert len(set(splits)) == 6
+    everything = row.draw(99, 0)
+    assert sorted(keys_of(everything)) == sorted(keys_of(row.points))
+
+
+def test_a_draw_is_that_of_its_seed_whatever_the_order_in_the_file(folded: Board) -> None:
+    whole = submitted(folded)
+    row = SubmittedRow(whole, folded)
+    turned = SubmittedRow(replace(whole, records=whole.records[::-1]), folded)
+    draws = [keys_of(row.draw(3, seed)) for seed in range(10)]
+    assert draws == [keys_of(turned.draw(3, seed)) for seed in range(10)]
+    assert len({tuple(draw) for draw in draws}) > 5
+
+
+def test_a_method_with_the_source_that_was_submitted_is_taken(board: Board) -> None:
+    source = plugin_source(REGISTRY.methods["sofair"])
+    check_source(submitted(board, source=source).info, REGISTRY)
+
+
+def test_a_method_with_another_source_is_refused_and_the_file_is_named(board: Board) -> None:
+    source = dict(plugin_source(REGISTRY.methods["sofair"]))
+    name, *others = sorted(source)
+    assert others
+    for wrong, file in (
+        (source | {name: "0" * 64}, name),
+        ({other: source[other] for other in others}, name),
+        (source | {"more.py": "0" * 64}, "more.py"),
+    ):
+        says = f"sofair has other source files than the submission: {re.escape(file)}\\."
+        with pytest.raises(ConfigError, match=says) as refused:
+            check_source(submitted(board, source=wrong).info, REGISTRY)
+        assert refused.value.hint == "Install some-plugin 1.0 from https://example.org/code."
+
+
+def test_a_method_that_is_not_installed_is_refused(board: Board) -> None:
+    info = submitted(board).info.model_copy(update={"method": "theirs"})
+    with pytest.raises(ConfigError, match="The method theirs is not installed"):
+        check_source(info, REGISTRY)

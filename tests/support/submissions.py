@@ -1,0 +1,59 @@
+"""Submissions of rows that a board has already, and what can be done to them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from fairbench.leaderboard.board import Board
+from fairbench.store.records import PointRecord, Record, UnitRecord
+from fairbench.store.submission import Submission, SubmissionInfo
+
+
+def submitted(
+    board: Board, method: str = "sofair", source: Mapping[str, str] | None = None
+) -> Submission:
+    """A method's row of a board as a submission; by default its source is one file."""
+    units = [unit for unit in board.units if unit.method == method]
+    keys = {unit.key for unit in units}
+    info = SubmissionInfo(
+        board=board.info.name,
+        dataset=board.info.dataset,
+        method=method,
+        params=units[0].params_label,
+        plugin="some-plugin 1.0",
+        source=dict(source or {"method.py": "0" * 64}),
+        code="https://example.org/code",
+        made="2026-01-01T00:00:00+00:00",
+    )
+    points = [point for point in board.points if point.unit in keys]
+    records = (*units, *points, *board.references)
+    return Submission(info, [record.replace(origin=None) for record in records])
+
+
+def changed(submission: Submission, change: Callable[[Record], Record | None]) -> Submission:
+    """The submission with every record changed, or left out where that gives None."""
+    records = (change(record) for record in submission.records)
+    return replace(submission, records=[record for record in records if record is not None])
+
+
+def changed_units(submission: Submission, **fields: object) -> Submission:
+    """The submission with fields of every unit changed."""
+
+    def change(record: Record) -> Record:
+        return record.replace(**fields) if isinstance(record, UnitRecord) else record
+
+    return changed(submission, change)
+
+
+def changed_point(submission: Submission, key: str, **fields: object) -> Submission:
+    """The submission with fields of one point changed."""
+
+    def change(record: Record) -> Record:
+        is_it = isinstance(record, PointRecord) and record.key == key
+        return record.replace(**fields) if is_it else record
+
+    return changed(submission, change)
+
+
+def without_point(submission: Submission, key: str) -> Submission:
+    """The submission without one point."""
+    return changed(submission, lambda record: None if record.key == key else record)
