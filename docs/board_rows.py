@@ -6,6 +6,7 @@ import functools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -76,13 +77,21 @@ def format_fronts(boards: Sequence[str], names: Sequence[str]) -> str:
     return make_table([None, *_FRONT], rows)
 
 
-def format_told(boards: Sequence[str], names: Sequence[str]) -> str:
-    """Format which default rows of one board the ranks put ahead of one row, and which behind it.
+@dataclass(frozen=True)
+class Compared:
+    """Names of default rows that the ranks put ahead of one row, behind it, and neither."""
+
+    ahead: list[str]
+    behind: list[str]
+    level: list[str]
+
+
+def compare_by_ranks(board: str, reference: str) -> Compared:
+    """Compare the default rows of a board's track with one of them, by area.
 
     As rank sets do: at 2.5% for each direction, so that the whole is wrong in at most 5% of tables,
     adjusted over all pairs that the one row is in (:mod:`fairbench.stats.ranks`).
     """
-    (board,), (reference,) = boards, names
     table = read_rows(board)
     track = table[reference].row.track
     ranked = {name: entry for name, entry in table.items() if entry.row.track == track}
@@ -104,10 +113,17 @@ def format_told(boards: Sequence[str], names: Sequence[str]) -> str:
     )
     defaults = [name for name, entry in ranked.items() if entry.row.params == DEFAULT]
     level = [name for name in defaults if name not in {*ahead, *behind, reference}]
+    return Compared(ahead, behind, level)
+
+
+def format_told(boards: Sequence[str], names: Sequence[str]) -> str:
+    """Format which default rows of one board are ahead of one row by the ranks, and which behind."""
+    (board,), (reference,) = boards, names
+    found = compare_by_ranks(board, reference)
     return make_paragraph(
-        f"By area, with default hyperparameters, {list_names(ahead)} are clearly ahead of",
-        f"{show_name(reference)}, and {list_names(behind)} clearly behind it; {list_names(level)}",
-        "are not told from it.",
+        f"By area, with default hyperparameters, {list_names(found.ahead)} are clearly ahead of",
+        f"{show_name(reference)}, and {list_names(found.behind)} clearly behind it;",
+        f"{list_names(found.level)} do not differ significantly from it.",
     )
 
 

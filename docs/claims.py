@@ -107,8 +107,8 @@ def _as_good_area(a: str, b: str) -> Callable[[Published], Claim]:
 def _as_good_front(a: str, b: str, percent: int) -> Callable[[Published], Claim]:
     column = f"accuracy_y_at_accuracy_s_{percent}"
     return lambda board: Claim(
-        f"RQ2: the same, by A_y where A_s goes {percent}% of the way to that of x (margin "
-        f"{format_share(ACCURACY_MARGIN)})",
+        f"RQ2: the same, by A_y where A_s is at most {percent}% of the way from a guess to that of "
+        f"x (margin {format_share(ACCURACY_MARGIN)})",
         _pair(board, a, b, column),
         is_not_above(board.gap(b, a, column), ACCURACY_MARGIN),
     )
@@ -126,7 +126,7 @@ def _less_distortion(a: str, b: str, words: str) -> Callable[[Published], Claim]
         not_less = any(gap.value - gap.half_width(level) > 0 for gap in gaps.values())
         shown = "; ".join(f"{percent}%: {_shown(gap)}" for percent, gap in gaps.items())
         return Claim(
-            f"{words} (D where so much of I(X;S) is left, as a share of D_max)",
+            f"{words} (D / D_max at the given share of I(X;S))",
             f"`{a}` less `{b}`, at {shown}",
             HOLDS if less else FAILS if not_less else UNDECIDED,
         )
@@ -178,7 +178,7 @@ def judge_order(rises: Rises, falls: Falls) -> str:
 def describe_rises(found: Rises) -> str:
     """Say at how many steps I rises."""
     steps = format_count(found.steps, "step")
-    return f"I rises at {found.seen} of {steps}, clearly at {found.clear}"
+    return f"I rises at {found.seen} of {steps}, significantly at {found.clear}"
 
 
 def describe_falls(found: Falls) -> str:
@@ -187,7 +187,8 @@ def describe_falls(found: Falls) -> str:
 
 
 def _could_rise(found: Rises) -> str:
-    return f"by more than {format_share(RISE_MARGIN)} nats it could at {found.possible}"
+    margin = format_share(RISE_MARGIN)
+    return f"a rise of more than {margin} nats cannot be excluded at {found.possible}"
 
 
 def _in_order(method: str, words: str) -> Callable[[Published], Claim]:

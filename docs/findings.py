@@ -7,11 +7,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from board_rows import MISSING, TASK, get_figure, read_rows, show_figure, show_name, show_share
+from board_rows import (
+    MISSING,
+    TASK,
+    compare_by_ranks,
+    get_figure,
+    read_rows,
+    show_figure,
+    show_name,
+    show_share,
+)
 from fairbench.api import Track
 from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import load_registry
@@ -53,13 +62,13 @@ def _adversaries(board: Published) -> Iterator[str]:
     names = [name for name in ADVERSARIAL if name in board.rows]
     if not names:
         return
-    yield "## 1. Adversaries hide, they do not forget"
+    yield "## 1. Adversarial training hides s only from classifiers like its adversary"
     yield make_paragraph(
         "Some methods train an encoder against a classifier that tries to predict s, until it",
         "fails. New classifiers of the same kind fail as well. Strict auditors, which reconstruct",
         "x from the code before they predict s, do not. The table has the lowest leakage at any",
         "setting, as a share of I(X;S), as the paper's audit finds it (five MLPs), and as the",
-        "strict audit does. (What a price on the length of the code changes:",
+        "strict audit does. (A further price on the length of the code helps: see",
         "[`sofair-adv`](strict.md#a-variant-of-sofair-that-knows-s).)",
     )
     least = ("mutual_information_min_paper", "mutual_information_min")
@@ -73,24 +82,23 @@ def _adversaries(board: Published) -> Iterator[str]:
 
 def _columns(board: Published) -> Iterator[str]:
     reference = board.of(REFERENCE, "aufdc")
-    others = [name for name in _learned(board) if name != REFERENCE]
-    ahead: list[str] = []
-    behind: list[str] = []
-    level: list[str] = []
-    for name in others:
-        low, high = board.gap(name, REFERENCE, "aufdc").interval()
-        (ahead if high < 0 else behind if low > 0 else level).append(name)
+    learned = _learned(board)
+    ranks = compare_by_ranks(BOARD, REFERENCE)
+    ahead, behind, level = (
+        [name for name in learned if name in names]
+        for names in (ranks.ahead, ranks.behind, ranks.level)
+    )
     rows = read_rows(BOARD)
     best = find_most_useful(rows)
     yield "## 2. Leaving columns out is hard to beat"
     yield make_paragraph(
         f"`{REFERENCE}` learns nothing: it leaves out the columns that tell most of s. Its area",
         f"is {format_interval(reference.value, *reference.interval())}.",
-        f"Of {len(others)} blind methods that are no baselines, by the 95% intervals of the",
-        "differences, each taken alone (a [rank set](protocol.md#ranks-over-splits) is corrected",
-        f"for all pairs of its row), {len(ahead)} are ahead of it ({list_names(ahead)}),",
-        f"{len(behind)} behind ({list_names(behind)}){_level(level)}. For predicting income where",
-        f"at most a tenth of the information leaks, `{REFERENCE}` has an accuracy of",
+        f"Of {len(learned)} blind methods that are no baselines, by their",
+        f"[ranks](protocol.md#ranks-over-splits), {len(ahead)} are clearly ahead of it",
+        f"({list_names(ahead)}), {len(behind)} clearly behind ({list_names(behind)}), and",
+        f"{len(level)} do not differ significantly from it ({list_names(level)}). For predicting",
+        f"income where at most a tenth of the information leaks, `{REFERENCE}` has an accuracy of",
         f"{show_figure(board.rows[REFERENCE], TASK)}; the best blind row of a method that is no",
         f"baseline, {show_name(best) if best else MISSING}, has",
         f"{show_figure(rows[best], TASK) if best else MISSING}. (From x itself it is",
@@ -99,7 +107,8 @@ def _columns(board: Published) -> Iterator[str]:
     )
     verdict = read_verdicts()["aufdc"]
     yield make_paragraph(
-        f"So far {format_count(len(verdict.tables), 'table')} have boards with the same rows.",
+        f"So far {format_count(len(verdict.tables), 'dataset')} of the collection",
+        f"[`{verdict.collection}`](across.md#collections) have boards with the same rows.",
         *describe_mean_ranks(verdict),
         "`kept-cells`, `merged-cells` and `paired-cells` are [our own](own-method.md).",
     )
@@ -225,10 +234,6 @@ def _significance(verdict: Verdict) -> str:
         f"after adjustment for all {len(known)} comparisons none is significantly better (the "
         f"smallest p-value is {least})."
     )
-
-
-def _level(names: Sequence[str]) -> str:
-    return f"; {list_names(names)} cannot be told from it" if names else ""
 
 
 def show_percent(share: float) -> str:

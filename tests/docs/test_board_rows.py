@@ -117,7 +117,7 @@ def test_both_directions_together_err_at_a_twentieth(
     )
     text = " ".join(format_told(["d-1"], ["plain"]).split())
     assert f"{ahead} are clearly ahead of `plain`, and {behind} clearly behind it" in text
-    assert f"; {level} are not told from it" in text
+    assert f"; {level} do not differ significantly from it" in text
 
 
 def test_of_two_rows_with_one_name_none_hides_the_other(publish: Publish) -> None:
