@@ -117,7 +117,7 @@ def compare_by_ranks(board: str, reference: str) -> Compared:
 
 
 def format_told(boards: Sequence[str], names: Sequence[str]) -> str:
-    """Format which default rows of one board are ahead of one row by the ranks, and which behind."""
+    """Format which default rows of one board the ranks put ahead of one row and which behind."""
     (board,), (reference,) = boards, names
     found = compare_by_ranks(board, reference)
     return make_paragraph(
