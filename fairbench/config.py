@@ -26,12 +26,13 @@ MOST_FOLDS = 20
 
 DEFAULT_RESULTS = Path("fairbench-results")
 
-MOST_LABEL = 40
-"""Characters of a label."""
+LONGEST_LABEL = 40
+"""Most characters of a label."""
 
-NO_LABEL = r"[^\w .+-]"
-"""What labels have none of, and what they are."""
+NOT_IN_LABEL = r"[^\w .+-]"
+"""Pattern of a character that no label contains."""
 LABEL = r"^[\w.+-][\w .+-]*$"
+"""Pattern of a whole label."""
 
 
 class Device(enum.StrEnum):
@@ -206,7 +207,7 @@ class RunConfig(ExecutorConfig):
     budget: BudgetName = "full"
     points: int | None = Field(None, ge=2)
     params: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
-    label: str | None = Field(None, max_length=MOST_LABEL, pattern=LABEL)
+    label: str | None = Field(None, max_length=LONGEST_LABEL, pattern=LABEL)
     results: Path = DEFAULT_RESULTS
     store: str | None = None
     device: Device = Device.AUTO

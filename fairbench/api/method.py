@@ -139,12 +139,13 @@ class Params(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     moved: ClassVar[Mapping[str, str]] = {}
-    """Names that it had once, and for each what to use now: the hint of the error."""
+    """Earlier names of hyperparameters, and for each the hint that the error shows."""
     added: ClassVar[frozenset[str]] = frozenset()
-    """Names that were added when there were results: at their defaults, these stay valid."""
+    """Hyperparameters that were added when there were results. At their defaults they are left out
+    of keys, so that these results stay valid."""
 
     def identity(self) -> dict[str, Any]:
-        """Plain values that tell results of other hyperparameters apart."""
+        """Return the plain values that enter the keys of stored results."""
         fields = type(self).model_fields
         defaults = {
             name: fields[name].get_default(call_default_factory=True) for name in self.added

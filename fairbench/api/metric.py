@@ -16,15 +16,17 @@ from fairbench.api.types import Floats, Ints
 
 @dataclass(frozen=True)
 class Certificate:
-    """Upper bounds that hold with probability ``confidence`` over the certifying rows, each.
+    """Upper bounds on what z tells of s; each holds with probability ``confidence``.
+
+    The probability is over the draw of the certifying rows.
 
     Parameters
     ----------
     gap : float
-        Of the demographic-parity gap of any classifier of z, randomised ones included; of several
-        groups, of the widest pair. 1 is vacuous: it says nothing.
+        Upper bound on the demographic-parity gap of any classifier of z, randomised ones included;
+        with several groups, for the pair with the widest gap. 1 is vacuous: it says nothing.
     information : float
-        Of I(Z;S), nats; never above a bound of H(S), where it says nothing.
+        Upper bound on I(Z;S), nats. It is at most a bound on H(S), where it is vacuous.
     confidence : float
         Probability with which each of the two holds.
     cells : int
@@ -94,8 +96,8 @@ class Access(enum.StrEnum):
     QUERIES_256 = "queries-256"
     """The same, and those of 256 draws."""
     DECODER = "decoder"
-    """z once, and the reconstructions for all groups by the method's own decoder, where distortion
-    is credited to it; else as ``release``."""
+    """z once and, where the distortion that counts is that of the method's own decoder, its
+    reconstructions for all groups; otherwise as ``release``."""
 
     @property
     def draws(self) -> int | None:
@@ -105,7 +107,7 @@ class Access(enum.StrEnum):
 
 @dataclass(frozen=True)
 class SampleSize:
-    """I(Z;S) as extrapolated from parts of the auditor training set to endlessly many rows.
+    """I(Z;S) as extrapolated from parts of the auditor training set to infinitely many rows.
 
     Parameters
     ----------
@@ -213,7 +215,7 @@ class PointEvaluation:
         I(Z, Y; S) on the test set, nats, for those who know the main task's label as well; None
         without a task.
     sample_size : SampleSize or None
-        I(Z;S) extrapolated to endlessly many auditor training rows; None but at three points.
+        I(Z;S) extrapolated to infinitely many auditor training rows; None but at three points.
     transfer : mapping of str to TransferAccuracy
         By unseen task; empty where the dataset has none.
     shift : ShiftEvaluation or None
@@ -252,7 +254,8 @@ class ShiftEvaluation:
     target : PointEvaluation
         By auditors, decoders and classifiers fitted in the other domain.
     moved : mapping of str to Prediction
-        By task, on its test set, of the downstream classifier fitted in the first domain.
+        By task: predictions on the test set of the other domain, by the downstream classifier that
+        was fitted in the first one.
     """
 
     target: PointEvaluation
@@ -312,8 +315,8 @@ class Metric(ABC):
     unit : str
         ``nats``, ``seconds``, ``1`` for a plain ratio.
     words : mapping of str to str
-        Optional, for point metrics: what a table says in a column instead of a blank where
-        ``compute`` returned None; ``vacuous`` is the one word that typed tables know.
+        Optional, for point metrics. By column: the word that tables show where ``compute`` returned
+        None. Use ``vacuous`` only: :func:`fairbench.load_leaderboard` understands no other word.
     """
 
     name: ClassVar[str]

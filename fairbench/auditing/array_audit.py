@@ -55,7 +55,7 @@ def measure(
         result = audit(sample, config=config, seed=seed_of_s, reconstruction=view, wide=wide)
         low, high = interval(result.strict.test, resamples=RESAMPLES)
         if result.rejected is not None:
-            # What cannot be told from nothing need not be nothing.
+            # No auditor is clearly better than the prior, but I(Z;S) may still be above 0.
             high = max(high, interval(result.rejected.test, resamples=RESAMPLES)[1])
         a_y = {}
         for task, labels in checked.tasks.items():

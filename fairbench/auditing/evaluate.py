@@ -58,8 +58,8 @@ class _Distortion:
 
 
 @dataclass(frozen=True)
-class _Measurement:
-    """What all measures of a point are given, and each of them."""
+class _PointAudit:
+    """What all measures of a point are computed from, and one method per measure."""
 
     encoded: EncodedPoint
     data: Prepared
@@ -133,7 +133,7 @@ class _Measurement:
     def sample_size(
         self, read: Prediction, shown: Mapping[Role, Floats] | None
     ) -> SampleSize | None:
-        """Extrapolate I(Z;S) to endlessly many rows; None where the point is not detailed."""
+        """Extrapolate I(Z;S) to infinitely many rows; None where the point is not detailed."""
         if not self.encoded.detailed:
             return None
         once = self.sample.once()
@@ -188,7 +188,7 @@ def evaluate(
     ``soft``: soft labels of the auditor training set, see :mod:`fairbench.auditing.soft_labels`.
     ``progress`` is told the share that is done, and what comes next.
     """
-    point = _Measurement(encoded, data, config, seed, soft)
+    point = _PointAudit(encoded, data, config, seed, soft)
     draws, test = point.draws, data.roles[Role.TEST]
     progress(0.0, "decoder of x")
     decoder = point.decoder()

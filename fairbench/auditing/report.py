@@ -71,15 +71,18 @@ RULES = {
     "plane-waves": "waves or remainders over several columns, or long parities",
     "localities": "shapes in the plane of two columns",
 }
-"""By view of z: where s stands in it if it shows there alone."""
+"""By view of z: where in z the information about s is, if only this view finds it."""
 
-_AS_IT_STANDS = ("none", "standardised", "ranks", "reconstruction")
+_PLAIN_VIEWS = ("none", "standardised", "ranks", "reconstruction")
 """Views of z that change no more than its scale."""
 
 
 @dataclass(frozen=True)
 class Hidden:
-    """Where s shows that z as it stands, which tells ``plain`` nats, does not tell."""
+    """A view of z that reveals information about s which the plain views do not.
+
+    ``plain``: the largest I(Z;S) of the plain views on the validation set, nats.
+    """
 
     view: str
     plain: float
@@ -154,8 +157,11 @@ class AuditReport:
 
     @property
     def hidden(self) -> Hidden | None:
-        """The view on which most of I(Z;S) shows that z as it stands does not; None: hardly any."""
-        plain = max(r.validation_information for r in self.auditors if r.view in _AS_IT_STANDS)
+        """The view that finds more I(Z;S) than the plain views, by more than the tolerance.
+
+        None where there is none.
+        """
+        plain = max(r.validation_information for r in self.auditors if r.view in _PLAIN_VIEWS)
         rest = [result for result in self.auditors if result.view in RULES]
         if not rest:
             return None
@@ -266,8 +272,8 @@ class AuditReport:
         if (hidden := self.hidden) is not None:
             lines += _wrapped(
                 "",
-                f"z as it stands tells {max(hidden.plain, 0.0):.3f} nats; the rest shows on the "
-                f"{hidden.view} view: {RULES[hidden.view]}",
+                f"the plain views of z give {max(hidden.plain, 0.0):.3f} nats; the rest is found "
+                f"on the {hidden.view} view: {RULES[hidden.view]}",
             )
         if self.i_low <= 0:
             lines += _wrapped(

@@ -53,7 +53,7 @@ class _Curve:
 def extrapolate(
     sample: AuditSample, read: Prediction, *, config: AuditConfig, seed: int
 ) -> SampleSize | None:
-    """Extrapolate I(Z;S) to endlessly many rows; None where there are too few to take parts of.
+    """Extrapolate I(Z;S) to infinitely many rows; None where there are too few to take parts of.
 
     Parameters
     ----------

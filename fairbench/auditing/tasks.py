@@ -21,7 +21,10 @@ from fairbench.stats.seeds import derive_seed
 def classify_tasks(
     z: Mapping[Role, Floats], roles: Mapping[Role, Rows], config: AuditConfig, seed: int, draws: int
 ) -> dict[str, EnsembleAudit]:
-    """Fit the downstream classifier of each task."""
+    """Fit the downstream classifier of each task; results by task, empty without tasks.
+
+    ``z``: ``(draws n, k)`` by audit role, draw after draw.
+    """
     return {
         task: classify_task(
             z,
@@ -37,7 +40,10 @@ def classify_tasks(
 def classify_unseen_tasks(
     z: Mapping[Role, Floats], data: Prepared, *, config: AuditConfig, seed: int, draws: int = 1
 ) -> dict[str, TransferAccuracy]:
-    """Fit the downstream classifiers of each unseen task, if any."""
+    """Fit the downstream classifiers of each unseen task; accuracies by task.
+
+    ``z``: ``(draws n, k)`` by audit role, draw after draw.
+    """
     found = {}
     for task in data.roles[Role.TEST].transfer:
         result = classify_task(

@@ -74,7 +74,7 @@ def calibrate_command(
     if attacks:
         if any(option is not None for option in (channels, rows, seeds)):
             raise ConfigError(
-                "--attacks are on the rows of a dataset, not on channels.",
+                "--attacks audits the rows of a dataset; it uses no channels.",
                 "Leave --channels, --rows and --seeds out, or --attacks.",
             )
         if dataset is None:
@@ -87,7 +87,7 @@ def calibrate_command(
         raise typer.Exit(calibrate_attacks(dataset, data_root, quick=quick, as_json=as_json))
     if dataset is not None or data_root is not None or quick:
         raise ConfigError(
-            "Channels are drawn: they have no dataset and no quick audit.",
+            "Channels are simulated: they have no dataset and no quick audit.",
             "Leave --dataset, --data-root and --quick out, or add --attacks.",
         )
     names = split_names(channels) if channels is not None else None

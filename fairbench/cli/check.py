@@ -100,7 +100,8 @@ def _contracts(
         for broken in registry.broken:
             if name in re.split(r"[ ()]", broken.source):
                 raise PluginError(
-                    f"{name} could not be loaded: {broken.error}", "Mend it, then check it again."
+                    f"{name} could not be loaded: {broken.error}",
+                    "Fix it, then check it again.",
                 )
         names = (*registry.methods.classes, *registry.datasets.classes, *registry.metrics.classes)
         raise UnknownNameError(

@@ -36,7 +36,7 @@ COMMANDS = {
     ),
     "plugin": Entry(
         RESEARCHERS,
-        "Write a new plugin, or see the code of one.",
+        "Write a new plugin, or print the hash of a method's source.",
         {"new": "plugin:plugin_new_command", "code": "plugin_code:plugin_code_command"},
     ),
     "submit": Entry(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from pydantic import BaseModel
 
-from fairbench.config import LABEL, MOST_LABEL, NO_LABEL, RunConfig, split_names
+from fairbench.config import LABEL, LONGEST_LABEL, NOT_IN_LABEL, RunConfig, split_names
 from fairbench.errors import ConfigError
 from fairbench.files.yaml_mapping import read_yaml
 
@@ -69,11 +69,11 @@ def with_params(file: Path, config: RunConfig, registry: Registry) -> RunConfig:
 
 def _label(file: Path, given: object) -> str:
     if given is None:
-        return re.sub(NO_LABEL, "-", file.stem)[:MOST_LABEL]
-    if not isinstance(given, str) or not re.fullmatch(LABEL, given) or len(given) > MOST_LABEL:
+        return re.sub(NOT_IN_LABEL, "-", file.stem)[:LONGEST_LABEL]
+    if not isinstance(given, str) or not re.fullmatch(LABEL, given) or len(given) > LONGEST_LABEL:
         raise ConfigError(
             f"--params {file}: {given!r} is no label.",
-            f"At most {MOST_LABEL} letters, digits, spaces, and the signs . - + _",
+            f"At most {LONGEST_LABEL} letters, digits, spaces, and the signs . - + _",
         )
     return given
 

@@ -336,7 +336,7 @@ def confirm(question: str) -> None:
         if sys.stdin.isatty():
             raise
         raise ConfigError(
-            "Nothing was deleted: nobody confirmed it.", "Without a terminal, add --yes."
+            "Nothing was deleted: the deletion was not confirmed.", "Without a terminal, add --yes."
         ) from None
 
 

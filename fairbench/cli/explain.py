@@ -31,8 +31,8 @@ def explain_command(
     method: Annotated[
         str | None,
         typer.Argument(
-            help="Single-shot method with bits, such as sofair; of images any method "
-            "[default of images: all]."
+            help="Single-shot method with bits, such as sofair; for images any method "
+            "[default for images: all]."
         ),
     ] = None,
     dataset: options.OneDataset = None,

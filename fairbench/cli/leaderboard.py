@@ -52,12 +52,13 @@ def leaderboard(
         TableFormat, typer.Option("--format", help="Format to print in.")
     ] = TableFormat.TABLE,
     across: Annotated[
-        bool, typer.Option("--across", help="One verdict over all tables of a collection.")
+        bool, typer.Option("--across", help="Compare the methods over all tables of a collection.")
     ] = False,
     collection: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|FILE", help="Which tables --across is over [default: the newest list]."
+            metavar="NAME|FILE",
+            help="Collection of --across: a name or a YAML file [default: the newest].",
         ),
     ] = None,
     against: Against = None,

@@ -65,7 +65,8 @@ Against = Annotated[
     typer.Option(
         "--against",
         metavar="BOARD",
-        help="Published board to rank in: published, its name (fairbench board list) or a file.",
+        help="Published board to rank in: published (the newest of the dataset), a name from "
+        "fairbench board list, or a .board file.",
     ),
 ]
 Points = Annotated[
@@ -116,7 +117,10 @@ RealDataOnly = Annotated[
     ),
 ]
 Formats = Annotated[
-    str, typer.Option("--format", help="File formats of figures, of png, pdf and svg.")
+    str,
+    typer.Option(
+        "--format", help="File formats of the figures, separated by commas: png, pdf, svg."
+    ),
 ]
 
 # ---- how to run jobs ---------------------------------------------------------------------------

@@ -76,7 +76,10 @@ def plot(
     ] = None,
     collection: Annotated[
         str | None,
-        typer.Option(metavar="NAME|FILE", help="Tables of across [default: the newest list]."),
+        typer.Option(
+            metavar="NAME|FILE",
+            help="Collection of across: a name or a YAML file [default: the newest].",
+        ),
     ] = None,
     formats: Formats = "png,pdf",
     results: Results = None,
@@ -103,7 +106,7 @@ def plot(
         return
     if collection is not None:
         raise ConfigError(
-            f"--collection is of the figure across tables, not of {kind}.",
+            f"--collection works only with the figure across, not with {kind}.",
             "Leave --collection out, or draw: fairbench plot across",
         )
     reports = _reports_to_draw(location, registry, against, dataset)

@@ -42,7 +42,8 @@ def new_plugin(
     """Write the package, and print what to type next; ConfigError where that is impossible."""
     if neural and kind is not PluginKind.METHOD:
         raise ConfigError(
-            f"--neural is of methods; {name!r} is to be a {kind}.", "Leave --neural out."
+            f"--neural works only with --kind method; {name!r} is to be a {kind}.",
+            "Leave --neural out.",
         )
     _check_name(registry, name, kind)
     folder = output or Path(name)
@@ -54,8 +55,7 @@ def new_plugin(
     files = render(name, kind, neural=neural)
     if clashes(name, files):
         raise ConfigError(
-            f"{name!r} would be the class {class_of(name)!r}, a name that the module has another "
-            "use for.",
+            f"{name!r} would give the class {class_of(name)!r}, but the module already uses that name.",
             f"Choose another name: my-{name}",
         )
     try:

@@ -1,4 +1,4 @@
-"""``fairbench plugin code``: what stored results of a method are found by."""
+"""``fairbench plugin code``: the hash of its source by which stored results are found."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def plugin_code_command(
     results: Results = None,
     store: StoreUrl = None,
 ) -> None:
-    """Print the code of a method's source, and the codes that its stored models have."""
+    """Print the hash of a method's source, and those that its stored models have."""
     registry, location = load_plugins(), ResultsLocation(results, store)
     cls = registry.methods[method]
     present = code_of(cls)

@@ -30,7 +30,10 @@ class ProvisionalTable:
 
     Parameters
     ----------
-    store, registry
+    store : Store
+        Of the run.
+    registry : Registry
+        Metrics that make the rows.
     names : collection of str
         Names of the leaderboards that the run adds to.
     """

@@ -39,7 +39,7 @@ def run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | Non
     board: Board | None = None
     if tune is not None and config.against is not None:
         raise ConfigError(
-            "--tune and --against exclude each other: a search sees test rows of the board.",
+            "--tune cannot be combined with --against: a search sees test rows of the board.",
             "Use fairbench search, then run its best.yaml with --against and --params. Where you "
             "publish that row, say that its hyperparameters were chosen so.",
         )
@@ -49,7 +49,7 @@ def run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | Non
     make_plan(config, registry, [])
     if tune is not None and config.splits is not None:
         raise ConfigError(
-            "--tune and --splits exclude each other: a search sees test rows of other folds.",
+            "--tune cannot be combined with --splits: a search sees test rows of other folds.",
             "Use fairbench search, then run its best.yaml with --splits and --params. Where you "
             "publish that row, say that its hyperparameters were chosen so.",
         )

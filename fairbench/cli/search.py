@@ -74,7 +74,7 @@ def search_command(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Sampler seed [default: 0].")] = None,
     seeds: Annotated[
-        int | None, typer.Option(help="Number of seeds per trial: 1000 to 999+N [default: 1].")
+        int | None, typer.Option(help="Number of seeds per trial, numbered from 1000 [default: 1].")
     ] = None,
     seed_list: options.SeedList = None,
     splits: Annotated[

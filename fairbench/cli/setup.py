@@ -124,7 +124,7 @@ def warn_of_metrics(faults: Mapping[str, int], location: ResultsLocation) -> Non
         )
     if faults:
         where = shlex.join(location.options)
-        err.print(f"Mend it, then measure them: fairbench audit {where}", markup=False)
+        err.print(f"Fix the error, then measure them: fairbench audit {where}", markup=False)
 
 
 def review_checkpoints(jobs: Sequence[Job], config: RunConfig) -> None:

@@ -38,7 +38,11 @@ def submit_command(
         str, typer.Option("--against", metavar="BOARD", help="Published board that it is for.")
     ] = PUBLISHED,
     params: Annotated[
-        str, typer.Option(help="Column params of the row, where the method has several.")
+        str,
+        typer.Option(
+            help="Hyperparameters of the row, as in the column params; needed if the method has "
+            "several rows."
+        ),
     ] = "",
     submitter: Annotated[str, typer.Option(help="Who submits: a name, or an address.")] = "",
     code: Annotated[str, typer.Option(help="Where the plugin's source is, such as a URL.")] = "",

@@ -105,7 +105,7 @@ def verify_command(
     ] = PUBLISHED,
     add_to: Annotated[
         Path | None,
-        typer.Option(help="Results folder to add the row to, marked verified, if it is."),
+        typer.Option(help="Results folder to add the row to, marked as verified, if it passes."),
     ] = None,
     device: TrainOn = None,
     workers: Workers = None,
@@ -194,7 +194,8 @@ def _train_again(
             raise ConfigError(
                 f"{unit.title} has {format_count(len(unit.points), 'point')} here, and "
                 f"{len(row.units[key].points)} in the submission.",
-                "A row is whole or not at all.",
+                "Both must have the same points. Use the versions of fairbench and of the plugin that "
+                "the submission was made with.",
             )
     points = {k: point for k, point in store.find(PointRecord, list(keys)).items() if point.done}
     by_key = {unit.key: unit for unit in plan.units}

@@ -50,7 +50,7 @@ def compare_with(own: SelectedRecords, board: Board, registry: Registry) -> Comp
     if not compared.own:
         why = f" ({compared.refused[0]})" if compared.refused else ""
         raise ConfigError(
-            f"No row of yours can stand in the {board.info.title}{why}.",
+            f"None of your rows can be ranked in the {board.info.title}{why}.",
             f"Run one: fairbench run --methods METHOD --dataset {board.info.dataset} --against "
             "published",
         )

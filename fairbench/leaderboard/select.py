@@ -1,4 +1,4 @@
-"""Which records a leaderboard speaks of: the newest units and points, gathered into curves."""
+"""Which records a leaderboard is built from: the newest units and points, gathered into curves."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _data_of(unit: UnitRecord) -> DataKey:
 
 
 def latest(units: Sequence[UnitRecord], runs: Iterable[RunRecord] = ()) -> list[UnitRecord]:
-    """Select the units that a leaderboard speaks of.
+    """Select the units that a leaderboard is built from.
 
     Of each split of a dataset those of the data and protocol used last; of a method those of the
     code used last; of a single-shot unit that was read at different numbers of points, the one

@@ -78,10 +78,10 @@ class AddedInformation(Metric):
 
 
 class NumberOfRows(Metric):
-    """Whether auditors would read more from more rows."""
+    """Whether auditors would find more information with more rows."""
 
     name = "number-of-rows"
-    summary = "I(Z;S) extrapolated to endlessly many auditor training rows, at three points"
+    summary = "I(Z;S) extrapolated to infinitely many auditor training rows, at three points"
     level = "point"
     direction = "lower"
     unit = "nats"

@@ -78,7 +78,7 @@ class Information(Metric):
         bias = found.mean() - estimate
         low, high = percentile_interval(found - bias)
         if evaluation.rejected_replicates is not None:
-            # What cannot be told from nothing need not be nothing.
+            # No auditor is clearly better than the prior, but I(Z;S) may still be above 0.
             high = max(high, percentile_interval(evaluation.rejected_replicates - bias)[1])
         paper = [information(p.probabilities, p.labels) for p in evaluation.paper_audits]
         return {

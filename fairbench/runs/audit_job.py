@@ -80,7 +80,7 @@ class StoredArrays:
 
 @dataclass(frozen=True)
 class AuditJob:
-    """Audit and measure some points of one unit.
+    """Audit and measure some points of one unit; ``estimate`` is how many seconds that will take.
 
     The arrays are read where the job is sent to its process: on the machine of the driver.
     ``soft`` is None where the encoder sees more than x: its auditors learn s itself.

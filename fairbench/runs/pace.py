@@ -15,9 +15,9 @@ _STEPS = 300
 
 @functools.cache
 def slowness() -> float:
-    """Return the seconds of this machine for each of the one where rules were measured, once.
+    """Return how many times slower this machine is than the one where the rules were measured.
 
-    A tenth of a second of products and sums on one thread, as training has them: the quickest of
+    Measured once per process. A tenth of a second of products and sums on one thread, as training has them: the quickest of
     three. Without torch, which would take longer to load than this. Processor time: what else runs
     in this tenth of a second says nothing about the hours of a run.
     """

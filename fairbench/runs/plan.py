@@ -57,9 +57,10 @@ class PlannedUnit:
 
     ``key`` is the sha256 over everything its figures depend on; ``curve_points`` is how many points
     of a single-shot curve are read; ``skipped`` says why the method cannot run here.
-    ``detailed``: whether audits examine its one point, or three of a single-shot curve, closely.
-    That is no part of the key: a point that was fitted as one of fewer or more keeps what was
-    stored of it then. ``label`` names hyperparameters that are not the defaults; it is no part of
+    ``detailed``: whether audits also measure repeated queries and the effect of the number of rows,
+    at the one point of a multi-shot unit, or at the first, middle and last of a single-shot one.
+    That is no part of the key: a stored point keeps what it was encoded with, even if a later run
+    has more or fewer points. ``label`` names hyperparameters that are not the defaults; it is no part of
     the key either.
     """
 

@@ -88,7 +88,7 @@ _SPREADS = 2.0
 _ROUNDED = 1e-3
 """Nats by which a figure of a point may differ from that of its auditor."""
 
-_WHOLE_ROWS = "A row is whole or not at all: what is left out may be what went badly."
+_WHOLE_ROWS = "Submit every split and point of the row: those left out may be the bad ones."
 
 
 @dataclass(frozen=True)

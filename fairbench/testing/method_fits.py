@@ -142,7 +142,7 @@ def _codes_of_job(trial: MethodTrial, data: Prepared) -> dict[str, np.ndarray]:
         if result.status is not Status.DONE:
             raise BrokenPromise(
                 f"As a job of the suite it ends {result.status}: {str(result.error).rstrip('.')}.",
-                "Mend what it says: a run would show the same.",
+                "Fix what it says: a run would show the same.",
             )
         codes |= {
             f"{result.key}/{key}": array

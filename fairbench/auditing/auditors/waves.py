@@ -16,18 +16,18 @@ Place = Callable[[Values], Values]
 
 BINS, _BINS_OF_DIGITS = 2**14, 2**20
 """Bins of a column in its periodogram, twice the most waves; and of a number of many digits."""
-_LONGEST_WAVE = 8
-"""Fewest waves along a column: of fewer, trees need no help."""
+_LOWEST_FREQUENCY = 8
+"""Fewest waves along a column that are looked for: trees find slower ones without help."""
 _PEAKS = 4
 """Most waves of a column and a group."""
-_CHANCE = 5.0
+_LOG_FALSE_PEAKS = 5.0
 """-log of the expected number of peaks where there is nothing, over all columns."""
 
 
 def frequencies(
     places: Values, residual: Values, energy: Values, *, bins: int, tried: float
 ) -> list[float]:
-    """Return the frequencies at which a residual repeats along a column, in waves a unit.
+    """Return the frequencies at which a residual repeats along a column, in waves per unit.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ def frequencies(
         Number of periodograms that are looked at: the more, the higher a peak must be.
     """
     at = np.clip(places * bins, 0, bins - 1).astype(np.int64)
-    limit = np.log(tried * bins) + _CHANCE
+    limit = np.log(tried * bins) + _LOG_FALSE_PEAKS
     found: set[float] = set()
     for k in range(len(energy)):
         power = np.abs(np.fft.rfft(np.bincount(at, residual[:, k], bins))) ** 2
-        power[:_LONGEST_WAVE] = 0.0
+        power[:_LOWEST_FREQUENCY] = 0.0
         strongest = np.argpartition(power, -_PEAKS)[-_PEAKS:]
         peaks = strongest[power[strongest] > limit * energy[k]].tolist()
         found |= {_refined(peak, places, residual[:, k]) for peak in peaks}
@@ -67,20 +67,26 @@ def _refined(peak: int, places: Values, residual: Values) -> float:
 
 
 def bins_of(values: Values) -> int:
-    """More bins for whole numbers, and amounts of money, of so many digits that they need them."""
+    """Return the number of bins of the periodogram: more for numbers and money of many digits.
+
+    ``values (n,)``: a column.
+    """
     cents = values * 100
     digits = np.ptp(cents) > BINS and np.allclose(cents, np.round(cents), rtol=1e-7, atol=1e-3)
     return _BINS_OF_DIGITS if digits else BINS
 
 
 def by_value(values: Values, beyond: float = 0.002) -> Place | None:
-    """The place between the ends of a column, but for a share of extreme values at each end."""
+    """Map values ``(n,)`` to [0, 1], linearly between quantiles ``beyond`` and 1 - ``beyond``.
+
+    None where these are equal.
+    """
     low, high = np.quantile(values, [beyond, 1 - beyond])
     return (lambda new: (new - low) / (high - low)) if high > low else None
 
 
 def by_rank(values: Values) -> Place | None:
-    """The share of a column's values that are smaller."""
+    """Map values ``(n,)`` to the share of the column's values that are smaller; None: all equal."""
     ordered = np.sort(values)
     if ordered[0] == ordered[-1]:
         return None

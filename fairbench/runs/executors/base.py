@@ -129,7 +129,7 @@ class Underway:
     note: str
 
     def event(self, job: Job) -> Progressed:
-        """Say so of the job."""
+        """Return the event that reports this of a job."""
         return Progressed(job, self.fraction, self.note)
 
 
@@ -140,7 +140,7 @@ class Succeeded:
     result: Any
 
     def event(self, job: Job, seconds: float) -> Finished:
-        """Say so of the job."""
+        """Return the event that reports this of a job."""
         return Finished(job, self.result, seconds)
 
 
@@ -153,7 +153,7 @@ class Raised:
     traceback: str | None
 
     def event(self, job: Job, seconds: float) -> Failed:
-        """Say so of the job."""
+        """Return the event that reports this of a job."""
         return Failed(job, self.status, self.error, self.traceback, seconds)
 
 
