@@ -10,11 +10,11 @@ IMAGES_VERSION = 3
 weights keep the variance of their inputs. 3: auditors see centred images."""
 
 PROTOCOL_VERSION = 1
-"""Version of what is trained on: roles, scaling, what is encoded. Rows of two versions never mix."""
+"""Version of what is trained on: roles, scaling, what is encoded. Rows of two never mix."""
 
 AUDIT_VERSION = 5
-"""Version of what is measured: auditors, decoders, metrics. Raising it measures kept representations
-again and trains nothing; points of two versions never stand in one table. 3: with more than two
-groups, boosted trees tell the groups apart step by step. 4: auditors also predict x from z, and look
-for s in the prediction. 5: auditors see the own decoder's reconstructions for all groups, and
-distortion is measured on the same reconstructions."""
+"""Version of what is measured: auditors, decoders, metrics. Raising it measures kept
+representations again, and trains nothing; points of two versions never stand in one table. 3: with
+more than two groups, boosted trees tell the groups apart step by step. 4: auditors also predict x
+from z, and look for s in the prediction. 5: auditors see the own decoder's reconstructions for all
+groups, and distortion is measured on the same reconstructions."""

@@ -55,7 +55,8 @@ def new_plugin(
     files = render(name, kind, neural=neural)
     if clashes(name, files):
         raise ConfigError(
-            f"{name!r} would give the class {class_of(name)!r}, but the module already uses that name.",
+            f"{name!r} would give the class {class_of(name)!r}, but the module already uses that "
+            "name.",
             f"Choose another name: my-{name}",
         )
     try:

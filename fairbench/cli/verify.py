@@ -194,8 +194,8 @@ def _train_again(
             raise ConfigError(
                 f"{unit.title} has {format_count(len(unit.points), 'point')} here, and "
                 f"{len(row.units[key].points)} in the submission.",
-                "Both must have the same points. Use the versions of fairbench and of the plugin that "
-                "the submission was made with.",
+                "Both must have the same points. Use the versions of fairbench and the plugin with "
+                "which the submission was made.",
             )
     points = {k: point for k, point in store.find(PointRecord, list(keys)).items() if point.done}
     by_key = {unit.key: unit for unit in plan.units}

@@ -60,7 +60,7 @@ class Catalogue(Generic[T]):
             if not isinstance(text, str) or not NAME.fullmatch(text):
                 raise PluginError(
                     f"{cls.__module__}.{cls.__qualname__} has the {self.kind} name {text!r}, which "
-                    "is not allowed: use lower-case words joined by single hyphens, like 'my-method'."
+                    "is not allowed: use lower-case words joined by hyphens, like 'my-method'."
                 )
             if taken := taken_name(self.kind, text):
                 raise PluginError(

@@ -64,11 +64,11 @@ class UnitResult:
 class FitJob:
     """Fit one stack of units of a method on a dataset and encode the audit roles.
 
-    ``estimate`` is how many seconds it will take, ``point_estimate`` how many the audit of one of its
-    points will; ``gpus`` the share of a GPU it needs. ``audits`` are the keys of points that wait
-    for it, where they are known. ``detailed`` are the keys of units whose audits measure more at
-    some points, see :class:`fairbench.runs.plan.PlannedUnit`. ``rows`` is how many rows of each audit role are encoded at most;
-    None: all. ``anew``: whether an earlier checkpoint is deleted.
+    ``estimate`` is how many seconds it will take, ``point_estimate`` how many the audit of one of
+    its points will; ``gpus`` the share of a GPU it needs. ``audits`` are the keys of points that
+    wait for it, where they are known. ``detailed`` are the keys of units whose audits measure more
+    at some points, see :class:`fairbench.runs.plan.PlannedUnit`. ``rows`` is how many rows of each
+    audit role are encoded at most; None: all. ``anew``: whether an earlier checkpoint is deleted.
     """
 
     id: str

@@ -17,9 +17,9 @@ _STEPS = 300
 def slowness() -> float:
     """Return how many times slower this machine is than the one where the rules were measured.
 
-    Measured once per process. A tenth of a second of products and sums on one thread, as training has them: the quickest of
-    three. Without torch, which would take longer to load than this. Processor time: what else runs
-    in this tenth of a second says nothing about the hours of a run.
+    Measured once per process: a tenth of a second of products and sums on one thread, as training
+    has them, the quickest of three. Without torch, which would take longer to load than this.
+    Processor time: what else runs in this tenth of a second says nothing about the hours of a run.
     """
     x = np.ones((4, 128, 64), np.float32)
     weight = np.full((4, 64, 64), 0.01, np.float32)

@@ -60,8 +60,8 @@ class PlannedUnit:
     ``detailed``: whether audits also measure repeated queries and the effect of the number of rows,
     at the one point of a multi-shot unit, or at the first, middle and last of a single-shot one.
     That is no part of the key: a stored point keeps what it was encoded with, even if a later run
-    has more or fewer points. ``label`` names hyperparameters that are not the defaults; it is no part of
-    the key either.
+    has more or fewer points. ``label`` names hyperparameters that are not the defaults; it is no
+    part of the key either.
     """
 
     key: str

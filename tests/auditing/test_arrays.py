@@ -47,7 +47,7 @@ def test_a_gaussian_channel_is_measured() -> None:
     assert found[0].test_information == report.i
     assert found[0].validation_information == max(r.validation_information for r in report.auditors)
     assert report.hidden is None
-    assert "z as it stands" not in str(report)
+    assert "the plain views of z" not in str(report)
 
 
 def test_nothing_is_found_where_nothing_is() -> None:

@@ -59,7 +59,7 @@ def test_a_row_of_which_nothing_is_measured_leaves_the_published_row(tmp_path: P
     rows = {row.method: row for row in compared.table.leaderboard}
     assert rows["latfr"].replicated
     assert "latfr: no point of it is measured (official)" in compared.refused
-    with pytest.raises(ConfigError, match="No row of yours can stand"):
+    with pytest.raises(ConfigError, match="None of your rows can be ranked"):
         compare_with(own, board, REGISTRY)
 
 
