@@ -27,7 +27,7 @@ from inputs import load_real_adults
 from threadpoolctl import threadpool_limits
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.auditing.encoded import EncodedPoint
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.evaluate import evaluate
@@ -74,7 +74,7 @@ def audit_point(kind: str) -> tuple[str, float, float, str]:
     data, soft = _given[0]
     encoded = EncodedPoint(representation(data, kind), None, None, None)
     wall, processor = time.perf_counter(), time.process_time()
-    _, strict = evaluate(encoded, data, config=PRESETS[Audit.STRICT], seed=0, soft=soft)
+    _, strict = evaluate(encoded, data, config=PRESETS[AuditPreset.STRICT], seed=0, soft=soft)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
     by = f"I {strict.chosen.test_information:.3f} by {strict.chosen.auditor}, {strict.chosen.view}"
     return kind, wall, processor, by
@@ -114,7 +114,7 @@ def array(codes: bool) -> tuple[float, float]:
             {role: s[rows] for role, rows in by_role.items()},
             classes=2,
         )
-        audited = audit(sample, config=PRESETS[Audit.STRICT], seed=0)
+        audited = audit(sample, config=PRESETS[AuditPreset.STRICT], seed=0)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
     print(f"  I {audited.chosen.test_information:.4f} by {audited.chosen.auditor}")
     return wall, processor

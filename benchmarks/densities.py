@@ -33,14 +33,14 @@ from inputs import open_results
 
 from fairbench.api import Floats, Ints, Role
 from fairbench.auditing.auditors.samples import prior_of
-from fairbench.auditing.config import Audit
+from fairbench.auditing.config import AuditPreset
 from fairbench.auditing.soft_labels import soft_labels
 from fairbench.auditing.tolerance import tolerance
 from fairbench.data.prepared import Prepared
 from fairbench.data.splits import OFFICIAL
 from fairbench.models.lookup import StoredModel
 from fairbench.models.results import StoredResults
-from fairbench.stats.scores import information, log_loss, smoothed
+from fairbench.stats.scores import information, log_loss, mix_in_prior
 from fairbench.training.representation import NeuralRepresentation
 
 POWERS, PRIOR_SHARES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.2), (0.0, 0.01, 0.03, 0.1)
@@ -103,7 +103,7 @@ def read_known(
     def changed(role: Role, power: float, share: float) -> Floats:
         odds = prior * (np.maximum(likely[role], 1e-9) / prior) ** power
         mixed = (1 - share) * odds / odds.sum(1, keepdims=True) + share * prior
-        return smoothed(mixed, prior)
+        return mix_in_prior(mixed, prior)
 
     def loss(of: tuple[float, float]) -> float:
         return _loss(changed(Role.VALIDATION, *of), held.s)
@@ -126,7 +126,9 @@ def readings(results: StoredResults) -> Iterator[Reading]:
             continue
         for point in model.points:
             representation = model.encoder.at(model.resolve_point(point.label))
-            if point.audit != Audit.STRICT or not isinstance(representation, NeuralRepresentation):
+            if point.audit != AuditPreset.STRICT or not isinstance(
+                representation, NeuralRepresentation
+            ):
                 continue
             if unit.fingerprint not in labels:
                 labels[unit.fingerprint] = soft_labels(model.data)

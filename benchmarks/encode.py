@@ -19,7 +19,7 @@ from figures import Figures
 from fresh_process import spent_by
 
 from fairbench.api import Diverged, FitContext, Role, TrainingRows, Unit
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.data.loading import load_twin
 from fairbench.registry import load_registry
 from fairbench.runs.plan import Budget, PlannedUnit
@@ -38,7 +38,7 @@ def fit(results: Path) -> None:
     registry = load_registry()
     method = registry.methods["sofair"]
     data = load_twin(registry.datasets["adults-gender"])
-    budget = Budget("50", 50, PRESETS[Audit.QUICK])
+    budget = Budget("50", 50, PRESETS[AuditPreset.QUICK])
     params, unit = method.Params(), Unit(0, None)
     rows = data.roles[Role.ENCODER_TRAIN]
     train = TrainingRows(rows.x, rows.s, data.info)

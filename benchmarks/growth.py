@@ -36,7 +36,7 @@ from fairbench.api import (
     Unit,
 )
 from fairbench.api.method import Method
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.sample import AuditSample
 from fairbench_plugins.sofair import MSFaiR, Sofair
@@ -88,7 +88,7 @@ def audit_seconds(rows: int, columns: int, groups: int) -> float:
         {role: s[at] for role, at in parts.items()},
         groups,
     )
-    audit(sample, config=PRESETS[Audit.STRICT], seed=0)
+    audit(sample, config=PRESETS[AuditPreset.STRICT], seed=0)
     return time.process_time() - start
 
 

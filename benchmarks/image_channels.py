@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from fairbench.api import AUDIT_ROLES, Ints, Role
 from fairbench.auditing.axes import image_axes
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.sample import AuditSample
 from fairbench_datasets.dsprites_unfair.render import FACTORS, SHAPES, render
@@ -97,7 +97,9 @@ def rows_of(
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=60_000, help="rows that auditors learn from")
-    parser.add_argument("--audit", choices=list(Audit), type=Audit, default=Audit.STRICT)
+    parser.add_argument(
+        "--audit", choices=list(AuditPreset), type=AuditPreset, default=AuditPreset.STRICT
+    )
     given = parser.parse_args()
     print(f"{'channel':36} {'true':>6} {'read':>6} {'difference':>11}  auditor, seconds")
     worst = 0.0

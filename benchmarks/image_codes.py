@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.auditing.axes import image_axes, principal_axes
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.sample import AuditSample
 from fairbench_datasets.dsprites_unfair.render import FACTORS, SHAPES, render
@@ -74,7 +74,9 @@ def codes(latents: Mapping[Role, Ints]) -> Mapping[str, tuple[Rows, Rows | None]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=60_000, help="rows that auditors learn from")
-    parser.add_argument("--audit", choices=list(Audit), type=Audit, default=Audit.STRICT)
+    parser.add_argument(
+        "--audit", choices=list(AuditPreset), type=AuditPreset, default=AuditPreset.STRICT
+    )
     given = parser.parse_args()
     latents = draw(given.rows)
     s = {role: of[:, ORIENTATION] // 10 for role, of in latents.items()}

@@ -17,10 +17,10 @@ from threadpoolctl import threadpool_limits
 from fairbench.api import Role
 from fairbench.auditing.auditors.samples import prior_of
 from fairbench.auditing.axes import image_axes, principal_axes
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.auditing.members import fit_boosted_trees
 from fairbench.data.loading import load_dataset
-from fairbench.stats.scores import information, smoothed
+from fairbench.stats.scores import information, mix_in_prior
 from fairbench_datasets.dsprites_unfair import DSpritesUnfair
 
 ROWS = (5_000, 20_000, 60_000)
@@ -42,9 +42,13 @@ def main() -> int:
             start = time.process_time()
             with threadpool_limits(1):
                 read = fit_boosted_trees(
-                    seen[:rows], train.s[:rows], classes=4, config=PRESETS[Audit.STRICT], seed=0
+                    seen[:rows],
+                    train.s[:rows],
+                    classes=4,
+                    config=PRESETS[AuditPreset.STRICT],
+                    seed=0,
                 )
-                likely = smoothed(read(asked), prior)
+                likely = mix_in_prior(read(asked), prior)
             spent = time.process_time() - start
             of_shape = [test.y["shape"] == shape for shape in range(len(SHAPES))]
             by_shape = [information(likely[own], test.s[own]) for own in of_shape]

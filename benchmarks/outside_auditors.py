@@ -38,9 +38,9 @@ from inputs import open_results
 from outside_classifiers import CLASSIFIERS, LabelledTable, OutsideClassifier, Settings
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role, Track
-from fairbench.auditing.auditors.samples import prior_of, sides_of
+from fairbench.auditing.auditors.samples import prior_of, split_held_out
 from fairbench.auditing.auditors.views import standardised
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.auditing.encoded import EncodedPoint
 from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.soft_labels import soft_labels
@@ -53,7 +53,7 @@ from fairbench.models.stored_data import load_training_data
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.audits import audit_seed
 from fairbench.runs.point_arrays import PointArrays
-from fairbench.stats.scores import entropy, information, log_loss, smoothed
+from fairbench.stats.scores import entropy, information, log_loss, mix_in_prior
 from fairbench.stats.seeds import derive_seed
 from fairbench.store import files
 from fairbench.store.records import PointRecord, UnitRecord
@@ -141,11 +141,11 @@ def compare(
     for view, given in tries:
         fit, held = split_rows(views[view][Role.AUDITOR_TRAIN], point, seed)
         predict = classifier.fit(fit, held, given, derive_seed(seed, classifier.name))
-        known = smoothed(predict(views[view][Role.VALIDATION]), prior)
+        known = mix_in_prior(predict(views[view][Role.VALIDATION]), prior)
         temperature = best_temperature(known, point.s[Role.VALIDATION])
         loss = _loss(tempered(known, temperature), point.s[Role.VALIDATION])
         if best is None or loss < best[0]:
-            test = smoothed(predict(views[view][Role.TEST]), prior)
+            test = mix_in_prior(predict(views[view][Role.TEST]), prior)
             best = (loss, view, given, temperature, tempered(test, temperature))
     assert best is not None
     loss, view, given, temperature, probabilities = best
@@ -197,7 +197,7 @@ def _scaled(rows: Mapping[Role, Floats]) -> dict[Role, Floats]:
 def split_rows(x: Floats, point: AuditedPoint, seed: int) -> tuple[LabelledTable, LabelledTable]:
     """Split the auditor training set into rows to fit on and held-out rows, with all draws."""
     rows, labels = len(x) // point.draws, point.s[Role.AUDITOR_TRAIN]
-    sides = sides_of(rows, derive_seed(seed, "held-out"))
+    sides = split_held_out(rows, derive_seed(seed, "held-out"))
     numbers = [
         np.concatenate([side + draw * rows for draw in range(point.draws)]) for side in sides
     ]
@@ -302,7 +302,7 @@ def load_point(
 
 def _stored_estimate(point: PointRecord) -> StrictEstimate | None:
     chosen = point.chosen_auditor
-    if point.audit != Audit.STRICT or point.version != AUDIT_VERSION or chosen is None:
+    if point.audit != AuditPreset.STRICT or point.version != AUDIT_VERSION or chosen is None:
         return None
     credited = any(one.view.startswith("decoded-") for one in point.auditors or ())
     auditor = f"{chosen.auditor}, {chosen.view}"
@@ -311,7 +311,7 @@ def _stored_estimate(point: PointRecord) -> StrictEstimate | None:
 
 def _estimate(encoded: EncodedPoint, data: Prepared, unit: UnitRecord) -> StrictEstimate:
     soft = None if unit.track == Track.AWARE else soft_labels(data)
-    config, seed = PRESETS[Audit.STRICT], audit_seed(unit.seed)
+    config, seed = PRESETS[AuditPreset.STRICT], audit_seed(unit.seed)
     released = dataclasses.replace(encoded, detailed=False, queries={})
     _, audited = evaluate(released, data, config=config, seed=seed, soft=soft)
     credited = any(one.view.startswith("decoded-") for one in audited.results)

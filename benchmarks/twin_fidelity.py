@@ -28,7 +28,7 @@ from sklearn.ensemble import (  # type: ignore[import-untyped, unused-ignore]
 from sklearn.metrics import log_loss  # type: ignore[import-untyped, unused-ignore]
 
 from fairbench.api import Curve, FitContext, Role, TrainingRows, Unit
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.reference import audit_reference
 from fairbench.data.prepare import prepare
@@ -289,7 +289,7 @@ def drop_features(tables: Tables) -> list[Figure]:
 def _drop_features_aufdc(frame: pd.DataFrame) -> float:
     table = AdultsGender()._table(frame, np.arange(len(frame)) >= TRAIN_ROWS)
     data = prepare(table, AdultsGender, source="benchmark", origin="benchmark")
-    config = PRESETS[Audit.QUICK]
+    config = PRESETS[AuditPreset.QUICK]
     rows = data.roles[Role.ENCODER_TRAIN]
     train = TrainingRows(rows.x, rows.s, data.info)
     method = DropFeatures()

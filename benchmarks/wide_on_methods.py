@@ -27,7 +27,7 @@ from inputs import open_results
 from outside_auditors import Candidate, load_point, middle_points
 
 from fairbench.api import Role
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.auditing.ensemble import EnsembleAudit, audit
 from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.tolerance import ABSOLUTE, RELATIVE, tolerance
@@ -67,7 +67,7 @@ def read(results: StoredResults, candidate: Candidate) -> Read:
     ).once()
 
     def audited(*, wide: bool) -> EnsembleAudit:
-        return audit(sample, config=PRESETS[Audit.STRICT], seed=0, wide=wide)
+        return audit(sample, config=PRESETS[AuditPreset.STRICT], seed=0, wide=wide)
 
     plain = audited(wide=False)
     start = time.perf_counter()

@@ -213,7 +213,11 @@ def name_row(entry: LeaderboardEntry) -> str:
 def get_figure(entry: LeaderboardEntry, column: str) -> float | None:
     """Return a figure of a row; None where it has none, or that of a constant guess instead."""
     value = entry.row.figures.get(column)
-    return None if value is None or math.isnan(value) or entry.row.is_none(column) else value
+    return (
+        None
+        if value is None or math.isnan(value) or entry.row.no_point_within_limit(column)
+        else value
+    )
 
 
 def order_figure(value: float | None, *, highest_first: bool = False) -> float:

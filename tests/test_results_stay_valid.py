@@ -18,7 +18,7 @@ from fairbench.data.splits import OFFICIAL, Split
 from fairbench.leaderboard.boards import find_board
 from fairbench.registry import load_registry
 from fairbench.runs import plan
-from fairbench.runs.hyperparameters import validated
+from fairbench.runs.hyperparameters import validate_params
 from fairbench.stats.seeds import derive_seed
 from fairbench.store.keys import hash_of, point_key
 from fairbench_datasets.adults import AdultsGender
@@ -62,7 +62,7 @@ def test_the_key_of_a_model(prepared: Prepared, monkeypatch: pytest.MonkeyPatch)
     data = replace(prepared, fingerprint="f" * 64)
     config = RunConfig(methods=("bowl",), datasets=("adults-gender",), seeds=(3,), budget=10)
     budget = plan.make_budget(10, data)
-    units = plan.units_of(Bowl, validated(Bowl, {}), data, budget, config)
+    units = plan.units_of(Bowl, validate_params(Bowl, {}), data, budget, config)
     assert [unit.key for unit in units] == UNIT_KEYS
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from fairbench.api import AUDIT_ROLES, Floats, Role, Shots
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.sample import AuditSample
 from fairbench.data.prepared import Prepared
@@ -80,7 +80,7 @@ def compare(name: str, settings: Settings) -> AuditComparison:
     unit = units[len(units) // 2]
     single = method.shots is Shots.SINGLE
     knob = (method.knobs[0].low + method.knobs[0].high) / 2 if single else None
-    preset = Audit.QUICK if settings.quick else Audit.STRICT
+    preset = AuditPreset.QUICK if settings.quick else AuditPreset.STRICT
 
     def trained(device: str) -> Stack:
         stack = build_stack(method, [unit], rows, device)

@@ -11,10 +11,10 @@ import torch
 
 from fairbench.api import Floats, Ints, Role
 from fairbench.api.metric import Prediction
-from fairbench.auditing.auditors.samples import group
+from fairbench.auditing.auditors.samples import index_equal_rows
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.checked_arrays import CheckedArrays
-from fairbench.auditing.config import MOST_COLUMNS, PRESETS, Audit, AuditConfig
+from fairbench.auditing.config import MOST_COLUMNS, PRESETS, AuditConfig, AuditPreset
 from fairbench.auditing.decoder import RefittedDecoder, refit_decoder
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.largest_distortion import largest_distortions
@@ -37,13 +37,13 @@ ByRole = Mapping[Role, np.ndarray]
 
 
 def measure(
-    checked: CheckedArrays, *, preset: Audit, progress: Callable[[str], None]
+    checked: CheckedArrays, *, preset: AuditPreset, progress: Callable[[str], None]
 ) -> AuditReport:
     """Run every audit of arrays; ``progress`` is called with the name of each step."""
     config, seed, count = PRESETS[preset], checked.seed, len(checked.groups)
     seed_of_s = derive_seed("arrays", seed)
     with _one_thread():
-        wide = preset is Audit.STRICT
+        wide = preset is AuditPreset.STRICT
         sample = sample_of(checked, wide=wide)
         original = None if checked.x is None else _standardised(_by_role(checked.x, checked.rows))
         refitted = None
@@ -116,7 +116,7 @@ def _in_detail(z: np.ndarray) -> np.ndarray:
     and copies must not make z too wide for trees.
     """
     if z.shape[1] > MOST_COLUMNS:
-        z = z[:, np.sort(group(z.T)[0])]
+        z = z[:, np.sort(index_equal_rows(z.T)[0])]
         varies = np.ptp(z, axis=0) > 0
         z = z[:, varies] if varies.any() else z[:, :1]
     narrow, wide = single_precision(z), z.astype(np.float64)

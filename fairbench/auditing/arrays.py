@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fairbench.auditing.checked_arrays import check_arrays
-from fairbench.auditing.config import Audit
+from fairbench.auditing.config import AuditPreset
 from fairbench.auditing.report import AuditReport
 
 
@@ -72,4 +72,6 @@ def audit(
     # Imported here: it loads torch, which an error in the arrays need not wait for.
     from fairbench.auditing.array_audit import measure
 
-    return measure(checked, preset=Audit.QUICK if quick else Audit.STRICT, progress=progress)
+    return measure(
+        checked, preset=AuditPreset.QUICK if quick else AuditPreset.STRICT, progress=progress
+    )

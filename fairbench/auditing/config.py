@@ -15,7 +15,7 @@ FAST_ROUNDS = 60
 """Boosting rounds that, at twice the usual rate, read nearly what 200 do at half the cost."""
 
 
-class Audit(enum.StrEnum):
+class AuditPreset(enum.StrEnum):
     """Audit presets; rows of different presets are never ranked together."""
 
     STRICT = "strict"
@@ -54,7 +54,7 @@ class Member(enum.StrEnum):
 class AuditConfig:
     """Settings of an audit; part of every job key."""
 
-    preset: Audit = Audit.STRICT
+    preset: AuditPreset = AuditPreset.STRICT
     # Most rows of each role that an audit looks at, the same ones for all points; None: all
     rows: int | None = None
     # The paper's MLPs: two layers of 256, five of them, and the mean of their readings. All MLPs
@@ -103,9 +103,9 @@ class AuditConfig:
 
 
 PRESETS = {
-    Audit.STRICT: AuditConfig(),
-    Audit.QUICK: AuditConfig(
-        preset=Audit.QUICK,
+    AuditPreset.STRICT: AuditConfig(),
+    AuditPreset.QUICK: AuditConfig(
+        preset=AuditPreset.QUICK,
         rows=10_000,
         mlps=1,
         epochs=5,

@@ -18,12 +18,12 @@ import numpy.typing as npt
 from fairbench.api import Floats, Role
 from fairbench.api.metric import AuditorResult, Prediction
 from fairbench.auditing.auditors.mlp import MLPSettings, fit_classifiers
-from fairbench.auditing.auditors.samples import distinct
+from fairbench.auditing.auditors.samples import deduplicate_rows
 from fairbench.auditing.auditors.views import View, standardised, views_of
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.members import MemberPrediction, fit_members
 from fairbench.auditing.sample import AuditSample
-from fairbench.stats.scores import information, log_loss, plug_in_information, smoothed
+from fairbench.stats.scores import information, log_loss, mix_in_prior, plug_in_information
 from fairbench.stats.seeds import derive_seed
 
 Losses = npt.NDArray[np.float64]
@@ -34,7 +34,7 @@ _ROWS_PER_CELL = 10
 
 
 @dataclass(frozen=True)
-class Reading:
+class AuditorPredictions:
     """Predictions by one auditor: on the test set, and on the validation set, which chooses."""
 
     test: Prediction
@@ -59,13 +59,13 @@ class EnsembleAudit:
     # The one with the lowest log loss on the validation set; the prior, unless it is beaten by a
     # standard error
     chosen: AuditorResult
-    strict: Reading  # by the chosen one
+    strict: AuditorPredictions  # by the chosen one
     # By the one chosen likewise among those that saw z alone, without reconstructions by a decoder
     # of its own
-    release: Reading
+    release: AuditorPredictions
     # By the lowest log loss on the validation set, where it is not clearly below that of the prior,
     # which is chosen then
-    rejected: Reading | None = None
+    rejected: AuditorPredictions | None = None
     # Miller-Madow estimate of I(Z;S) on the test set, nats, where z is a code of few cells. It is
     # neither a classifier nor a bound, so it is never chosen; the difference shows how much the
     # ensemble may miss.
@@ -114,15 +114,15 @@ def audit(
     return EnsembleAudit(
         results=results,
         chosen=results[best],
-        strict=_reading(members[best]),
-        release=_reading(members[released]),
-        rejected=None if lowest == best else _reading(members[lowest]),
+        strict=_predictions_of(members[best]),
+        release=_predictions_of(members[released]),
+        rejected=None if lowest == best else _predictions_of(members[lowest]),
         plug_in=_plug_in(sample),
     )
 
 
-def _reading(member: MemberPrediction) -> Reading:
-    return Reading(member.predictions[Role.TEST], member.predictions[Role.VALIDATION])
+def _predictions_of(member: MemberPrediction) -> AuditorPredictions:
+    return AuditorPredictions(member.predictions[Role.TEST], member.predictions[Role.VALIDATION])
 
 
 def _fit_decoded(
@@ -151,7 +151,7 @@ def _losses(one: MemberPrediction) -> Losses:
 
 
 def _plug_in(sample: AuditSample) -> float | None:
-    test, labels = distinct(sample.z[Role.TEST]), sample.labels[Role.TEST]
+    test, labels = deduplicate_rows(sample.z[Role.TEST]), sample.labels[Role.TEST]
     rows = len(labels) // sample.draws
     if rows < _ROWS_PER_CELL * len(test.rows):
         return None
@@ -192,5 +192,5 @@ def paper_audit(sample: AuditSample, *, config: AuditConfig, seed: int) -> tuple
     )
     labels = sample.labels[Role.TEST]
     return tuple(
-        Prediction(smoothed(p, sample.prior), labels) for p in predict(sample.z[Role.TEST])
+        Prediction(mix_in_prior(p, sample.prior), labels) for p in predict(sample.z[Role.TEST])
     )

@@ -22,7 +22,7 @@ from fairbench.auditing.certificate import certify, worst_certificate
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.decoder import RefittedDecoder, refit_decoder
 from fairbench.auditing.encoded import EncodedPoint, OwnDecoder
-from fairbench.auditing.ensemble import EnsembleAudit, Reading, audit, paper_audit
+from fairbench.auditing.ensemble import AuditorPredictions, EnsembleAudit, audit, paper_audit
 from fairbench.auditing.members import sides
 from fairbench.auditing.queries import read_queries
 from fairbench.auditing.sample import AuditSample
@@ -118,7 +118,7 @@ class _PointAudit:
             decoded=shown,
         )
 
-    def queries(self, release: Reading) -> Mapping[Access, float]:
+    def queries(self, release: AuditorPredictions) -> Mapping[Access, float]:
         """Read s from many draws of the same person; nothing where the point is not detailed."""
         if not self.encoded.detailed:
             return {}

@@ -19,11 +19,11 @@ from fairbench.auditing.auditors.interactions import find_products, improve_on, 
 from fairbench.auditing.auditors.mlp import MLPSettings, fit_weighted_classifiers
 from fairbench.auditing.auditors.patterns import counting_suffices, find_patterns
 from fairbench.auditing.auditors.samples import (
-    Distinct,
-    Training,
-    distinct,
-    sides_of,
-    training,
+    DistinctRows,
+    MemberRows,
+    deduplicate_rows,
+    make_member_rows,
+    split_held_out,
 )
 from fairbench.auditing.auditors.simple import (
     Classifier,
@@ -37,7 +37,7 @@ from fairbench.auditing.auditors.views import View, standardised
 from fairbench.auditing.config import MOST_COLUMNS, AuditConfig, Member
 from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.wide.views import WIDE, wide_views
-from fairbench.stats.scores import information, smoothed
+from fairbench.stats.scores import information, mix_in_prior
 from fairbench.stats.seeds import derive_seed
 
 _TREES = {Member.BOOSTED_TREES, Member.SOFT_TREES}
@@ -92,7 +92,7 @@ def strict_mlp_settings(config: AuditConfig) -> MLPSettings:
 
 def sides(rows: int, seed: int) -> tuple[Ints, Ints]:
     """Return the rows of the auditor training set that an audit fits on and those it holds out."""
-    return sides_of(rows, derive_seed(seed, _HELD_OUT))
+    return split_held_out(rows, derive_seed(seed, _HELD_OUT))
 
 
 def fit_members(
@@ -110,7 +110,7 @@ def fit_members(
     alone. ``wide``: whether to look for rules of more kinds. The first is the prior.
     """
     train = sample.z[Role.AUDITOR_TRAIN]
-    rows = training(
+    rows = make_member_rows(
         train,
         sample.labels[Role.AUDITOR_TRAIN],
         classes=sample.classes,
@@ -118,7 +118,7 @@ def fit_members(
         draws=sample.draws,
         soft=sample.soft,
     )
-    seen = {role: distinct(sample.z[role]) for role in EVALUATION_ROLES}
+    seen = {role: deduplicate_rows(sample.z[role]) for role in EVALUATION_ROLES}
     ensemble = _Ensemble(rows, _with_fresh_draws(rows, sample, seed), seen, config, seed)
     members = [ensemble.prior(), *ensemble.fit_views(views(train))]
     if reconstruction is not None and len(members) > 1:
@@ -130,7 +130,7 @@ def fit_members(
 
     def predicted(one: _Fitted, role: Role) -> Prediction:
         probabilities = one.probabilities[role][seen[role].inverse]
-        return Prediction(smoothed(probabilities, rows.prior), sample.labels[role])
+        return Prediction(mix_in_prior(probabilities, rows.prior), sample.labels[role])
 
     return [
         MemberPrediction(
@@ -140,7 +140,7 @@ def fit_members(
     ]
 
 
-def _with_fresh_draws(rows: Training, sample: AuditSample, seed: int) -> Training:
+def _with_fresh_draws(rows: MemberRows, sample: AuditSample, seed: int) -> MemberRows:
     """Return the rows with all draws of a stochastic encoder, for :data:`_FRESH`."""
     if sample.fresh is None:
         return rows
@@ -152,9 +152,10 @@ def _with_fresh_draws(rows: Training, sample: AuditSample, seed: int) -> Trainin
 class _Ensemble:
     """Fits members on training rows and predicts the distinct rows of the evaluation roles."""
 
-    rows: Training
-    fresher: Training  # the same with all draws of z, for the members that learn from them
-    seen: Mapping[Role, Distinct]
+    rows: MemberRows
+    # The same with all draws of z, for the members that learn from them
+    rows_with_fresh_draws: MemberRows
+    seen: Mapping[Role, DistinctRows]
     config: AuditConfig
     seed: int
 
@@ -193,7 +194,7 @@ class _Ensemble:
         if counting_suffices(self.rows.fit):
             return []
         rows = self.rows.ungrouped()
-        single = replace(self, rows=rows, fresher=rows)
+        single = replace(self, rows=rows, rows_with_fresh_draws=rows)
         views = wide_views(rows, self._best(members).held_out, seed=self.seed)
         return [one for view in views for one in single.fit_view(view)]
 
@@ -235,7 +236,7 @@ class _Ensemble:
         left_out = left_out | {Member.PRIOR, Member.BLEND}
         return [member for member in self.config.members if member not in left_out]
 
-    def _fit_members(self, view: View, rows: Training, seed: int) -> list[_Fitted]:
+    def _fit_members(self, view: View, rows: MemberRows, seed: int) -> list[_Fitted]:
         """Fit the members of a view on rows seen through it, and calibrate their predictions."""
         evaluated = {role: view.apply(unique.rows) for role, unique in self.seen.items()}
         members = self._members(view.name, rows.fit.x.shape[1])
@@ -245,8 +246,8 @@ class _Ensemble:
         predictions = []
         for member in members:
             mine = rows
-            if member in _FRESH and self.fresher is not self.rows:
-                mine = self.fresher.seen_through(view.apply)
+            if member in _FRESH and self.rows_with_fresh_draws is not self.rows:
+                mine = self.rows_with_fresh_draws.seen_through(view.apply)
             classify = self._fit_member(member, mine, seed, splits)
             held = classify(rows.held.x)
             power, share = calibration(held, rows.held, rows.prior)
@@ -259,7 +260,7 @@ class _Ensemble:
         return predictions
 
     def _fit_member(
-        self, member: Member, rows: Training, seed: int, splits: GroupSplit | int | None
+        self, member: Member, rows: MemberRows, seed: int, splits: GroupSplit | int | None
     ) -> Classifier:
         config = self.config
         if member in {Member.MLP, Member.SOFT_MLP}:
@@ -280,7 +281,7 @@ class _Ensemble:
             return fit_soft_trees(rows, _boosting(config, seed))
         return _fit_trees(rows, splits, self._of_labels(rows), seed)
 
-    def _of_labels(self, rows: Training) -> AuditConfig:
+    def _of_labels(self, rows: MemberRows) -> AuditConfig:
         """Settings of boosted trees of labels: quicker ones where they only back up soft labels."""
         return self.config if rows.fit.soft is None else self.config.with_fast_trees()
 
@@ -288,7 +289,7 @@ class _Ensemble:
         return min(members, key=lambda one: held_out_loss(one.held_out, self.rows.held))
 
     def _fit_interactions(
-        self, view: View, rows: Training, members: list[_Fitted]
+        self, view: View, rows: MemberRows, members: list[_Fitted]
     ) -> list[_Fitted]:
         """Fit members on products of columns, if any explain what the best member missed.
 
@@ -317,7 +318,7 @@ class _Ensemble:
         return self._fit_members(view, self.rows.seen_through(columns), seed)
 
 
-def _split_groups(rows: Training, config: AuditConfig, seed: int) -> GroupSplit | int | None:
+def _split_groups(rows: MemberRows, config: AuditConfig, seed: int) -> GroupSplit | int | None:
     """Find the order in which trees separate more than two groups; None for two groups."""
     if rows.classes <= 2:
         return None
@@ -329,14 +330,14 @@ def _boosting(config: AuditConfig, seed: int) -> Boosting:
 
 
 def _fit_trees(
-    rows: Training, splits: GroupSplit | int | None, config: AuditConfig, seed: int
+    rows: MemberRows, splits: GroupSplit | int | None, config: AuditConfig, seed: int
 ) -> Classifier:
     if splits is None:
         return fit_trees(rows, _boosting(config, seed))
     return fit_split_trees(rows, splits, _boosting(config, seed))
 
 
-def _blend(members: list[_Fitted], rows: Training) -> _Fitted:
+def _blend(members: list[_Fitted], rows: MemberRows) -> _Fitted:
     """Pool all members' predictions, with weights fitted on held-out rows."""
     weights = pool_weights([one.held_out for one in members], rows.held, rows.prior)
     used = [i for i, weight in enumerate(weights) if weight > 0] or [0]
@@ -356,5 +357,5 @@ def fit_boosted_trees(
     x: Floats, labels: Ints, *, classes: int, config: AuditConfig, seed: int
 ) -> Classifier:
     """Fit the ensemble's boosted trees on rows ``(n, d)`` and labels ``(n,)``."""
-    rows = training(x, labels, classes=classes, seed=derive_seed(seed, _HELD_OUT))
+    rows = make_member_rows(x, labels, classes=classes, seed=derive_seed(seed, _HELD_OUT))
     return _fit_trees(rows, _split_groups(rows, config, seed), config, seed)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from fairbench.api import Access, Floats, Role
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import AuditConfig, Member
-from fairbench.auditing.ensemble import Reading, audit
+from fairbench.auditing.ensemble import AuditorPredictions, audit
 from fairbench.auditing.sample import AuditSample
 from fairbench.stats.seeds import derive_seed
 
@@ -24,7 +24,7 @@ _WITHOUT_SOFT_LABELS = frozenset({Member.MLP, Member.BOOSTED_TREES, Member.BLEND
 
 
 def read_queries(
-    release: Reading,
+    release: AuditorPredictions,
     queries: Mapping[Access, Mapping[Role, Floats]],
     sample: AuditSample,
     *,
@@ -35,7 +35,7 @@ def read_queries(
 
     Parameters
     ----------
-    release : Reading
+    release : AuditorPredictions
         By auditors of z once. On the validation set the best is chosen among it and the readings of
         at most so many draws.
     queries : mapping of Access to mapping of Role to arrays

@@ -53,7 +53,7 @@ def estimate(x: Floats, s: Ints, rows: Floats, *, groups: int) -> Floats:
     from threadpoolctl import threadpool_limits
 
     from fairbench.auditing.auditors.mlp import fit_weighted_classifiers
-    from fairbench.auditing.auditors.samples import training
+    from fairbench.auditing.auditors.samples import make_member_rows
     from fairbench.auditing.auditors.trees import Boosting, fit_trees
     from fairbench.auditing.config import AuditConfig
     from fairbench.auditing.members import strict_mlp_settings
@@ -69,7 +69,7 @@ def estimate(x: Floats, s: Ints, rows: Floats, *, groups: int) -> Floats:
         for fold in used:
             held = np.flatnonzero(folds == fold)
             sides = (np.flatnonzero(folds != fold), held)
-            parts = training(x, s, classes=groups, sides=sides)
+            parts = make_member_rows(x, s, classes=groups, sides=sides)
             trees = fit_trees(parts, Boosting(_ROUNDS, _PATIENCE, int(fold)))
             mlp = fit_weighted_classifiers(parts, settings=settings, seeds=[fold])
             losses += [log_loss(p, s[held]).sum() for p in _candidates(trees, mlp, x[held])]

@@ -15,17 +15,22 @@ from fairbench.api import Floats, Ints, Role
 from fairbench.auditing.auditors.samples import prior_of
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import MOST_COLUMNS, AuditConfig
-from fairbench.auditing.ensemble import Reading
+from fairbench.auditing.ensemble import AuditorPredictions
 from fairbench.auditing.members import fit_boosted_trees
 from fairbench.auditing.sample import AuditSample
-from fairbench.stats.scores import information, log_loss, smoothed
+from fairbench.stats.scores import information, log_loss, mix_in_prior
 
 _FOLDS = 5
 _ROLES = (Role.VALIDATION, Role.TEST)
 
 
 def read_with_y(
-    strict: Reading, sample: AuditSample, y: Mapping[Role, Ints], *, config: AuditConfig, seed: int
+    strict: AuditorPredictions,
+    sample: AuditSample,
+    y: Mapping[Role, Ints],
+    *,
+    config: AuditConfig,
+    seed: int,
 ) -> float:
     """Read I(Z, Y; S) on the test set, nats; never less than z or y alone on the validation set.
 
@@ -88,7 +93,7 @@ def _trees(
         config=config.with_fast_trees(),
         seed=seed,
     )
-    return {role: smoothed(classify(rows[role]), sample.prior) for role in _ROLES}
+    return {role: mix_in_prior(classify(rows[role]), sample.prior) for role in _ROLES}
 
 
 def _one_hot(labels: Ints, classes: int) -> Floats:
@@ -114,4 +119,4 @@ def _joined(x: Floats, labels: Ints, rows: Floats, groups: int) -> Floats:
         return out
     model = LogisticRegression(C=1.0, max_iter=200).fit(x, labels)
     out[:, present] = model.predict_proba(rows)
-    return np.asarray(smoothed(out, prior), np.float32)
+    return np.asarray(mix_in_prior(out, prior), np.float32)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.api import Track
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.cli.console import out, show_columns, spinner, warn_simulated
 from fairbench.cli.plugins import load_plugins
 from fairbench.data.array_files import ArraySource, read_sources
@@ -50,9 +50,9 @@ def audit_encodings(
             own = registry.dataset(dataset)
             prints.add(load_dataset(own, root=data_root, split=fold).fingerprint)
         _check(board, data.info.name, prints, quick=quick)
-    audit = Audit.QUICK if quick else Audit.STRICT
+    audit = AuditPreset.QUICK if quick else AuditPreset.STRICT
     if board is not None:
-        audit = Audit(board.info.audit)
+        audit = AuditPreset(board.info.audit)
     config = PRESETS[audit]
     with spinner("reading files") as show_step:
         z = read_sources({"z": source})["z"]
@@ -89,7 +89,7 @@ def _check(board: Board, dataset: str, fingerprints: set[str], *, quick: bool) -
             f"The data here are not those of the {info.title}.",
             "See what is here: fairbench data check " + dataset,
         )
-    if quick and info.audit != Audit.QUICK.value:
+    if quick and info.audit != AuditPreset.QUICK.value:
         raise ConfigError(f"--quick: the {info.title} is of strict audits.", "Leave it out.")
 
 
@@ -108,7 +108,7 @@ def _at(distortion: float, table: Tables) -> dict[str, float]:
     return found
 
 
-def _show(data: Prepared, audit: Audit, figures: Mapping[str, Any]) -> None:
+def _show(data: Prepared, audit: AuditPreset, figures: Mapping[str, Any]) -> None:
     def of(name: str) -> str:
         value = figures.get(name)
         return "none" if value is None else format_figure(value, decimals=3)

@@ -10,7 +10,7 @@ from typing import Annotated, Self
 import typer
 from pydantic import model_validator
 
-from fairbench.auditing.config import Audit
+from fairbench.auditing.config import AuditPreset
 from fairbench.cli import options
 from fairbench.cli.configure import fields_of
 from fairbench.cli.console import err, out, show_columns, show_problems
@@ -45,7 +45,7 @@ class StoredAudit(ExecutorConfig):
     results: Path | None = None
     store: str | None = None
     datasets: Names = ()
-    audit: Audit | None = None
+    audit: AuditPreset | None = None
     again: bool = False
     data_root: Path | None = None
 
@@ -71,7 +71,7 @@ def audit_results_command(
         ),
     ] = None,
     audit: Annotated[
-        Audit | None, typer.Option(help="Audit preset [default: that of each point].")
+        AuditPreset | None, typer.Option(help="Audit preset [default: that of each point].")
     ] = None,
     again: Annotated[
         bool | None,

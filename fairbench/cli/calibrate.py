@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from fairbench.auditing.config import PRESETS, Audit, Member
+from fairbench.auditing.config import PRESETS, AuditPreset, Member
 from fairbench.auditing.tolerance import tolerance
 from fairbench.auditing.validation.suite import CHANNELS
 from fairbench.cli.console import err, out
@@ -127,7 +127,7 @@ def calibrate(names: Sequence[str] | None, *, rows: int, seeds: int, as_json: bo
         out.print(_line("channel", "truth", "ensemble", "low", "high", *_COLUMNS, "chosen"))
     for channel in (CHANNELS[name] for name in names or CHANNELS):
         readings = [
-            audit_channel(channel, rows=rows, seed=seed, config=PRESETS[Audit.STRICT])
+            audit_channel(channel, rows=rows, seed=seed, config=PRESETS[AuditPreset.STRICT])
             for seed in range(seeds)
         ]
         readings_of[channel.name] = readings

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from fairbench.auditing.config import Audit
+from fairbench.auditing.config import AuditPreset
 from fairbench.cli.console import err, out
 from fairbench.cli.data import load_warning
 from fairbench.cli.plugins import load_plugins
@@ -24,7 +24,7 @@ def calibrate_attacks(dataset: str, root: Path | None, *, quick: bool, as_json: 
             f"{'base':20}{'attack':13}{'plain I':>9}{'I':>8}{'plain D':>9}{'D':>8}  "
             "result, chosen auditor"
         )
-    for reading in audit_attacks(data, audit=Audit.QUICK if quick else Audit.STRICT):
+    for reading in audit_attacks(data, audit=AuditPreset.QUICK if quick else AuditPreset.STRICT):
         readings.append(reading)
         if as_json:
             continue

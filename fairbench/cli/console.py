@@ -206,7 +206,7 @@ def _leaderboard_cell(row: LeaderboardRow, column: str) -> str:
     if column == "params":
         return row.settings
     value = row.value(column)
-    if row.is_none(column):
+    if row.no_point_within_limit(column):
         return "none"
     if column == row.ranked_by and value is not None:
         return format_interval(value, *(row.interval(column) or (None, None)))

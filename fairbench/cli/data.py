@@ -174,7 +174,7 @@ def _describe_information(data: Prepared) -> None:
     """Print I(X;S): what there is to hide, and an upper limit of what encoders release."""
     from fairbench.auditing.config import AuditConfig
     from fairbench.auditing.members import fit_boosted_trees
-    from fairbench.stats.scores import information, smoothed
+    from fairbench.stats.scores import information, mix_in_prior
 
     train, test = data.roles[Role.AUDITOR_TRAIN], data.roles[Role.TEST]
     rows = max(1, MOST_CELLS // train.x.shape[1])
@@ -184,7 +184,7 @@ def _describe_information(data: Prepared) -> None:
     x, s = train.x[fit], train.s[fit]
     classify = fit_boosted_trees(x, s, classes=classes, config=AuditConfig(), seed=0)
     prior = np.bincount(s, minlength=classes) / len(s)
-    nats = information(smoothed(classify(test.x[held]), prior), test.s[held])
+    nats = information(mix_in_prior(classify(test.x[held]), prior), test.s[held])
     share = nats / entropy(test.s[held])
     out.print(
         f"\nI(X;S) = {nats:.3f} nats, {share:.0%} of H(S): a lower bound, by boosted trees "

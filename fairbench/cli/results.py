@@ -58,7 +58,7 @@ def results_import(
     incoming = (
         read_board(file).all_records() if file.suffix == SUFFIX else read_export(file, own=own)
     )
-    target = Store.by_url(store) if store else Store.in_folder(results or DEFAULT_RESULTS)
+    target = Store.open_or_create(store) if store else Store.in_folder(results or DEFAULT_RESULTS)
     taken = target.merge(incoming, name)
     counts = ", ".join(f"{count} {name}" for name, count in taken.items())
     out.print(f"Imported {counts}; what was there already is kept.", markup=False)

@@ -78,7 +78,7 @@ def open_store(results: Path, url: str | None, *, dry_run: bool) -> Store:
     """Open a store by URL, else in the results folder; a dry run leaves no trace."""
     make_folder(results, keep=not dry_run)
     if url:
-        return Store.by_url(url, create=not dry_run)
+        return Store.open_or_create(url, create=not dry_run)
     if dry_run and not Store.is_in(results):
         return Store("sqlite://")
     return Store.in_folder(results)

@@ -299,7 +299,7 @@ def _write(
                 "split": one.unit.split,
                 "seed": one.unit.seed,
                 "point": one.label,
-                "share_of_other_rows": one.differing,
+                "share_of_changed_rows": one.differing,
                 "why": one.why,
                 "agrees": one.agrees,
             }

@@ -50,7 +50,7 @@ from fairbench.estimator.settings import (
     print_progress,
 )
 from fairbench.registry import Registry, load_registry
-from fairbench.runs.hyperparameters import validated
+from fairbench.runs.hyperparameters import validate_params
 from fairbench.store import encoders
 from fairbench.store.encoders import Encoder
 from fairbench.training.threads import one_thread
@@ -385,7 +385,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _method(self) -> Method:
         cls = _registry().methods[self.method]
-        return cls(validated(cls, {} if self.params is None else self.params))
+        return cls(validate_params(cls, {} if self.params is None else self.params))
 
     def _gives_frames(self) -> bool:
         config = getattr(self, "_sklearn_output_config", {})

@@ -12,11 +12,11 @@ from fairbench.metrics.certificate import AufdcCertified, CertificateBounds
 from fairbench.metrics.cost import Cost
 from fairbench.metrics.gaps import GroupGaps
 from fairbench.metrics.monotonicity import Monotonicity
-from fairbench.metrics.operating import AuditorLimited, Limited, Trade
+from fairbench.metrics.operating import AccuracyAtAuditorLimit, AccuracyAtLeakage, TradeOff
 from fairbench.metrics.pareto import Pareto
 from fairbench.metrics.points import AuditorAccuracy, Distortion, Downstream, Information, Rate
 from fairbench.metrics.shift import Shift, ShiftOfCurve
-from fairbench.metrics.transfer import Transfer, TransferLimited
+from fairbench.metrics.transfer import Transfer, TransferAtLeakage
 
 
 @hookimpl
@@ -38,10 +38,10 @@ def register_metrics() -> Sequence[type[Metric]]:
         Aufdc,
         AufdcCertified,
         AufdcPaper,
-        Trade,
-        Limited,
-        AuditorLimited,
-        TransferLimited,
+        TradeOff,
+        AccuracyAtLeakage,
+        AccuracyAtAuditorLimit,
+        TransferAtLeakage,
         ShiftOfCurve,
         Monotonicity,
         Pareto,

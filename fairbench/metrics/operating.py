@@ -38,7 +38,7 @@ def d_at(d: Array, i: Array, target: float) -> float:
     return float(d[below - 1] + share * (d[below] - d[below - 1]))
 
 
-class Trade(Metric):
+class TradeOff(Metric):
     """The strict curve at round values of D and I."""
 
     name = "trade-off"
@@ -70,7 +70,7 @@ class Trade(Metric):
         return values
 
 
-class Limited(Metric):
+class AccuracyAtLeakage(Metric):
     """The best downstream accuracy that a limit of leakage allows."""
 
     name = "accuracy-at-limit"
@@ -107,7 +107,7 @@ class Limited(Metric):
         return {f"accuracy_y_at_leakage_{LIMITS[0]}": rows} if len(rows) else {}
 
 
-class AuditorLimited(Metric):
+class AccuracyAtAuditorLimit(Metric):
     """The best downstream accuracy at limits of the auditors' accuracy."""
 
     name = "accuracy-at-auditor-limit"

@@ -190,7 +190,7 @@ class LeaderboardRow(TableRow):
         str | None, "name of the row's hyperparameters, such as tuned; empty where they have none"
     ] = None
 
-    def is_none(self, column: str) -> bool:
+    def no_point_within_limit(self, column: str) -> bool:
         """Whether no point leaks as little as a column asks: its figure is a constant guess's."""
         return column in _AT_LEAKAGE_10 and self.figures.get("points_at_leakage_10") == 0
 

@@ -46,7 +46,7 @@ class Transfer(Metric):
         }
 
 
-class TransferLimited(Metric):
+class TransferAtLeakage(Metric):
     """Accuracy on unseen tasks that a limit of leakage allows, relative to that of x."""
 
     name = "transfer-at-limit"

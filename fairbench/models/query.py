@@ -54,7 +54,7 @@ class ResultsLocation:
     def open_store(self) -> Store:
         """Open the store that is there; StoreError where there is none."""
         if self.store:
-            return Store.at_url(self.store)
+            return Store.open_existing(self.store)
         return Store.in_folder(self.folder, create=False)
 
 

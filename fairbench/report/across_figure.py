@@ -11,7 +11,7 @@ from fairbench.metrics.rows import AcrossRow, Variant
 from fairbench.report.headings import HEADINGS
 from fairbench.report.identity import Identities
 from fairbench.report.style import GREY, QUIET, Look, new_figure, styled
-from fairbench.stats.across import groups_alike, least_adjusted_p, profile
+from fairbench.stats.across import indistinguishable_runs, least_adjusted_p, profile
 from fairbench.stats.intervals import LEVEL
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _draw_families(axes: Axes, verdict: Verdict, best: list[AcrossRow]) -> None:
         )
     sources = verdict.replicates
     least = least_adjusted_p(len(best), sources)
-    bars = groups_alike(ranks, verdict.p_families) if least <= 1 - LEVEL else []
+    bars = indistinguishable_runs(ranks, verdict.p_families) if least <= 1 - LEVEL else []
     what = (
         "; a bar joins families that are not told apart at 5%"
         if least <= 1 - LEVEL

@@ -169,7 +169,7 @@ def _draw_fronts(
             axes.fill_between(
                 x, low, high, step="post", color=style.colour, alpha=0.12, linewidth=0
             )
-        figure = None if row.is_none(column) else row.figures.get(column)
+        figure = None if row.no_point_within_limit(column) else row.figures.get(column)
         text = label_of(panel, frame, row, figure)
         axes.plot([], [], **mark, linestyle=_line(row, style), label=text)
 

@@ -108,7 +108,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
 
 
 def _row(axes: Axes, row: LeaderboardRow, column: str, place: float, colour: str) -> None:
-    if row.is_none(column):
+    if row.no_point_within_limit(column):
         return
     value, ends = row.figures.get(column), row.interval(column)
     certified = row.figures.get(_CERTIFIED) if column == _COLUMN else None

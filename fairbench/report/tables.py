@@ -67,7 +67,7 @@ def _cells(panel: Panel) -> list[dict[str, str]]:
 def _cell(name: str, row: LeaderboardRow, column: str) -> str:
     if column == "method":
         return name
-    if row.is_none(column):
+    if row.no_point_within_limit(column):
         return "none"
     text = format_cell(row.value(column), empty="")
     ends = row.interval(column) if column == "aufdc" else None

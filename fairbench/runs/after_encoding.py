@@ -16,7 +16,7 @@ from fairbench.api import Role
 from fairbench.runs.contract import finite_number
 from fairbench.runs.encoding import FittedPoint, RowsToEncode, in_parts
 from fairbench.runs.point_arrays import BIT_PARTS, ArrayName, Kind
-from fairbench.runs.reconstructions import draw_again, kept_images
+from fairbench.runs.reconstructions import choose_example_images, reconstruct_examples
 from fairbench.stats.seeds import derive_seed
 
 
@@ -34,8 +34,8 @@ def measure_test_rows(
     named = partial(ArrayName, point.number, target=rows.target)
     arrays: dict[ArrayName, np.ndarray] = {}
     if decoder.image is not None:
-        kept = kept_images(test, decoder.groups)
-        drawn_again = draw_again(decoder, z, x, test.s, kept)
+        kept = choose_example_images(test, decoder.groups)
+        drawn_again = reconstruct_examples(decoder, z, x, test.s, kept)
         arrays |= {named(Kind.RECONSTRUCTIONS, part): one for part, one in drawn_again.items()}
     rng = np.random.default_rng(derive_seed("permute", rows.data.fingerprint, point.seed))
     order = rng.permutation(len(x))

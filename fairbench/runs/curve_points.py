@@ -28,7 +28,7 @@ _GRID = 65
 """Settings of the knob tried to find them."""
 
 
-def detailed_points(count: int) -> set[int]:
+def detailed_point_numbers(count: int) -> set[int]:
     """Numbers of the points of a curve that audits examine closely: first, middle and last."""
     return {0, count // 2, count - 1} if count else set()
 

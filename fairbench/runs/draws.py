@@ -31,7 +31,7 @@ class Use(enum.StrEnum):
     """What a draw of all codes is for."""
 
     AUDITED = "audited"
-    FURTHER = "further draw of the auditor training set"
+    FRESH = "further draw of the auditor training set"
     QUERY = "repeated query"
 
 
@@ -54,7 +54,7 @@ def drawn_of_stochastic(rows: int, detailed: bool) -> tuple[Draw, ...]:
     """
     counts = {
         Use.AUDITED: int(np.clip(_MOST_DRAWN // rows, 1, DRAWS)),
-        Use.FURTHER: FRESH_DRAWS,
+        Use.FRESH: FRESH_DRAWS,
         Use.QUERY: max(_QUERIES) if detailed else 0,
     }
     return tuple(Draw(use, number) for use, count in counts.items() for number in range(count))

@@ -119,12 +119,12 @@ def encode_point(
             spread.add(z)
             continue
         drawn[draw] = z
-        if draw.use is Use.FURTHER:
+        if draw.use is Use.FRESH:
             drawn[draw] = z[rows.numbers(Role.AUDITOR_TRAIN)]
         elif (one := decoder.decode(z, rows.s, rows.features, parts)) is not None:
             decoded[draw] = one
     audited, further = (
-        [drawn[one] for one in plan if one.use is use] for use in (Use.AUDITED, Use.FURTHER)
+        [drawn[one] for one in plan if one.use is use] for use in (Use.AUDITED, Use.FRESH)
     )
     shown = [decoded[one] for one in plan if one in decoded]
     named = partial(ArrayName, point.number, target=rows.target)

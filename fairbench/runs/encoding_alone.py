@@ -37,7 +37,7 @@ value."""
 
 
 @dataclass(frozen=True)
-class Codes:
+class EncodedRows:
     """What an encoder gives for n rows.
 
     Parameters
@@ -55,19 +55,19 @@ class Codes:
     shown: np.ndarray | None
     squares: np.ndarray | None
 
-    def in_order(self, numbers: Ints) -> Codes:
+    def in_order(self, numbers: Ints) -> EncodedRows:
         """Return those of rows that were encoded in another order: row i is ``numbers[i]``."""
         order = np.argsort(numbers)
         some = (None if one is None else one[order] for one in (self.shown, self.squares))
-        return Codes(self.z[order], *some)
+        return EncodedRows(self.z[order], *some)
 
-    def of_groups(self, s: Ints) -> Codes:
+    def of_groups(self, s: Ints) -> EncodedRows:
         """Return them with the errors for the group of each row."""
         if self.squares is None:
             return self
         return replace(self, squares=self.squares[np.arange(len(s)), s])
 
-    def share_of_other_rows(self, audited: Codes) -> float:
+    def share_of_changed_rows(self, audited: EncodedRows) -> float:
         """Return the share of rows that are others than those that were audited."""
         differs = np.zeros(len(self.z), bool)
         for mine, before in (
@@ -86,7 +86,7 @@ class Codes:
 
 
 @dataclass(frozen=True)
-class RowsOfX:
+class IsolatedEncodingTask:
     """All that the other process is given: rows of x, the file of an encoder, sizes of groups.
 
     Parameters
@@ -106,7 +106,7 @@ class RowsOfX:
     draws: Sequence[int]
     groups: Ints
 
-    def encode(self) -> Codes:
+    def encode(self) -> EncodedRows:
         """Encode and decode the rows, in the order of the parts."""
         use_one_thread()
         encoder = encoders.read_as(self.encoder, lambda name: self.method)
@@ -126,10 +126,10 @@ class RowsOfX:
         drawn = [self._draw(representation, one) for one in generators]
         decoded = decoder.decode(drawn[0], self.groups, together.__getitem__, numbers)
         if decoded is None:
-            return Codes(drawn[0], None, None)
+            return EncodedRows(drawn[0], None, None)
         errors = (decoder.squared_errors_by_group(z, together.__getitem__, numbers) for z in drawn)
         squares = [one for one in errors if one is not None]
-        return Codes(drawn[0], decoded.shown, np.mean(squares, axis=0))
+        return EncodedRows(drawn[0], decoded.shown, np.mean(squares, axis=0))
 
     def _draw(
         self, representation: Representation, generator: np.random.Generator | None
@@ -148,10 +148,10 @@ class AuditedPoint:
     ``numbers`` are those of the rows of ``x``, in their order, and ``s`` their groups, by number.
     """
 
-    x: RowsOfX
+    x: IsolatedEncodingTask
     numbers: Ints
     s: Ints
-    codes: Codes
+    codes: EncodedRows
 
     @classmethod
     def read(
@@ -173,7 +173,7 @@ class AuditedPoint:
             # Another order in other parts: what depends on them, or knew them, is found out.
             parts = np.array_split(np.random.default_rng().permutation(len(rows.s)), 2 * len(parts))
         draws = len(point.by_part(Kind.Z, [Role.TEST])[Role.TEST]) // len(rows.x[Role.TEST])
-        x = RowsOfX(
+        x = IsolatedEncodingTask(
             encoder=encoders.path_of(results, unit.encoder),
             method=planned.method,
             point=Point(tuple(sorted(unit.points[number].knobs.items()))),
@@ -183,17 +183,17 @@ class AuditedPoint:
         )
         z = _of_rows(point, Kind.Z, rows)
         assert z is not None
-        codes = Codes(z, _of_rows(point, Kind.DECODED, rows), _of_rows(point, Kind.OWN, rows))
+        codes = EncodedRows(z, _of_rows(point, Kind.DECODED, rows), _of_rows(point, Kind.OWN, rows))
         return cls(x, np.concatenate(parts), rows.s, codes)
 
-    def share_of_other_rows(self) -> float:
+    def share_of_changed_rows(self) -> float:
         """Encode x again, in a process that has nothing else; the share of rows that differ.
 
         Whatever the plugin raises there is raised here.
         """
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
             again = process.submit(self.x.encode).result()
-        return again.in_order(self.numbers).of_groups(self.s).share_of_other_rows(self.codes)
+        return again.in_order(self.numbers).of_groups(self.s).share_of_changed_rows(self.codes)
 
 
 def _of_rows(point: PointArrays, kind: Kind, rows: RowsToEncode) -> np.ndarray | None:
@@ -233,7 +233,7 @@ def encode_alone(planned: PlannedUnit, unit: UnitRecord, label: str, results: Pa
         return EncodedAlone(unit, label, None, why)
     try:
         audited = AuditedPoint.read(planned, unit, label, results)
-        return EncodedAlone(unit, label, audited.share_of_other_rows())
+        return EncodedAlone(unit, label, audited.share_of_changed_rows())
     # A plugin's restore or encode may raise anything.
     except Exception as error:
         return EncodedAlone(unit, label, None, describe(error), failed=True)

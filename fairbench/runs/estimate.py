@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fairbench.api.method import Method
 from fairbench.api.types import AUDIT_ROLES, Role
-from fairbench.auditing.config import Audit, AuditConfig
+from fairbench.auditing.config import AuditConfig, AuditPreset
 from fairbench.runs.pace import slowness
 from fairbench.store.records import UnitRecord
 from fairbench.versions import AUDIT_VERSION
@@ -33,7 +33,7 @@ _IMAGE_ROW_MS = 0.25
 """Milliseconds to encode an image of 64 x 64 pixels, or to decode it for one group."""
 _PLAIN_FIT = 8.0
 """Seconds to fit a method that is not trained in steps."""
-_AUDIT = {Audit.STRICT: 10.0, Audit.QUICK: 2.0}
+_AUDIT = {AuditPreset.STRICT: 10.0, AuditPreset.QUICK: 2.0}
 """Seconds to audit a point, for each ten thousand rows that auditors learn from, on one core."""
 _LEAST_AUDIT = 0.2
 """Share of that which even the smallest dataset takes."""

@@ -21,7 +21,7 @@ from fairbench.runs.after_encoding import measure_test_rows
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.contract import ContractError, Progress, ReportedCosts, finite_number
 from fairbench.runs.cost import Meter, hardware, model_costs, stack_costs, versions
-from fairbench.runs.curve_points import detailed_points, points_to_read
+from fairbench.runs.curve_points import detailed_point_numbers, points_to_read
 from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.point_arrays import ROWS, Kind, PointArrays
 from fairbench.stats.seeds import derive_seed
@@ -187,7 +187,7 @@ class _FittedStack:
             for i, representation in enumerate(representations)
         ]
         arrays = {} if job.rows is None else {ROWS: np.array(job.rows)}
-        closely = detailed_points(len(points)) if key in job.detailed else set()
+        closely = detailed_point_numbers(len(points)) if key in job.detailed else set()
         for point in points:
             arrays |= encode_point(point, self.rows, meter, detailed=point.number in closely)
             if self.target is not None:

@@ -32,7 +32,7 @@ def params_by_method(
     return by_name
 
 
-def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
+def validate_params(method: type[Method], values: Mapping[str, Any]) -> Params:
     """Hyperparameters of one method from plain values.
 
     Raises ConfigError or UnknownNameError: a value cannot be used. PluginError: the defaults
@@ -71,19 +71,19 @@ def validated(method: type[Method], values: Mapping[str, Any]) -> Params:
 def params_on(method: type[Method], values: Mapping[str, Any], info: DatasetInfo) -> Params:
     """Hyperparameters of one method on a dataset: plain values, else its defaults there.
 
-    Raises what :func:`validated` raises, and PluginError where the method's ``image_params`` cannot
-    be used.
+    Raises what :func:`validate_params` raises, and PluginError where the method's ``image_params``
+    cannot be used.
     """
     if info.architecture.image is None:
-        return validated(method, values)
+        return validate_params(method, values)
     try:
-        validated(method, method.image_params)
+        validate_params(method, method.image_params)
     except (ConfigError, UnknownNameError) as error:
         raise PluginError(
             f"The image_params of {method.name} cannot be used: {error.message}",
             f"See: fairbench check {method.name}",
         ) from None
-    return validated(method, {**method.image_params, **values})
+    return validate_params(method, {**method.image_params, **values})
 
 
 def params_label(method: type[Method], params: Params, info: DatasetInfo) -> str:

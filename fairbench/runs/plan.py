@@ -9,7 +9,7 @@ from typing import Any
 
 from fairbench.api import Point, Role, Shots, Track, Unit, Workload, iterate_points
 from fairbench.api.method import Method, Params
-from fairbench.auditing.config import PRESETS, Audit, AuditConfig
+from fairbench.auditing.config import PRESETS, AuditConfig, AuditPreset
 from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.errors import (
@@ -19,8 +19,13 @@ from fairbench.errors import (
 from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import Registry, earlier_code, plugin_source, plugin_version
 from fairbench.runs.audit_rows import is_larger
-from fairbench.runs.curve_points import DEFAULT_POINTS, detailed_points
-from fairbench.runs.hyperparameters import params_by_method, params_label, params_on, validated
+from fairbench.runs.curve_points import DEFAULT_POINTS, detailed_point_numbers
+from fairbench.runs.hyperparameters import (
+    params_by_method,
+    params_label,
+    params_on,
+    validate_params,
+)
 from fairbench.runs.method_answers import ask
 from fairbench.store import keys
 from fairbench.store.keys import hash_of
@@ -158,7 +163,7 @@ def make_plan(config: RunConfig, registry: Registry, datasets: Sequence[Prepared
     params: dict[str, Mapping[str, Any]] = {}
     for name in names:
         try:
-            validated(registry.methods[name], given.get(name, {}))
+            validate_params(registry.methods[name], given.get(name, {}))
             params[name] = given.get(name, {})
         except PluginError as error:
             plan.failed[name] = in_one_line(error)
@@ -201,13 +206,13 @@ def make_budget(requested: str | int, data: Prepared) -> Budget:
     """Iterations and audit of a budget on a dataset."""
     images = data.info.architecture.image is not None
     if requested == "quick":
-        audit = PRESETS[Audit.QUICK]
+        audit = PRESETS[AuditPreset.QUICK]
         if images:
             return Budget("quick", QUICK_IMAGE_ITERATIONS, audit, QUICK_IMAGE_POINTS)
         return Budget("quick", max(1, data.iterations // 10), audit)
     iterations = data.iterations if requested == "full" else int(requested)
     label = "full" if iterations == data.iterations else str(iterations)
-    return Budget(label, iterations, PRESETS[Audit.STRICT])
+    return Budget(label, iterations, PRESETS[AuditPreset.STRICT])
 
 
 def units_of(
@@ -240,8 +245,8 @@ def units_of(
     if is_larger(data, budget.audit.rows):
         content["rows"] = budget.audit.rows
     planned = []
-    strict = budget.audit.preset is Audit.STRICT  # a first look needs no more than a look
-    closely = detailed_points(len(points)) if strict else set()
+    strict = budget.audit.preset is AuditPreset.STRICT  # a first look needs no more than a look
+    closely = detailed_point_numbers(len(points)) if strict else set()
     for seed, (number, point) in itertools.product(config.seeds, enumerate(points)):
         unit = Unit(seed, point)
         own = {"seed": unit.seed, "point": unit.point.label if unit.point else None}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fairbench.api import Coding, Metric, Track
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.data.prepared import Prepared
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, ReferenceJob, StoredArrays
@@ -75,7 +75,7 @@ class Reaudit(JobSource):
         units: Sequence[UnitRecord],
         datasets: Mapping[str, Prepared],
         *,
-        audit: Audit | None = None,
+        audit: AuditPreset | None = None,
         again: bool = False,
     ) -> None:
         self.store, self.results, self.datasets = store, results, datasets
@@ -98,7 +98,7 @@ class Reaudit(JobSource):
             else:
                 self.summary.gone.add(unit.key)
 
-    def _plan(self, unit: UnitRecord, points: Sequence[PointRecord], preset: Audit) -> None:
+    def _plan(self, unit: UnitRecord, points: Sequence[PointRecord], preset: AuditPreset) -> None:
         data = self.datasets[unit.fingerprint]
         config = PRESETS[preset]
         target = AuditTarget(
@@ -204,10 +204,10 @@ def plain_columns(metrics: Sequence[type[Metric]], *, tasks: bool) -> set[str]:
 
 
 def _presets(
-    unit: UnitRecord, points: Sequence[PointRecord], requested: Audit | None
-) -> list[Audit]:
+    unit: UnitRecord, points: Sequence[PointRecord], requested: AuditPreset | None
+) -> list[AuditPreset]:
     """How to audit a unit's points: as requested, else as they were, else as its budget says."""
     if requested is not None:
         return [requested]
     had = sorted({point.audit for point in points})
-    return [Audit(name) for name in had or ["quick" if unit.budget == "quick" else "strict"]]
+    return [AuditPreset(name) for name in had or ["quick" if unit.budget == "quick" else "strict"]]

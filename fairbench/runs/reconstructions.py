@@ -20,7 +20,7 @@ from fairbench.runs.point_arrays import PICTURES
 _BRIGHTEST = 255
 
 
-def kept_images(test: Rows, groups: int) -> Ints:
+def choose_example_images(test: Rows, groups: int) -> Ints:
     """Numbers of one test image of each group that has any."""
     usual = np.ones(len(test.s), bool)
     if (labels := next(iter(test.y.values()), None)) is not None:
@@ -33,7 +33,7 @@ def kept_images(test: Rows, groups: int) -> Ints:
     return np.array(kept, np.int64)
 
 
-def draw_again(
+def reconstruct_examples(
     decoder: GroupDecoder, z: Floats, x: Floats, s: Ints, rows: Ints
 ) -> Mapping[str, npt.NDArray[np.uint8]]:
     """Some images ``(k, pixels)`` and their reconstructions, of 0 to 255.

@@ -241,7 +241,9 @@ class TrainingRun(JobSource):
         # Searches count what failed, too. Of a job that died nothing but the time is known.
         costs = {"processor_seconds": event.seconds / len(job.keys)}
         for planned in self._fits[job.id]:
-            broken += self._break(planned, event.status, event.error, event.traceback, costs)
+            broken += self._record_failure(
+                planned, event.status, event.error, event.traceback, costs
+            )
         self.store.put(broken)
         # What was killed may go on with more time or memory; what raised would raise again.
         if event.status is Status.FAILED:
@@ -305,7 +307,7 @@ class TrainingRun(JobSource):
             planned = self.units.by_key[result.key]
             if result.status is not Status.DONE:
                 error = result.error or ""
-                records += self._break(
+                records += self._record_failure(
                     planned, result.status, error, result.traceback, result.costs
                 )
                 continue
@@ -349,7 +351,7 @@ class TrainingRun(JobSource):
             self.summary.not_stored.append((planned.title, result.not_stored))
         return unit
 
-    def _break(
+    def _record_failure(
         self,
         planned: PlannedUnit,
         status: Status,
@@ -359,4 +361,4 @@ class TrainingRun(JobSource):
     ) -> list[UnitRecord]:
         """The record of a unit that gave nothing, unless an earlier result of it stands."""
         self.summary.broken.append((planned.title, status, error))
-        return self.units.break_unit(planned, status, error, traceback, costs)
+        return self.units.make_failure_record(planned, status, error, traceback, costs)

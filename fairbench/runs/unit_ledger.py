@@ -165,7 +165,7 @@ class UnitLedger:
         # Files are named by their content.
         return self.rerun is Rerun.ALL or (before is not None and before.artefact != unit.artefact)
 
-    def break_unit(
+    def make_failure_record(
         self,
         planned: PlannedUnit,
         status: Status,

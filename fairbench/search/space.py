@@ -8,7 +8,7 @@ from typing import Any
 from fairbench.api.method import Method
 from fairbench.errors import CheckError, ConfigError, FairbenchError, PluginError
 from fairbench.registry import Registry
-from fairbench.runs.hyperparameters import validated
+from fairbench.runs.hyperparameters import validate_params
 from fairbench.store.text import describe
 
 _DIGITS = 4
@@ -21,7 +21,7 @@ def held_params(
     """What ``--params`` says of a method: values that a search leaves as they are."""
     by_name = {registry.methods.resolve(name): values for name, values in given.items()}
     held = by_name.get(method.name, {})
-    validated(method, held)
+    validate_params(method, held)
     return dict(held)
 
 
@@ -59,7 +59,7 @@ def search_space(method: type[Method], held: Mapping[str, Any]) -> dict[str, Any
 
 def declared_space(method: type[Method], held: Mapping[str, Any]) -> dict[str, Any]:
     """What a method declares; PluginError where it raises something."""
-    params = validated(method, held)
+    params = validate_params(method, held)
     try:
         return dict(method(params).search_space())
     except (Exception, SystemExit) as error:  # a plugin may raise anything
@@ -76,7 +76,7 @@ def _check_bounds(
     ends = getattr(distribution, "choices", None) or (distribution.low, distribution.high)
     for value in ends:
         try:
-            validated(method, {**held, name: value})
+            validate_params(method, {**held, name: value})
         except FairbenchError as error:
             raise CheckError(
                 f"{method.name}.search_space() goes outside what its Params take. {error.message}"

@@ -156,7 +156,7 @@ def least_adjusted_p(methods: int, sources: int) -> float:
     return min(1.0, pairs * 2.0 ** (1 - sources))
 
 
-def groups_alike(mean_ranks: Array, p_values: Array) -> list[tuple[int, int]]:
+def indistinguishable_runs(mean_ranks: Array, p_values: Array) -> list[tuple[int, int]]:
     """Return the widest runs of methods, in the order of their ranks, that no pair tells apart.
 
     Each is (first, last) of the methods sorted by mean rank; runs of one are left out.

@@ -26,7 +26,7 @@ def entropy(labels: Ints) -> float:
     return entropy_of_counts(np.bincount(labels))
 
 
-def smoothed(probabilities: npt.ArrayLike, prior: npt.NDArray[np.float64]) -> Floats:
+def mix_in_prior(probabilities: npt.ArrayLike, prior: npt.NDArray[np.float64]) -> Floats:
     """Mix a little of the prior ``(classes,)`` into predictions ``(n, classes)``.
 
     Rows without a finite prediction (of an MLP on values of 1e30) get the prior alone.

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from fairbench.errors import StoreError
 from fairbench.files import size_of
-from fairbench.store.merging import is_won, joins, wins
+from fairbench.store.merging import may_import_point, should_take, should_take_sql
 from fairbench.store.problems import (
     first_line,
     show_url,
@@ -89,7 +89,7 @@ class Store:
         self.transactions = Transactions(self.engine)
 
     @classmethod
-    def by_url(cls, url: str, *, create: bool = True) -> Store:
+    def open_or_create(cls, url: str, *, create: bool = True) -> Store:
         """The store that ``--store`` names; StoreError for one that would store nothing.
 
         Without ``create``, an SQLite file that is not there is not made: the store is in memory.
@@ -98,7 +98,7 @@ class Store:
         return cls("sqlite://" if file and not create and not file.exists() else url)
 
     @classmethod
-    def at_url(cls, url: str) -> Store:
+    def open_existing(cls, url: str) -> Store:
         """The store that is there at a URL; StoreError for an SQLite file that is not there."""
         file = file_of(url)
         if file is not None and not file.exists():
@@ -163,7 +163,7 @@ class Store:
                 done = Status.DONE.value
                 where = (insert.excluded.status == done) | (table.c.status != done)
                 if only_winners:
-                    where = is_won(table, insert.excluded)
+                    where = should_take_sql(table, insert.excluded)
                 statement = insert.on_conflict_do_update(
                     index_elements=["key"], set_=rest, where=where
                 )
@@ -289,14 +289,15 @@ class Store:
             chosen += [
                 record
                 for record in incoming
-                if type(record) is kind and wins(record, own.get(record.key))
+                if type(record) is kind and should_take(record, own.get(record.key))
             ]
         units = {unit.key: unit for unit in self.records(UnitRecord)}
         units |= {unit.key: unit for unit in chosen if isinstance(unit, UnitRecord)}
         chosen = [
             record
             for record in chosen
-            if not isinstance(record, PointRecord) or joins(record, units.get(record.unit))
+            if not isinstance(record, PointRecord)
+            or may_import_point(record, units.get(record.unit))
         ]
         # A run may have ended since they were chosen.
         self._put(chosen, only_winners=True)

@@ -10,7 +10,7 @@ from fairbench.store.records import PointRecord, Record, UnitRecord
 from fairbench.store.status import Status
 
 
-def wins(record: Record, held: tuple[Status, str | None] | None) -> bool:
+def should_take(record: Record, held: tuple[Status, str | None] | None) -> bool:
     """Whether a record is taken, where the store holds one of its key or none."""
     if held is None:
         return True
@@ -19,14 +19,14 @@ def wins(record: Record, held: tuple[Status, str | None] | None) -> bool:
     return record.done and status is not Status.DONE and not displaces
 
 
-def is_won(held: sa.Table, new: sa.ColumnCollection[str, Any]) -> sa.ColumnElement[bool]:
-    """What :func:`wins` says of a row that is there, for the database to see when it writes."""
+def should_take_sql(held: sa.Table, new: sa.ColumnCollection[str, Any]) -> sa.ColumnElement[bool]:
+    """The condition of :func:`should_take` as SQL, which the database checks when it writes."""
     displaces: sa.ColumnElement[bool] = new["origin"].is_not(None) & held.c.origin.is_(None)
     done = Status.DONE.value
     return sa.and_(new["status"] == done, held.c.status != done, ~displaces)
 
 
-def joins(point: PointRecord, unit: UnitRecord | None) -> bool:
+def may_import_point(point: PointRecord, unit: UnitRecord | None) -> bool:
     """Whether a point is of its unit, and no stranger's audit of a model that was made here."""
     if unit is None or not point.belongs_to(unit):
         return False

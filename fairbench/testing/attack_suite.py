@@ -15,7 +15,7 @@ import numpy as np
 
 from fairbench.api import FitContext, Floats, Role, TrainingRows, Unit
 from fairbench.api.method import Fitted, Method, Representation
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.largest_distortion import largest_distortions
 from fairbench.auditing.soft_labels import estimate, soft_labels
@@ -126,7 +126,7 @@ def attacks(data: Prepared, base: Base) -> Iterator[tuple[str, str, Representati
 
 
 def audit_attacks(
-    data: Prepared, *, audit: Audit, names: Sequence[str] | None = None, seed: int = 0
+    data: Prepared, *, audit: AuditPreset, names: Sequence[str] | None = None, seed: int = 0
 ) -> Iterator[AttackReading]:
     """Audit every attack on every base code, or the attacks of some names."""
     soft = soft_labels(data)
@@ -148,7 +148,7 @@ def _audit_decoys(
     base_name: str,
     base: Base,
     soft: Floats | None,
-    audit: Audit,
+    audit: AuditPreset,
     seed: int,
     most: float,
 ) -> AttackReading:
@@ -201,7 +201,7 @@ class _Measured:
         representation: Representation,
         data: Prepared,
         soft: Floats | None,
-        audit: Audit,
+        audit: AuditPreset,
         seed: int,
     ) -> _Measured:
         point = FittedPoint(0, representation, _Attacker(), seed)

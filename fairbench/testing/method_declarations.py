@@ -14,7 +14,7 @@ from fairbench.api.dataset import Dataset
 from fairbench.errors import FairbenchError
 from fairbench.registry import NAME
 from fairbench.registry.catalogue import taken_name
-from fairbench.runs.hyperparameters import validated
+from fairbench.runs.hyperparameters import validate_params
 from fairbench.runs.method_answers import check_points
 from fairbench.testing.check_results import BrokenPromise
 from fairbench.testing.method_trial import MethodTrial
@@ -72,7 +72,7 @@ def parameters(trial: MethodTrial) -> None:
     if cls() != cls():
         raise BrokenPromise("Two objects of its Params differ.", "Defaults must be constants.")
     try:
-        validated(trial.method, trial.method.image_params)
+        validate_params(trial.method, trial.method.image_params)
     except FairbenchError as error:
         raise BrokenPromise(
             f"Its image_params cannot be used. {error.message}",
@@ -147,7 +147,7 @@ def space(trial: MethodTrial) -> None:
         ends = getattr(distribution, "choices", None) or tuple(low_high)
         for end in ends:
             try:
-                validated(trial.method, {name: end})
+                validate_params(trial.method, {name: end})
             except FairbenchError as error:
                 raise BrokenPromise(
                     f"search_space() reaches {name} = {end!r}. {error.message}",

@@ -134,8 +134,8 @@ class StackedMLP(nn.Module):
     """
 
     products: torch.dtype | None = None
-    """Dtype in which matrices are multiplied, see :func:`fast_products`; None: that of the weights.
-    What is returned and all updates are in the dtype of the weights."""
+    """Dtype in which matrices are multiplied, see :func:`use_fastest_products`; None: that of the
+    weights. What is returned and all updates are in the dtype of the weights."""
 
     def __init__(self, generators: Sequence[torch.Generator], sizes: Sequence[int]) -> None:
         super().__init__()
@@ -165,8 +165,8 @@ def fastest_products() -> torch.dtype:
 
 
 @contextmanager
-def fast_products(model: nn.Module) -> Iterator[None]:
-    """Have all layers of a model multiply in the fastest products of this CPU meanwhile."""
+def use_fastest_products(model: nn.Module) -> Iterator[None]:
+    """Within the block, have all layers of a model multiply in the fastest dtype of this CPU."""
     layers = [module for module in model.modules() if isinstance(module, StackedMLP | StackedConv)]
     for layer in layers:
         layer.products = fastest_products()
@@ -195,8 +195,8 @@ class StackedConv(nn.Module):
     KERNEL = 4
 
     products: torch.dtype | None = None
-    """Dtype of products, and of what is returned, see :func:`fast_products`; None: that of the
-    weights."""
+    """Dtype of products, and of what is returned, see :func:`use_fastest_products`; None: that of
+    the weights."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ import torch
 
 from fairbench.api import Floats, Ints, Knob, Point, RowCache
 from fairbench.api.method import Curve, Representation
-from fairbench.training.layers import StackedConv, fast_products
+from fairbench.training.layers import StackedConv, use_fastest_products
 from fairbench.training.model import StackedModel, onehot
 
 _ENCODE_CELLS = 2_000_000
@@ -107,7 +107,7 @@ class NeuralRepresentation(Representation):
             assert x_hat is not None
             return x_hat[0]
 
-        with fast_products(self.model) if self._has_convolutions() else nullcontext():
+        with use_fastest_products(self.model) if self._has_convolutions() else nullcontext():
             return self._in_chunks(len(z), one)
 
     def rate(self, x: Floats) -> float | None:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from fairbench.training.checkpoint import Checkpoint
-from fairbench.training.layers import fast_products
+from fairbench.training.layers import use_fastest_products
 from fairbench.training.model import Batch, StackedModel, onehot
 from fairbench.training.streams import Streams
 from fairbench.training.watch import CHECK_EVERY, Schedule, Watch
@@ -76,7 +76,7 @@ def train(
     first = 0
     if checkpoint is not None:
         first = checkpoint.restore(model, optimizer, streams, watch, schedule)
-    with fast_products(model) if fast and device.type == "cpu" else nullcontext():
+    with use_fastest_products(model) if fast and device.type == "cpu" else nullcontext():
         for step in range(first, schedule.iterations):
             done = step / schedule.iterations
             for group in optimizer.param_groups:

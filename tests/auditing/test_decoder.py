@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
-from fairbench.auditing.auditors.samples import sides_of
+from fairbench.auditing.auditors.samples import split_held_out
 from fairbench.auditing.auditors.views import View
-from fairbench.auditing.config import PRESETS, Audit, AuditConfig
+from fairbench.auditing.config import PRESETS, AuditConfig, AuditPreset
 from fairbench.auditing.decoder import refit_decoder
 from fairbench.auditing.ensemble import EnsembleAudit, audit
 from fairbench.auditing.members import sides
 from fairbench.auditing.sample import AuditSample
 
-STRICT, QUICK = PRESETS[Audit.STRICT], PRESETS[Audit.QUICK]
+STRICT, QUICK = PRESETS[AuditPreset.STRICT], PRESETS[AuditPreset.QUICK]
 FLIPPED = 0.05
 """Share of rows whose s is not what their cell says."""
 TRUTH = np.log(2) + FLIPPED * np.log(FLIPPED) + (1 - FLIPPED) * np.log(1 - FLIPPED)
@@ -76,7 +76,7 @@ def test_a_warp_is_undone_where_rows_of_x_are_known() -> None:
 def test_rows_held_out_choose_an_epoch_and_teach_nothing() -> None:
     """What calibrates the auditors must be as new to the decoder as test rows are."""
     z, x = Z[Role.AUDITOR_TRAIN], X[Role.AUDITOR_TRAIN]
-    fit, held = sides_of(len(x), 3)
+    fit, held = split_held_out(len(x), 3)
     other = x.copy()
     other[held] = 70.0
     read = reconstruction(z, other, (fit, held)).apply(z[held])
@@ -87,7 +87,7 @@ def test_rows_held_out_choose_an_epoch_and_teach_nothing() -> None:
 def test_what_is_read_off_is_x_as_far_as_z_tells_it(draws: int) -> None:
     x = X[Role.AUDITOR_TRAIN]
     z = np.vstack([x + 0.01 * draw for draw in range(draws)])
-    fit, held = sides_of(len(x), 3)
+    fit, held = split_held_out(len(x), 3)
     view = reconstruction(z, x, (fit, held), config=STRICT, draws=draws)
     read = view.apply(z[: len(x)])
     assert ((read - x)[held] ** 2).mean() < 0.01
@@ -100,7 +100,7 @@ def test_what_is_read_off_is_x_as_far_as_z_tells_it(draws: int) -> None:
 def test_of_wide_x_the_principal_axes_are_read() -> None:
     rng = np.random.default_rng(0)
     x = (rng.normal(size=(300, 3)) @ rng.normal(size=(3, 600))).astype(np.float32)
-    view = reconstruction(x[:, :5], x, sides_of(300, 0))
+    view = reconstruction(x[:, :5], x, split_held_out(300, 0))
     assert view.apply(x[:, :5]).shape == (300, 64)
 
 
@@ -109,7 +109,7 @@ def test_rows_of_a_code_are_read_alike_whatever_is_beside_them() -> None:
     rng = np.random.default_rng(0)
     z = rng.integers(0, 2, (2000, 6)).astype(np.float32)
     x = (z @ rng.normal(size=(6, 4))).astype(np.float32)
-    view = reconstruction(z, x, sides_of(2000, 0))
+    view = reconstruction(z, x, split_held_out(2000, 0))
     many = view.apply(z)
     few = np.vstack([view.apply(z[i : i + 1]) for i in range(100)])
     np.testing.assert_array_equal(many[:100], few)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
-from fairbench.auditing.auditors.samples import distinct, training
+from fairbench.auditing.auditors.samples import deduplicate_rows, make_member_rows
 from fairbench.auditing.auditors.simple import fit_counting
 from fairbench.auditing.auditors.trees import Boosting, fit_trees
-from fairbench.auditing.config import PRESETS, Audit, AuditConfig
+from fairbench.auditing.config import PRESETS, AuditConfig, AuditPreset
 from fairbench.auditing.ensemble import EnsembleAudit, audit, paper_audit
 from fairbench.auditing.sample import AuditSample
 
@@ -104,9 +104,9 @@ def _small(rows: int) -> dict[Role, int]:
     return {Role.AUDITOR_TRAIN: rows, Role.VALIDATION: rows, Role.TEST: 2000}
 
 
-@pytest.mark.parametrize("preset", list(Audit))
+@pytest.mark.parametrize("preset", list(AuditPreset))
 @pytest.mark.parametrize("rare", ["one member", "two members", "absent from train", "one class"])
-def test_rare_groups_raise_nothing(rare: str, preset: Audit) -> None:
+def test_rare_groups_raise_nothing(rare: str, preset: AuditPreset) -> None:
     z, s = drawn(told)
     s = {role: labels.copy() for role, labels in s.items()}
     s[Role.TEST][:3] = 2
@@ -134,7 +134,7 @@ def test_a_useless_representation_falls_back_on_the_prior() -> None:
 
 def test_quick_is_one_mlp_and_trees() -> None:
     z, s = drawn(told)
-    found = audit(AuditSample(z, s, 2), config=PRESETS[Audit.QUICK], seed=0)
+    found = audit(AuditSample(z, s, 2), config=PRESETS[AuditPreset.QUICK], seed=0)
     assert {r.auditor for r in found.results} == {"prior", "mlp", "boosted-trees"}
     assert found.chosen.test_information == pytest.approx(FLIPPED, abs=0.05)
 
@@ -143,7 +143,7 @@ def test_equal_rows_are_grouped_and_counted() -> None:
     rng = np.random.default_rng(0)
     z = rng.integers(0, 3, (900, 2)).astype(np.float32)
     labels = rng.integers(0, 2, 900)
-    rows = training(z, labels, classes=2, seed=0)
+    rows = make_member_rows(z, labels, classes=2, seed=0)
     assert len(rows.fit.labels) <= 18
     assert rows.fit.total + rows.held.total == 900
     both = np.concatenate([rows.fit.repeated(), rows.held.repeated()])
@@ -154,7 +154,7 @@ def test_equal_rows_are_grouped_and_counted() -> None:
     expected = np.zeros((3, 3, 2))
     np.add.at(expected, (*z.astype(int).T, labels), 1)
     np.testing.assert_array_equal(counted, expected)
-    found = distinct(z)
+    found = deduplicate_rows(z)
     assert len(found.rows) == 9
     np.testing.assert_array_equal(found.rows[found.inverse], z)
 
@@ -162,7 +162,7 @@ def test_equal_rows_are_grouped_and_counted() -> None:
 def test_all_draws_of_a_person_are_on_one_side() -> None:
     people = np.arange(500)
     z = np.tile(people, 3).astype(np.float32)[:, None]
-    rows = training(z, np.zeros(1500, np.int64), classes=2, seed=0, draws=3)
+    rows = make_member_rows(z, np.zeros(1500, np.int64), classes=2, seed=0, draws=3)
     fit, held = set(rows.fit.x[:, 0]), set(rows.held.x[:, 0])
     assert not fit & held
     assert len(fit | held) == 500
@@ -172,7 +172,7 @@ def test_counting_shrinks_to_the_prior_and_backs_off_to_it() -> None:
     rng = np.random.default_rng(0)
     cell = rng.integers(0, 4, 4000)
     labels = (rng.random(4000) < np.array([0.1, 0.4, 0.6, 0.9])[cell]).astype(np.int64)
-    rows = training(cell[:, None].astype(np.float32), labels, classes=2, seed=0)
+    rows = make_member_rows(cell[:, None].astype(np.float32), labels, classes=2, seed=0)
     classify = fit_counting(rows)
     p = classify(np.array([[0], [1], [2], [3], [7]], np.float32))
     np.testing.assert_allclose(p[:4, 1], [0.1, 0.4, 0.6, 0.9], atol=0.06)
@@ -183,7 +183,7 @@ def test_trees_go_back_to_their_best_round() -> None:
     """Noise: the best round is none at all, and the answer the prior."""
     rng = np.random.default_rng(3)
     z, labels = rng.normal(size=(150, 10)).astype(np.float32), rng.integers(0, 2, 150)
-    rows = training(z, labels, classes=2, seed=0)
+    rows = make_member_rows(z, labels, classes=2, seed=0)
     classify = fit_trees(rows, Boosting(100, 9, seed=0))
     fresh = rng.normal(size=(3000, 10)).astype(np.float32)
     p = classify(fresh)[np.arange(3000), rng.integers(0, 2, 3000)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
-from fairbench.auditing.auditors.samples import training
+from fairbench.auditing.auditors.samples import make_member_rows
 from fairbench.auditing.auditors.simple import fit_counting
 from fairbench.auditing.auditors.trees import Boosting, fit_trees
 from fairbench.auditing.config import AuditConfig, Member
@@ -72,7 +72,7 @@ def test_a_cell_is_shrunk_towards_the_mean_of_its_soft_labels() -> None:
     p = rng.random(400)[cells]
     labels = (rng.random(1200) < p).astype(np.int64)
     soft = np.column_stack([1 - p, p]).astype(np.float32)
-    rows = training(cells[:, None].astype(np.float32), labels, classes=2, seed=0, soft=soft)
+    rows = make_member_rows(cells[:, None].astype(np.float32), labels, classes=2, seed=0, soft=soft)
     z = np.arange(400, dtype=np.float32)[:, None]
     truth = p[::3]
     by_soft = fit_counting(rows, soft=True)(z)[:, 1]
@@ -103,7 +103,7 @@ def test_on_a_small_table_they_are_better_than_trees_alone() -> None:
 
     x, s, _ = sample(1500)
     rows, _, truth = sample(4000)
-    trees = fit_trees(training(x, s, classes=2, seed=0), Boosting(200, 10, seed=0))
+    trees = fit_trees(make_member_rows(x, s, classes=2, seed=0), Boosting(200, 10, seed=0))
     together = np.abs(estimate(x, s, rows, groups=2)[:, 1] - truth).mean()
     assert together < 0.8 * np.abs(trees(rows)[:, 1] - truth).mean()
 

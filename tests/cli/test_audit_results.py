@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from fairbench.api import AUDIT_ROLES, Point, Unit
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.data.loading import load_twin
 from fairbench.runs.audits import AuditLedger, AuditTarget, MissingPoint
 from fairbench.runs.plan import Budget, PlannedUnit, code_of
@@ -43,7 +43,7 @@ def later(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def stored(folder: Path) -> None:
     """A store with one fitted unit of two columns of the toy data, as an older version left it."""
     data = load_twin(Toy)
-    budget = Budget("quick", 20, PRESETS[Audit.QUICK])
+    budget = Budget("quick", 20, PRESETS[AuditPreset.QUICK])
     store = Store.in_folder(folder)
     for seed in (0, 1):
         unit = Unit(seed, Point.of(scale=1.0))

@@ -169,7 +169,7 @@ def test_an_honest_submission_is_verified_and_added(fairbench: Call, submission:
     assert "needs x alone was not checked: it has no state()" in " ".join(verified.stderr.split())
     told = json.loads((submission.parent / VERIFICATION).read_text())
     assert told["verified"] is True
-    assert {one["share_of_other_rows"] for one in told["encoded_from_x_alone"]} == {None}
+    assert {one["share_of_changed_rows"] for one in told["encoded_from_x_alone"]} == {None}
     assert len({(point["split"], point["point"]) for point in told["points"]}) == 2
     added = fairbench("leaderboard", "--results", "published")
     assert "submitted, verified 20" in added.stdout

@@ -41,7 +41,7 @@ def test_clean_refuses_while_a_run_uses_the_files(
 def test_clean_asks_the_database_that_runs_use(fairbench_here: Call, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'team.sqlite'}"
     name = artefacts.save(tmp_path / "out", {"0/z/test": np.zeros((2, 2))})
-    with Claims(Store.by_url(url), "a run") as claims:
+    with Claims(Store.open_or_create(url), "a run") as claims:
         claims.take(["a" * 64])
         refused = fairbench_here(*CLEAN, "--store", url, "--yes")
         assert refused.returncode == 2

@@ -9,7 +9,7 @@ import pytest
 
 from fairbench.api import Architecture, Role, Unit
 from fairbench.api.dataset import Dataset, Images
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.data.loading import load_dataset
 from fairbench.data.prepared import Prepared, Rows
 from fairbench.errors import DataError
@@ -104,7 +104,7 @@ def test_images_need_an_image_architecture() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["sofair", "beta-vae", "identity", "constant", "pca", "leace"])
 def test_a_fit_and_its_audit(name: str, tiny: Prepared) -> None:
-    config = replace(PRESETS[Audit.QUICK], epochs=6, strict_epochs=6, trees=20)
+    config = replace(PRESETS[AuditPreset.QUICK], epochs=6, strict_epochs=6, trees=20)
     x_itself = ReferenceJob("1", "", 1.0, tiny, "k", 0, config, SharedLabels(tiny))
     (reference,) = x_itself.run(lambda fraction, note: None)
     method = load_registry().methods[name]

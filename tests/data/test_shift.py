@@ -9,7 +9,7 @@ import pytest
 
 from fairbench.api import AUDIT_ROLES, Role
 from fairbench.api.dataset import Dataset, Table
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.auditing.encoded import EncodedPoint
 from fairbench.auditing.shift import evaluate_shift
 from fairbench.data.prepare import prepare
@@ -74,7 +74,7 @@ def test_classifiers_move_between_domains_that_a_code_was_drawn_for_differently_
             encoded(data.roles, here),
             encoded(data.target.roles, there),
             data,
-            config=PRESETS[Audit.QUICK],
+            config=PRESETS[AuditPreset.QUICK],
             seed=0,
         )
         moved = shift.moved["task"]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fairbench.api.metric import CurveEvaluation
 from fairbench.metrics.aufdc import Aufdc, strict_area
-from fairbench.metrics.operating import AuditorLimited, Limited, Trade
+from fairbench.metrics.operating import AccuracyAtAuditorLimit, AccuracyAtLeakage, TradeOff
 
 REFERENCE = {
     "mutual_information_max": 1.0,
@@ -29,7 +29,7 @@ def point(d: float, i: float, **more: float) -> dict[str, float]:
 
 def test_a_curve_is_read_on_its_chords() -> None:
     # From (0, 1) to (4, .2) to (8, 0).
-    found = Trade().compute(CurveEvaluation([point(4.0, 0.2)], REFERENCE))
+    found = TradeOff().compute(CurveEvaluation([point(4.0, 0.2)], REFERENCE))
     assert found["mutual_information_at_distortion_25"] == pytest.approx(0.6)
     assert found["mutual_information_at_distortion_50"] == pytest.approx(0.2)
     assert found["distortion_at_leakage_50"] == pytest.approx(4 * 0.5 / 0.8)
@@ -46,7 +46,7 @@ def test_a_curve_is_read_on_its_chords() -> None:
     ],
 )
 def test_ends_and_extremes(points: list[dict[str, float]], expected: tuple[float, ...]) -> None:
-    found = Trade().compute(CurveEvaluation(points, REFERENCE))
+    found = TradeOff().compute(CurveEvaluation(points, REFERENCE))
     names = (
         "mutual_information_at_distortion_25",
         "mutual_information_at_distortion_50",
@@ -63,19 +63,19 @@ def test_vertices_are_chosen_on_validation() -> None:
         "distortion_validation": 4.0,
         "mutual_information_validation": 0.9,
     }
-    found = Trade().compute(CurveEvaluation([lucky], REFERENCE))
+    found = TradeOff().compute(CurveEvaluation([lucky], REFERENCE))
     assert found["mutual_information_at_distortion_50"] == pytest.approx(0.5)
 
 
 def test_where_x_tells_nothing_there_is_no_curve() -> None:
-    found = Trade().compute(
+    found = TradeOff().compute(
         CurveEvaluation([point(1.0, 0.1)], REFERENCE | {"mutual_information_max": -0.01})
     )
     assert set(found.values()) == {None}
 
 
 def limited(*points: dict[str, float]) -> tuple[float | None, float | None]:
-    found = Limited().compute(CurveEvaluation(points, REFERENCE))
+    found = AccuracyAtLeakage().compute(CurveEvaluation(points, REFERENCE))
     return found["accuracy_y_at_leakage_10"], found["accuracy_y_at_leakage_25"]
 
 
@@ -110,17 +110,17 @@ def test_a_table_without_a_task_has_none() -> None:
     evaluation = CurveEvaluation(
         [point(1.0, 0.05)], bare, (), False, [{"mutual_information": np.zeros(3)}], {}
     )
-    found = dict(Limited().compute(evaluation))
+    found = dict(AccuracyAtLeakage().compute(evaluation))
     assert found.pop("points_at_leakage_10") == 1
     assert set(found.values()) == {None}
-    assert Limited().resampled(evaluation) == {}
+    assert AccuracyAtLeakage().resampled(evaluation) == {}
 
 
 GUESS = REFERENCE | {"accuracy_s_constant": 0.6, "accuracy_s": 0.8}
 
 
 def at_auditor(*points: dict[str, float], **changed: float) -> tuple[float | None, ...]:
-    found = AuditorLimited().compute(CurveEvaluation(points, GUESS | changed))
+    found = AccuracyAtAuditorLimit().compute(CurveEvaluation(points, GUESS | changed))
     return tuple(found.get(f"accuracy_y_at_accuracy_s_{share}") for share in (10, 25, 50))
 
 
@@ -147,8 +147,8 @@ def test_among_points_within_a_limit_validation_chooses() -> None:
 def test_where_auditors_of_x_beat_no_guess_or_were_not_measured_there_is_no_limit() -> None:
     assert at_auditor(seen(0.6, 0.7, 0.1), accuracy_s=0.6) == (None, None, None)
     old = CurveEvaluation([seen(0.6, 0.7, 0.1)], REFERENCE)
-    assert set(AuditorLimited().compute(old).values()) == {None}
-    assert AuditorLimited().resampled(old) == {}
+    assert set(AccuracyAtAuditorLimit().compute(old).values()) == {None}
+    assert AccuracyAtAuditorLimit().resampled(old) == {}
 
 
 def test_its_replicates_are_those_of_the_point_that_counts() -> None:
@@ -156,14 +156,17 @@ def test_its_replicates_are_those_of_the_point_that_counts() -> None:
     rows = [{"accuracy_y": np.full(5, 0.7)}, {"accuracy_y": np.full(5, 0.8)}]
     ends = {"accuracy_y_constant": np.full(5, 0.6)}
     evaluation = CurveEvaluation(points, GUESS, replicates=rows, reference_replicates=ends)
-    found = AuditorLimited().resampled(evaluation)
+    found = AccuracyAtAuditorLimit().resampled(evaluation)
     assert [found[f"accuracy_y_at_accuracy_s_{share}"][0] for share in (10, 25, 50)] == [
         0.7,
         0.7,
         0.8,
     ]
     none = CurveEvaluation([], GUESS, reference_replicates=ends)
-    assert AuditorLimited().resampled(none)["accuracy_y_at_accuracy_s_10"].tolist() == [0.6] * 5
+    assert (
+        AccuracyAtAuditorLimit().resampled(none)["accuracy_y_at_accuracy_s_10"].tolist()
+        == [0.6] * 5
+    )
 
 
 def test_replicates_of_the_area_are_areas_of_the_replicates() -> None:

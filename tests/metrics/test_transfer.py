@@ -3,7 +3,7 @@
 import pytest
 
 from fairbench.api.metric import CurveEvaluation
-from fairbench.metrics.transfer import TransferLimited, relative_transfer, transfer_figures
+from fairbench.metrics.transfer import TransferAtLeakage, relative_transfer, transfer_figures
 
 REFERENCE = {
     "mutual_information_max": 1.0,
@@ -54,14 +54,14 @@ def test_points_are_chosen_on_validation_and_within_the_limit() -> None:
         point(0.09, (0.9, 0.7), (0.7, 0.6)),
         point(0.2, (0.9, 0.7), (0.9, 0.8)),  # leaks a fifth
     ]
-    found = TransferLimited().compute(CurveEvaluation(points, REFERENCE))
+    found = TransferAtLeakage().compute(CurveEvaluation(points, REFERENCE))
     assert found["transfer_at_leakage_10"] == pytest.approx(0)
     assert found["transfer_at_leakage_25"] == pytest.approx(1)
     assert found["transfer_worst_at_leakage_25"] == pytest.approx(1)
 
 
 def test_no_point_within_the_limit_is_as_good_as_a_constant() -> None:
-    found = TransferLimited().compute(
+    found = TransferAtLeakage().compute(
         CurveEvaluation([point(0.5, (0.9, 0.7), (0.8, 0.7))], REFERENCE)
     )
     assert set(found.values()) == {0.0}
@@ -70,5 +70,5 @@ def test_no_point_within_the_limit_is_as_good_as_a_constant() -> None:
 def test_without_unseen_tasks_there_is_nothing() -> None:
     plain = {name: value for name, value in REFERENCE.items() if "transfer" not in name}
     curve = CurveEvaluation([{"mutual_information_validation": 0.0}], plain)
-    assert set(TransferLimited().compute(curve).values()) == {None}
+    assert set(TransferAtLeakage().compute(curve).values()) == {None}
     assert transfer_figures({}, plain) == {}

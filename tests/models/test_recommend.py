@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from fairbench.api import Point, Role
 from fairbench.api.types import Track
 from fairbench.auditing.certificate import certify
-from fairbench.auditing.config import Audit
+from fairbench.auditing.config import AuditPreset
 from fairbench.cli.app import app
 from fairbench.data.prepared import Prepared
 from fairbench.errors import FairbenchError
@@ -116,7 +116,7 @@ def test_without_a_task_the_least_distortion_counts(tmp_path: Path, prepared: Pr
 def test_seeds_and_methods_stand_side_by_side_and_audits_do_not(
     tmp_path: Path, prepared: Prepared
 ) -> None:
-    strict = Audit.STRICT
+    strict = AuditPreset.STRICT
     for seed, useful in ((0, 0.1), (1, 0.3)):
         figures = {"beta=0.1": {"mutual_information_y_validation": useful}}
         store_model(tmp_path, prepared, "sofair", figures, seed=seed, audit=strict)

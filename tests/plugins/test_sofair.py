@@ -22,7 +22,7 @@ from fairbench.api.method import Curve, Diverged, Method
 from fairbench.data.prepared import Prepared
 from fairbench.errors import ConfigError, PluginError
 from fairbench.runs.curve_points import points_to_read
-from fairbench.runs.hyperparameters import params_label, params_on, validated
+from fairbench.runs.hyperparameters import params_label, params_on, validate_params
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
 from fairbench.training.streams import Streams
@@ -316,10 +316,10 @@ def test_every_variant_trains_and_comes_back(
 @pytest.mark.parametrize("method", [Sofair, SofairNOS, MSFaiR])
 def test_the_adversary_is_sofair_advs_and_the_error_says_so(method: type[Method]) -> None:
     with pytest.raises(ConfigError, match="no parameter 'adversary'") as caught:
-        validated(method, {"adversary": 0.98})
+        validate_params(method, {"adversary": 0.98})
     assert caught.value.hint is not None
     assert "sofair-adv" in caught.value.hint
-    assert validated(SofairAdv, {"adversary": 0.9}) == SofairAdvParams(adversary=0.9)
+    assert validate_params(SofairAdv, {"adversary": 0.9}) == SofairAdvParams(adversary=0.9)
 
 
 @pytest.mark.parametrize("method", [Sofair, SofairNOS, MSFaiR])

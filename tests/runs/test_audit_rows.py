@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairbench.api import AUDIT_ROLES, Role, Unit
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.data.prepared import Prepared
 from fairbench.metrics.points import Distortion, Information
 from fairbench.registry import load_registry
@@ -98,7 +98,9 @@ def fitted(data: Prepared, rows: int | None) -> dict[str, np.ndarray]:
     return dict(result.arrays)
 
 
-def measured(data: Prepared, arrays: dict[str, np.ndarray], audit: Audit, rows: int | None) -> dict:
+def measured(
+    data: Prepared, arrays: dict[str, np.ndarray], audit: AuditPreset, rows: int | None
+) -> dict:
     config = replace(PRESETS[audit], rows=rows, mlps=1, epochs=1, strict_epochs=1, trees=5)
     job = AuditJob(
         "1", "", 1.0, data.audited(), ("p",), 0, (0,), arrays, config, (Distortion, Information),
@@ -125,10 +127,10 @@ def test_rows_that_no_audit_looks_at_are_not_encoded(prepared: Prepared) -> None
 @pytest.mark.thorough
 def test_an_audit_of_them_is_that_of_the_same_rows_of_all(prepared: Prepared) -> None:
     all_rows, some = fitted(prepared, None), fitted(prepared, MOST)
-    of_all = measured(prepared, all_rows, Audit.QUICK, MOST)
-    of_some = measured(prepared, some, Audit.QUICK, MOST)
+    of_all = measured(prepared, all_rows, AuditPreset.QUICK, MOST)
+    of_some = measured(prepared, some, AuditPreset.QUICK, MOST)
     assert of_some == pytest.approx(of_all, abs=1e-4)
     # Later, by an audit without a limit: what is there is what it sees.
-    assert measured(prepared, some, Audit.STRICT, None) == pytest.approx(
-        measured(prepared, all_rows, Audit.STRICT, MOST), abs=1e-4
+    assert measured(prepared, some, AuditPreset.STRICT, None) == pytest.approx(
+        measured(prepared, all_rows, AuditPreset.STRICT, MOST), abs=1e-4
     )

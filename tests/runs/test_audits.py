@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.data.prepared import Prepared
 from fairbench.runs.audits import REFERENCE_FIGURES, AuditLedger
 from fairbench.runs.executors.base import Failed
@@ -11,7 +11,7 @@ from fairbench.store.database import Store
 from fairbench.store.records import ReferenceRecord
 from fairbench.store.status import Status
 
-CONFIG = PRESETS[Audit.QUICK]
+CONFIG = PRESETS[AuditPreset.QUICK]
 
 
 def stored(folder: Path, data: Prepared, figures: frozenset[str]) -> Store:

@@ -9,7 +9,7 @@ from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.runs import draws as taken
 from fairbench.runs.cost import Meter
-from fairbench.runs.curve_points import detailed_points
+from fairbench.runs.curve_points import detailed_point_numbers
 from fairbench.runs.draws import DRAWS, FRESH_DRAWS
 from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.plan import make_budget, units_of
@@ -115,8 +115,8 @@ def test_a_deterministic_encoder_is_not_queried_again(prepared: Prepared) -> Non
 
 @pytest.mark.parametrize(("count", "numbers"), [(1, {0}), (2, {0, 1}), (3, {0, 1, 2})])
 def test_first_middle_and_last_point(count: int, numbers: set[int]) -> None:
-    assert detailed_points(count) == numbers
-    assert detailed_points(16) == {0, 8, 15}
+    assert detailed_point_numbers(count) == numbers
+    assert detailed_point_numbers(16) == {0, 8, 15}
 
 
 def test_a_plan_says_which_units_are_examined_closely_and_keys_do_not(prepared: Prepared) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.data.prepare import prepare
 from fairbench.data.prepared import Prepared
 from fairbench.errors import DataError
@@ -31,7 +31,7 @@ def test_a_file_has_the_rows_of_the_table_also_where_audits_leave_some_out() -> 
     data = large()
     z = np.random.default_rng(0).normal(size=(600, 2))
     measured = measure_encodings(
-        z, data, PRESETS[Audit.QUICK], load_registry(), lambda share, text: None
+        z, data, PRESETS[AuditPreset.QUICK], load_registry(), lambda share, text: None
     )
     assert measured.values["distortion"] is not None
 
@@ -42,7 +42,7 @@ def test_another_number_of_rows_is_refused(rows: int) -> None:
         measure_encodings(
             np.zeros((rows, 2)),
             large(),
-            PRESETS[Audit.QUICK],
+            PRESETS[AuditPreset.QUICK],
             load_registry(),
             lambda share, text: None,
         )

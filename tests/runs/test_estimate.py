@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fairbench.api.types import Architecture, DatasetInfo, Role, Unit
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.data.prepared import Prepared
 from fairbench.runs.estimate import audit_seconds, fit_seconds
 from fairbench.runs.pace import slowness
@@ -19,7 +19,7 @@ from fairbench.store.status import Status
 from fairbench.training import Networks, NeuralMethod, StackedModel, Streams
 from fairbench.versions import AUDIT_VERSION
 
-BUDGET = Budget("1000", 1000, PRESETS[Audit.STRICT])
+BUDGET = Budget("1000", 1000, PRESETS[AuditPreset.STRICT])
 
 
 class Neural(NeuralMethod):
@@ -99,7 +99,7 @@ def test_an_audit_takes_longer_of_more_rows_and_groups(prepared: Prepared, tmp_p
     times = -(-30_000 // len(rows.s))
     many = replace(rows, s=rows.s.repeat(times))
     large = replace(prepared, roles={**prepared.roles, Role.AUDITOR_TRAIN: many})
-    strict, quick = PRESETS[Audit.STRICT], PRESETS[Audit.QUICK]
+    strict, quick = PRESETS[AuditPreset.STRICT], PRESETS[AuditPreset.QUICK]
     assert audit_seconds(strict, large, store) >= 3 * audit_seconds(strict, prepared, store)
     assert audit_seconds(quick, large, store) < audit_seconds(strict, large, store)
     groups = tuple(f"g{i}" for i in range(10))
@@ -110,7 +110,7 @@ def test_an_audit_takes_longer_of_more_rows_and_groups(prepared: Prepared, tmp_p
 
 def test_audits_of_the_same_table_decide(prepared: Prepared, tmp_path: Path) -> None:
     store = Store.in_folder(tmp_path)
-    strict = PRESETS[Audit.STRICT]
+    strict = PRESETS[AuditPreset.STRICT]
     unit = record(prepared.info.name, 1.0).replace(fingerprint=prepared.fingerprint)
     rule = audit_seconds(strict, prepared, store)
     for number, seconds in enumerate((100.0, 200.0, 600.0)):
@@ -119,7 +119,7 @@ def test_audits_of_the_same_table_decide(prepared: Prepared, tmp_path: Path) -> 
     assert audit_seconds(strict, prepared, store) == pytest.approx(300.0)
     store.put([audited("old", 9e9, version=1)])
     assert audit_seconds(strict, prepared, store) == pytest.approx(300.0)
-    assert audit_seconds(PRESETS[Audit.QUICK], prepared, store) < rule
+    assert audit_seconds(PRESETS[AuditPreset.QUICK], prepared, store) < rule
 
 
 def audited(key: str, seconds: float, version: int = AUDIT_VERSION) -> PointRecord:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairbench.api import AUDIT_ROLES
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.auditing.soft_labels import soft_labels
 from fairbench.data.prepared import Prepared
 from fairbench.runs import shared_labels
@@ -30,7 +30,7 @@ def jobs_of(
         f"{number}/z/{role}": data.roles[role].x for number in range(4) for role in AUDIT_ROLES
     }
     points = tuple(ReadPoint(f"p{number}", {}) for number in range(4))
-    config = PRESETS[Audit.QUICK]
+    config = PRESETS[AuditPreset.QUICK]
     target = AuditTarget("u", "copy", 0, points, data, config, blind=blind, stochastic=False)
     stored = StoredArrays(folder, files.save(folder, arrays))
     jobs = ledger.jobs(target, ledger.missing(target), stored)
@@ -77,7 +77,7 @@ def test_the_driver_estimates_none(
     ledger, jobs = jobs_of(tmp_path, prepared)
     for job in jobs:
         sent(job)
-    ledger.reference_job(PlannedReference(prepared, 0, PRESETS[Audit.QUICK]), again=False)
+    ledger.reference_job(PlannedReference(prepared, 0, PRESETS[AuditPreset.QUICK]), again=False)
 
 
 def test_encoders_that_see_more_than_x_are_audited_without(

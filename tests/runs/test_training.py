@@ -10,7 +10,7 @@ from fairbench.data.prepared import Prepared
 from fairbench.runs import plan, training
 from fairbench.runs.driver import drive
 from fairbench.runs.fit_job import FitJob
-from fairbench.runs.hyperparameters import validated
+from fairbench.runs.hyperparameters import validate_params
 from fairbench.runs.plan import Plan, make_budget, units_of
 from fairbench.runs.training import TrainingRun
 from fairbench.store.records import PointRecord, UnitRecord
@@ -26,7 +26,7 @@ def bench(prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def planned(bench: Bench, device: str = "cpu", **given: object) -> TrainingRun:
     config, store = bench.run_config(**given), bench.store()
     budget = make_budget(10, bench.data)
-    plan = Plan(units_of(Bowl, validated(Bowl, {}), bench.data, budget, config))
+    plan = Plan(units_of(Bowl, validate_params(Bowl, {}), bench.data, budget, config))
     return TrainingRun(config, bench.registry, plan, store, device)
 
 

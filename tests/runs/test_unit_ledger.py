@@ -8,7 +8,7 @@ import pytest
 from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.runs.audits import AuditLedger
-from fairbench.runs.hyperparameters import validated
+from fairbench.runs.hyperparameters import validate_params
 from fairbench.runs.plan import Plan, make_budget, units_of
 from fairbench.runs.unit_ledger import UnitLedger
 from fairbench.store.database import Store
@@ -28,7 +28,7 @@ def stacks_of(prepared: Prepared, tmp_path: Path) -> StacksOf:
     config = RunConfig(
         methods=("bowl",), datasets=("adults-gender",), seeds=(0, 1), budget=10, results=tmp_path
     )
-    units = units_of(Bowl, validated(Bowl, {}), prepared, make_budget(10, prepared), config)
+    units = units_of(Bowl, validate_params(Bowl, {}), prepared, make_budget(10, prepared), config)
     number = {unit.key: place for place, unit in enumerate(units)}
     assert len(number) == 4
 

@@ -14,7 +14,7 @@ from fairbench.errors import StoreError
 from fairbench.leaderboard import build as leaderboard
 from fairbench.runs.driver import drive
 from fairbench.runs.fit_job import FitJob
-from fairbench.runs.hyperparameters import validated
+from fairbench.runs.hyperparameters import validate_params
 from fairbench.runs.plan import Plan, make_budget, units_of
 from fairbench.runs.training import TrainingRun
 from fairbench.search import outputs as search_files
@@ -42,7 +42,7 @@ def test_files_say_what_was_found(bench: Bench, tmp_path: Path) -> None:
     assert frame["aufdc"].min() == pytest.approx(search.best.values[0])
     # The YAML names exactly the models that the trial trained.
     best = yaml.safe_load(output.read_text())
-    params = validated(Bowl, best["bowl"])
+    params = validate_params(Bowl, best["bowl"])
     budget = make_budget(10, bench.data)
     units = units_of(Bowl, params, bench.data, budget, bench.run_config())
     stored = {row.key for row in bench.store().records(UnitRecord)}
@@ -103,7 +103,7 @@ def test_trials_are_no_rows_of_the_leaderboard_until_a_run_asks(bench: Bench) ->
     store = bench.store()
     assert leaderboard.build(store, bench.registry) == []
     assert search.best is not None
-    params = validated(Bowl, search.full_params(search.best))
+    params = validate_params(Bowl, search.full_params(search.best))
     config = bench.run_config()
     data = bench.data
     plan = Plan(units_of(Bowl, params, data, make_budget(10, data), config))
@@ -124,7 +124,7 @@ def test_trials_are_no_rows_of_the_leaderboard_until_a_run_asks(bench: Bench) ->
 
 def test_a_run_takes_over_what_a_search_has_trained_since_it_planned(bench: Bench) -> None:
     config, data, store = bench.run_config(), bench.data, bench.store()
-    defaults = validated(Bowl, {})  # which are trial 0
+    defaults = validate_params(Bowl, {})  # which are trial 0
     plan = Plan(units_of(Bowl, defaults, data, make_budget(10, data), config))
     run = TrainingRun(config, bench.registry, plan, store, "cpu")
     jobs = run.jobs()
@@ -141,7 +141,7 @@ def test_a_run_takes_over_what_a_search_has_trained_since_it_planned(bench: Benc
 
 def test_what_trials_encoded_is_not_kept_but_a_runs_is(bench: Bench) -> None:
     config, data = bench.run_config(), bench.data
-    params = validated(Bowl, {})
+    params = validate_params(Bowl, {})
     plan = Plan(units_of(Bowl, params, data, make_budget(10, data), config))
     run = TrainingRun(config, bench.registry, plan, bench.store(), "cpu")
     run.begin("fairbench run")

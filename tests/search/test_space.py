@@ -7,7 +7,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from fairbench.registry import load_registry
-from fairbench.runs.hyperparameters import validated
+from fairbench.runs.hyperparameters import validate_params
 from fairbench.search.space import declared_space, shortened
 
 METHODS = load_registry().methods.classes
@@ -40,4 +40,4 @@ def test_what_is_drawn_of_a_space_is_what_the_method_takes(name: str) -> None:
             else:
                 value = float(rng.uniform(one.low, one.high))
             drawn[key] = shortened(one, value)
-        validated(METHODS[name], drawn)
+        validate_params(METHODS[name], drawn)

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from fairbench.runs.hyperparameters import validated
+from fairbench.runs.hyperparameters import validate_params
 from fairbench.runs.plan import make_budget, units_of
 from fairbench.search.study import FIRST_SEED
 from fairbench.search.trials import measure_trial
@@ -14,7 +14,7 @@ def test_a_trial_of_many_units_is_measured_by_two_queries(bench: Bench) -> None:
     bench.search(trials=1, run={"seeds": seeds})
     store, budget = bench.store(), make_budget(10, bench.data)
     config = bench.run_config(seeds=seeds)
-    units = units_of(Bowl, validated(Bowl, {}), bench.data, budget, config)
+    units = units_of(Bowl, validate_params(Bowl, {}), bench.data, budget, config)
     statements: list[str] = []
     sa.event.listen(
         store.engine, "before_cursor_execute", lambda *event: statements.append(event[2])

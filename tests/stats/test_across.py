@@ -8,8 +8,8 @@ from scipy.stats import t, wilcoxon
 
 from fairbench.stats.across import (
     compare_all,
-    groups_alike,
     improvement,
+    indistinguishable_runs,
     interval_over_sources,
     least_adjusted_p,
     mean_by_source,
@@ -119,9 +119,9 @@ def test_groups_are_the_widest_runs_that_no_pair_tells_apart() -> None:
     apart = np.ones((4, 4))
     apart[0, 2] = apart[2, 0] = apart[0, 3] = apart[3, 0] = apart[1, 3] = apart[3, 1] = 0.01
     ranks = np.array([1.0, 2, 3, 4])
-    assert groups_alike(ranks, apart) == [(0, 1), (1, 2), (2, 3)]
-    assert groups_alike(ranks, np.ones((4, 4))) == [(0, 3)]
-    assert groups_alike(ranks, np.eye(4)) == []
+    assert indistinguishable_runs(ranks, apart) == [(0, 1), (1, 2), (2, 3)]
+    assert indistinguishable_runs(ranks, np.ones((4, 4))) == [(0, 3)]
+    assert indistinguishable_runs(ranks, np.eye(4)) == []
 
 
 def test_clear_differences_are_found_among_ten_sources() -> None:

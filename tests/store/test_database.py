@@ -227,7 +227,7 @@ def test_both_databases_keep_rows_alike(store_url: str) -> None:
     first.put(rows)
     first.put([reference("b", value=1e-300)])
     first.add([reference("a", value=7.0), reference("c")])
-    again = Store.by_url(store_url)
+    again = Store.open_or_create(store_url)
     figures = {
         row.key: row.figures["mutual_information_max"] for row in again.records(ReferenceRecord)
     }

@@ -95,7 +95,7 @@ def content_of(folder: Path) -> bytes:
 )
 def test_errors_of_opening_have_no_password(url: str) -> None:
     with pytest.raises(StoreError, match="cannot be opened") as raised:
-        Store.by_url(url)
+        Store.open_or_create(url)
     assert SENTINEL not in str(raised.value)
 
 

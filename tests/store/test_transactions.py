@@ -47,7 +47,7 @@ def test_nor_is_one_that_took_its_place(tmp_path: Path) -> None:
 
 def test_a_server_that_restarts_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
     with postgres_server() as server:
-        store = Store.by_url(server.url)
+        store = Store.open_or_create(server.url)
         server.stop()
         writer = threading.Thread(target=store.add_run, args=(RUN,))
         writer.start()
@@ -103,7 +103,7 @@ def test_a_run_that_ends_while_an_import_chooses_keeps_its_results(
     if database == "postgresql":
         url = request.getfixturevalue("postgres")
     ended, running, begun = "e" * 64, "f" * 64, "d" * 64
-    store = Store.by_url(url)
+    store = Store.open_or_create(url)
     store.put([a_unit(key).replace(status=Status.RUNNING) for key in (ended, running)])
     looked = Store._held
 
@@ -111,7 +111,7 @@ def test_a_run_that_ends_while_an_import_chooses_keeps_its_results(
         held = looked(own, kind)
         if kind is UnitRecord:
             mine = [a_unit(ended), a_unit(begun).replace(status=Status.RUNNING)]
-            Store.by_url(url).put([unit.replace(method="mine") for unit in mine])
+            Store.open_or_create(url).put([unit.replace(method="mine") for unit in mine])
         return held
 
     monkeypatch.setattr(Store, "_held", ended_meanwhile)
@@ -126,7 +126,7 @@ def test_a_run_that_ends_while_an_import_chooses_keeps_its_results(
 
 
 def test_a_transaction_that_gave_way_to_another_is_tried_again(postgres: str) -> None:
-    store = Store.by_url(postgres)
+    store = Store.open_or_create(postgres)
     store.put([a_unit("a" * 64), a_unit("b" * 64)])
     both = threading.Barrier(2)
     first = [True, True]
@@ -149,7 +149,7 @@ def test_a_transaction_that_gave_way_to_another_is_tried_again(postgres: str) ->
 
 def test_but_not_for_ever() -> None:
     with postgres_server() as server:
-        store = Store.by_url(server.url)
+        store = Store.open_or_create(server.url)
         server.stop()
         with pytest.raises(sa.exc.OperationalError):
             store.transactions.run(lambda c: c.execute(sa.text("SELECT 1")), patience=0.5)
@@ -160,6 +160,6 @@ def test_what_is_wrong_in_a_statement_is_not_tried_again(
     store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transactions.time, "sleep", lambda _: pytest.fail("tried again"))
-    made = Transactions(Store.by_url(store_url).engine)
+    made = Transactions(Store.open_or_create(store_url).engine)
     with pytest.raises(sa.exc.DBAPIError):
         made.run(lambda connection: connection.execute(sa.text("SELECT * FROM nowhere")))

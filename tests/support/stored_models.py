@@ -9,7 +9,7 @@ from typing import Any
 
 from fairbench.api import AUDIT_ROLES, FitContext, Point, Role, TrainingRows, Unit
 from fairbench.api.method import Curve
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.runs.plan import Budget, PlannedUnit, point_key
@@ -48,7 +48,7 @@ def store_model(
     *,
     seed: int = 0,
     point: Point | None = None,
-    audit: Audit = Audit.QUICK,
+    audit: AuditPreset = AuditPreset.QUICK,
     params: Mapping[str, Any] | None = None,
     read: Sequence[Point] | None = None,
 ) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fairbench.api import Role
-from fairbench.auditing.config import Audit
+from fairbench.auditing.config import AuditPreset
 from fairbench.data.loading import load_twin
 from fairbench.data.prepare import prepare
 from fairbench.data.prepared import Prepared
@@ -51,7 +51,7 @@ def test_hiding_gains_nothing() -> None:
     """At the quick audit, of a small table; ``fairbench calibrate --attacks`` has a real one."""
     data = prepare(make_table(9000), AdultsGender, source="simulated", origin="test")
     names = ["salted", "parity", "tokens", "shy", "marks", "first-half", "decoys"]
-    every = audit_attacks(data, audit=Audit.QUICK, names=names)
+    every = audit_attacks(data, audit=AuditPreset.QUICK, names=names)
     readings = list(takewhile(lambda one: one.base == "x", every))
     assert [f"{one.attack} on {one.base}" for one in readings if not one.passed] == []
     assert {one.attack for one in readings if not one.is_credited} == {"shy", "first-half"}
@@ -59,7 +59,7 @@ def test_hiding_gains_nothing() -> None:
 
 @pytest.mark.slow
 def test_no_attack_wins_on_the_simulated_twin() -> None:
-    readings = list(audit_attacks(load_twin(AdultsGender), audit=Audit.QUICK))
+    readings = list(audit_attacks(load_twin(AdultsGender), audit=AuditPreset.QUICK))
     assert [f"{one.attack} on {one.base}" for one in readings if not one.passed] == []
 
 

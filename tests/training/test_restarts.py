@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fairbench.api import FitContext, Point, Role, Shots, TrainingRows, Unit
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Params
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.runs.plan import Budget, PlannedUnit, stacks
@@ -166,7 +166,7 @@ def test_every_neural_method_gives_the_restart_of_least_own_objective(
 
 
 def test_stacks_are_no_larger_for_restarts(prepared: Prepared) -> None:
-    budget = Budget("30", 30, PRESETS[Audit.QUICK])
+    budget = Budget("30", 30, PRESETS[AuditPreset.QUICK])
     units = [
         PlannedUnit(
             f"{i}", Sofair, SofairParams(restarts=4), prepared, Unit(i, None), budget, 4, None
@@ -208,7 +208,7 @@ class Plain(Method):
 
 
 def test_only_neural_methods_report_restarts(prepared: Prepared) -> None:
-    info, budget = prepared.info, Budget("30", 30, PRESETS[Audit.QUICK])
+    info, budget = prepared.info, Budget("30", 30, PRESETS[AuditPreset.QUICK])
     work = Sofair(SofairParams(restarts=4, batch_size=32, hidden=(5,))).workload(info)
     assert (work.models_per_unit, work.batch_size) == (4, 32)
     assert work.architecture == replace(info.architecture, hidden=(5,))

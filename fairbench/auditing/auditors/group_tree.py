@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fairbench.api import Floats, Ints
 from fairbench.auditing.auditors.blend import calibrated, calibration
-from fairbench.auditing.auditors.samples import LabelledRows, Training, Weights
+from fairbench.auditing.auditors.samples import LabelledRows, MemberRows, Weights
 from fairbench.auditing.auditors.trees import Boosting, fit_trees
 
 _LEAST_ROWS = 20
@@ -46,7 +46,7 @@ def groups_of(node: GroupSplit | int) -> list[int]:
     return sorted(groups_of(node.one) + groups_of(node.other))
 
 
-def find_splits(training: Training, boosting: Boosting) -> GroupSplit | int:
+def find_splits(training: MemberRows, boosting: Boosting) -> GroupSplit | int:
     """Find the splits whose two sides z separates best, from the top down.
 
     Trees separate each group from all others; sums of their probabilities predict any split.
@@ -63,7 +63,7 @@ def find_splits(training: Training, boosting: Boosting) -> GroupSplit | int:
 
 
 def fit_split_trees(
-    training: Training, splits: GroupSplit | int, boosting: Boosting
+    training: MemberRows, splits: GroupSplit | int, boosting: Boosting
 ) -> Callable[[Floats], Floats]:
     """Fit trees to every split.
 
@@ -105,7 +105,7 @@ def _paths(node: GroupSplit | int, fit: _Fit) -> Callable[[Floats], dict[int, Sh
 class _Fit:
     """Fits trees to one split."""
 
-    training: Training
+    training: MemberRows
     boosting: Boosting
 
     def side_classifier(self, side: Side, groups: Ints) -> Callable[[Floats], Shares]:
@@ -116,7 +116,7 @@ class _Fit:
         fit, held = (_of(part, side, groups) for part in (self.training.fit, self.training.held))
         if held.total < _LEAST_ROWS or len(np.unique(fit.labels)) < 2:
             return lambda rows: np.full(len(rows), share, np.float32)
-        trees = fit_trees(Training(fit, held, shares, self.training.draws), self.boosting)
+        trees = fit_trees(MemberRows(fit, held, shares, self.training.draws), self.boosting)
         power, mixed = calibration(trees(held.x), held, shares)
         return lambda rows: calibrated(trees(rows), shares, power, mixed)[:, 1]
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Floats
-from fairbench.auditing.auditors.samples import LabelledRows, Training
+from fairbench.auditing.auditors.samples import LabelledRows, MemberRows
 
 _MOST_COLUMNS = 256
 """Most columns screened; of wider views those most balanced between their two values."""
@@ -33,7 +33,7 @@ Signs = npt.NDArray[np.float32]
 
 
 def find_products(
-    training: Training, residual: Floats, *, seed: int
+    training: MemberRows, residual: Floats, *, seed: int
 ) -> tuple[Products, MedianSigns]:
     """Screen products of two, three and four columns of a view.
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
 from fairbench.api import Floats, Ints
-from fairbench.auditing.auditors.samples import Training
+from fairbench.auditing.auditors.samples import MemberRows
 from fairbench.stats.seeds import derive_seed
 from fairbench.training.layers import (
     StackedMLP,
@@ -101,7 +101,7 @@ def fit_classifiers(
 
 
 def fit_weighted_classifiers(
-    training: Training, *, settings: MLPSettings, seeds: Sequence[int], soft: bool = False
+    training: MemberRows, *, settings: MLPSettings, seeds: Sequence[int], soft: bool = False
 ) -> Callable[[Floats], Floats]:
     """Train one classifier per seed on grouped rows, all with the same rows held out.
 

@@ -21,10 +21,17 @@ import numpy.typing as npt
 
 from fairbench.api import Floats
 from fairbench.auditing.auditors.blend import adds
-from fairbench.auditing.auditors.samples import Columns, LabelledRows, Training
+from fairbench.auditing.auditors.samples import Columns, LabelledRows, MemberRows
 from fairbench.auditing.auditors.simple import fit_logistic
 from fairbench.auditing.auditors.views import FARTHEST
-from fairbench.auditing.auditors.waves import BINS, Place, bins_of, by_rank, by_value, frequencies
+from fairbench.auditing.auditors.waves import (
+    BINS,
+    Place,
+    choose_bin_count,
+    frequencies,
+    scale_by_rank,
+    scale_by_value,
+)
 
 _Values = npt.NDArray[np.float64]
 
@@ -39,12 +46,12 @@ _ROWS_PER_CELL = 10
 """Mean rows per cell of a code from which counting reads all there is."""
 
 
-def find_patterns(rows: Training, common: Columns, p: Floats) -> Columns | None:
+def find_patterns(rows: MemberRows, common: Columns, p: Floats) -> Columns | None:
     """Return a map to the columns of all patterns that add to what an auditor finds.
 
     Parameters
     ----------
-    rows : Training
+    rows : MemberRows
         z as released.
     common : callable
         Maps z to a common scale.
@@ -77,14 +84,14 @@ def counting_suffices(fit: LabelledRows) -> bool:
     return fit.total >= _ROWS_PER_CELL * len(fit.labels)
 
 
-def _targets(rows: Training) -> _Values:
+def _targets(rows: MemberRows) -> _Values:
     """P(s | x) of each row to fit on where it is known, else its label, ``(n, classes)``."""
     if rows.fit.soft is not None:
         return rows.fit.soft.astype(np.float64)
     return np.eye(rows.classes)[rows.fit.labels]
 
 
-def _explains(columns: Columns, rows: Training, p: Floats) -> bool:
+def _explains(columns: Columns, rows: MemberRows, p: Floats) -> bool:
     """Whether logistic regression on columns adds to an auditor on held-out rows."""
     seen = rows.seen_through(columns)
     mean, scale = seen.fit.x.mean(axis=0), np.maximum(seen.fit.x.std(axis=0), 1e-6)
@@ -105,7 +112,10 @@ def _fit_waves(fit: LabelledRows, targets: _Values) -> Columns | None:
     waves: list[tuple[int, Place, float]] = []
     for column in range(fit.x.shape[1]):
         values = fit.x[:, column].astype(np.float64)
-        for place, most in ((by_value(values), bins_of(values)), (by_rank(values), BINS)):
+        for place, most in (
+            (scale_by_value(values), choose_bin_count(values)),
+            (scale_by_rank(values), BINS),
+        ):
             if place is not None:
                 found = frequencies(place(values), residual, energy, bins=most, tried=tried)
                 waves += [(column, place, frequency) for frequency in found]

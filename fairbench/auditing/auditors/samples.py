@@ -46,7 +46,7 @@ class LabelledRows:
 
 
 @dataclass(frozen=True)
-class Training:
+class MemberRows:
     """Rows that one member of the ensemble learns from."""
 
     fit: LabelledRows
@@ -61,7 +61,7 @@ class Training:
         """Values of the labels."""
         return len(self.prior)
 
-    def with_draws(self, fresh: Floats, labels: Ints, side: Ints) -> Training:
+    def with_draws(self, fresh: Floats, labels: Ints, side: Ints) -> MemberRows:
         """Return the same rows with further draws of z to fit on, unless equal ones are grouped.
 
         ``fresh (m n, k)``: m draws of n rows, draw after draw; ``labels (n,)``; ``side``: numbers
@@ -80,46 +80,46 @@ class Training:
         )
         return replace(self, fit=together, draws=self.draws + more)
 
-    def ungrouped(self) -> Training:
+    def ungrouped(self) -> MemberRows:
         """Return the same with every row to fit on by itself, with weight 1."""
         return self if self.fit.total == len(self.fit.labels) else self._of(self.fit.repeated())
 
-    def thinned(self, most: int) -> Training:
+    def thinned(self, most: int) -> MemberRows:
         """Return the same with ``most`` rows to fit on, evenly spaced, where there are more."""
         if self.fit.total <= most:
             return self
         all_rows = self.fit.repeated()
         return self._of(all_rows[np.arange(most) * len(all_rows) // most])
 
-    def _of(self, kept: Ints) -> Training:
+    def _of(self, kept: Ints) -> MemberRows:
         soft = None if self.fit.soft is None else self.fit.soft[kept]
         fit = LabelledRows(self.fit.x[kept], self.fit.labels[kept], np.ones(len(kept)), soft)
         return replace(self, fit=fit)
 
-    def seen_through(self, view: Callable[[Floats], Floats]) -> Training:
+    def seen_through(self, view: Callable[[Floats], Floats]) -> MemberRows:
         """Return the same rows through a view."""
         fit, held = self.fit.seen_through(view), self.held.seen_through(view)
-        return Training(fit, held, self.prior, self.draws)
+        return MemberRows(fit, held, self.prior, self.draws)
 
 
 @dataclass(frozen=True)
-class Distinct:
+class DistinctRows:
     """The distinct rows of an array, and the number of the one that each row equals."""
 
     rows: Floats  # (m, d)
     inverse: Ints  # (n,)
 
 
-def distinct(z: Floats) -> Distinct:
+def deduplicate_rows(z: Floats) -> DistinctRows:
     """Group equal rows of ``(n, d)``; where few are equal, every row is its own group."""
-    first, inverse = group(z)
+    first, inverse = index_equal_rows(z)
     if len(first) > GROUPING_PAYS * len(z):
-        return Distinct(z, np.arange(len(z)))
-    return Distinct(z[first], inverse)
+        return DistinctRows(z, np.arange(len(z)))
+    return DistinctRows(z[first], inverse)
 
 
-def group(z: Floats) -> tuple[Ints, Ints]:
-    """Return the first row of each group of equal rows, and the group of each row."""
+def index_equal_rows(z: Floats) -> tuple[Ints, Ints]:
+    """Return the first row of each set of equal rows ``(m,)``, and the set of each row ``(n,)``."""
     _, first, inverse = np.unique(row_keys(z), return_index=True, return_inverse=True)
     return first, inverse
 
@@ -146,14 +146,14 @@ def held_out_rows(rows: int) -> int:
     return max(1, round(max(0.1 * rows, min(400, rows / 3))))
 
 
-def sides_of(rows: int, seed: int) -> tuple[Ints, Ints]:
+def split_held_out(rows: int, seed: int) -> tuple[Ints, Ints]:
     """Return the numbers of the rows to fit on and of those held out."""
     order = np.random.default_rng(seed).permutation(rows)
     held = held_out_rows(rows)
     return order[held:], order[:held]
 
 
-def training(
+def make_member_rows(
     z: Floats,
     labels: Ints,
     *,
@@ -162,7 +162,7 @@ def training(
     draws: int = 1,
     soft: Floats | None = None,
     sides: tuple[Ints, Ints] | None = None,
-) -> Training:
+) -> MemberRows:
     """Split the auditor training set into rows to fit on and rows held out, and group equal ones.
 
     ``z (n, k)``: ``draws`` draws of n / draws rows, draw after draw; all draws of a row are on one
@@ -171,7 +171,7 @@ def training(
     """
     tiled = None if soft is None else np.tile(soft, (draws, 1))
     rows = len(z) // draws
-    keys = distinct(z)
+    keys = deduplicate_rows(z)
     fit, held = (
         _sample(
             keys,
@@ -180,13 +180,13 @@ def training(
             classes,
             tiled,
         )
-        for part in sides or sides_of(rows, seed)
+        for part in sides or split_held_out(rows, seed)
     )
-    return Training(fit, held, prior_of(labels, classes), draws)
+    return MemberRows(fit, held, prior_of(labels, classes), draws)
 
 
 def _sample(
-    keys: Distinct, chosen: Ints, labels: Ints, classes: int, soft: Floats | None
+    keys: DistinctRows, chosen: Ints, labels: Ints, classes: int, soft: Floats | None
 ) -> LabelledRows:
     mine = None if soft is None else soft[chosen]
     if len(keys.rows) == len(keys.inverse):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.api import Floats
-from fairbench.auditing.auditors.samples import LabelledRows, Training, group, row_keys
+from fairbench.auditing.auditors.samples import LabelledRows, MemberRows, index_equal_rows, row_keys
 from fairbench.stats.scores import log_loss
 
 Classifier = Callable[[Floats], Floats]
@@ -37,7 +37,7 @@ def held_out_loss(probabilities: Floats, held: LabelledRows) -> float:
     return float(np.average(log_loss(probabilities, held.labels), weights=held.weights))
 
 
-def fit_logistic(training: Training) -> Classifier:
+def fit_logistic(training: MemberRows) -> Classifier:
     """Fit multinomial logistic regression with the L2 strength of the lowest held-out loss."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -59,7 +59,7 @@ def fit_logistic(training: Training) -> Classifier:
     return best[1]
 
 
-def _linear(weights: Any, bias: Any, classes: Any, training: Training) -> Classifier:
+def _linear(weights: Any, bias: Any, classes: Any, training: MemberRows) -> Classifier:
     def classify(rows: Floats) -> Floats:
         score = rows.astype(np.float64) @ weights.T + bias
         if score.shape[1] == 1:
@@ -73,7 +73,7 @@ def _linear(weights: Any, bias: Any, classes: Any, training: Training) -> Classi
     return classify
 
 
-def fit_neighbours(training: Training, *, seed: int) -> Classifier:
+def fit_neighbours(training: MemberRows, *, seed: int) -> Classifier:
     """Fit votes of the k nearest rows and of the prior; both numbers by held-out loss."""
     from sklearn.neighbors import NearestNeighbors
 
@@ -113,7 +113,7 @@ def _principal(x: Floats) -> Callable[[Floats], Floats]:
     return lambda rows: rows @ axes
 
 
-def fit_counting(training: Training, *, soft: bool = False) -> Classifier:
+def fit_counting(training: MemberRows, *, soft: bool = False) -> Classifier:
     """Fit the shares of the labels in each cell of a code, shrunk towards the prior.
 
     With m rows of prior in a cell of n rows, each with label c n_c times, the cell predicts
@@ -124,7 +124,7 @@ def fit_counting(training: Training, *, soft: bool = False) -> Classifier:
     With ``soft``, the prior of a cell is the mean of its rows' soft labels.
     """
     fit, held = training.fit, training.held
-    first, cell = group(fit.x)
+    first, cell = index_equal_rows(fit.x)
     counts = np.zeros((len(first), training.classes))
     np.add.at(counts, (cell, fit.labels), fit.weights)
     prior = np.tile(training.prior, (len(first), 1))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.api import Floats
-from fairbench.auditing.auditors.samples import LabelledRows, Training
+from fairbench.auditing.auditors.samples import LabelledRows, MemberRows
 from fairbench.auditing.config import FAST_ROUNDS
 
 _FEW_ROUNDS = 30
@@ -55,7 +55,7 @@ class Boosting:
         )
 
 
-def fit_trees(training: Training, boosting: Boosting) -> Callable[[Floats], Floats]:
+def fit_trees(training: MemberRows, boosting: Boosting) -> Callable[[Floats], Floats]:
     """Fit boosted trees.
 
     Returns a callable that maps ``(n, d)`` to probabilities ``(n, classes)``.
@@ -86,7 +86,7 @@ def fit_trees(training: Training, boosting: Boosting) -> Callable[[Floats], Floa
     return classify
 
 
-def fit_soft_trees(training: Training, boosting: Boosting) -> Callable[[Floats], Floats]:
+def fit_soft_trees(training: MemberRows, boosting: Boosting) -> Callable[[Floats], Floats]:
     """Fit boosted trees to soft labels by squared error, one model per class, of two but one.
 
     Rounds are chosen on held-out rows by their hard labels. Returns a callable that maps

@@ -66,7 +66,7 @@ def _refined(peak: int, places: Values, residual: Values) -> float:
     return float(round(near[np.argmax(power)], 1))
 
 
-def bins_of(values: Values) -> int:
+def choose_bin_count(values: Values) -> int:
     """Return the number of bins of the periodogram: more for numbers and money of many digits.
 
     ``values (n,)``: a column.
@@ -76,7 +76,7 @@ def bins_of(values: Values) -> int:
     return _BINS_OF_DIGITS if digits else BINS
 
 
-def by_value(values: Values, beyond: float = 0.002) -> Place | None:
+def scale_by_value(values: Values, beyond: float = 0.002) -> Place | None:
     """Map values ``(n,)`` to [0, 1], linearly between quantiles ``beyond`` and 1 - ``beyond``.
 
     None where these are equal.
@@ -85,7 +85,7 @@ def by_value(values: Values, beyond: float = 0.002) -> Place | None:
     return (lambda new: (new - low) / (high - low)) if high > low else None
 
 
-def by_rank(values: Values) -> Place | None:
+def scale_by_rank(values: Values) -> Place | None:
     """Map values ``(n,)`` to the share of the column's values that are smaller; None: all equal."""
     ordered = np.sort(values)
     if ordered[0] == ordered[-1]:

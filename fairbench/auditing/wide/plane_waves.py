@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from fairbench.api import Floats
 from fairbench.auditing.auditors.samples import Columns
-from fairbench.auditing.auditors.waves import Place, by_rank, by_value
+from fairbench.auditing.auditors.waves import Place, scale_by_rank, scale_by_value
 from fairbench.auditing.wide.digits import Number, number_of
 from fairbench.auditing.wide.quantities import Quantity
 
@@ -177,7 +177,7 @@ def _of_values(rows: _Values, scaled: _Values) -> Iterator[_Grid]:
     for size, side in _SIDES.items():
         for columns in itertools.islice(itertools.combinations(many, size), _MOST_GRIDS[size]):
             of = tuple(Quantity("value", (c,)) for c in columns)
-            yield from _placed(of, side, (by_value, by_rank), rows, scaled)
+            yield from _placed(of, side, (scale_by_value, scale_by_rank), rows, scaled)
     for columns in itertools.islice(itertools.combinations(many, 2), _MOST_GRIDS[2]):
         for length in ("length", "logarithm of length"):
             of = Quantity("angle", columns), Quantity(length, columns)
@@ -188,7 +188,7 @@ def _by_turn(values: _Values) -> Place | None:
     """The place of an angle on the circle, and of another quantity by value."""
     if np.abs(values).max() <= np.pi + 1e-6 and np.ptp(values) > 1.9 * np.pi:
         return lambda new: new / (2 * np.pi) % 1
-    return by_value(values)
+    return scale_by_value(values)
 
 
 def _placed(

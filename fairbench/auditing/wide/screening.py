@@ -14,7 +14,13 @@ import numpy.typing as npt
 
 from fairbench.api import Floats
 from fairbench.auditing.auditors.samples import Columns
-from fairbench.auditing.auditors.waves import BINS, Place, by_rank, by_value, frequencies
+from fairbench.auditing.auditors.waves import (
+    BINS,
+    Place,
+    frequencies,
+    scale_by_rank,
+    scale_by_value,
+)
 from fairbench.auditing.wide.quantities import Quantity, quantities
 
 Values = npt.NDArray[np.float64]
@@ -191,9 +197,9 @@ def _waves(
     quantity: Quantity, gate: Gate | None, values: Values, residual: Values, tried: float
 ) -> list[tuple[float, _Wave]]:
     """Return waves along a quantity, by value within its core and by rank, with their strength."""
-    places = [by_rank(values), by_value(values, _CORES[0])]
+    places = [scale_by_rank(values), scale_by_value(values, _CORES[0])]
     if len(quantity.columns) == 1 and quantity.formula == "value":
-        places += [by_value(values, core) for core in _CORES[1:]]
+        places += [scale_by_value(values, core) for core in _CORES[1:]]
     found = []
     for place in places:
         if place is None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from fairbench.api import Floats
 from fairbench.auditing.auditors.blend import adds
 from fairbench.auditing.auditors.interactions import find_products, product_columns
-from fairbench.auditing.auditors.samples import Columns, LabelledRows, Training
+from fairbench.auditing.auditors.samples import Columns, LabelledRows, MemberRows
 from fairbench.auditing.auditors.trees import Boosting, fit_trees
 from fairbench.auditing.auditors.views import View, standardised
 from fairbench.auditing.config import FAST_ROUNDS, MOST_COLUMNS
@@ -41,7 +41,7 @@ WIDE = (
 
 
 def wide_views(
-    rows: Training, p: Floats, *, seed: int, names: Iterable[str] = WIDE
+    rows: MemberRows, p: Floats, *, seed: int, names: Iterable[str] = WIDE
 ) -> Iterator[View]:
     """Fit the views, one by one, to rows of z as released; yield those that add to an auditor.
 
@@ -94,7 +94,7 @@ def _beside(common: Columns, columns: Columns) -> Columns:
     return lambda z: np.hstack([common(z), columns(z)])
 
 
-def _unexplained(rows: Training, common: Columns, seed: int) -> npt.NDArray[np.float64]:
+def _unexplained(rows: MemberRows, common: Columns, seed: int) -> npt.NDArray[np.float64]:
     """Labels less what trees on other rows predict, ``(n, classes)``."""
     fit = rows.fit
     predicted = np.tile(rows.prior, (len(fit.labels), 1))
@@ -105,7 +105,7 @@ def _unexplained(rows: Training, common: Columns, seed: int) -> npt.NDArray[np.f
         for part in (half, ~half):
             mine = LabelledRows(x[part], fit.labels[part], fit.weights[part])
             trees = fit_trees(
-                Training(mine, held, rows.prior), Boosting(FAST_ROUNDS, _PATIENCE, seed)
+                MemberRows(mine, held, rows.prior), Boosting(FAST_ROUNDS, _PATIENCE, seed)
             )
             predicted[~part] = trees(x[~part])
     return np.asarray(np.eye(rows.classes)[fit.labels] - predicted)

@@ -83,7 +83,7 @@ def draw_ranking(
     marks = {}
     for row in panel.rows:
         value = row.figures.get(column)
-        if value is not None and not row.is_none(column):
+        if value is not None and not row.no_point_within_limit(column):
             grey = bool(panel.highlighted) and row.method not in panel.highlighted
             own = _marks(row, column, value, certified.get(row.variant), scale)
             name = "grey" if grey else colour_class(looks[row.variant])

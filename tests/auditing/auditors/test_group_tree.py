@@ -13,9 +13,9 @@ from fairbench.auditing.auditors.group_tree import (
     fit_split_trees,
     groups_of,
 )
-from fairbench.auditing.auditors.samples import Training, training
+from fairbench.auditing.auditors.samples import MemberRows, make_member_rows
 from fairbench.auditing.auditors.trees import Boosting
-from fairbench.auditing.config import PRESETS, Audit
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.members import fit_boosted_trees
 from fairbench.auditing.sample import AuditSample
@@ -38,9 +38,9 @@ def crossed(n: int, seed: int) -> tuple[Floats, Ints]:
     return z.astype(np.float32), s.astype(np.int64)
 
 
-def rows(n: int = 4000) -> Training:
+def rows(n: int = 4000) -> MemberRows:
     z, s = crossed(n, 0)
-    return training(z, s, classes=10, seed=0)
+    return make_member_rows(z, s, classes=10, seed=0)
 
 
 def test_what_z_tells_is_told_apart_first() -> None:
@@ -65,7 +65,7 @@ def test_probabilities_are_of_all_groups_and_sum_to_one() -> None:
 def test_a_group_without_rows_keeps_its_share() -> None:
     z, s = crossed(3000, 0)
     seen = s != 7
-    data = training(z[seen], s[seen], classes=10, seed=0)
+    data = make_member_rows(z[seen], s[seen], classes=10, seed=0)
     splits = find_splits(data, Boosting(20, 9, seed=0))
     p = fit_split_trees(data, splits, Boosting(20, 9, seed=0))(z)
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
@@ -77,7 +77,7 @@ def test_a_code_of_few_rows_is_told_as_its_counts_tell() -> None:
     """Equal rows are grouped: eight codes of three groups are some twenty rows, each of many."""
     channel = CHANNELS["few-codes"]
     z, s, _ = channel.rows(0, 4000)
-    data = training(z, s, classes=3, seed=0)
+    data = make_member_rows(z, s, classes=3, seed=0)
     assert len(data.held.labels) < 30
     splits = find_splits(data, Boosting(100, 9, seed=0))
     classify = fit_split_trees(data, splits, Boosting(100, 9, seed=0))
@@ -103,7 +103,7 @@ def test_more_groups_do_not_hide_what_z_tells_of_two() -> None:
                 },
                 classes,
             ),
-            config=PRESETS[Audit.STRICT],
+            config=PRESETS[AuditPreset.STRICT],
             seed=0,
         ).chosen.test_information
         for classes in (2, 10)
@@ -115,9 +115,9 @@ def test_more_groups_do_not_hide_what_z_tells_of_two() -> None:
 def test_the_trees_that_describe_data_read_many_groups_too() -> None:
     """What ``data describe`` prints of X, by boosted trees alone."""
     (z, s), (new, labels) = crossed(6000, 0), crossed(6000, 1)
-    classify = fit_boosted_trees(z, s, classes=10, config=PRESETS[Audit.STRICT], seed=0)
+    classify = fit_boosted_trees(z, s, classes=10, config=PRESETS[AuditPreset.STRICT], seed=0)
     two = fit_boosted_trees(
-        z, FIRST[s].astype(np.int64), classes=2, config=PRESETS[Audit.STRICT], seed=0
+        z, FIRST[s].astype(np.int64), classes=2, config=PRESETS[AuditPreset.STRICT], seed=0
     )
     of_two = information(two(new), FIRST[labels].astype(np.int64))
     assert of_two > 0.2

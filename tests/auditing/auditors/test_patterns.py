@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairbench.auditing.auditors.patterns import find_patterns
-from fairbench.auditing.auditors.samples import training
+from fairbench.auditing.auditors.samples import make_member_rows
 from fairbench.auditing.auditors.simple import fit_logistic, held_out_loss
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.validation.suite import CHANNELS
@@ -18,7 +18,7 @@ ROWS = 6_000
 def test_a_pattern_is_read_by_logistic_regression(name: str) -> None:
     channel = CHANNELS[name]
     z, s, _ = channel.rows(0, ROWS)
-    rows = training(z, s, classes=2)
+    rows = make_member_rows(z, s, classes=2)
     half = np.full((len(rows.held.labels), 2), 0.5)
     columns = find_patterns(rows, standardised(rows.fit.x).apply, half)
     assert columns is not None
@@ -34,6 +34,6 @@ def test_in_noise_there_is_none(classes: int) -> None:
     rng = np.random.default_rng(1)
     z = rng.normal(size=(ROWS, 6)).astype(np.float32)
     z[:, :3] = np.round(20 * z[:, :3])
-    rows = training(z, rng.integers(0, classes, ROWS), classes=classes)
+    rows = make_member_rows(z, rng.integers(0, classes, ROWS), classes=classes)
     prior = np.tile(rows.prior, (len(rows.held.labels), 1))
     assert find_patterns(rows, standardised(rows.fit.x).apply, prior) is None

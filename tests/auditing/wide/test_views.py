@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 import fairbench
-from fairbench.auditing.auditors.samples import Training, training
+from fairbench.auditing.auditors.samples import MemberRows, make_member_rows
 from fairbench.auditing.auditors.simple import held_out_loss
 from fairbench.auditing.auditors.trees import Boosting, fit_trees
 from fairbench.auditing.report import RULES
@@ -104,7 +104,7 @@ def rings(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
 def test_a_rule_is_read_on_its_view(rule: Rule, view: str) -> None:
     rng = np.random.default_rng(0)
     z, bit = rule(rng)
-    rows = training(
+    rows = make_member_rows(
         z.astype(np.float32), (bit ^ (rng.random(ROWS) < 0.05)).astype(np.int64), classes=2
     ).ungrouped()
     (found,) = wide_views(rows, _prior(rows), seed=0, names=[view])
@@ -121,11 +121,11 @@ def test_in_noise_there_is_none(classes: int) -> None:
     z = np.column_stack(
         [rng.normal(size=(ROWS, 3)), rng.integers(0, 9, (ROWS, 2)), rng.random((ROWS, 2)) < 0.4]
     )
-    rows = training(z, rng.integers(0, classes, ROWS), classes=classes).ungrouped()
+    rows = make_member_rows(z, rng.integers(0, classes, ROWS), classes=classes).ungrouped()
     assert not list(wide_views(rows, _prior(rows), seed=0))
 
 
-def _prior(rows: Training) -> npt.NDArray[np.float32]:
+def _prior(rows: MemberRows) -> npt.NDArray[np.float32]:
     return np.tile(rows.prior.astype(np.float32), (len(rows.held.labels), 1))
 
 
