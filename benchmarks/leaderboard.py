@@ -20,7 +20,7 @@ from figures import Figures
 
 from fairbench.leaderboard.build import build, write
 from fairbench.registry import load_registry
-from fairbench.stats.bootstrap import RESAMPLES, replicated, to_text
+from fairbench.stats.bootstrap import RESAMPLES, to_text
 from fairbench.store.database import Store
 from fairbench.store.records import PointRecord, ReadPoint, Record, ReferenceRecord, UnitRecord
 from fairbench.store.status import Status
@@ -42,7 +42,7 @@ def point_replicates() -> float:
     rng = np.random.default_rng(0)
     losses, d, right = rng.random((3, ROWS))
     start = time.process_time()
-    replicated(losses, rng.integers(0, 2, ROWS), d, right)
+    bootstrap_figures(losses, rng.integers(0, 2, ROWS), d, right)
     return time.process_time() - start
 
 

@@ -227,7 +227,7 @@ def _significance(verdict: Verdict) -> str:
             f"Significantly better at 5%, adjusted for all {len(known)} comparisons: "
             f"{', '.join(told)}{others}."
         )
-    sources = format_count(verdict.replicates, "source")
+    sources = format_count(verdict.source_count, "source")
     least = format_share(min(p for _, p in known))
     return (
         f"But the tables come from {sources}, and tables that ask the same people count as one: "

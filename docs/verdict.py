@@ -63,7 +63,7 @@ def describe_verdict(verdict: Verdict) -> Iterator[str]:
         shown += f", and wins, ties and losses against `{verdict.reference}`"
     yield f"So far {len(verdict.tables)} of the {known} entries of `{COLLECTION}` have boards with"
     yield f"the same rows. Here are {shown}. The tables come from"
-    yield f"{format_count(verdict.replicates, 'source')}, surveys or registers of the same people"
+    yield f"{format_count(verdict.source_count, 'source')}, surveys or registers of the same people"
     yield f"([sources](#what-is-computed)){_least_p(verdict)}."
     if verdict.missing:
         yield f"Without replicated rows: {list_names(verdict.missing)}. Until all have some, do not"

@@ -156,7 +156,7 @@ def _counts(results: Path, code: int | None) -> BoardRun:
         exit_code=code,
         units=len(units) - statuses[Status.SKIPPED],
         fitted=statuses[Status.DONE],
-        failed=sum(count for status, count in statuses.items() if status.bad),
+        failed=sum(count for status, count in statuses.items() if status.is_failure),
         points=sum(len(unit.points) for unit in units if unit.done),
         audited=sum(point.done for point in points),
     )

@@ -30,7 +30,7 @@ from fairbench.auditing.sample_size import extrapolate
 from fairbench.auditing.tasks import classify_tasks, classify_unseen_tasks
 from fairbench.auditing.with_y import read_with_y
 from fairbench.data.prepared import Prepared, Rows
-from fairbench.stats.bootstrap import replicated
+from fairbench.stats.bootstrap import bootstrap_figures
 from fairbench.stats.scores import accuracy, log_loss
 from fairbench.stats.seeds import derive_seed
 
@@ -280,4 +280,6 @@ def _replicates(
     if task is not None:
         right = (task.probabilities.argmax(axis=1) == task.labels).reshape(draws, n).mean(axis=0)
     losses = losses.reshape(draws, n).mean(axis=0)
-    return replicated(losses, sensitive.labels[:n], distortion, right, row_numbers=row_numbers)
+    return bootstrap_figures(
+        losses, sensitive.labels[:n], distortion, right, row_numbers=row_numbers
+    )

@@ -17,7 +17,7 @@ from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.tasks import classify_unseen_tasks
 from fairbench.data.prepared import Prepared
 from fairbench.metrics.transfer import CONSTANT, TEST, VALIDATION
-from fairbench.stats.bootstrap import replicated
+from fairbench.stats.bootstrap import bootstrap_figures
 from fairbench.stats.scores import accuracy, information, log_loss
 from fairbench.stats.seeds import derive_seed
 
@@ -85,7 +85,7 @@ def audit_reference(
     values |= _transfer_reference(z, data, config=config, seed=derive_seed(seed, "transfer"))
     losses = log_loss(audited.strict.test.probabilities, s[Role.TEST])
     row_numbers = data.roles[Role.TEST].numbers
-    replicates = replicated(losses, s[Role.TEST], distances, right, row_numbers=row_numbers)
+    replicates = bootstrap_figures(losses, s[Role.TEST], distances, right, row_numbers=row_numbers)
     names = {
         "mutual_information": "mutual_information_max",
         "distortion": "distortion_max",

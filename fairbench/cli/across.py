@@ -143,7 +143,7 @@ def _words(measure: str) -> str:
 
 
 def _notes(verdict: Verdict) -> list[str]:
-    sources = verdict.replicates
+    sources = verdict.source_count
     few = f"no intervals below {LEAST_SOURCES} sources"
     ends = few if sources < LEAST_SOURCES else "with 95% intervals"
     notes = [f"Mean ranks over tables by weight, {ends}."]

@@ -232,7 +232,7 @@ def _bad_units(event: events.Finished) -> list[UnitResult]:
     """Units of a fit that gave nothing, though the fit itself came to its end."""
     if not isinstance(event.job, FitJob):
         return []
-    return [result for result in event.result if result.status.bad]
+    return [result for result in event.result if result.status.is_failure]
 
 
 def _bars() -> Progress:

@@ -95,7 +95,7 @@ def _run(
     run = TrainingRun(config, registry, plan, store, device)
     for title, reason in run.skipped():
         err.print(f"SKIPPED: {title}: {reason}", markup=False)
-    if changed := run.changed():
+    if changed := run.methods_with_changed_code():
         err.print(f"Trained again, as their code has changed: {', '.join(changed)}", markup=False)
     jobs = run.jobs()
     if dry_run:

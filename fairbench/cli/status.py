@@ -46,11 +46,11 @@ def status(
     _show_newest(units, points)
     _show_remaining(points)
     for unit in units.values():
-        if unit.status.bad:
+        if unit.status.is_failure:
             _show_failure(unit, unit.point, unit, traceback=traceback)
     for point in points:
         # A measured point may lack a metric's columns.
-        if point.status.bad or point.error:
+        if point.status.is_failure or point.error:
             _show_failure(units[point.unit], point.label, point, traceback=traceback)
     if replaced:
         what = "model of earlier code is" if len(replaced) == 1 else "models of earlier code are"
@@ -61,11 +61,11 @@ def _trained_since(units: Iterable[UnitRecord]) -> set[str]:
     """Keys of models that were trained again by other code of their plugin, later."""
     units = list(units)
     done = sorted((unit for unit in units if unit.done), key=lambda unit: str(unit.finished))
-    newest = {unit.place: unit for unit in done}
+    newest = {unit.training_identity: unit for unit in done}
     return {
         unit.key
         for unit in units
-        if (later := newest.get(unit.place)) is not None
+        if (later := newest.get(unit.training_identity)) is not None
         and later.code != unit.code
         and str(later.finished) > str(unit.finished or "")
     }
@@ -106,7 +106,7 @@ def _count_by_method(
             fitted[method, Status.DONE],
             fitted[method, Status.RUNNING],
             fitted[method, Status.PENDING],
-            sum(fitted[method, s] + audited[method, s] for s in Status if s.bad),
+            sum(fitted[method, s] + audited[method, s] for s in Status if s.is_failure),
             audited[method, Status.DONE],
             audited[method, Status.PENDING],
         ]

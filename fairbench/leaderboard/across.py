@@ -59,7 +59,7 @@ class Verdict:
         return MEASURES[self.measure]
 
     @property
-    def replicates(self) -> int:
+    def source_count(self) -> int:
         """Number of sources: what intervals and tests count."""
         return len(set(self.sources))
 

@@ -80,7 +80,7 @@ def place_in(own: SelectedRecords, board: Board, registry: Registry) -> Compared
                     kept[identity] = fitting
         name = Variant(unit.method, unit.params_label).label
         refused += [f"{name}: {reason}" for reason in reasons if reason]
-    records = SelectedRecords({**published.curves, **kept}, references, published.areas)
+    records = SelectedRecords({**published.curves, **kept}, references, published.curve_replicates)
     (table,) = build_tables(records, registry)
     own_rows = {
         Variant(curves[0].units[0].method, curves[0].units[0].params_label)

@@ -82,7 +82,7 @@ class Board:
 
     Parameters
     ----------
-    areas : mapping of CurveKey to mapping of str to ndarray, shape (resamples,)
+    curve_replicates : mapping of CurveKey to mapping of str to ndarray, shape (resamples,)
         Bootstrap replicates of figures of curves, by column; of rows on one split alone.
     """
 
@@ -90,7 +90,7 @@ class Board:
     units: Sequence[UnitRecord]
     points: Sequence[PointRecord]
     references: Sequence[ReferenceRecord]
-    areas: Mapping[CurveKey, Mapping[str, Array]]
+    curve_replicates: Mapping[CurveKey, Mapping[str, Array]]
 
     @cached_property
     def most_points(self) -> int:
@@ -114,7 +114,7 @@ class Board:
         return SelectedRecords(
             curves_of(self.units, of_unit),
             {ReferenceKey.of(one): one for one in self.references},
-            self.areas,
+            self.curve_replicates,
         )
 
 
@@ -176,7 +176,10 @@ def make_board(
         units=sorted(units.values(), key=lambda unit: unit.key),
         points=[point for curve in chosen for point in curve.points],
         references=sorted(references.values(), key=lambda one: one.key),
-        areas={**_areas_of(chosen, earlier), **_areas(chosen, records, registry)},
+        curve_replicates={
+            **_replicates_of(chosen, earlier),
+            **_replicates(chosen, records, registry),
+        },
     )
 
 
@@ -194,25 +197,26 @@ def _folds(records: SelectedRecords, dataset: str, budget: str) -> int:
     return commonest_folds(rows, records.is_complete)
 
 
-def _areas_of(
+def _replicates_of(
     curves: Sequence[CurveRecords], earlier: Board | None
 ) -> dict[CurveKey, Mapping[str, Array]]:
     """Replicates of curves that came from an earlier board, without those of their points."""
     if earlier is None:
         return {}
     return {
-        curve.key: earlier.areas[curve.key]
+        curve.key: earlier.curve_replicates[curve.key]
         for curve in curves
-        if curve.key in earlier.areas and not any(point.replicates for point in curve.done)
+        if curve.key in earlier.curve_replicates
+        and not any(point.replicates for point in curve.done)
     }
 
 
-def _areas(
+def _replicates(
     curves: Sequence[CurveRecords], records: SelectedRecords, registry: Registry
 ) -> dict[CurveKey, dict[str, Array]]:
     """Replicates of the figures of curves on the official split."""
     metrics = [m for m in registry.metrics.classes.values() if m.level == "curve"]
-    areas: dict[CurveKey, dict[str, Array]] = {}
+    found: dict[CurveKey, dict[str, Array]] = {}
     for curve in curves:
         measured = records.reference(curve) is not None and all(p.replicates for p in curve.done)
         if curve.split != OFFICIAL.name or not measured:
@@ -223,5 +227,5 @@ def _areas(
                 columns |= resample(metric, one, [])
             known = {name: values for name, values in columns.items() if np.size(values)}
             if known:
-                areas[curve.key] = known
-    return areas
+                found[curve.key] = known
+    return found

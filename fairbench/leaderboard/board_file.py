@@ -74,7 +74,7 @@ def to_bytes(board: Board) -> bytes:
     ]
     areas = [
         {"unit": place[unit], "audit": audit, "column": column, "replicates": values}
-        for (unit, audit), columns in sorted(board.areas.items())
+        for (unit, audit), columns in sorted(board.curve_replicates.items())
         for column, values in sorted(columns.items())
     ]
     tables: dict[str, Sequence[Mapping[str, Any]]] = {

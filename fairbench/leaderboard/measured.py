@@ -26,7 +26,7 @@ class MeasuredCurve:
     split: str
     evaluation: CurveEvaluation
     # Bootstrap replicates of its figures by column, where its points came without their own
-    areas: Mapping[str, Array] = field(default_factory=dict)
+    stored_replicates: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def reference(self) -> Mapping[str, float]:
@@ -45,7 +45,7 @@ def evaluate_curves(
             curve.units[0].method,
             curve.split,
             _evaluation(curve, reference, one_device),
-            records.areas.get(curve.key, {}),
+            records.curve_replicates.get(curve.key, {}),
         )
         for curve in curves
         if curve.done and (reference := records.reference(curve)) is not None
@@ -108,8 +108,12 @@ def resample(
 
     If they cannot be: none, and one line more in ``problems``.
     """
-    if curve.areas:
-        return {name: values for name, values in curve.areas.items() if name in metric.columns}
+    if curve.stored_replicates:
+        return {
+            name: values
+            for name, values in curve.stored_replicates.items()
+            if name in metric.columns
+        }
     try:
         return dict(metric().resampled(curve.evaluation))
     except (Exception, SystemExit) as error:

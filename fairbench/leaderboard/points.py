@@ -102,7 +102,7 @@ def make_failure_rows(curve: CurveRecords) -> list[FailureRow]:
             error=record.error,
         )
         for record, unit, label in tried
-        if record.status.bad
+        if record.status.is_failure
     ]
 
 

@@ -85,13 +85,13 @@ class CurveRecords:
 class SelectedRecords:
     """The records that leaderboards are built from: curves of each row, and references.
 
-    ``areas``: of curves whose points came without bootstrap replicates, those of the curve's
-    figures by column, ``(resamples,)``.
+    ``curve_replicates``: bootstrap replicates of a curve's figures by column, ``(resamples,)``, of
+    curves whose points came without replicates of their own.
     """
 
     curves: Mapping[Identity, list[CurveRecords]]
     references: Mapping[ReferenceKey, ReferenceRecord]
-    areas: Mapping[CurveKey, Mapping[str, Array]] = field(default_factory=dict)
+    curve_replicates: Mapping[CurveKey, Mapping[str, Array]] = field(default_factory=dict)
 
     @property
     def units(self) -> list[UnitRecord]:

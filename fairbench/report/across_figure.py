@@ -111,7 +111,7 @@ def _draw_families(axes: Axes, verdict: Verdict, best: list[AcrossRow]) -> None:
             textcoords="offset points",
             va="center",
         )
-    sources = verdict.replicates
+    sources = verdict.source_count
     least = least_adjusted_p(len(best), sources)
     bars = indistinguishable_runs(ranks, verdict.p_families) if least <= 1 - LEVEL else []
     what = (

@@ -115,14 +115,15 @@ class AuditLedger:
     def failures(self, target: AuditTarget) -> list[PointRecord]:
         """Points whose audit by the present auditors failed."""
         keys = [point_key(target.unit, point.label, target.config) for point in target.points]
-        bad = [key for key in keys if key in self._points and self._points[key].bad]
+        bad = [key for key in keys if key in self._points and self._points[key].is_failure]
         return list(self.store.find(PointRecord, bad).values()) if bad else []
 
-    def missing(
-        self, target: AuditTarget, *, again: Mapping[str, str | None] | None = None
-    ) -> list[MissingPoint]:
-        """Points without a result, and those of ``again``: by key, when they were measured."""
-        self._again.update(again or {})
+    def measure_again(self, points: Mapping[str, str | None]) -> None:
+        """Take measured points for missing; ``points``: by key, when they were measured."""
+        self._again.update(points)
+
+    def missing(self, target: AuditTarget) -> list[MissingPoint]:
+        """Points without a result, and those to measure again."""
         points = (
             MissingPoint(number, point.label, point_key(target.unit, point.label, target.config))
             for number, point in enumerate(target.points)
@@ -133,7 +134,7 @@ class AuditLedger:
         status = self._points.get(key)
         if status is Status.DONE:
             return key in self._again
-        return status is None or not status.bad or self.retry
+        return status is None or not status.is_failure or self.retry
 
     def forget(self, target: AuditTarget) -> None:
         """Take points for missing: what they measured was another model."""
@@ -148,15 +149,17 @@ class AuditLedger:
         """Whether another run did some of a job since this one planned it."""
         if isinstance(job, ReferenceJob):
             references = self.store.find(ReferenceRecord, job.claimed)
-            self._take_in(references)
+            self._drop_measured_elsewhere(references)
             return any(r.done and key not in self._again for key, r in references.items())
         points = self.store.find(PointRecord, job.claimed)
-        self._take_in(points)
+        self._drop_measured_elsewhere(points)
         self._points |= {key: point.status for key, point in points.items()}
         return any(not self._is_missing(key) for key in job.claimed)
 
-    def _take_in(self, records: Mapping[str, PointRecord | ReferenceRecord]) -> None:
-        """What another run has measured again since needs no more of it."""
+    def _drop_measured_elsewhere(
+        self, records: Mapping[str, PointRecord | ReferenceRecord]
+    ) -> None:
+        """Stop measuring again what another run has measured again since."""
         for key, record in records.items():
             if key in self._again and record.finished not in (None, self._again[key]):
                 del self._again[key]
@@ -168,7 +171,7 @@ class AuditLedger:
         statuses = [self._points.get(key) for key in job.keys]
         target = self._targets[job.keys[0]]
         missing = [point for point in self.missing(target) if point.key in job.keys]
-        bad = [s for s in statuses if s is not None and s.bad and not self.retry]
+        bad = [s for s in statuses if s is not None and s.is_failure and not self.retry]
         assert isinstance(job.arrays, StoredArrays)
         return self.jobs(target, missing, job.arrays), bad
 

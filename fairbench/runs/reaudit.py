@@ -119,7 +119,8 @@ class Reaudit(JobSource):
             # A measured point has an error where a metric raised: it lacks that metric's columns.
             if point.done and (self._again or point.error or not columns <= set(point.figures))
         }
-        missing = self.audits.missing(target, again=stale)
+        self.audits.measure_again(stale)
+        missing = self.audits.missing(target)
         self.known += len(unit.points) - len(missing)
         if missing and unit.artefact is not None:
             self._work.append(PointsToMeasure(target, unit.artefact, missing))

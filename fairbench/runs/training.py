@@ -90,18 +90,20 @@ class TrainingRun(JobSource):
         for planned in self.plan.units:
             if planned.key not in fitting and planned.skipped is None:
                 audits += self._audit_jobs(planned)
-                self.summary.reused += not self.units.records[planned.key].status.bad
+                self.summary.reused += not self.units.records[planned.key].status.is_failure
         # References first: they are short, and estimate soft labels for all audits.
         return [*self._reference_jobs(), *fits, *audits]
 
-    def changed(self) -> list[str]:
-        """Methods that are trained again since stored models of the same are of other code."""
+    def methods_with_changed_code(self) -> list[str]:
+        """Methods whose code has changed since their stored models were trained."""
         codes: dict[tuple[object, ...], set[str]] = {}
         for unit in self.units.records.values():
             if unit.done and unit.origin is None:
-                codes.setdefault(unit.place, set()).add(unit.code)
+                codes.setdefault(unit.training_identity, set()).add(unit.code)
         fresh = (planned.record("") for planned in self.plan.units if self.units.must_fit(planned))
-        return sorted({u.method for u in fresh if u.code not in codes.get(u.place, {u.code})})
+        return sorted(
+            {u.method for u in fresh if u.code not in codes.get(u.training_identity, {u.code})}
+        )
 
     def skipped(self) -> list[tuple[str, str]]:
         """Title and reason of what a method does not support, one per method and dataset."""
@@ -280,7 +282,7 @@ class TrainingRun(JobSource):
                 continue
             fitted.append(planned)
             unit = self.units.records[planned.key]
-            if unit.status.bad:
+            if unit.status.is_failure:
                 self.summary.broken.append((planned.title, unit.status, unit.error or ""))
             else:
                 self.summary.reused += 1

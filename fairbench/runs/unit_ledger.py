@@ -47,7 +47,7 @@ class UnitLedger:
         if unit is None or self.rerun is Rerun.ALL:
             return True
         if not unit.done:
-            return not unit.status.bad or self.rerun is Rerun.FAILED
+            return not unit.status.is_failure or self.rerun is Rerun.FAILED
         # Fitted; its representations are needed again only if a point is still to be audited.
         # A damaged file is as good as none.
         return bool(self.missing_points(planned)) and self.representations(unit) is None
@@ -91,7 +91,7 @@ class UnitLedger:
             unit = self.records.get(planned.key)
             if unit is None:
                 continue
-            if unit.status.bad:
+            if unit.status.is_failure:
                 failures.append((planned.title, unit.status, unit.error or ""))
             for point in self.audits.failures(self.target(planned)):
                 # The title has the point of a multi-shot method.
@@ -113,7 +113,7 @@ class UnitLedger:
         for planned in to_fit:
             unit = self.records.get(planned.key)
             packing = unit.packing if unit else None
-            if unit and packing and not unit.status.bad and self._knows(packing):
+            if unit and packing and not unit.status.is_failure and self._knows(packing):
                 recorded["\x1f".join(packing)] = [self.by_key[key] for key in packing]
             elif packing:
                 recorded.setdefault("\x1f".join(packing), []).append(planned)
@@ -124,7 +124,7 @@ class UnitLedger:
     def _knows(self, packing: Sequence[str]) -> bool:
         """Whether all of a stack is of this request, and none of it failed."""
         units = [self.records.get(key) for key in packing]
-        failed = any(unit is not None and unit.status.bad for unit in units)
+        failed = any(unit is not None and unit.status.is_failure for unit in units)
         return set(packing) <= set(self.by_key) and not failed
 
     def write_planned(self, stacked: Sequence[tuple[PlannedUnit, Sequence[str]]]) -> None:

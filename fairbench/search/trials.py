@@ -108,7 +108,7 @@ def measure_trial(
     points = store.find(PointRecord, [key for own in keys.values() for key in own])
     for planned in units:
         unit = found.get(planned.key)
-        if unit is None or not (unit.done or unit.status.bad):
+        if unit is None or not (unit.done or unit.status.is_failure):
             measured.pending = True
             continue
         costs = unit.costs or {}
@@ -119,7 +119,7 @@ def measure_trial(
         if "flops" in costs:
             measured.flops.append(costs["flops"])
         for point in (points.get(key) for key in keys[unit.key]):
-            if point is None or not (point.done or point.status.bad):
+            if point is None or not (point.done or point.status.is_failure):
                 measured.pending = True
             elif point.done:
                 measured.points.append(point)

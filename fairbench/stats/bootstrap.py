@@ -89,7 +89,7 @@ def entropy_of(shares: Array) -> Array:
     return entropies
 
 
-def replicated(
+def bootstrap_figures(
     losses: Array,
     s: Ints,
     distortion: Array | Floats,

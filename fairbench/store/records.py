@@ -159,8 +159,8 @@ class UnitRecord(Record):
         return self.read_points or ()
 
     @property
-    def place(self) -> tuple[object, ...]:
-        """What the model is of, whatever code trained it."""
+    def training_identity(self) -> tuple[object, ...]:
+        """What the model was trained as: equal for models that differ in their code alone."""
         return (
             *(self.method, self.params_label, self.dataset, self.fingerprint),
             *(self.split, self.seed, self.point, self.budget),

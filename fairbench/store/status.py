@@ -35,12 +35,12 @@ class Status(enum.StrEnum):
         return self not in (Status.PENDING, Status.RUNNING)
 
     @property
-    def bad(self) -> bool:
-        """Whether a run with this status in it exits with 1."""
-        return self in _BAD
+    def is_failure(self) -> bool:
+        """Whether the work was tried and gave no result; a run with such work exits with 1."""
+        return self in _FAILURES
 
 
-_BAD = {Status.FAILED, Status.DIVERGED, Status.TIMEOUT, Status.OOM, Status.CRASHED}
+_FAILURES = {Status.FAILED, Status.DIVERGED, Status.TIMEOUT, Status.OOM, Status.CRASHED}
 
 
 def status_of(error: BaseException) -> Status:

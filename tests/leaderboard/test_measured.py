@@ -59,5 +59,5 @@ def test_a_board_is_made_without_the_replicates_of_such_a_metric(
     registry.metrics.classes["odd"] = Odd
     records = selected(tmp_path, on_real_data)
     board = make_board(records, "adults-gender", registry, version=5, budget="quick")
-    assert all("aufdc" in areas and "odd" not in areas for areas in board.areas.values())
-    assert board.areas
+    assert all("aufdc" in areas and "odd" not in areas for areas in board.curve_replicates.values())
+    assert board.curve_replicates

@@ -102,12 +102,12 @@ def test_estimates_of_a_fit_are_of_past_units_of_its_method_and_dataset(
 def test_methods_whose_code_has_changed_are_named_before_they_are_trained_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert planned(bench).changed() == [], "nothing was trained before"
+    assert planned(bench).methods_with_changed_code() == [], "nothing was trained before"
     run(bench)
-    assert planned(bench).changed() == []
+    assert planned(bench).methods_with_changed_code() == []
     assert planned(bench, rerun="all").changed() == [], "it is trained again as it was asked for"
     monkeypatch.setattr(plan, "code_of", lambda method: "0" * 16)
-    assert planned(bench).changed() == ["bowl"]
+    assert planned(bench).methods_with_changed_code() == ["bowl"]
 
 
 def test_a_limit_of_time_has_several_checkpoints_within(bench: Bench) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairbench.errors import StoreError
-from fairbench.stats.bootstrap import RESAMPLES, from_text, replicated, resampled_means, to_text
+from fairbench.stats.bootstrap import RESAMPLES, from_text, resampled_means, to_text
 
 
 def test_a_person_counts_poisson_1_times_in_a_resample() -> None:
@@ -46,7 +46,7 @@ def test_their_spread_is_the_standard_error() -> None:
     n = 2000
     losses, d, right = rng.exponential(0.3, n), rng.gamma(2.0, size=n), rng.random(n) < 0.8
     s = rng.integers(0, 3, n)
-    found = replicated(losses, s, d, right.astype(float))
+    found = bootstrap_figures(losses, s, d, right.astype(float))
     assert all(len(rows) == RESAMPLES for rows in found.values())
     for name, rows in (("distortion", d), ("accuracy_y", right)):
         assert found[name].std() == pytest.approx(rows.std() / np.sqrt(n), rel=0.1)
