@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairbench.auditing.array_audit import sample_of
-from fairbench.auditing.checked_arrays import check_arrays
+from fairbench.auditing.array_checks import check_arrays
+from fairbench.auditing.array_measures import sample_of
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.tolerance import tolerance

@@ -25,8 +25,8 @@ from fairbench.registry import load_registry
 from fairbench.training import Networks, NeuralMethod, Streams
 from fairbench.training.layers import fastest_products
 from fairbench.training.model import StackedModel, onehot
+from fairbench.training.schedule import Schedule
 from fairbench.training.trainer import train
-from fairbench.training.watch import Schedule
 from fairbench_datasets.dsprites_unfair import DSpritesUnfair, DSpritesUnfairSmall
 from fairbench_datasets.dsprites_unfair.render import FACTORS, render
 

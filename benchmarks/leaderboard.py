@@ -20,7 +20,7 @@ from figures import Figures
 
 from fairbench.leaderboard.build import build, write
 from fairbench.registry import load_registry
-from fairbench.stats.bootstrap import RESAMPLES, to_text
+from fairbench.stats.bootstrap import RESAMPLES, bootstrap_figures, to_text
 from fairbench.store.database import Store
 from fairbench.store.records import PointRecord, ReadPoint, Record, ReferenceRecord, UnitRecord
 from fairbench.store.status import Status

@@ -23,7 +23,7 @@ from fairbench.data.loading import load_dataset
 from fairbench.data.prepared import Prepared
 from fairbench.files import write_atomically
 from fairbench.training import Batch, Networks, Streams
-from fairbench.training.watch import CHECK_EVERY
+from fairbench.training.divergence import CHECK_EVERY
 from fairbench_datasets.dsprites_unfair import DSpritesUnfair
 from fairbench_plugins.sofair import Sofair
 from fairbench_plugins.sofair.model import SofairModel

@@ -12,9 +12,9 @@ from fairbench.stats.seeds import derive_seed
 from fairbench.training import NeuralMethod
 from fairbench.training.checkpoint import Checkpoint
 from fairbench.training.model import StackedModel
+from fairbench.training.schedule import Schedule
 from fairbench.training.streams import Streams
 from fairbench.training.trainer import train
-from fairbench.training.watch import Schedule
 from gpu_stages.settings import Settings
 
 

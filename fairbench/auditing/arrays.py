@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairbench.auditing.checked_arrays import check_arrays
+from fairbench.auditing.array_checks import check_arrays
 from fairbench.auditing.config import AuditPreset
 from fairbench.auditing.report import AuditReport
 
@@ -70,7 +70,7 @@ def audit(
     """
     checked = check_arrays(z, s, y, x, roles, seed)
     # Imported here: it loads torch, which an error in the arrays need not wait for.
-    from fairbench.auditing.array_audit import measure
+    from fairbench.auditing.array_measures import measure
 
     return measure(
         checked, preset=AuditPreset.QUICK if quick else AuditPreset.STRICT, progress=progress

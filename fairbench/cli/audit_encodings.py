@@ -23,7 +23,7 @@ from fairbench.leaderboard.boards import find_board
 from fairbench.leaderboard.build import Tables, build_tables
 from fairbench.metrics.rows import AttainmentRow, LeaderboardRow
 from fairbench.report.format import format_figure
-from fairbench.runs.encodings import measure_encodings
+from fairbench.runs.external_encodings import measure_encodings
 
 _MEDIAN = 50
 

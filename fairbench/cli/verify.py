@@ -29,9 +29,9 @@ from fairbench.registry import Registry
 from fairbench.report.format import format_count, format_figure
 from fairbench.runs.cost import versions
 from fairbench.runs.driver import drive
-from fairbench.runs.encoding_alone import EncodedAlone, encode_alone
 from fairbench.runs.executors import make_executor
 from fairbench.runs.fit_job import FitJob
+from fairbench.runs.isolated_encoding import EncodedAlone, encode_alone
 from fairbench.runs.plan import make_plan
 from fairbench.runs.training import TrainingRun
 from fairbench.runs.verification import (

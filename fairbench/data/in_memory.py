@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairbench.api import Ints
-from fairbench.data.arrays import MOST_CLASSES
+from fairbench.data.array_checks import MOST_CLASSES
 from fairbench.data.column_values import texts
 from fairbench.data.prepare import coded
 from fairbench.data.preprocessing import Preprocessing, mean_and_scale, most_common_categories

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from fairbench.api import Floats, Ints
-from fairbench.data.arrays import check_same_order
+from fairbench.data.array_checks import check_same_order
 from fairbench.data.checks import determines, is_id
 from fairbench.data.column_values import ColumnKind, are_dates, find_notation, guess_kind
 from fairbench.data.in_memory import named

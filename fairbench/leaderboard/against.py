@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.board import Board
 from fairbench.leaderboard.build import Tables, build_tables
-from fairbench.leaderboard.replicates import choose_curves
+from fairbench.leaderboard.row_curves import choose_curves
 from fairbench.leaderboard.select import CurveRecords, Identity, SelectedRecords
 from fairbench.metrics.rows import Variant
 from fairbench.registry import Registry

@@ -19,7 +19,7 @@ from fairbench import __version__
 from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.measured import evaluate_curves, resample
-from fairbench.leaderboard.replicates import commonest_folds
+from fairbench.leaderboard.row_curves import commonest_folds
 from fairbench.leaderboard.select import (
     CurveKey,
     CurveRecords,

@@ -19,7 +19,7 @@ from fairbench.leaderboard.points import (
     order_points,
 )
 from fairbench.leaderboard.ranking import LeaderboardEntry, rank_rows
-from fairbench.leaderboard.replicates import choose_curves, commonest_folds
+from fairbench.leaderboard.row_curves import choose_curves, commonest_folds
 from fairbench.leaderboard.select import CurveRecords, SelectedRecords, read
 from fairbench.metrics.hull import curve_of
 from fairbench.metrics.rows import (

@@ -15,7 +15,7 @@ from fairbench.leaderboard.measured import (
     mean_of,
 )
 from fairbench.leaderboard.ranking import LeaderboardEntry
-from fairbench.leaderboard.replicates import RowCurves
+from fairbench.leaderboard.row_curves import RowCurves
 from fairbench.leaderboard.row_figures import compute_figures
 from fairbench.leaderboard.select import CurveRecords, SelectedRecords
 from fairbench.metrics.rows import LeaderboardRow

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairbench.api import Track
 from fairbench.errors import ConfigError, nearest
-from fairbench.leaderboard.replicates import commonest
+from fairbench.leaderboard.row_curves import commonest
 from fairbench.metrics.rows import DEFAULT, LeaderboardRow, RankingGroup, Variant
 from fairbench.stats.intervals import Array, Estimate, Sample, paired
 from fairbench.stats.ranks import RankOverSplits, estimate_over_splits, rank_over_splits

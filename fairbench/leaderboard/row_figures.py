@@ -10,7 +10,7 @@ import numpy as np
 from fairbench.api.metric import Metric
 from fairbench.leaderboard.measured import MeasuredCurve, compute, mean_of, resample
 from fairbench.leaderboard.ranking import LOWER, test_over_train
-from fairbench.leaderboard.replicates import RowCurves
+from fairbench.leaderboard.row_curves import RowCurves
 from fairbench.stats.intervals import Array, Sample, estimate
 from fairbench.stats.ranks import estimate_over_splits
 

@@ -16,8 +16,8 @@ from fairbench.models.query import ModelQuery, ResultsLocation
 from fairbench.models.results import StoredResults
 from fairbench.models.select import select_unit, stored_method
 from fairbench.registry import Registry
-from fairbench.runs.after_encoding import unpack_bits
 from fairbench.runs.audit_rows import AuditRows
+from fairbench.runs.packed_bits import unpack_bits
 from fairbench.runs.point_arrays import BIT_PARTS, Kind, PointArrays
 from fairbench.store.records import UnitRecord
 

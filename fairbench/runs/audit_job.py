@@ -17,7 +17,7 @@ from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepared import Prepared
 from fairbench.errors import StoreError, text_of
 from fairbench.runs.audit_rows import AuditRows
-from fairbench.runs.contract import ContractError, Progress
+from fairbench.runs.plugin_values import ContractError, Progress
 from fairbench.runs.point_arrays import NOT_AUDITED, ArrayName, PointArrays
 from fairbench.runs.shared_labels import Estimated, SharedLabels, estimated
 from fairbench.stats.bootstrap import to_text

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fairbench.api import Workload
 from fairbench.api.costs import EARLIER_SECONDS
 from fairbench.api.method import Representation
-from fairbench.runs.contract import finite_number
+from fairbench.runs.plugin_values import finite_number
 
 
 @dataclass

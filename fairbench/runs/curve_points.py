@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fairbench.api import AUDIT_ROLES, Ints, Point, Role, iterate_points
 from fairbench.api.method import Curve, Representation
-from fairbench.runs.contract import ContractError
+from fairbench.runs.plugin_values import ContractError
 
 DEFAULT_POINTS = 16
 """Points at which a single-shot curve is read; both AUFDCs use them."""

@@ -23,7 +23,7 @@ from fairbench.api.method import Representation
 from fairbench.auditing.auditors.samples import opaque
 from fairbench.auditing.axes import image_axes, principal_axes
 from fairbench.auditing.config import DECODED_DECIMALS, MOST_COLUMNS
-from fairbench.runs.contract import ContractError
+from fairbench.runs.plugin_values import ContractError
 
 _ROWS_FOR_AXES = 4_000
 

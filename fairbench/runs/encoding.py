@@ -4,7 +4,7 @@ The rows of all audit roles are encoded together and shuffled, so that an encode
 rows that auditors are trained on from those that it is measured on. The order depends on the rows
 of all roles, so a method cannot compute it from the seed it is given. Nor from the generators: each
 has a seed of its own, a hash, and the draws that audits see are taken at random among all draws.
-What takes the test rows alone comes later: :mod:`fairbench.runs.after_encoding`.
+What takes the test rows alone comes later: :mod:`fairbench.runs.measures_on_test_rows`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy as np
 from fairbench.api import AUDIT_ROLES, Coding, Floats, Ints, Role, Track
 from fairbench.api.method import Method, Representation
 from fairbench.data.prepared import Prepared
-from fairbench.runs.contract import ContractError
 from fairbench.runs.cost import Meter
 from fairbench.runs.decoding import Decoded, GroupDecoder, ReconstructionRange
 from fairbench.runs.draws import (
@@ -31,6 +30,7 @@ from fairbench.runs.draws import (
     compact,
     drawn_of_stochastic,
 )
+from fairbench.runs.plugin_values import ContractError
 from fairbench.runs.point_arrays import ArrayName, Kind
 
 _MOST_ROWS = 65_536

@@ -17,12 +17,12 @@ import numpy as np
 from fairbench.api import AUDIT_ROLES, Coding, FitContext, Point, Role, Track, TrainingRows, Unit
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Params, Representation
 from fairbench.data.prepared import Prepared
-from fairbench.runs.after_encoding import measure_test_rows
 from fairbench.runs.audit_rows import AuditRows
-from fairbench.runs.contract import ContractError, Progress, ReportedCosts, finite_number
 from fairbench.runs.cost import Meter, hardware, model_costs, stack_costs, versions
 from fairbench.runs.curve_points import detailed_point_numbers, points_to_read
 from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
+from fairbench.runs.measures_on_test_rows import measure_test_rows
+from fairbench.runs.plugin_values import ContractError, Progress, ReportedCosts, finite_number
 from fairbench.runs.point_arrays import ROWS, Kind, PointArrays
 from fairbench.stats.seeds import derive_seed
 from fairbench.store.encoders import Encoder, pack

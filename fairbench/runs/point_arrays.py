@@ -44,9 +44,9 @@ class Kind(enum.StrEnum):
     RATE = "rate"
     """A number: the method's own code length on the test rows, in nats."""
     BITS = "bits"
-    """By BIT_PARTS: bits of the test rows, see :func:`fairbench.runs.after_encoding.pack_bits`."""
+    """By BIT_PARTS: bits of the test rows, see :mod:`fairbench.runs.packed_bits`."""
     RECONSTRUCTIONS = "reconstructions"
-    """By PICTURES: a few test images, see :mod:`fairbench.runs.reconstructions`."""
+    """By PICTURES: a few test images, see :mod:`fairbench.runs.example_reconstructions`."""
     ROWS = "rows"
     """A number, of no point: how many rows of each role were encoded at most. Missing: all."""
 

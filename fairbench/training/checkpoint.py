@@ -15,7 +15,8 @@ from fairbench.training.model import StackedModel
 from fairbench.training.streams import Streams
 
 if TYPE_CHECKING:
-    from fairbench.training.watch import Schedule, Watch
+    from fairbench.training.divergence import DivergenceMonitor
+    from fairbench.training.schedule import Schedule
 
 
 class Checkpoint:
@@ -42,7 +43,7 @@ class Checkpoint:
         model: StackedModel,
         optimizer: torch.optim.Optimizer,
         streams: Streams,
-        watch: Watch,
+        watch: DivergenceMonitor,
         schedule: Schedule,
     ) -> None:
         """Save the state in which ``step`` is the next one."""
@@ -66,7 +67,7 @@ class Checkpoint:
         model: StackedModel,
         optimizer: torch.optim.Optimizer,
         streams: Streams,
-        watch: Watch,
+        watch: DivergenceMonitor,
         schedule: Schedule,
     ) -> int:
         """Restore the state; returns the next step, 0 where there is no usable checkpoint."""

@@ -90,9 +90,9 @@ class NeuralMethod(Method):
         from fairbench.stats.seeds import derive_seed
         from fairbench.training.checkpoint import Checkpoint
         from fairbench.training.restarts import select_best
+        from fairbench.training.schedule import Schedule
         from fairbench.training.streams import Streams
         from fairbench.training.trainer import train as train_stack
-        from fairbench.training.watch import Schedule
 
         restarts = self.workload(train.info).models_per_unit
         models = [(unit, again) for unit in units for again in range(restarts)]

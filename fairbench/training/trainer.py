@@ -12,10 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from fairbench.training.checkpoint import Checkpoint
+from fairbench.training.divergence import CHECK_EVERY, DivergenceMonitor
 from fairbench.training.layers import use_fastest_products
 from fairbench.training.model import Batch, StackedModel, onehot
+from fairbench.training.schedule import Schedule
 from fairbench.training.streams import Streams
-from fairbench.training.watch import CHECK_EVERY, Schedule, Watch
 
 
 def train(
@@ -71,7 +72,7 @@ def train(
         lr=schedule.learning_rate,
         fused=True,
     )
-    watch = Watch(len(streams.seeds))
+    watch = DivergenceMonitor(len(streams.seeds))
     model.train()
     first = 0
     if checkpoint is not None:

@@ -15,8 +15,8 @@ import torch
 
 import fairbench
 from fairbench.api import Role
-from fairbench.auditing.checked_arrays import SHARES, split
-from fairbench.data.arrays import features, single_precision
+from fairbench.auditing.array_checks import SHARES, split
+from fairbench.data.array_checks import check_features, single_precision
 from fairbench.errors import FairbenchError
 
 N = 3000
@@ -210,7 +210,7 @@ def test_the_certificate_is_of_test_rows_as_released(monkeypatch: pytest.MonkeyP
         seen.update(cells=z_cells, z=z, s=s, groups=groups)
         return Certificate()
 
-    monkeypatch.setattr("fairbench.auditing.array_audit.certify", certify)
+    monkeypatch.setattr("fairbench.auditing.array_measures.certify", certify)
     rng = np.random.default_rng(0)
     z, s = 1e9 + rng.integers(0, 4, (N, 1)), rng.integers(0, 2, N)
     report = quick(z, s)
@@ -225,9 +225,9 @@ def test_the_certificate_is_of_test_rows_as_released(monkeypatch: pytest.MonkeyP
 
 def test_categories_are_coded_as_in_datasets() -> None:
     frame = pd.DataFrame({"n": [3.0, 1.0, 2.0], "c": ["b", "a", "b"], "t": [True, False, True]})
-    assert features(frame, "x").tolist() == [[3, 1, 1], [1, 0, 0], [2, 1, 1]]
+    assert check_features(frame, "x").tolist() == [[3, 1, 1], [1, 0, 0], [2, 1, 1]]
     text = np.array([["1", "u"], ["2", "v"]])
-    assert features(text, "x").tolist() == [[1, 0], [2, 1]]
+    assert check_features(text, "x").tolist() == [[1, 0], [2, 1]]
 
 
 Z, S = people(200)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fairbench.api import Architecture, DatasetInfo, Feature
 from fairbench.models.bits import bit_table, step
-from fairbench.runs.after_encoding import pack_bits, unpack_bits
+from fairbench.runs.packed_bits import pack_bits, unpack_bits
 
 N = 4000
 RNG = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import pytest
 
 from fairbench.api.metric import Metric
 from fairbench.runs.audit_job import measured_columns, protect
-from fairbench.runs.contract import ContractError
+from fairbench.runs.plugin_values import ContractError
 from fairbench.testing.sample_evaluations import point_evaluations
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from fairbench.api import AUDIT_ROLES, Floats, Ints, Knob, Point, Role
 from fairbench.api.method import Curve, Representation
-from fairbench.runs.contract import ContractError
 from fairbench.runs.curve_points import points_to_read
+from fairbench.runs.plugin_values import ContractError
 
 X = {
     role: np.random.default_rng(number).normal(size=(300, 2)).astype(np.float32)

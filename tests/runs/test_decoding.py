@@ -9,8 +9,8 @@ import pytest
 
 from fairbench.api import Floats, Ints
 from fairbench.api.method import Representation
-from fairbench.runs.contract import ContractError
 from fairbench.runs.decoding import Decoded, GroupDecoder, ReconstructionRange
+from fairbench.runs.plugin_values import ContractError
 
 N, D, K = 50, 4, 3
 RNG = np.random.default_rng(0)

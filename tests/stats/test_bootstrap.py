@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from fairbench.errors import StoreError
-from fairbench.stats.bootstrap import RESAMPLES, from_text, resampled_means, to_text
+from fairbench.stats.bootstrap import (
+    RESAMPLES,
+    bootstrap_figures,
+    from_text,
+    resampled_means,
+    to_text,
+)
 
 
 def test_a_person_counts_poisson_1_times_in_a_resample() -> None:

@@ -17,9 +17,9 @@ from fairbench.registry import load_registry
 from fairbench.training import checkpoint_files as checkpoints
 from fairbench.training.checkpoint import Checkpoint
 from fairbench.training.neural_method import NeuralMethod
+from fairbench.training.schedule import Schedule
 from fairbench.training.streams import Streams
 from fairbench.training.trainer import train
-from fairbench.training.watch import Schedule
 from tests.training.test_engine import Auto, S, X
 
 STEPS = 240

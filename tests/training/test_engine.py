@@ -10,9 +10,9 @@ from torch import Tensor
 from fairbench.training import layers
 from fairbench.training.layers import StackedLinear, StackedMLP, fastest_products
 from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
+from fairbench.training.schedule import Schedule
 from fairbench.training.streams import Streams
 from fairbench.training.trainer import set_gradients, train
-from fairbench.training.watch import Schedule
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3)).astype(np.float32)

@@ -6,8 +6,8 @@ import pytest
 from fairbench.api import Architecture, DatasetInfo, Unit
 from fairbench.registry import load_registry
 from fairbench.training import Networks, Streams
+from fairbench.training.schedule import Schedule
 from fairbench.training.trainer import train
-from fairbench.training.watch import Schedule
 
 SIDE, SPRITE = 32, 8
 STEPS = 250

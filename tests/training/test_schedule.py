@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairbench.training.watch import Schedule
+from fairbench.training.schedule import Schedule
 from fairbench_plugins.sofair import Sofair
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from fairbench.api import AUDIT_ROLES
 from fairbench.auditing.config import AuditConfig
-from fairbench.data.arrays import matrix, single_precision
+from fairbench.data.array_checks import check_matrix, single_precision
 from fairbench.data.prepared import Prepared
 from fairbench.errors import DataError
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, Measurement
 from fairbench.runs.audits import audit_seed, point_metrics
-from fairbench.runs.contract import Progress
+from fairbench.runs.plugin_values import Progress
 from fairbench.runs.point_arrays import ArrayName, Kind
 from fairbench.runs.shared_labels import SharedLabels
 
@@ -41,7 +41,7 @@ def measure_encodings(
             f"{data.info.name} has images, whose rows are not numbered through.",
             "Write a plugin: docs/plugins.md.",
         )
-    encoded = single_precision(matrix(z, "z"))
+    encoded = single_precision(check_matrix(z, "z"))
     if len(encoded) != data.table_rows:
         raise DataError(
             f"z has {len(encoded):,} rows; {data.info.name} has {data.table_rows:,}.",

@@ -16,7 +16,7 @@ from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.runs.encoding import RowsToEncode
-from fairbench.runs.encoding_alone import EncodedAlone, encode_alone
+from fairbench.runs.isolated_encoding import EncodedAlone, encode_alone
 from fairbench.runs.plan import make_budget, units_of
 from fairbench.store import encoders, files
 from fairbench.store.records import ReadPoint, UnitRecord

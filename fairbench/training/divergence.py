@@ -1,10 +1,8 @@
-"""The training schedule, and the detection of models that diverge."""
+"""The detection of models that diverge."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,24 +16,7 @@ _EXPLOSION = 1e8
 """A loss this many times its starting size counts as diverged."""
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Steps, rows per model and step (drawn with replacement), and learning rate of a stack.
-
-    The learning rate is Adam's at its peak; it decays to zero along a half cosine, or stays.
-    """
-
-    iterations: int
-    batch_size: int = 128
-    learning_rate: float = 1e-3
-    decay: bool = True
-
-    def factor(self, done: float) -> float:
-        """Return the share of the peak that the learning rate has when a share of steps is done."""
-        return 0.5 * (1 + math.cos(math.pi * done)) if self.decay else 1.0
-
-
-class Watch:
+class DivergenceMonitor:
     """Finds models that diverged and masks them."""
 
     def __init__(self, models: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.api import Ints, Role
-from fairbench.data import arrays
+from fairbench.data import array_checks
 from fairbench.data.card_table import MOST_NUMBERS
 from fairbench.data.column_values import is_number
 from fairbench.data.roles import deal
@@ -46,18 +46,20 @@ def check_arrays(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int) -> Check
     """
     if not 0 <= seed < 2**63:
         raise ConfigError(f"The seed {seed} is not a whole number of 0 or more.")
-    arrays.check_same_order(z=z, s=s, y=y, x=x, roles=roles)
-    released = arrays.matrix(z, "z")
-    groups, codes = arrays.classes(s, "s")
-    tasks = {} if y is None else arrays.tasks(y, "y")
-    original = None if x is None else arrays.features(x, "x")
+    array_checks.check_same_order(z=z, s=s, y=y, x=x, roles=roles)
+    released = array_checks.check_matrix(z, "z")
+    groups, codes = array_checks.check_classes(s, "s")
+    tasks = {} if y is None else array_checks.check_tasks(y, "y")
+    original = None if x is None else array_checks.check_features(x, "x")
     lengths = {"z": len(released), "s": len(codes)}
     if tasks:
         lengths["y"] = len(next(iter(tasks.values()))[1])
     if original is not None:
         lengths["x"] = len(original)
-    arrays.check_rows(lengths)
-    rows = split(codes, seed) if roles is None else arrays.role_rows(roles, "roles", len(codes))
+    array_checks.check_rows(lengths)
+    rows = (
+        split(codes, seed) if roles is None else array_checks.role_rows(roles, "roles", len(codes))
+    )
     _check_classes(codes, groups, rows, "group", "s")
     for task, (names, labels) in tasks.items():
         _check_classes(labels, names, rows, "class", task)

@@ -11,9 +11,9 @@ import torch
 
 from fairbench.api import Floats, Ints, Role
 from fairbench.api.metric import Prediction
+from fairbench.auditing.array_checks import CheckedArrays
 from fairbench.auditing.auditors.samples import index_equal_rows
 from fairbench.auditing.certificate import certify
-from fairbench.auditing.checked_arrays import CheckedArrays
 from fairbench.auditing.config import MOST_COLUMNS, PRESETS, AuditConfig, AuditPreset
 from fairbench.auditing.decoder import RefittedDecoder, refit_decoder
 from fairbench.auditing.ensemble import audit
@@ -22,7 +22,7 @@ from fairbench.auditing.members import sides
 from fairbench.auditing.report import Accuracy, AuditReport, Usefulness
 from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.tasks import classify_task
-from fairbench.data.arrays import single_precision
+from fairbench.data.array_checks import single_precision
 from fairbench.data.preprocessing import mean_and_scale
 from fairbench.metrics import gaps
 from fairbench.stats.scores import accuracy, auc, balanced_accuracy, entropy, interval

@@ -10,7 +10,7 @@ from fairbench.data.prepare import prepare
 from fairbench.data.prepared import Prepared
 from fairbench.errors import DataError
 from fairbench.registry import load_registry
-from fairbench.runs.encodings import measure_encodings
+from fairbench.runs.external_encodings import measure_encodings
 from fairbench_datasets.adults import AdultsGender
 from tests.conftest import make_table
 

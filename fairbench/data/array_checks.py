@@ -40,7 +40,7 @@ EARLIER_ROLE_NAMES = {"selection": Role.VALIDATION.value}
 """Names of version 0.1, accepted with a warning, and today's."""
 
 
-def matrix(value: Any, name: str) -> np.ndarray:
+def check_matrix(value: Any, name: str) -> np.ndarray:
     """Check rows of numbers; return them as ``(n, k)``, in their own precision.
 
     Raises DataError: it has another shape, no rows, or a value that is not a finite number.
@@ -83,7 +83,7 @@ def single_precision(array: np.ndarray) -> Floats:
     return narrow
 
 
-def features(value: Any, name: str) -> np.ndarray:
+def check_features(value: Any, name: str) -> np.ndarray:
     """Check columns of X; return float64 ``(n, d)``, with categories as codes, as in datasets.
 
     Raises DataError: as for :func:`matrix`; text is a category, but a text among numbers is an
@@ -96,7 +96,7 @@ def features(value: Any, name: str) -> np.ndarray:
         array = _as_array(held, name)
         _check_shape(array.shape, name)
         if array.dtype.kind not in "USO":
-            return matrix(array, name).astype(np.float64)
+            return check_matrix(array, name).astype(np.float64)
         held = pd.DataFrame(array, columns=[f"column {i + 1}" for i in range(array.shape[1])])
     _check_shape(held.shape, name)
     columns: dict[str, Any] = {}
@@ -111,7 +111,7 @@ def features(value: Any, name: str) -> np.ndarray:
     return coded(pd.DataFrame(columns), onehot=False)[0]
 
 
-def classes(value: Any, name: str) -> tuple[tuple[str, ...], Ints]:
+def check_classes(value: Any, name: str) -> tuple[tuple[str, ...], Ints]:
     """Return the names of groups or classes, in order, and each row's code ``(n,)``.
 
     Raises DataError: the array has another shape, no rows, a single value, too many, or values that
@@ -139,21 +139,25 @@ def classes(value: Any, name: str) -> tuple[tuple[str, ...], Ints]:
     return _coded_classes(values, name)
 
 
-def tasks(value: Any, name: str) -> dict[str, tuple[tuple[str, ...], Ints]]:
+def check_tasks(value: Any, name: str) -> dict[str, tuple[tuple[str, ...], Ints]]:
     """Return task labels by task: of one column, or of several, each with a name."""
     held = _unwrapped(value, name)
     if _is_frame(held) and held.ndim == 2:
         if not held.shape[1]:
             raise DataError(f"{name} has no columns: leave it out, or give task labels.")
-        return {str(column): classes(held[column], f"{name} {column!r}") for column in held.columns}
+        return {
+            str(column): check_classes(held[column], f"{name} {column!r}")
+            for column in held.columns
+        }
     if _is_frame(held) and held.name is not None:
-        return {str(held.name): classes(held, name)}
+        return {str(held.name): check_classes(held, name)}
     array = held if _is_frame(held) else _as_array(held, name)
     if array.ndim == 2 and array.shape[1] > 1:
         return {
-            f"{name}{i}": classes(array[:, i], f"{name}[:, {i}]") for i in range(array.shape[1])
+            f"{name}{i}": check_classes(array[:, i], f"{name}[:, {i}]")
+            for i in range(array.shape[1])
         }
-    return {name: classes(array, name)}
+    return {name: check_classes(array, name)}
 
 
 def role_rows(value: Any, name: str, n: int) -> dict[Role, Ints]:

@@ -6,17 +6,17 @@ all models of a job are encoded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Role
-from fairbench.runs.contract import finite_number
 from fairbench.runs.encoding import FittedPoint, RowsToEncode, in_parts
-from fairbench.runs.point_arrays import BIT_PARTS, ArrayName, Kind
-from fairbench.runs.reconstructions import choose_example_images, reconstruct_examples
+from fairbench.runs.example_reconstructions import choose_example_images, reconstruct_examples
+from fairbench.runs.packed_bits import pack_bits
+from fairbench.runs.plugin_values import finite_number
+from fairbench.runs.point_arrays import ArrayName, Kind
 from fairbench.stats.seeds import derive_seed
 
 
@@ -51,18 +51,3 @@ def measure_test_rows(
     if rate is not None:
         arrays[named(Kind.RATE)] = np.array(finite_number(rate, f"{point.method.name}.rate"))
     return {str(name): array for name, array in arrays.items()}
-
-
-def pack_bits(bits: npt.NDArray[np.int8]) -> dict[str, np.ndarray]:
-    """Released bits ``(n, k, bits)`` of 0, 1, or -1 where masked, at two bits each."""
-    packed = np.packbits(bits == 1), np.packbits(bits >= 0), np.array(bits.shape, np.int64)
-    return dict(zip(BIT_PARTS, packed, strict=True))
-
-
-def unpack_bits(packed: Mapping[str, np.ndarray]) -> npt.NDArray[np.int8]:
-    """What :func:`pack_bits` was given."""
-    *flat, shape = (packed[part] for part in BIT_PARTS)
-    ones, kept = (
-        np.unpackbits(one, count=int(shape.prod())).reshape(shape).astype(np.int8) for one in flat
-    )
-    return ones - (1 - kept)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from fairbench.cli.app import app
 from fairbench.leaderboard.frames import load_leaderboard
-from fairbench.leaderboard.replicates import choose_curves, commonest_folds
+from fairbench.leaderboard.row_curves import choose_curves, commonest_folds
 from fairbench.leaderboard.select import CurveRecords
 from fairbench.models.query import ResultsLocation
 from fairbench.models.recommend import gather_candidates
