@@ -10,7 +10,7 @@ from typing import Any
 from fairbench.api import DatasetInfo, Point, Shots, Workload
 from fairbench.api.method import Method, Params
 from fairbench.errors import PluginError
-from fairbench.runs.plugin_values import shown
+from fairbench.runs.plugin_values import short_repr
 from fairbench.store.text import describe
 
 
@@ -43,12 +43,13 @@ def ask(method: type[Method], params: Params, info: DatasetInfo) -> MethodAnswer
         ) from error
     if refusal is not None and not (isinstance(refusal, str) and refusal.strip()):
         raise PluginError(
-            f"supports() returned {shown(refusal)}.",
+            f"supports() returned {short_repr(refusal)}.",
             "Return None if it can run, else the reason in words.",
         )
     if workload is not None and not isinstance(workload, Workload):
         raise PluginError(
-            f"workload() returned {shown(workload)}.", "Return a fairbench.api.Workload, or None."
+            f"workload() returned {short_repr(workload)}.",
+            "Return a fairbench.api.Workload, or None.",
         )
     return MethodAnswers(points, refusal)
 
@@ -70,7 +71,7 @@ def check_points(points: Any) -> tuple[Point, ...]:
     is_grid = isinstance(points, tuple | list)
     if not is_grid or not all(isinstance(point, Point) for point in points):
         raise PluginError(
-            f"points() returned {shown(points)}.", "Return a tuple of fairbench.api.Point."
+            f"points() returned {short_repr(points)}.", "Return a tuple of fairbench.api.Point."
         )
     if not points:
         raise PluginError("points() is empty.", "Return (Point(),) if there is no knob.")

@@ -1,4 +1,4 @@
-"""What jobs and plugins agree on."""
+"""Values that plugins return to a job: numbers, costs, and the error for what is not allowed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _COST_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class ContractError(Exception):
-    """A plugin returned something its interface does not allow."""
+    """A plugin returned something that its interface does not allow.
+
+    Raised inside a job, which then ends as FAILED: no user caused it.
+    """
 
 
 def finite_number(value: Any, what: str) -> float:
@@ -50,7 +53,7 @@ class ReportedCosts(dict[str, float]):
         self[name] = finite_number(value, f"the cost {name!r} given to report()")
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """Return the start of a value's text, for messages."""
     try:
         return clean_line(repr(value), 60)

@@ -18,7 +18,7 @@ from fairbench.api.metric import (
     ValidationFigures,
 )
 from fairbench.auditing.certificate import certify
-from fairbench.stats.bootstrap import replicated
+from fairbench.stats.bootstrap import bootstrap_figures
 from fairbench.stats.scores import log_loss
 
 ROWS = 400
@@ -109,7 +109,7 @@ def _point(leak: float, *, draws: int) -> PointEvaluation:
         rate=2.0 * leak,
         draws=draws,
         certificate=certify(z[:ROWS], z[:ROWS], groups, groups=2),
-        replicates=replicated(losses, groups, errors, right),
+        replicates=bootstrap_figures(losses, groups, errors, right),
     )
 
 
