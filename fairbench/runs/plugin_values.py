@@ -34,7 +34,7 @@ def finite_number(value: Any, what: str) -> float:
         except OverflowError:
             number = math.inf
     if not math.isfinite(number):
-        raise ContractError(f"{what} is {shown(value)}, not a finite number.")
+        raise ContractError(f"{what} is {short_repr(value)}, not a finite number.")
     return number
 
 
@@ -45,7 +45,7 @@ class ReportedCosts(dict[str, float]):
         """Take a cost; ContractError for a name or a value that cannot be one."""
         if not isinstance(name, str) or not _COST_NAME.fullmatch(name):
             raise ContractError(
-                f"report() got the name {shown(name)}; names of costs have small letters, digits "
+                f"report() got the name {short_repr(name)}; names of costs have small letters, digits "
                 "and _, and at most 64 of them."
             )
         if name not in self and len(self) >= MOST_COSTS:
