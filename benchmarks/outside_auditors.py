@@ -197,9 +197,10 @@ def _scaled(rows: Mapping[Role, Floats]) -> dict[Role, Floats]:
 def split_rows(x: Floats, point: AuditedPoint, seed: int) -> tuple[LabelledTable, LabelledTable]:
     """Split the auditor training set into rows to fit on and held-out rows, with all draws."""
     rows, labels = len(x) // point.draws, point.s[Role.AUDITOR_TRAIN]
-    sides = split_held_out(rows, derive_seed(seed, "held-out"))
+    fit_and_held_out = split_held_out(rows, derive_seed(seed, "held-out"))
     numbers = [
-        np.concatenate([side + draw * rows for draw in range(point.draws)]) for side in sides
+        np.concatenate([side + draw * rows for draw in range(point.draws)])
+        for side in fit_and_held_out
     ]
     fit, held = (LabelledTable(x[one], labels[one], point.draws) for one in numbers)
     return fit, held

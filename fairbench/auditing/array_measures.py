@@ -18,7 +18,7 @@ from fairbench.auditing.config import MOST_COLUMNS, PRESETS, AuditConfig, AuditP
 from fairbench.auditing.decoder import RefittedDecoder, refit_decoder
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.largest_distortion import largest_distortions
-from fairbench.auditing.members import sides
+from fairbench.auditing.members import split_auditor_rows
 from fairbench.auditing.report import Accuracy, AuditReport, Usefulness
 from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.tasks import classify_task
@@ -156,7 +156,7 @@ def _standardised(x: ByRole) -> dict[Role, Floats]:
 def _refit(
     sample: AuditSample, x: Mapping[Role, Floats], config: AuditConfig, seed: int
 ) -> RefittedDecoder:
-    held_out = sides(len(x[Role.AUDITOR_TRAIN]), derive_seed("arrays", seed))
+    held_out = split_auditor_rows(len(x[Role.AUDITOR_TRAIN]), derive_seed("arrays", seed))
     seed = derive_seed("arrays-decoder", seed)
     return refit_decoder(sample, x, held_out, config=config, seed=seed)
 

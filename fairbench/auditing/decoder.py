@@ -37,7 +37,7 @@ class RefittedDecoder:
 def refit_decoder(
     sample: AuditSample,
     x: Mapping[Role, Floats],
-    sides: tuple[Ints, Ints],
+    fit_and_held_out: tuple[Ints, Ints],
     *,
     config: AuditConfig,
     seed: int,
@@ -51,7 +51,7 @@ def refit_decoder(
         z, and s as labels.
     x : mapping of Role to arrays
         ``(n, d)``: of the three audit roles.
-    sides : tuple of arrays
+    fit_and_held_out : tuple of arrays
         Rows of x of the auditor training set to fit on, and those held out for early stopping.
         Auditors hold out the same: what calibrates them must be as new to the decoder as test rows.
     image : tuple of int, optional
@@ -61,7 +61,8 @@ def refit_decoder(
     train = x[Role.AUDITOR_TRAIN]
     inputs = _inputs(z[Role.AUDITOR_TRAIN], sample.classes)
     fit, held = (
-        np.concatenate([part + draw * len(train) for draw in range(draws)]) for part in sides
+        np.concatenate([part + draw * len(train) for draw in range(draws)])
+        for part in fit_and_held_out
     )
     known = inputs(z[Role.AUDITOR_TRAIN], s[Role.AUDITOR_TRAIN])
     # The strict auditors' settings with twice the epochs and rate: regressors overfit late.
@@ -86,7 +87,7 @@ def refit_decoder(
         return summed
 
     prior = sample.prior
-    project = _axes_of(train[sides[0]], seed, image)
+    project = _axes_of(train[fit_and_held_out[0]], seed, image)
 
     def reconstruct(rows: Floats) -> Floats:
         by_group = (

@@ -35,7 +35,7 @@ _ROWS_PER_CELL = 10
 
 @dataclass(frozen=True)
 class AuditorPredictions:
-    """Predictions by one auditor: on the test set, and on the validation set, which chooses."""
+    """Predictions of one auditor; the validation set chooses auditors."""
 
     test: Prediction
     validation: Prediction
@@ -56,15 +56,14 @@ class EnsembleAudit:
     """The result of an audit by the ensemble."""
 
     results: tuple[AuditorResult, ...]  # the estimate of each member on each view
-    # The one with the lowest log loss on the validation set; the prior, unless it is beaten by a
-    # standard error
+    # The one with the lowest log loss on the validation set; the class prior, unless that one beats
+    # it by a standard error
     chosen: AuditorResult
     strict: AuditorPredictions  # by the chosen one
-    # By the one chosen likewise among those that saw z alone, without reconstructions by a decoder
-    # of its own
+    # By the one chosen in the same way among those that saw z alone, and no reconstructions by the
+    # method's own decoder
     release: AuditorPredictions
-    # By the lowest log loss on the validation set, where it is not clearly below that of the prior,
-    # which is chosen then
+    # By the best auditor, where the prior was chosen instead of it
     rejected: AuditorPredictions | None = None
     # Miller-Madow estimate of I(Z;S) on the test set, nats, where z is a code of few cells. It is
     # neither a classifier nor a bound, so it is never chosen; the difference shows how much the
@@ -94,9 +93,9 @@ def audit(
         Makes the views of z, fitted on the auditor training set.
     reconstruction : View, optional
         x as the refitted decoder reconstructs it from z, a further view; fitted to rows of
-        :func:`sides` alone.
+        :func:`split_auditor_rows` alone.
     decoded : mapping of Role to arrays, optional
-        Functions of z, row by row: the reconstructions by a decoder of its own, draws as in z. All
+        Reconstructions by the method's own decoder, draws as in z: functions of z, row by row. All
         members but slow ones see them, on a common scale: what lowers the squared error shows
         there.
     wide : bool
@@ -128,7 +127,7 @@ def _predictions_of(member: MemberPrediction) -> AuditorPredictions:
 def _fit_decoded(
     sample: AuditSample, decoded: Mapping[Role, Floats], config: AuditConfig, seed: int
 ) -> list[MemberPrediction]:
-    """Fit members to reconstructions by a decoder of its own instead of z."""
+    """Fit members to reconstructions by the method's own decoder instead of z."""
     slow = {Member.KNN}
     if sample.soft is not None and not config.mlps_of_all_views:
         slow |= {Member.SOFT_MLP}

@@ -23,12 +23,12 @@ from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.decoder import RefittedDecoder, refit_decoder
 from fairbench.auditing.encoded import EncodedPoint, OwnDecoder
 from fairbench.auditing.ensemble import AuditorPredictions, EnsembleAudit, audit, paper_audit
-from fairbench.auditing.members import sides
-from fairbench.auditing.queries import read_queries
+from fairbench.auditing.members import split_auditor_rows
+from fairbench.auditing.queries import estimate_with_queries
 from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.sample_size import extrapolate
 from fairbench.auditing.tasks import classify_tasks, classify_unseen_tasks
-from fairbench.auditing.with_y import read_with_y
+from fairbench.auditing.with_y import estimate_with_y
 from fairbench.data.prepared import Prepared, Rows
 from fairbench.stats.bootstrap import bootstrap_figures
 from fairbench.stats.scores import accuracy, log_loss
@@ -100,7 +100,7 @@ class _PointAudit:
         return refit_decoder(
             self.sample,
             self.x,
-            sides(len(self.x[Role.AUDITOR_TRAIN]), self.seed_of("auditors")),
+            split_auditor_rows(len(self.x[Role.AUDITOR_TRAIN]), self.seed_of("auditors")),
             config=self.config,
             seed=self.seed_of("decoder"),
             image=self.data.info.architecture.image,
@@ -122,7 +122,7 @@ class _PointAudit:
         """Read s from many draws of the same person; nothing where the point is not detailed."""
         if not self.encoded.detailed:
             return {}
-        return read_queries(
+        return estimate_with_queries(
             release,
             self.encoded.queries,
             self.sample.once(),
@@ -165,7 +165,7 @@ class _PointAudit:
         """Read s from z and the labels of the main task; None where there is no task."""
         if task is None:
             return None
-        return read_with_y(
+        return estimate_with_y(
             audited.strict,
             self.sample.once(),
             {role: rows.y[task] for role, rows in self.roles.items()},

@@ -90,7 +90,7 @@ def strict_mlp_settings(config: AuditConfig) -> MLPSettings:
     )
 
 
-def sides(rows: int, seed: int) -> tuple[Ints, Ints]:
+def split_auditor_rows(rows: int, seed: int) -> tuple[Ints, Ints]:
     """Return the rows of the auditor training set that an audit fits on and those it holds out."""
     return split_held_out(rows, derive_seed(seed, _HELD_OUT))
 
@@ -106,8 +106,9 @@ def fit_members(
 ) -> list[MemberPrediction]:
     """Fit all members on every view of z, and predict all rows of the evaluation roles.
 
-    ``reconstruction``: a view for the members that gain by it, fitted to rows of :func:`sides`
-    alone. ``wide``: whether to look for rules of more kinds. The first is the prior.
+    ``reconstruction``: a view for the members that gain by it, fitted to rows of
+    :func:`split_auditor_rows` alone. ``wide``: whether to look for rules of more kinds. The first
+    is the prior.
     """
     train = sample.z[Role.AUDITOR_TRAIN]
     rows = make_member_rows(
@@ -145,7 +146,7 @@ def _with_fresh_draws(rows: MemberRows, sample: AuditSample, seed: int) -> Membe
     if sample.fresh is None:
         return rows
     labels = sample.once().labels[Role.AUDITOR_TRAIN]
-    return rows.with_draws(sample.fresh, labels, sides(len(labels), seed)[0])
+    return rows.with_draws(sample.fresh, labels, split_auditor_rows(len(labels), seed)[0])
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""Repeated queries: what auditors read who see many draws of a person's z.
+"""Repeated queries: what auditors find who see many draws of a person's z.
 
-They see the mean and the standard deviation over the draws. Few members are fitted, so the reading
+They see the mean and the standard deviation over the draws. Few members are fitted, so the estimate
 is a lower bound that the whole ensemble might raise.
 """
 
@@ -23,7 +23,7 @@ _MEMBERS = frozenset({Member.SOFT_MLP, Member.SOFT_TREES, Member.BLEND})
 _WITHOUT_SOFT_LABELS = frozenset({Member.MLP, Member.BOOSTED_TREES, Member.BLEND})
 
 
-def read_queries(
+def estimate_with_queries(
     release: AuditorPredictions,
     queries: Mapping[Access, Mapping[Role, Floats]],
     sample: AuditSample,
@@ -31,7 +31,7 @@ def read_queries(
     config: AuditConfig,
     seed: int,
 ) -> dict[Access, float]:
-    """Read I(Z;S) on the test set, nats, by number of draws.
+    """Estimate I(Z;S) on the test set, nats, by number of draws.
 
     Parameters
     ----------

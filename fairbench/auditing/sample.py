@@ -25,8 +25,8 @@ class AuditSample:
         Soft labels of the auditor training set: P(label | x) as estimated from other rows. Only
         where z is made of x alone: then P(label | z) is their mean.
     fresh : ndarray, shape (m n, k), optional
-        m further draws of z of the auditor training set, draw after draw, for trees of soft
-        labels.
+        m extra draws of z of the auditor training set, draw after draw; only trees that are fitted
+        to soft labels use them.
     """
 
     z: Mapping[Role, Floats]

@@ -1,9 +1,10 @@
-"""Sample size: how much more auditors would read from more rows.
+"""Sample size: how much more information auditors would find with more rows.
 
-A part of the ensemble that is fast is fitted to an eighth, a quarter, a half and all of the auditor
-training set, and read on the same test rows. A code of many cells reads ever more with more rows:
-if a cell of m rows is as good an estimate of P(s | z) as the prior is, a share n / (n + m) of I is
-read from n rows per cell. This curve is fitted and extrapolated.
+Fast members of the ensemble are fitted to an eighth, a quarter, a half and all of the auditor
+training set, and I is estimated on the same test rows. Where z takes many values, the estimate
+grows with the rows: if the rows of a value, n on average, are as good an estimate of P(s | z) as
+the prior is from n = m on, the estimate is a share n / (n + m) of I. This curve is fitted and
+extrapolated.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ _RATIOS = np.concatenate([[0.0], np.geomspace(0.01, 1.0, 60)])
 """Candidates of m, as shares of all rows: at most twice what all rows read is extrapolated, since
 parts read too little where a tenth of them is too few to calibrate with."""
 _RESAMPLES = 200
-_LEAST, _SHARE = 0.005, 0.1
-"""Nats, and share of the reading, by which the extrapolation must exceed it to be worth a word."""
+_LEAST, _LEAST_SHARE = 0.005, 0.1
+"""Nats, and share of the estimate, by which the extrapolation must exceed it to be reported."""
 
 Array = npt.NDArray[np.float64]
 
@@ -79,7 +80,7 @@ def extrapolate(
         extrapolated=max(reading, limit),
         low=max(reading, low),
         high=max(reading, high),
-        needs_more_rows=least_gap > 0 and limit - reading > max(_LEAST, _SHARE * reading),
+        needs_more_rows=least_gap > 0 and limit - reading > max(_LEAST, _LEAST_SHARE * reading),
     )
 
 

@@ -68,8 +68,8 @@ def estimate(x: Floats, s: Ints, rows: Floats, *, groups: int) -> Floats:
     with threadpool_limits(1):
         for fold in used:
             held = np.flatnonzero(folds == fold)
-            sides = (np.flatnonzero(folds != fold), held)
-            parts = make_member_rows(x, s, classes=groups, sides=sides)
+            fit_and_held_out = (np.flatnonzero(folds != fold), held)
+            parts = make_member_rows(x, s, classes=groups, fit_and_held_out=fit_and_held_out)
             trees = fit_trees(parts, Boosting(_ROUNDS, _PATIENCE, int(fold)))
             mlp = fit_weighted_classifiers(parts, settings=settings, seeds=[fold])
             losses += [log_loss(p, s[held]).sum() for p in _candidates(trees, mlp, x[held])]

@@ -24,7 +24,7 @@ _FOLDS = 5
 _ROLES = (Role.VALIDATION, Role.TEST)
 
 
-def read_with_y(
+def estimate_with_y(
     strict: AuditorPredictions,
     sample: AuditSample,
     y: Mapping[Role, Ints],
@@ -32,7 +32,7 @@ def read_with_y(
     config: AuditConfig,
     seed: int,
 ) -> float:
-    """Read I(Z, Y; S) on the test set, nats; never less than z or y alone on the validation set.
+    """Estimate I(Z, Y; S) on the test set, nats; not below z or y alone on the validation set.
 
     ``strict``: by the strict auditor of z. ``sample``: of one draw. ``y (n,)``: of the same rows.
     """

@@ -1,8 +1,8 @@
-"""Distribution shift: train in one domain of a table, and read in the others.
+"""Distribution shift: train in one domain of a table, and audit in the others.
 
 ``--shift COLUMN`` makes a dataset of another: rows of one value of the column are the source, all
 others the target. Models, auditors and classifiers are fitted on rows of the source; those of the
-target only are encoded, and read.
+target are only encoded and audited.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def shifted(dataset: type[Dataset], shift: str) -> type[Dataset]:
 
     members: dict[str, str | tuple[str, ...] | Callable[..., object]] = {
         "__module__": dataset.__module__,
-        "__doc__": f"{dataset.name}, trained in one domain of {column} and read in the others.",
+        "__doc__": f"{dataset.name}, trained in one domain of {column} and audited in the others.",
         "name": f"{dataset.name}{_MARK}{_slug(column)}{ending}",
         "aliases": (),
         "summary": f"{dataset.summary}; shift of {shift}",
@@ -88,7 +88,7 @@ def split_domains(table: Table, column: str, source: str | None, name: str) -> T
     target = values != chosen
     others = ", ".join(sorted(value for value in counts if value != chosen))
     note = (
-        f"trained where {column} is {chosen!r} ({counts[chosen]:,} rows), read where it is "
+        f"trained where {column} is {chosen!r} ({counts[chosen]:,} rows), audited where it is "
         f"{others} ({int(target.sum()):,} rows)"
     )
     return replace(table, target=target, notes=(*table.notes, note))

@@ -191,7 +191,10 @@ class LeaderboardRow(TableRow):
     ] = None
 
     def no_point_within_limit(self, column: str) -> bool:
-        """Whether no point leaks as little as a column asks: its figure is a constant guess's."""
+        """Whether no point is within the column's limit of leakage.
+
+        Its figure is then that of a constant guess; tables show ``none``.
+        """
         return column in _AT_LEAKAGE_10 and self.figures.get("points_at_leakage_10") == 0
 
     @property

@@ -45,8 +45,8 @@ class ReportedCosts(dict[str, float]):
         """Take a cost; ContractError for a name or a value that cannot be one."""
         if not isinstance(name, str) or not _COST_NAME.fullmatch(name):
             raise ContractError(
-                f"report() got the name {short_repr(name)}; names of costs have small letters, digits "
-                "and _, and at most 64 of them."
+                f"report() got the name {short_repr(name)}; names of costs have small letters, "
+                "digits and _, and at most 64 of them."
             )
         if name not in self and len(self) >= MOST_COSTS:
             raise ContractError(f"report() got more than {MOST_COSTS} names of costs.")

@@ -157,9 +157,10 @@ def least_adjusted_p(methods: int, sources: int) -> float:
 
 
 def indistinguishable_runs(mean_ranks: Array, p_values: Array) -> list[tuple[int, int]]:
-    """Return the widest runs of methods, in the order of their ranks, that no pair tells apart.
+    """Return the longest runs of neighbours by mean rank in which no pair differs significantly.
 
-    Each is (first, last) of the methods sorted by mean rank; runs of one are left out.
+    ``mean_ranks (methods,)``, ``p_values (methods, methods)``. Each run is (first, last) of the
+    methods sorted by mean rank; runs of one are left out.
     """
     order = np.argsort(mean_ranks, kind="stable")
     alike = p_values[np.ix_(order, order)] >= 1 - LEVEL

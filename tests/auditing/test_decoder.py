@@ -11,7 +11,7 @@ from fairbench.auditing.auditors.views import View
 from fairbench.auditing.config import PRESETS, AuditConfig, AuditPreset
 from fairbench.auditing.decoder import refit_decoder
 from fairbench.auditing.ensemble import EnsembleAudit, audit
-from fairbench.auditing.members import sides
+from fairbench.auditing.members import split_auditor_rows
 from fairbench.auditing.sample import AuditSample
 
 STRICT, QUICK = PRESETS[AuditPreset.STRICT], PRESETS[AuditPreset.QUICK]
@@ -41,7 +41,7 @@ Z, X, S = ({role: part[i] for role, part in PARTS.items()} for i in range(3))
 def audited(with_x: bool) -> EnsembleAudit:
     view, sample = None, AuditSample(Z, S, 2)
     if with_x:
-        rows = sides(len(Z[Role.AUDITOR_TRAIN]), 0)
+        rows = split_auditor_rows(len(Z[Role.AUDITOR_TRAIN]), 0)
         view = refit_decoder(sample, X, rows, config=STRICT, seed=0).reconstruction
     return audit(sample, config=STRICT, seed=0, reconstruction=view)
 

@@ -7,7 +7,7 @@ from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.sample import AuditSample
-from fairbench.auditing.with_y import read_with_y
+from fairbench.auditing.with_y import estimate_with_y
 
 N = 4000
 CONFIG = AuditConfig(mlps=1, epochs=4)
@@ -27,7 +27,7 @@ def read(z: dict[Role, Floats], s: dict[Role, Ints], y: dict[Role, Ints]) -> tup
     sample = AuditSample(z, s, 2)
     alone = audit(sample, config=CONFIG, seed=0)
     strict = alone.strict
-    together = read_with_y(strict, sample, y, config=CONFIG, seed=0)
+    together = estimate_with_y(strict, sample, y, config=CONFIG, seed=0)
     return alone.chosen.test_information, together
 
 

@@ -133,7 +133,7 @@ def fit_weighted_classifiers(
 def fit_regressors(
     z: Floats,
     targets: Floats,
-    sides: tuple[Ints, Ints],
+    fit_and_held_out: tuple[Ints, Ints],
     *,
     settings: MLPSettings,
     seeds: Sequence[int],
@@ -141,10 +141,10 @@ def fit_regressors(
 ) -> Callable[[Floats], Floats]:
     """Train one regressor per seed on rows ``(n, k)``, targets ``(n / draws, d)``, squared error.
 
-    ``sides``: the rows to fit on, all draws, and those held out. Returns a callable that maps
-    ``(m, k)`` to the mean prediction, ``(m, d)``.
+    ``fit_and_held_out``: the rows to fit on, all draws, and those held out. Returns a callable that
+    maps ``(m, k)`` to the mean prediction, ``(m, d)``.
     """
-    rest, held = (torch.from_numpy(part).expand(len(seeds), -1) for part in sides)
+    rest, held = (torch.from_numpy(part).expand(len(seeds), -1) for part in fit_and_held_out)
     order = _Order(rest, held, rest.shape[1] // draws)
     goal = torch.from_numpy(targets.copy())
     predict = _fit(z, goal, targets.shape[1], _SQUARES, settings, seeds, order)

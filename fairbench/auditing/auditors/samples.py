@@ -161,13 +161,14 @@ def make_member_rows(
     seed: int = 0,
     draws: int = 1,
     soft: Floats | None = None,
-    sides: tuple[Ints, Ints] | None = None,
+    fit_and_held_out: tuple[Ints, Ints] | None = None,
 ) -> MemberRows:
     """Split the auditor training set into rows to fit on and rows held out, and group equal ones.
 
     ``z (n, k)``: ``draws`` draws of n / draws rows, draw after draw; all draws of a row are on one
-    side. ``labels (n,)``. ``soft (n / draws, classes)``: soft labels of the rows. ``sides``: the
-    numbers of the rows to fit on and of those held out, instead of a random tenth.
+    side. ``labels (n,)``. ``soft (n / draws, classes)``: soft labels of the rows.
+    ``fit_and_held_out``: the numbers of the rows to fit on and of those held out, instead of a
+    random tenth.
     """
     tiled = None if soft is None else np.tile(soft, (draws, 1))
     rows = len(z) // draws
@@ -180,7 +181,7 @@ def make_member_rows(
             classes,
             tiled,
         )
-        for part in sides or split_held_out(rows, seed)
+        for part in fit_and_held_out or split_held_out(rows, seed)
     )
     return MemberRows(fit, held, prior_of(labels, classes), draws)
 

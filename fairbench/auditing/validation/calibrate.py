@@ -9,7 +9,7 @@ from fairbench.api.metric import AuditorResult
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.decoder import refit_decoder
 from fairbench.auditing.ensemble import audit
-from fairbench.auditing.members import sides
+from fairbench.auditing.members import split_auditor_rows
 from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.soft_labels import estimate
 from fairbench.auditing.validation.channels import Channel, ChannelRows
@@ -65,7 +65,7 @@ def audit_channel(channel: Channel, *, rows: int, seed: int, config: AuditConfig
         others = channel.rows([seed, len(AUDIT_ROLES)], rows)
         assert others.x is not None
         soft = estimate(others.x, others.s, x[Role.AUDITOR_TRAIN], groups=channel.classes)
-        held_out = sides(rows, own)
+        held_out = split_auditor_rows(rows, own)
         sample = replace(sample, soft=soft)
         decoder = refit_decoder(sample, x, held_out, config=config, seed=derive_seed(own, "x"))
         reconstruction = decoder.reconstruction
